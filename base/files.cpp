@@ -1,0 +1,217 @@
+#include "base/files.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <dirent.h>
+#include <fcntl.h>
+#include <random>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+std::string random_name() {
+  static constexpr std::string_view kAlphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
+  std::random_device device;
+  std::string name;
+  for (int i = 0; i < 12; ++i) name.push_back(kAlphabet[device() % kAlphabet.size()]);
+  return name;
+}
+
+void sync_folder(const fs::path& folder) {
+  const Fd fd = open_file(folder, O_RDONLY | O_DIRECTORY);
+  if (::fsync(fd.get()) != 0) throw os_error(errno, "cannot write `{}` to disk", folder.string());
+}
+
+using Folder = Owned<::closedir>::of<DIR>;
+
+void remove_entries(int folder_fd, const fs::path& shown);
+
+void remove_entry(int parent_fd, const char* name, const fs::path& shown) {
+  if (::unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT) return;
+  if (errno != EISDIR && errno != EPERM && errno != EACCES) {
+    throw os_error(errno, "cannot remove `{}`", shown.string());
+  }
+  constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  Fd fd{::openat(parent_fd, name, flags)};
+  if (!fd && errno == EACCES) {
+    (void)::fchmodat(parent_fd, name, 0700, 0);
+    fd = Fd{::openat(parent_fd, name, flags)};
+  }
+  if (!fd) throw os_error(errno, "cannot remove `{}`", shown.string());
+  remove_entries(fd.get(), shown);
+  if (::unlinkat(parent_fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT) {
+    throw os_error(errno, "cannot remove `{}`", shown.string());
+  }
+}
+
+void remove_entries(int folder_fd, const fs::path& shown) {
+  (void)::fchmod(folder_fd, 0700);
+  const Folder folder{::fdopendir(::fcntl(folder_fd, F_DUPFD_CLOEXEC, 0))};
+  if (!folder) throw os_error(errno, "cannot list `{}`", shown.string());
+  // readdir is safe here: no two threads share this stream.
+  while (const dirent* entry = ::readdir(folder.get())) {  // NOLINT(concurrency-mt-unsafe)
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    remove_entry(folder_fd, entry->d_name, shown / name);
+  }
+}
+
+}  // namespace
+
+void Fd::reset() {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+}
+
+Fd open_file(const fs::path& path) { return open_file(path, O_RDONLY); }
+
+Fd open_file(const fs::path& path, int flags, mode_t mode) {
+  Fd fd{::open(path.c_str(), flags | O_CLOEXEC, mode)};
+  if (!fd) throw os_error(errno, "cannot open `{}`", path.string());
+  return fd;
+}
+
+std::string read_file(const fs::path& path) {
+  const Fd fd = open_file(path);
+  FdSource source{fd.get()};
+  return while_doing("reading `" + path.string() + "`", [&] { return read_all(source, 1ULL << 31); });
+}
+
+std::optional<std::string> read_file_if_exists(const fs::path& path) {
+  const Fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!fd) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+    throw os_error(errno, "cannot open `{}`", path.string());
+  }
+  FdSource source{fd.get()};
+  return read_all(source, 1ULL << 31);
+}
+
+std::uint64_t file_size(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) throw os_error(errno, "cannot read `{}`", path.string());
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+void make_folders(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw os_error(error.value(), "cannot make the folder `{}`", path.string());
+}
+
+void remove_tree(const fs::path& path) {
+  remove_entry(AT_FDCWD, path.c_str(), path);
+}
+
+void write_all(int fd, ByteView data) {
+  while (!data.empty()) {
+    const ssize_t count = ::write(fd, data.data(), data.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw os_error(errno, "cannot write {} bytes", data.size());
+    data = data.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+std::size_t FdSource::read(ByteSpan out) {
+  while (true) {
+    const ssize_t count = ::read(fd_, out.data(), out.size());
+    if (count >= 0) return static_cast<std::size_t>(count);
+    if (errno != EINTR) throw os_error(errno, "cannot read");
+  }
+}
+
+std::size_t SliceSource::read(ByteSpan out) {
+  out = out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), left_)));
+  if (out.empty()) return 0;
+  while (true) {
+    const ssize_t count = ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset_));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw os_error(errno, "cannot read");
+    if (count == 0) {
+      throw failure("truncated", "the file ends {} bytes before it should", left_);
+    }
+    offset_ += static_cast<std::uint64_t>(count);
+    left_ -= static_cast<std::uint64_t>(count);
+    return static_cast<std::size_t>(count);
+  }
+}
+
+AtomicFile::AtomicFile(fs::path target, mode_t mode)
+    : target_(std::move(target)),
+      temporary_(target_.parent_path() / (".tmp-" + random_name())),
+      fd_(open_file(temporary_, O_RDWR | O_CREAT | O_EXCL, mode)) {}
+
+AtomicFile::~AtomicFile() {
+  if (!committed_) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::commit(bool durable) {
+  if (durable && ::fsync(fd_.get()) != 0) {
+    throw os_error(errno, "cannot write `{}` to disk", target_.string());
+  }
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
+    throw os_error(errno, "cannot put `{}` in place", target_.string());
+  }
+  committed_ = true;
+  if (durable) sync_folder(target_.has_parent_path() ? target_.parent_path() : ".");
+}
+
+void write_file(const fs::path& path, std::string_view text, bool durable) {
+  while_doing("writing `" + path.string() + "`", [&] {
+    AtomicFile file{path};
+    file.write(as_bytes(text));
+    file.commit(durable);
+  });
+}
+
+TemporaryFolder::TemporaryFolder(const fs::path& parent, std::string_view prefix)
+    : path_(parent / (std::string(prefix) + random_name())) {
+  make_folders(parent);
+  if (::mkdir(path_.c_str(), 0700) != 0) {
+    throw os_error(errno, "cannot make the folder `{}`", path_.string());
+  }
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  if (path_.empty()) return;
+  try {
+    remove_tree(path_);
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): what stays is swept by the next gc
+  }
+}
+
+fs::path temporary_root() {
+  const char* folder = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe)
+  return folder != nullptr && *folder != '\0' ? folder : "/tmp";
+}
+
+namespace {
+std::optional<Fd> lock_file(const fs::path& path, int operation) {
+  Fd fd = open_file(path, O_RDWR | O_CREAT, 0644);
+  while (::flock(fd.get(), operation) != 0) {
+    if (errno == EWOULDBLOCK) return std::nullopt;
+    if (errno != EINTR) throw os_error(errno, "cannot lock `{}`", path.string());
+  }
+  return fd;
+}
+int lock_operation(FileLock::Mode mode) {
+  return mode == FileLock::Mode::shared ? LOCK_SH : LOCK_EX;
+}
+}  // namespace
+
+FileLock FileLock::wait(const fs::path& path, Mode mode) {
+  return FileLock{*lock_file(path, lock_operation(mode))};
+}
+
+std::optional<FileLock> FileLock::attempt(const fs::path& path, Mode mode) {
+  std::optional<Fd> fd = lock_file(path, lock_operation(mode) | LOCK_NB);
+  if (!fd) return std::nullopt;
+  return FileLock{*std::move(fd)};
+}
+
+}  // namespace mlenv

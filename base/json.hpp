@@ -1,0 +1,16 @@
+#pragma once
+// JSON whose bytes are hashed is written by `canonical` alone: sorted keys, no spaces, UTF-8 as it
+// is, no trailing newline.
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace mlenv {
+
+std::string canonical(const nlohmann::json& value);
+
+/// Throws `bad-json` with `what` (a file, a URL) and where in it.
+nlohmann::json parse_json(std::string_view text, std::string_view what);
+
+}  // namespace mlenv

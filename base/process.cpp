@@ -1,0 +1,226 @@
+#include "base/process.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+
+extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
+
+namespace mlenv {
+namespace {
+
+constexpr std::size_t kCaptureLimit = std::size_t{64} << 20;
+using Clock = std::chrono::steady_clock;
+
+std::vector<char*> c_strings(const std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
+  for (const std::string& text : strings) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+class SpawnSetup {
+ public:
+  SpawnSetup() {
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawnattr_init(&attributes);
+  }
+  SpawnSetup(const SpawnSetup&) = delete;
+  SpawnSetup& operator=(const SpawnSetup&) = delete;
+  ~SpawnSetup() {
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+  posix_spawn_file_actions_t actions{};
+  posix_spawnattr_t attributes{};
+};
+
+void redirect(SpawnSetup& setup, const Command& command) {
+  if (command.stdin_fd < 0) {
+    ::posix_spawn_file_actions_addopen(&setup.actions, 0, "/dev/null", O_RDONLY, 0);
+  } else {
+    ::posix_spawn_file_actions_adddup2(&setup.actions, command.stdin_fd, 0);
+  }
+  ::posix_spawn_file_actions_adddup2(&setup.actions, command.stdout_fd, 1);
+  ::posix_spawn_file_actions_adddup2(&setup.actions, command.stderr_fd, 2);
+  for (const auto& [ours, theirs] : command.extra_fds) {
+    ::posix_spawn_file_actions_adddup2(&setup.actions, ours, theirs);
+  }
+  if (!command.folder.empty()) {
+    ::posix_spawn_file_actions_addchdir_np(&setup.actions, command.folder.c_str());
+  }
+}
+
+void set_attributes(SpawnSetup& setup, bool own_group) {
+  sigset_t none;
+  sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&setup.attributes, &none);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  sigaddset(&defaults, SIGPIPE);
+  ::posix_spawnattr_setsigdefault(&setup.attributes, &defaults);
+  int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+  if (own_group) flags |= POSIX_SPAWN_SETPGROUP;
+  ::posix_spawnattr_setpgroup(&setup.attributes, 0);
+  ::posix_spawnattr_setflags(&setup.attributes, static_cast<short>(flags));
+}
+
+Exit decode(int status) {
+  if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), true};
+  return {WEXITSTATUS(status), false};
+}
+
+int poll_for(std::vector<pollfd>& fds, std::optional<Clock::time_point> until) {
+  while (true) {
+    int wait_ms = -1;
+    if (until) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now());
+      wait_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1'000'000'000));
+    }
+    const int ready = ::poll(fds.data(), fds.size(), wait_ms);
+    if (ready >= 0) return ready;
+    if (errno != EINTR) throw os_error(errno, "cannot wait for a process");
+  }
+}
+
+}  // namespace
+
+Child::Child(const Command& command) : own_group_(command.own_group) {
+  SpawnSetup setup;
+  redirect(setup, command);
+  set_attributes(setup, command.own_group);
+  std::vector<char*> argv = c_strings(command.argv);
+  std::vector<char*> env;
+  if (command.env) env = c_strings(*command.env);
+  const int error = ::posix_spawnp(&pid_, argv.at(0), &setup.actions, &setup.attributes,
+                                   argv.data(), command.env ? env.data() : environ);
+  if (error != 0) {
+    pid_ = -1;
+    throw failure("cannot-start", "cannot start `{}`", command.argv.at(0))
+        .because(errno_text(error));
+  }
+  pidfd_ = Fd{static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0))};
+}
+
+Child::Child(Child&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)),
+      pidfd_(std::move(other.pidfd_)),
+      own_group_(other.own_group_),
+      exit_(other.exit_) {}
+
+Child::~Child() {
+  if (pid_ < 0 || exit_) return;
+  ::kill(own_group_ ? -pid_ : pid_, SIGKILL);
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+}
+
+std::optional<Exit> Child::wait(std::optional<std::chrono::milliseconds> deadline) {
+  if (exit_) return exit_;
+  if (deadline && pidfd_) {
+    std::vector<pollfd> fds{{pidfd_.get(), POLLIN, 0}};
+    if (poll_for(fds, Clock::now() + *deadline) == 0) return std::nullopt;
+  }
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0) {
+    if (errno != EINTR) throw os_error(errno, "cannot wait for process {}", pid_);
+  }
+  exit_ = decode(status);
+  return exit_;
+}
+
+void Child::signal(int number) {
+  if (pid_ > 0 && !exit_) ::kill(pid_, number);
+}
+
+Captured run_captured(Command command, std::chrono::milliseconds deadline, std::string_view input) {
+  Pipe out = make_pipe();
+  Pipe err = make_pipe();
+  Pipe in = make_pipe();
+  command.stdin_fd = in.read_end.get();
+  command.stdout_fd = out.write_end.get();
+  command.stderr_fd = err.write_end.get();
+  Child child{command};
+  out.write_end.reset();
+  err.write_end.reset();
+  in.read_end.reset();
+  ::fcntl(in.write_end.get(), F_SETFL, O_NONBLOCK);
+  if (input.empty()) in.write_end.reset();
+
+  Captured result;
+  const auto until = Clock::now() + deadline;
+  std::array<char, 65536> buffer{};
+  auto drain = [&](Fd& fd, std::string& into) {
+    const ssize_t count = ::read(fd.get(), buffer.data(), buffer.size());
+    if (count <= 0) {
+      fd.reset();
+    } else if (into.size() < kCaptureLimit) {
+      into.append(buffer.data(), static_cast<std::size_t>(count));
+    }
+  };
+  while (out.read_end || err.read_end) {
+    std::vector<pollfd> fds{{out.read_end ? out.read_end.get() : -1, POLLIN, 0},
+                            {err.read_end ? err.read_end.get() : -1, POLLIN, 0},
+                            {in.write_end ? in.write_end.get() : -1, POLLOUT, 0}};
+    if (poll_for(fds, until) == 0) {
+      throw failure("timeout", "`{}` did not end within {} s", command.argv.at(0),
+                    std::chrono::duration_cast<std::chrono::seconds>(deadline).count());
+    }
+    if (fds[0].revents != 0) drain(out.read_end, result.out);
+    if (fds[1].revents != 0) drain(err.read_end, result.err);
+    if (fds[2].revents != 0) {
+      const ssize_t count = ::write(in.write_end.get(), input.data(), input.size());
+      if (count > 0) input.remove_prefix(static_cast<std::size_t>(count));
+      if (input.empty() || (count < 0 && errno != EAGAIN && errno != EINTR)) in.write_end.reset();
+    }
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+  const std::optional<Exit> exit = child.wait(std::max(left, std::chrono::milliseconds{0}));
+  if (!exit) {
+    throw failure("timeout", "`{}` did not end within {} s", command.argv.at(0),
+                  std::chrono::duration_cast<std::chrono::seconds>(deadline).count());
+  }
+  result.exit = *exit;
+  return result;
+}
+
+std::optional<fs::path> find_program(std::string_view name) {
+  const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe)
+  std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+  // Debian keeps runc and friends in sbin, which an ordinary user's PATH lacks.
+  const std::string all = std::string(rest) + ":/usr/local/sbin:/usr/sbin:/sbin";
+  rest = all;
+  while (!rest.empty()) {
+    const std::size_t end = rest.find(':');
+    const fs::path candidate = fs::path(rest.substr(0, end)) / name;
+    std::error_code error;
+    if (fs::is_regular_file(candidate, error) && ::access(candidate.c_str(), X_OK) == 0) {
+      return candidate;
+    }
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  return std::nullopt;
+}
+
+fs::path own_executable() { return fs::read_symlink("/proc/self/exe"); }
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw os_error(errno, "cannot make a pipe");
+  return {Fd{ends[0]}, Fd{ends[1]}};
+}
+
+}  // namespace mlenv

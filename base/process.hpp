@@ -1,0 +1,79 @@
+#pragma once
+// Child processes: argv vectors, never a shell string; own process group; no wait without an owner.
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/files.hpp"
+#include "base/handle.hpp"
+
+namespace mlenv {
+
+/// How a process ended. `code` is its exit status, or 128+n after signal n.
+struct Exit {
+  int code = 0;
+  bool signalled = false;
+  friend bool operator==(const Exit&, const Exit&) = default;
+};
+
+struct Command {
+  std::vector<std::string> argv;  ///< argv[0] is looked up on PATH when it has no slash
+  std::optional<std::vector<std::string>> env;  ///< `K=V`; nullopt inherits
+  fs::path folder;                              ///< working directory; empty inherits
+  int stdin_fd = -1;   ///< -1 is /dev/null
+  int stdout_fd = 1;   ///< inherited
+  int stderr_fd = 2;   ///< inherited
+  std::vector<std::pair<int, int>> extra_fds;  ///< ours, theirs
+  bool own_group = true;                       ///< false for a job that keeps our terminal
+};
+
+class Child {
+ public:
+  /// Throws `cannot-start` when the program is absent or may not run.
+  explicit Child(const Command& command);
+  Child(Child&& other) noexcept;
+  Child& operator=(Child&&) = delete;
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  /// Kills the process (its group when it has one) and reaps it.
+  ~Child();
+
+  pid_t pid() const { return pid_; }
+  /// nullopt when the deadline passes first; without one it waits as long as it takes.
+  std::optional<Exit> wait(std::optional<std::chrono::milliseconds> deadline = std::nullopt);
+  void signal(int number);
+
+ private:
+  pid_t pid_ = -1;
+  Fd pidfd_;
+  bool own_group_ = true;
+  std::optional<Exit> exit_;
+};
+
+struct Captured {
+  Exit exit;
+  std::string out;
+  std::string err;
+};
+
+/// Runs to the end, collecting both outputs (each capped at 64 MiB); kills it at the deadline and
+/// throws `timeout`. `input` goes to its standard input.
+Captured run_captured(Command command, std::chrono::milliseconds deadline,
+                      std::string_view input = {});
+
+/// First match on PATH, or nullopt.
+std::optional<fs::path> find_program(std::string_view name);
+
+/// The running mlenv executable itself, for re-exec.
+fs::path own_executable();
+
+struct Pipe {
+  Fd read_end;
+  Fd write_end;
+};
+/// Both ends close-on-exec.
+Pipe make_pipe();
+
+}  // namespace mlenv
