@@ -1,0 +1,29 @@
+#pragma once
+// Reading DEFLATE (RFC 1951) and gzip (RFC 1952): libdeflate where the whole member fits in memory,
+// ISA-L where it must be streamed.
+#include "base/bytes.hpp"
+
+namespace mlenv {
+
+/// Members whose inflated size is at most this are inflated in one call; larger ones are streamed.
+inline constexpr std::uint64_t kWholeInflateLimit = std::uint64_t{16} << 20;
+
+/// Inflates a raw deflate stream of exactly `out.size()` bytes into `out`. Throws `bad-deflate` when
+/// the stream is malformed, ends early, or holds more or fewer bytes. Reuses a per-thread state.
+void inflate_whole(ByteView deflated, ByteSpan out);
+
+/// Streams a raw deflate stream to `out` in chunks of at most 256 KiB. Throws `bad-deflate` when it
+/// is malformed, truncated, followed by other bytes within `in`, or longer than `size_bytes`.
+void inflate_stream(Source& in, Sink& out, std::uint64_t size_bytes);
+
+/// Streams a gzip file (any number of members) to `out`, checking each member's CRC-32 and ISIZE.
+/// Throws `bad-gzip`. Constant memory.
+void gunzip(Source& in, Sink& out);
+
+/// The same for any of gzip, zstd, xz or no compression, told by magic number.
+void decompress(Source& in, Sink& out);
+
+/// CRC-32 as gzip and zip use it; start with 0, continue with the last result.
+std::uint32_t crc32(std::uint32_t crc, ByteView data);
+
+}  // namespace mlenv

@@ -1,0 +1,86 @@
+#pragma once
+// Runs a program of an image's own file system with that tree as `/`, without network and without
+// root on the host.
+//
+// The sandbox is a single-ID user namespace (plus mount, PID, UTS, IPC and, unless asked, network
+// namespaces) entered by re-exec, since a threaded process may not unshare(CLONE_NEWUSER)
+// (unshare(2)). Where ownership matters, a seccomp supervisor (seccomp_unotify(2)) answers
+// chown-like calls, keeps the owners in a table and shows them back in stat-like calls, so that the
+// program sees a machine where it is root although every file belongs to the caller.
+//
+// The result is the same whether the caller is root or not.
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/files.hpp"
+#include "base/process.hpp"
+
+namespace mlenv {
+
+struct Owner {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  friend bool operator==(const Owner&, const Owner&) = default;
+};
+/// Path within the root (absolute, `/etc/shadow`) → owner; paths not named are 0:0.
+using Owners = std::map<std::string, Owner>;
+
+struct SandboxMount {
+  fs::path source;      ///< on the host
+  std::string target;   ///< within the root, absolute; made when absent
+  bool read_only = true;
+};
+
+struct SandboxCommand {
+  fs::path root;                  ///< becomes `/`
+  bool read_only_root = false;
+  std::vector<std::string> argv;  ///< argv[0] absolute within the root
+  std::vector<std::string> env;   ///< the whole environment, `K=V`
+  std::string folder = "/";
+  std::vector<SandboxMount> mounts;
+  int stdin_fd = -1;  ///< -1 is /dev/null
+  int stdout_fd = 1;
+  int stderr_fd = 2;
+  std::string hostname = "localhost";
+};
+
+/// A program running in the sandbox; the destructor ends it and everything it started.
+class Sandbox {
+ public:
+  explicit Sandbox(const SandboxCommand& command);
+  std::optional<Exit> wait(std::optional<std::chrono::milliseconds> deadline = std::nullopt) {
+    return child_.wait(deadline);
+  }
+
+ private:
+  Child child_;
+};
+
+struct RecordedRun {
+  Exit exit;
+  Owners owners;       ///< every path below the root whose owner is not 0:0, at the end
+  std::string output;  ///< stdout and stderr together, as they came; the last 8 MiB
+};
+
+/// Runs `command` to its end with ownership recorded: `initial` says who owns what beforehand
+/// (paths followed as given, not through links).
+RecordedRun run_recorded(const SandboxCommand& command, const Owners& initial,
+                         std::chrono::milliseconds deadline);
+
+/// nullopt when a sandbox can be had here, else one sentence why not and an action that would help
+/// (AppArmor's restriction, max_user_namespaces 0, a container that forbids it).
+struct SandboxRefusal {
+  std::string reason;
+  std::string hint;
+};
+std::optional<SandboxRefusal> sandbox_refusal();
+
+/// The second half of the re-exec: main() calls this first, before any thread exists, and returns
+/// its value when it is engaged. nullopt: this is an ordinary start.
+std::optional<int> sandbox_main(int argc, char** argv);
+
+}  // namespace mlenv

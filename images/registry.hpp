@@ -1,0 +1,86 @@
+#pragma once
+// Moves images between a registry (OCI distribution-spec 1.1) and the store.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/http.hpp"
+#include "base/progress.hpp"
+#include "images/oci.hpp"
+#include "images/reference.hpp"
+#include "images/store.hpp"
+
+namespace mlenv {
+
+struct RegistryOptions {
+  /// Plain HTTP instead of TLS. Loopback hosts use plain HTTP when nothing answers TLS there.
+  bool plain_http = false;
+  unsigned uploads = 4;  ///< blobs in flight
+  fs::path docker_config;  ///< config.json with `auths`; empty: $DOCKER_CONFIG or ~/.docker
+};
+
+class Registry {
+ public:
+  Registry(Http& http, const Reference& where, RegistryOptions options = {});
+  ~Registry();
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
+  bool has_blob(const Digest& digest);
+  /// POST, then PATCH with the whole body from `open(offset)`, then PUT; continues from the
+  /// registry's Range after a break. The digest is checked by the registry.
+  void upload_blob(const Descriptor& blob,
+                   const std::function<std::unique_ptr<Source>(std::uint64_t offset)>& open,
+                   const std::function<void(std::uint64_t)>& advance);
+  /// Verified against the digest while it passes.
+  void download_blob(const Descriptor& blob, int file,
+                     const std::function<void(std::uint64_t)>& advance);
+  struct Manifest {
+    std::string bytes;
+    std::string media_type;
+    Digest digest;
+  };
+  /// By tag or digest; an index is resolved for linux and this machine's architecture. nullopt: 404.
+  std::optional<Manifest> get_manifest(const std::string& name);
+  void put_manifest(const std::string& name, std::string_view bytes, std::string_view media_type);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Uploads layers as they become known, so that pushing overlaps building. Errors surface in
+/// `finish`. Layers already in the registry (HEAD) are not read.
+class Pusher {
+ public:
+  Pusher(Store& store, Registry& registry, Progress& progress, unsigned uploads = 4);
+  /// Waits for what is in flight, uploads nothing more.
+  ~Pusher();
+  Pusher(const Pusher&) = delete;
+  Pusher& operator=(const Pusher&) = delete;
+  /// Returns at once; the layer's bytes must be in the store. Twice the same is fine.
+  void add(const Layer& layer);
+  /// Adds what is missing, waits for all, then config, then the manifest under `reference`'s tag.
+  struct Pushed {
+    Digest digest;
+    std::size_t uploaded = 0;
+    std::size_t present = 0;
+    std::uint64_t uploaded_bytes = 0;
+  };
+  Pushed finish(const Image& image, const Reference& reference);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+Pusher::Pushed push(Store& store, const Image& image, Http& http, const Reference& to,
+                    const RegistryOptions& options, Progress& progress);
+
+/// Fetches manifest, config and the layers that the store lacks, in parallel, each verified, then
+/// tags. Throws `not-found` when the reference does not exist.
+Image pull(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
+           Progress& progress);
+
+}  // namespace mlenv

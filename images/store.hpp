@@ -1,0 +1,157 @@
+#pragma once
+// The store: one folder that holds blobs by digest, layers as slices of wheels, unpacked trees and
+// names. Safe with many processes at once and against kill -9 at any moment: everything is made
+// under tmp/ and renamed into place whole; a name is published only after what it names.
+//
+// Large data is not waited for on the disk (docs/store.md): what is published gets a mark under
+// unsynced/BOOT-ID/ first, and `sync` (run in the background after a build) makes the file system
+// durable and removes the marks. After a power cut the marks of another boot say what is not to be
+// trusted: it is verified on first use, kept when it is right and dropped when it is not.
+//
+//   blobs/HEX          whole blobs                   trees/HEX/fs   unpacked layer, by diff-id
+//   spliced/HEX        pieces (header, table, glue)  keys/HEX       what a build step gave (text)
+//   names/…            one file per tag              tmp/           unfinished work, swept when stale
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/digest.hpp"
+#include "base/files.hpp"
+#include "images/oci.hpp"
+#include "images/reference.hpp"
+
+namespace mlenv {
+
+/// A run of a layer's bytes: literal bytes, or a slice of another blob (a wheel) in the store.
+struct Piece {
+  std::optional<Digest> blob;  ///< nullopt: literal
+  std::uint64_t offset = 0;    ///< in that blob, or in `Spliced::literals`
+  std::uint64_t length = 0;
+};
+
+/// A blob as a list of pieces. Literal pieces lie one after another in `literals`.
+struct Spliced {
+  std::string literals;
+  std::vector<Piece> pieces;
+};
+
+class Store {
+ public:
+  /// Makes the folder when absent; sweeps tmp/ of dead processes. Throws `store-version` when a newer
+  /// mlenv made it.
+  explicit Store(fs::path root);
+  const fs::path& root() const { return root_; }
+
+  // --- blobs -------------------------------------------------------------------------------------
+  /// Whole or spliced with every slice's blob there.
+  bool has(const Digest& digest) const;
+  std::optional<std::uint64_t> size_of(const Digest& digest) const;
+  /// Streams from `offset`; throws `absent` with a hint. Bytes are not verified while they pass (the
+  /// receiver of a push verifies; `verify` does) except when the blob is unsynced from another boot:
+  /// then it is verified first.
+  std::unique_ptr<Source> open(const Digest& digest, std::uint64_t offset = 0) const;
+  /// Whole content of a small blob, verified; throws `absent` or `damaged`.
+  std::string read(const Digest& digest, std::uint64_t limit = 64U << 20U) const;
+  /// Path of a whole blob (a wheel, a package); nullopt when absent or spliced.
+  std::optional<fs::path> path_of(const Digest& digest) const;
+  /// Puts small content; idempotent.
+  Digest put(std::string_view content);
+
+  /// A file being written under tmp/; becomes a blob in `commit`, else vanishes.
+  class Staged {
+   public:
+    Staged(Staged&&) noexcept = default;
+    Staged& operator=(Staged&&) = delete;
+    Staged(const Staged&) = delete;
+    Staged& operator=(const Staged&) = delete;
+    ~Staged();
+    int fd() const { return fd_.get(); }
+    const fs::path& path() const { return path_; }
+    /// The caller vouches that the bytes have this digest (it hashed them on their way in).
+    /// Idempotent: an existing blob stays.
+    void commit(const Digest& digest);
+
+   private:
+    friend class Store;
+    Staged(Store& store, fs::path path, Fd fd)
+        : store_(&store), path_(std::move(path)), fd_(std::move(fd)) {}
+    Store* store_;
+    fs::path path_;
+    Fd fd_;
+  };
+  Staged stage();
+  /// Publishes a layer as slices; every slice's blob must be there. The caller vouches for digest and
+  /// size. Idempotent.
+  void put_spliced(const Digest& digest, std::uint64_t size_bytes, const Spliced& spliced);
+
+  // --- keys: what a build step gave, found before any work is done -------------------------------
+  std::optional<std::string> find_key(const Digest& key) const;
+  void put_key(const Digest& key, std::string_view value);
+
+  // --- unpacked trees ----------------------------------------------------------------------------
+  /// `…/trees/HEX/fs`, complete; nullopt when not unpacked (or untrusted after a power cut: then it
+  /// is dropped here).
+  std::optional<fs::path> find_tree(const Digest& diff_id) const;
+  /// A folder under tmp/ with `fs/` in it, to be filled and published; vanishes otherwise.
+  class StagedTree {
+   public:
+    StagedTree(StagedTree&& other) noexcept;
+    StagedTree& operator=(StagedTree&&) = delete;
+    StagedTree(const StagedTree&) = delete;
+    StagedTree& operator=(const StagedTree&) = delete;
+    ~StagedTree();
+    fs::path fs_path() const { return path_ / "fs"; }
+    /// Idempotent: an existing tree stays and this one is removed. Returns the tree's fs path.
+    fs::path publish(const Digest& diff_id);
+
+   private:
+    friend class Store;
+    StagedTree(Store& store, fs::path path) : store_(&store), path_(std::move(path)) {}
+    Store* store_;
+    fs::path path_;
+  };
+  StagedTree stage_tree();
+  /// A scratch folder under tmp/ on the store's file system.
+  TemporaryFolder scratch() const;
+
+  // --- images and names --------------------------------------------------------------------------
+  /// Publishes manifest and config (durably: fsync); layers must be there already.
+  void put_image(const Image& image);
+  /// Throws `absent` or `damaged`.
+  Image image(const Digest& manifest) const;
+  /// Durable. `name` without tag means `latest`.
+  void tag(const Reference& name, const Digest& manifest);
+  bool untag(const Reference& name);
+  struct Name {
+    std::string name;  ///< `jax-cpu:latest`, `host:5000/team/jax:v1`
+    Digest manifest;
+  };
+  /// Sorted by name.
+  std::vector<Name> names() const;
+  /// By reference, full digest or unique digest prefix (at least 6 hex digits). nullopt when there is
+  /// none; throws `ambiguous` (usage).
+  std::optional<Digest> find_image(std::string_view name_or_digest) const;
+
+  // --- soundness ---------------------------------------------------------------------------------
+  struct Damage {
+    std::string what;  ///< blob, layer, tree or name
+    std::string why;
+  };
+  /// Reads everything: blobs and spliced layers hash to their digest, trees are complete (a tree is
+  /// checked against its layer's tar: path, type, size, content), names lead to whole images.
+  /// `repair` removes what is damaged so that a rebuild or pull makes it anew.
+  std::vector<Damage> verify(bool repair, const std::function<void(std::string_view)>& looking_at) const;
+  /// syncfs on the store, then removes the marks that were there before it. May take long.
+  void sync() const;
+
+ private:
+  friend class Staged;
+  friend class StagedTree;
+  void mark_unsynced(std::string_view kind, const Digest& digest) const;
+  fs::path root_;
+  std::string boot_id_;
+};
+
+}  // namespace mlenv

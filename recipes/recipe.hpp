@@ -1,0 +1,65 @@
+#pragma once
+// What a person asked for: recipe.yaml, parsed and checked. Keys and their meaning: docs/recipe.md.
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files.hpp"
+
+namespace mlenv {
+
+/// A value and where it stands in the file (1-based), for messages found later than parsing.
+struct Placed {
+  std::string text;
+  int line = 0;
+  int column = 0;
+  friend bool operator==(const Placed& a, const Placed& b) { return a.text == b.text; }
+};
+
+/// `sources:`: package sources other than those this machine is set up with.
+struct RecipeSources {
+  struct Debian {
+    std::string uri;
+    std::string suite;                    ///< empty: the base's suite
+    std::vector<std::string> components;  ///< empty: main
+    std::string signed_by;                ///< keyring path; empty: the distribution's own
+  };
+  std::vector<Debian> debian;
+  std::vector<std::string> pypi;  ///< index URLs, the first is the default index
+};
+
+struct Recipe {
+  fs::path path;  ///< the file, for messages
+  std::string source;  ///< its text, for carets
+  std::string name;
+  Placed base;         ///< `debian:bookworm`
+  std::string distribution;  ///< `debian`
+  std::string suite;         ///< `bookworm`
+  std::optional<Placed> python;
+  std::optional<Placed> framework;
+  std::optional<Placed> cuda;
+  std::vector<Placed> packages;
+  std::vector<Placed> system;
+  std::map<std::string, std::string> env;
+  std::string workdir;  ///< absolute; `/workspace` when not given
+  std::vector<std::string> command;  ///< empty: none
+  bool bytecode = true;
+  RecipeSources sources;
+
+  /// Whether anything needs a Python interpreter in the image.
+  bool wants_python() const { return python || framework || !packages.empty(); }
+};
+
+/// Throws one `recipe-invalid` (usage) that lists every mistake as `file:line:col: …` with the line
+/// and a caret: unknown keys (nearest match), duplicate keys, wrong types, bad values, keys of the
+/// contract that this version does not support yet.
+Recipe parse_recipe(std::string_view text, const fs::path& shown_path);
+Recipe read_recipe(const fs::path& path);
+
+/// An error about one place of a recipe, with line and caret; `recipe-invalid` unless told.
+class Error;
+Error recipe_error(const Recipe& recipe, const Placed& place, std::string_view message);
+
+}  // namespace mlenv

@@ -1,0 +1,34 @@
+#pragma once
+// Recipe → Lock.
+#include <variant>
+
+#include "base/http.hpp"
+#include "base/progress.hpp"
+#include "recipes/lock.hpp"
+#include "recipes/resolve/conflict.hpp"
+#include "recipes/resolve/debian.hpp"
+
+namespace mlenv {
+
+struct ResolveOptions {
+  fs::path cache;                  ///< $XDG_CACHE_HOME/mlenv
+  const Lock* previous = nullptr;  ///< parts whose request did not change are kept as they are
+  bool upgrade = false;            ///< resolve everything anew
+  std::int64_t epoch = 0;          ///< SOURCE_DATE_EPOCH at locking, else 0
+};
+
+using Resolution = std::variant<Lock, Conflict>;
+
+/// Debian packages first (they bring the interpreter and glibc), then wheels for that interpreter.
+/// A changed env, command or name resolves nothing. URLs found on the way are remembered in the
+/// cache (`wheel_urls`).
+Resolution resolve(const Recipe& recipe, const ResolveOptions& options, Http& http,
+                   Progress& progress);
+
+/// URL of each wheel by hex digest: from the cache's memory, else asked of uv. Wheels that cannot be
+/// found are missing in the answer.
+std::map<std::string, std::string> wheel_urls(const Recipe& recipe, const Lock& lock,
+                                              const std::vector<LockedWheel>& wheels,
+                                              const fs::path& cache, Progress& progress);
+
+}  // namespace mlenv

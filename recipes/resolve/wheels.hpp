@@ -1,0 +1,55 @@
+#pragma once
+// Wheels for a lock, through `uv`: index settings and logins are uv's alone.
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/http.hpp"
+#include "base/progress.hpp"
+#include "recipes/lock.hpp"
+#include "recipes/resolve/conflict.hpp"
+
+namespace mlenv {
+
+/// The uv program: on PATH when it is new enough, else installed once into `cache` from the machine's
+/// own Python index (`pip download`, pinned by hash), else throws `no-uv` with what to do.
+fs::path provide_uv(const fs::path& cache, Progress& progress);
+
+struct WheelRequest {
+  std::string python_minor;  ///< `3.11`
+  std::string glibc;         ///< `2.36`: the newest manylinux tag that the base can load
+  std::string architecture = "amd64";
+  const Recipe* recipe = nullptr;  ///< framework, cuda, packages, sources
+  const Lock* previous = nullptr;  ///< its versions are kept where they still fit; may be null
+  bool upgrade = false;            ///< ignore `previous`
+};
+
+struct WheelResolution {
+  std::vector<LockedWheel> wheels;          ///< sorted
+  std::map<std::string, std::string> urls;  ///< hex digest → URL, for the download that follows
+  std::optional<LockedCuda> cuda;
+};
+
+/// Wheels only: a package that has none for this platform is a Conflict that says so; an older
+/// release is never taken in silence because a newer one lacks a wheel.
+std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& request,
+                                                       const fs::path& uv, const fs::path& cache,
+                                                       Progress& progress);
+
+/// URLs of exactly these locked wheels on this machine's indexes, asked of uv (by name, version and
+/// file name; digest checked). Wheels that are gone are missing in the answer.
+std::map<std::string, std::string> locate_wheels(const std::vector<LockedWheel>& wheels,
+                                                 const WheelRequest& request, const fs::path& uv,
+                                                 const fs::path& cache, Progress& progress);
+
+/// Requirements and constraints that `framework` and `cuda` stand for (docs/recipe.md, "cuda").
+struct FrameworkRequirements {
+  std::vector<std::string> requirements;
+  std::vector<std::string> constraints;
+};
+/// Throws recipe_error for combinations that mean nothing.
+FrameworkRequirements framework_requirements(const Recipe& recipe);
+
+}  // namespace mlenv
