@@ -105,4 +105,13 @@ void VerifyingSink::finish() {
   }
 }
 
+std::string md5_hex(ByteView data) {
+  std::array<unsigned char, 16> raw{};
+  unsigned int length = 0;
+  if (EVP_Digest(data.data(), data.size(), raw.data(), &length, EVP_md5(), nullptr) != 1) {
+    throw Error{Kind::internal, "hash", "cannot compute an MD5 digest"};
+  }
+  return to_hex(raw);
+}
+
 }  // namespace mlenv

@@ -68,6 +68,9 @@ class VerifyingSink final : public Sink {
   Sha256 hash_;
 };
 
+/// MD5 in hex: only for the records of dpkg, which knows no other digest of a configuration file.
+std::string md5_hex(ByteView data);
+
 }  // namespace mlenv
 
 template <>

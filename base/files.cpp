@@ -104,8 +104,26 @@ void make_folders(const fs::path& path) {
   if (error) throw os_error(error.value(), "cannot make the folder `{}`", path.string());
 }
 
+std::vector<fs::path> list_folder(const fs::path& path) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  fs::directory_iterator entry{path, error};
+  for (; !error && entry != fs::directory_iterator{}; entry.increment(error)) {
+    entries.push_back(entry->path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw os_error(error.value(), "cannot list `{}`", path.string());
+  }
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
 void remove_tree(const fs::path& path) {
   remove_entry(AT_FDCWD, path.c_str(), path);
+}
+
+void remove_tree_at(int folder_fd, const std::string& name) {
+  remove_entry(folder_fd, name.c_str(), name);
 }
 
 void write_all(int fd, ByteView data) {

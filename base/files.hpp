@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <sys/stat.h>
+#include <vector>
 
 #include "base/bytes.hpp"
 #include "base/handle.hpp"
@@ -27,9 +28,14 @@ std::uint64_t file_size(const fs::path& path);
 /// Makes the folder and its parents; an existing folder is fine.
 void make_folders(const fs::path& path);
 
+/// Full paths of a folder's entries, sorted; none when there is no such folder.
+std::vector<fs::path> list_folder(const fs::path& path);
+
 /// Removes a tree without following links, also one whose folders lack write permission (0555).
 /// Absent is fine. Throws on the first entry that cannot be removed.
 void remove_tree(const fs::path& path);
+/// The same for `name` (one path part) in an open folder.
+void remove_tree_at(int folder_fd, const std::string& name);
 
 /// Writes all of `data`, retrying short writes; throws `no-space` and its kin.
 void write_all(int fd, ByteView data);

@@ -1,8 +1,12 @@
 #pragma once
 // HTTP through libcurl. Calls block and may be made from many threads at once; connections are kept
-// and reused. Retrying lives here alone: bounded, jittered, honouring Retry-After, for requests that
-// may be repeated. Proxies, CA files and .netrc: as the machine's own variables say (HTTPS_PROXY,
-// NO_PROXY, SSL_CERT_FILE, SSL_CERT_DIR, CURL_CA_BUNDLE).
+// and reused. Retrying lives here alone: bounded, jittered, honouring Retry-After, for requests
+// that may be repeated. Proxies, CA files and logins: as the machine's own variables say
+// (https_proxy, http_proxy, NO_PROXY; CURL_CA_BUNDLE, else SSL_CERT_FILE and SSL_CERT_DIR; NETRC,
+// else ~/.netrc). Loopback hosts are never asked through a proxy. HTTP/1.1 only.
+//
+// Error codes: `network` (no whole answer; the reason is libcurl's), `certificate` (the server's is
+// not trusted), `http-status`, `digest-mismatch`, `too-large`, `bad-url` (usage).
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -20,14 +24,21 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
   std::string method = "GET";
-  std::string url;
-  HttpHeaders headers;
+  std::string url{};
+  HttpHeaders headers{};
   /// Called for each try, so that a body can be sent again. Null: no body.
-  std::function<std::unique_ptr<Source>()> body;
+  std::function<std::unique_ptr<Source>()> body{};
   std::uint64_t body_bytes = 0;
   bool follow_redirects = true;  ///< credentials are dropped when host, port or scheme change
-  bool retry = true;             ///< repeat on connection failures, 408, 429, 500, 502–504
-  std::uint64_t answer_limit = std::uint64_t{64} << 20;
+  /// Repeat on connection failures, 408, 429, 500, 502–504. Whoever sends what must not happen
+  /// twice turns it off.
+  bool retry = true;
+  /// Called after the pause and before each retry; may change the request (an upload that goes on
+  /// elsewhere). True: there was progress, tries count anew. What it throws ends `send`.
+  std::function<bool(HttpRequest&)> mend{};
+  std::uint64_t answer_limit = std::uint64_t{64} << 20;  ///< `too-large` past it
+  std::chrono::milliseconds connect_timeout{0};          ///< 0: as in HttpOptions
+  std::chrono::milliseconds stall_timeout{0};            ///< 0: as in HttpOptions
 };
 
 struct HttpResponse {
@@ -41,9 +52,12 @@ struct HttpResponse {
 
 struct HttpOptions {
   std::chrono::milliseconds connect_timeout{30'000};
-  std::chrono::seconds stall_timeout{60};  ///< no byte for this long is a broken connection
-  int tries = 5;
+  std::chrono::milliseconds stall_timeout{60'000};  ///< no byte for so long is a broken connection
+  int tries = 5;                               ///< at most 3 for a host that never answered yet
   std::chrono::milliseconds first_pause{500};  ///< doubled at each retry, with jitter
+  std::chrono::seconds longest_pause{120};     ///< a Retry-After beyond it is not waited for
+  /// Waits between tries; null: really. For tests.
+  std::function<void(std::chrono::milliseconds)> pause;
   std::string user_agent = "mlenv";
   std::vector<std::string> extra_ca_files;
   bool verify_tls = true;
@@ -51,10 +65,12 @@ struct HttpOptions {
 
 /// What is downloaded and how it is known to be right.
 struct Download {
-  std::string url;
-  std::optional<Digest> digest;             ///< nullopt: not verified (only indexes with own proof)
-  std::optional<std::uint64_t> size_bytes;  ///< stop as soon as more arrives
-  HttpHeaders headers;
+  std::string url{};
+  std::optional<Digest> digest{};  ///< nullopt: not verified (only indexes with own proof)
+  std::optional<std::uint64_t> size_bytes{};  ///< stop as soon as more arrives
+  HttpHeaders headers{};
+  /// Called on a 401; may change the headers. True: ask again with them. Null: a 401 is final.
+  std::function<bool(const HttpResponse&, HttpHeaders&)> authorize{};
 };
 
 class Http {
@@ -64,22 +80,26 @@ class Http {
   Http(const Http&) = delete;
   Http& operator=(const Http&) = delete;
 
-  /// Any status is an answer; throws `network` when none came after the last try. Messages carry the
-  /// URL without user-info and query.
-  HttpResponse send(const HttpRequest& request);
+  /// Any status is an answer; throws `network` or `certificate` when none came after the last try.
+  /// Messages carry the URL without user-info and query.
+  HttpResponse send(const HttpRequest& given);
 
-  /// Appends the body to `file` (an open descriptor, at its start), continuing with Range requests
-  /// after a break (If-Range where the server gave a validator), hashing as it goes. Throws
-  /// `network` after the last try, `http-status` for a final non-2xx answer, `digest-mismatch` when
-  /// the bytes are not what was promised (the file is tried once more from the start before that).
-  /// `advance` gets byte counts (may be null).
+  /// Writes the body to `file` (an open, seekable descriptor at offset 0), continuing with Range
+  /// requests after a break, hashing as it goes (without a digest: under If-Range where the server
+  /// gave a strong validator, else from the start).
+  /// Throws `network` or `certificate` after the last try (tries without progress; 1 MiB counts),
+  /// `http-status` for a final non-2xx answer, `digest-mismatch` when the bytes are not what was
+  /// promised (the file is tried once more from the start before that). `advance` gets byte counts,
+  /// none twice (may be null).
   void download(const Download& what, int file, const std::function<void(std::uint64_t)>& advance);
 
-  /// Streams a GET's body; no resume. Throws as `download` does.
+  /// Streams the body of a 2xx answer; no resume, and no retry once a byte went to `sink`. Throws
+  /// as `download` does.
   void stream(const HttpRequest& request, Sink& sink);
 
+  struct State;  ///< private to base/http*.cpp
+
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 

@@ -14,22 +14,27 @@
 namespace mlenv {
 
 struct RegistryOptions {
-  /// Plain HTTP instead of TLS. Loopback hosts use plain HTTP when nothing answers TLS there.
+  /// Plain HTTP instead of TLS. Loopback hosts use plain HTTP when nothing answers TLS there; other
+  /// hosts never do unasked.
   bool plain_http = false;
-  unsigned uploads = 4;  ///< blobs in flight
+  unsigned uploads = 4;    ///< blobs in flight
   fs::path docker_config;  ///< config.json with `auths`; empty: $DOCKER_CONFIG or ~/.docker
 };
 
+/// Errors: `denied` (with what to do about the login), `not-found`, `digest-mismatch`, `registry`
+/// (its own words), and those of Http. From any thread.
 class Registry {
  public:
+  /// Throws `bad-reference` (usage) when `where` names no host.
   Registry(Http& http, const Reference& where, RegistryOptions options = {});
   ~Registry();
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
   bool has_blob(const Digest& digest);
-  /// POST, then PATCH with the whole body from `open(offset)`, then PUT; continues from the
-  /// registry's Range after a break. The digest is checked by the registry.
+  /// POST, then PATCH with the whole body from `open(offset)`, then PUT (small blobs: POST and
+  /// PUT). After a break it goes on where the registry says it is, else with a new session (3 at
+  /// most). The digest is checked by the registry. `advance` counts no byte twice (may be null).
   void upload_blob(const Descriptor& blob,
                    const std::function<std::unique_ptr<Source>(std::uint64_t offset)>& open,
                    const std::function<void(std::uint64_t)>& advance);
@@ -41,12 +46,15 @@ class Registry {
     std::string media_type;
     Digest digest;
   };
-  /// By tag or digest; an index is resolved for linux and this machine's architecture. nullopt: 404.
+  /// By tag or digest; an index is resolved for linux and this machine's architecture. Verified
+  /// against the digest asked for, else the one the registry tells. nullopt: 404.
   std::optional<Manifest> get_manifest(const std::string& name);
   void put_manifest(const std::string& name, std::string_view bytes, std::string_view media_type);
 
+  struct State;  ///< private to images/registry*.cpp
+
  private:
-  struct State;
+  class Upload;
   std::unique_ptr<State> state_;
 };
 

@@ -6,11 +6,13 @@
 // Large data is not waited for on the disk (docs/store.md): what is published gets a mark under
 // unsynced/BOOT-ID/ first, and `sync` (run in the background after a build) makes the file system
 // durable and removes the marks. After a power cut the marks of another boot say what is not to be
-// trusted: it is verified on first use, kept when it is right and dropped when it is not.
+// trusted: blobs and layers are verified on first use and dropped when they are wrong, trees are
+// dropped and unpacked anew.
 //
 //   blobs/HEX          whole blobs                   trees/HEX/fs   unpacked layer, by diff-id
 //   spliced/HEX        pieces (header, table, glue)  keys/HEX       what a build step gave (text)
-//   names/…            one file per tag              tmp/           unfinished work, swept when stale
+//   names/NAME         one file per tag              tmp/           unfinished work, swept when
+//   stale unsynced/BOOT-ID/  marks                         version, *.lock
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,6 +25,8 @@
 #include "images/reference.hpp"
 
 namespace mlenv {
+
+class StoreFolder;
 
 /// A run of a layer's bytes: literal bytes, or a slice of another blob (a wheel) in the store.
 struct Piece {
@@ -39,18 +43,23 @@ struct Spliced {
 
 class Store {
  public:
-  /// Makes the folder when absent; sweeps tmp/ of dead processes. Throws `store-version` when a newer
-  /// mlenv made it.
+  /// Makes the folder when absent; sweeps tmp/ of dead processes. Throws `store-version` when a
+  /// newer mlenv made it.
   explicit Store(fs::path root);
-  const fs::path& root() const { return root_; }
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  ~Store();
+  const fs::path& root() const;
+
+  // All methods may be called from any thread.
 
   // --- blobs -------------------------------------------------------------------------------------
   /// Whole or spliced with every slice's blob there.
   bool has(const Digest& digest) const;
   std::optional<std::uint64_t> size_of(const Digest& digest) const;
-  /// Streams from `offset`; throws `absent` with a hint. Bytes are not verified while they pass (the
-  /// receiver of a push verifies; `verify` does) except when the blob is unsynced from another boot:
-  /// then it is verified first.
+  /// Streams from `offset`; throws `absent` with a hint. Bytes are not verified while they pass
+  /// (the receiver of a push verifies; `verify` does) except when the blob is unsynced from another
+  /// boot: then it is verified first.
   std::unique_ptr<Source> open(const Digest& digest, std::uint64_t offset = 0) const;
   /// Whole content of a small blob, verified; throws `absent` or `damaged`.
   std::string read(const Digest& digest, std::uint64_t limit = 64U << 20U) const;
@@ -62,7 +71,10 @@ class Store {
   /// A file being written under tmp/; becomes a blob in `commit`, else vanishes.
   class Staged {
    public:
-    Staged(Staged&&) noexcept = default;
+    Staged(Staged&& other) noexcept
+        : folder_(other.folder_),
+          path_(std::exchange(other.path_, {})),
+          fd_(std::move(other.fd_)) {}
     Staged& operator=(Staged&&) = delete;
     Staged(const Staged&) = delete;
     Staged& operator=(const Staged&) = delete;
@@ -75,29 +87,31 @@ class Store {
 
    private:
     friend class Store;
-    Staged(Store& store, fs::path path, Fd fd)
-        : store_(&store), path_(std::move(path)), fd_(std::move(fd)) {}
-    Store* store_;
+    Staged(StoreFolder& folder, fs::path path, Fd fd)
+        : folder_(&folder), path_(std::move(path)), fd_(std::move(fd)) {}
+    StoreFolder* folder_;
     fs::path path_;
     Fd fd_;
   };
   Staged stage();
-  /// Publishes a layer as slices; every slice's blob must be there. The caller vouches for digest and
-  /// size. Idempotent.
+  /// Publishes a layer as slices; every slice's blob must be there. The caller vouches for digest
+  /// and size. Idempotent.
   void put_spliced(const Digest& digest, std::uint64_t size_bytes, const Spliced& spliced);
 
   // --- keys: what a build step gave, found before any work is done -------------------------------
+  /// Each value carries a checksum: one that is empty or damaged counts as absent.
   std::optional<std::string> find_key(const Digest& key) const;
   void put_key(const Digest& key, std::string_view value);
 
   // --- unpacked trees ----------------------------------------------------------------------------
   /// `…/trees/HEX/fs`, complete; nullopt when not unpacked (or untrusted after a power cut: then it
-  /// is dropped here).
+  /// is dropped here, for unpacking it again costs no more than verifying it).
   std::optional<fs::path> find_tree(const Digest& diff_id) const;
   /// A folder under tmp/ with `fs/` in it, to be filled and published; vanishes otherwise.
   class StagedTree {
    public:
-    StagedTree(StagedTree&& other) noexcept;
+    StagedTree(StagedTree&& other) noexcept
+        : folder_(other.folder_), path_(std::exchange(other.path_, {})) {}
     StagedTree& operator=(StagedTree&&) = delete;
     StagedTree(const StagedTree&) = delete;
     StagedTree& operator=(const StagedTree&) = delete;
@@ -108,8 +122,8 @@ class Store {
 
    private:
     friend class Store;
-    StagedTree(Store& store, fs::path path) : store_(&store), path_(std::move(path)) {}
-    Store* store_;
+    StagedTree(StoreFolder& folder, fs::path path) : folder_(&folder), path_(std::move(path)) {}
+    StoreFolder* folder_;
     fs::path path_;
   };
   StagedTree stage_tree();
@@ -117,11 +131,12 @@ class Store {
   TemporaryFolder scratch() const;
 
   // --- images and names --------------------------------------------------------------------------
-  /// Publishes manifest and config (durably: fsync); layers must be there already.
+  /// Publishes manifest and config (durably: fsync). Throws `absent` unless all layers are there.
   void put_image(const Image& image);
   /// Throws `absent` or `damaged`.
   Image image(const Digest& manifest) const;
-  /// Durable. `name` without tag means `latest`.
+  /// Durable. `name` without tag means `latest`; one with a digest alone is kept as it is. Throws
+  /// `absent` when the store has no such manifest.
   void tag(const Reference& name, const Digest& manifest);
   bool untag(const Reference& name);
   struct Name {
@@ -130,28 +145,26 @@ class Store {
   };
   /// Sorted by name.
   std::vector<Name> names() const;
-  /// By reference, full digest or unique digest prefix (at least 6 hex digits). nullopt when there is
-  /// none; throws `ambiguous` (usage).
+  /// By reference, full digest or unique digest prefix (at least 6 hex digits). nullopt when there
+  /// is none; throws `ambiguous` (usage).
   std::optional<Digest> find_image(std::string_view name_or_digest) const;
 
   // --- soundness ---------------------------------------------------------------------------------
   struct Damage {
-    std::string what;  ///< blob, layer, tree or name
+    std::string what;  ///< `blob sha256:…`, `layer sha256:…`, `tree …`, `name …`, `key …`, `file …`
     std::string why;
   };
   /// Reads everything: blobs and spliced layers hash to their digest, trees are complete (a tree is
   /// checked against its layer's tar: path, type, size, content), names lead to whole images.
-  /// `repair` removes what is damaged so that a rebuild or pull makes it anew.
-  std::vector<Damage> verify(bool repair, const std::function<void(std::string_view)>& looking_at) const;
+  /// `repair` removes what is damaged, and names that no longer lead to whole images, so that a
+  /// rebuild or pull makes them anew. `looking_at` is told each item, one call at a time.
+  std::vector<Damage> verify(bool repair,
+                             const std::function<void(std::string_view)>& looking_at) const;
   /// syncfs on the store, then removes the marks that were there before it. May take long.
   void sync() const;
 
  private:
-  friend class Staged;
-  friend class StagedTree;
-  void mark_unsynced(std::string_view kind, const Digest& digest) const;
-  fs::path root_;
-  std::string boot_id_;
+  std::unique_ptr<StoreFolder> folder_;
 };
 
 }  // namespace mlenv

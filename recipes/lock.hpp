@@ -65,6 +65,9 @@ struct LockedCuda {
 struct Lock {
   static constexpr int kVersion = 1;
   static constexpr int kRevision = 0;
+  /// Of the file it was read from; larger than kRevision: it holds things that this mlenv does not
+  /// know, so it may be used but not rewritten (`resolve` refuses).
+  int revision = kRevision;
   std::string platform = "linux/amd64";
   std::int64_t epoch = 0;  ///< every time stamp in the image, seconds
   Request request;

@@ -2,18 +2,24 @@
 // Runs a program of an image's own file system with that tree as `/`, without network and without
 // root on the host.
 //
-// The sandbox is a single-ID user namespace (plus mount, PID, UTS, IPC and, unless asked, network
-// namespaces) entered by re-exec, since a threaded process may not unshare(CLONE_NEWUSER)
-// (unshare(2)). Where ownership matters, a seccomp supervisor (seccomp_unotify(2)) answers
-// chown-like calls, keeps the owners in a table and shows them back in stat-like calls, so that the
-// program sees a machine where it is root although every file belongs to the caller.
+// The sandbox is a single-ID user namespace (plus mount, PID, UTS, IPC and network namespaces)
+// entered by re-exec, since a threaded process may not unshare(CLONE_NEWUSER) (unshare(2)). Where
+// ownership matters, a seccomp supervisor (seccomp_unotify(2)) answers chown-like calls, keeps the
+// owners in a table and shows them back in stat-like calls, so that the program sees a machine where
+// it is root although every file belongs to the caller.
 //
-// The result is the same whether the caller is root or not.
+// Where namespaces are forbidden (a container's default profile) and the caller is root there,
+// run_recorded falls back to a plain chroot under the same supervisor.
+//
+// The result is the same whether the caller is root or not. Nothing of the scaffolding (mount
+// points, device nodes) stays in the tree. Needs Linux 5.12.
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/files.hpp"
@@ -28,10 +34,13 @@ struct Owner {
 };
 /// Path within the root (absolute, `/etc/shadow`) → owner; paths not named are 0:0.
 using Owners = std::map<std::string, Owner>;
+/// Path within the root → raw value of its `security.capability` attribute (version 2, without a
+/// namespace's id; capabilities(7)).
+using FileCapabilities = std::map<std::string, std::string>;
 
 struct SandboxMount {
   fs::path source;      ///< on the host
-  std::string target;   ///< within the root, absolute; made when absent
+  std::string target;   ///< within the root, absolute; made when absent, and then removed again
   bool read_only = true;
 };
 
@@ -48,9 +57,12 @@ struct SandboxCommand {
   std::string hostname = "localhost";
 };
 
-/// A program running in the sandbox; the destructor ends it and everything it started.
+/// A program running in the sandbox; the destructor ends it and everything it started. So does the
+/// end of this process, however it comes.
 class Sandbox {
  public:
+  /// Returns when the program has been started; throws `sandbox-failed` (with the refusal's reason
+  /// and hint where there is one) or `cannot-start`.
   explicit Sandbox(const SandboxCommand& command);
   std::optional<Exit> wait(std::optional<std::chrono::milliseconds> deadline = std::nullopt) {
     return child_.wait(deadline);
@@ -62,17 +74,22 @@ class Sandbox {
 
 struct RecordedRun {
   Exit exit;
-  Owners owners;       ///< every path below the root whose owner is not 0:0, at the end
+  Owners owners;  ///< every path below the root whose owner is not 0:0, at the end
+  FileCapabilities capabilities;  ///< file capabilities that the program set, at the end
   std::string output;  ///< stdout and stderr together, as they came; the last 8 MiB
 };
 
 /// Runs `command` to its end with ownership recorded: `initial` says who owns what beforehand
-/// (paths followed as given, not through links).
+/// (paths followed as given, not through links; absent ones do not matter). Descriptors for output
+/// in `command` are not used; `output` is told what comes, as it comes. Device nodes and access
+/// control lists that the program makes are accepted and dropped; flushing to disk is skipped.
+/// Throws `timeout` past the deadline, else as `Sandbox` does.
 RecordedRun run_recorded(const SandboxCommand& command, const Owners& initial,
-                         std::chrono::milliseconds deadline);
+                         std::chrono::milliseconds deadline,
+                         const std::function<void(std::string_view)>& output = {});
 
-/// nullopt when a sandbox can be had here, else one sentence why not and an action that would help
-/// (AppArmor's restriction, max_user_namespaces 0, a container that forbids it).
+/// nullopt when `run_recorded` works here, else one sentence why not and an action that would help
+/// (AppArmor's restriction, max_user_namespaces 0, a container that forbids it). Tries it.
 struct SandboxRefusal {
   std::string reason;
   std::string hint;

@@ -18,19 +18,32 @@ struct DebianSource {
   std::string suite;              ///< `bookworm`, `bookworm-security`
   std::vector<std::string> components;
   fs::path signed_by;  ///< keyring; empty: the distribution's archive keyring of this machine
+  std::string key;     ///< ASCII-armoured keys used instead of `signed_by`; empty: none
+  std::vector<std::string> architectures;  ///< empty: every one
+  std::string origin;  ///< what the Release must state, else the source is passed over; empty: any
+  bool check_valid_until = true;
+  bool optional = false;  ///< its suite's name is our guess: passed over where there is none such
+  friend bool operator==(const DebianSource&, const DebianSource&) = default;
 };
 
-/// Sources for a base: the recipe's own, else `MLENV_DEBIAN_SOURCES` (a file in either apt format),
+/// Value of the environment variable `MLENV_DEBIAN_SOURCES`; empty when it is not set.
+fs::path debian_sources_setting();
+
+/// Sources for a base: the recipe's own, else `sources_file` (in either apt format; absent throws),
 /// else the machine's apt configuration (`root`/etc/apt: sources.list and sources.list.d, one-line
-/// and deb822), its suites renamed when the machine runs another release of the same distribution.
-/// Only the distribution's own archives (SUITE, -updates, -security) are taken. Throws `no-sources`
-/// with what to write.
-std::vector<DebianSource> debian_sources(const Recipe& recipe, const fs::path& root = "/");
+/// and deb822), its suites renamed when the machine runs another release of the same distribution
+/// (`root`/etc/os-release). Of the latter two only the distribution's own archives (SUITE,
+/// -updates, -security) are taken. Throws `no-sources` with what to write.
+std::vector<DebianSource> debian_sources(const Recipe& recipe, const fs::path& root = "/",
+                                         const fs::path& sources_file = debian_sources_setting());
 
 struct DebianRequest {
   std::string suite;
   std::string architecture = "amd64";
-  std::vector<Placed> packages;  ///< on top of the Essential set and Priority: required
+  /// On top of the Essential set, Priority: required and apt: `name`, `name=version`, each with
+  /// `:ARCHITECTURE` after the name where wanted (only the request's own).
+  std::vector<Placed> packages;
+  fs::path recipe;  ///< for messages; may be empty
 };
 
 struct DebianResolution {
@@ -40,13 +53,17 @@ struct DebianResolution {
 /// Fetches and verifies InRelease (signature by librnp against `signed_by`; Date and Valid-Until
 /// where the release says so) and Packages indexes into `cache` (reused when the Release did not
 /// change; offline when it cannot be reached and `cache` has them: a progress note says so), then
-/// solves. Throws `bad-signature`, `index-mismatch`, `network`.
+/// solves. The answer depends on request and indexes alone. Safe with many processes on one cache.
+/// Throws `bad-signature`, `no-keyring`, `release-invalid`, `release-mismatch`, `index-expired`,
+/// `index-invalid`, `index-mismatch`, `no-sources`, `http-status`, `network`. Other answers than a
+/// resolution (no such package, nothing fits together) are a Conflict.
 std::variant<DebianResolution, Conflict> resolve_debian(const DebianRequest& request,
                                                         const std::vector<DebianSource>& sources,
                                                         Http& http, const fs::path& cache,
                                                         Progress& progress);
 
-/// Where a locked package may be fetched: each source's archive root joined with its pool path.
+/// Where a locked package may be fetched, likeliest first: each source's archive root joined with
+/// its pool path. Sources that `resolve_debian` passes over for their origin are among them.
 std::vector<std::string> deb_urls(const LockedDeb& deb, const std::vector<DebianSource>& sources);
 
 }  // namespace mlenv

@@ -18,7 +18,7 @@ namespace mlenv {
 fs::path provide_uv(const fs::path& cache, Progress& progress);
 
 struct WheelRequest {
-  std::string python_minor;  ///< `3.11`
+  std::string python;        ///< full version, `3.11.2`: markers may ask for it
   std::string glibc;         ///< `2.36`: the newest manylinux tag that the base can load
   std::string architecture = "amd64";
   const Recipe* recipe = nullptr;  ///< framework, cuda, packages, sources
@@ -33,10 +33,11 @@ struct WheelResolution {
 };
 
 /// Wheels only: a package that has none for this platform is a Conflict that says so; an older
-/// release is never taken in silence because a newer one lacks a wheel.
+/// release is never taken in silence because a newer one lacks a wheel (wheels.cpp tells how). Runs
+/// no code of any package. Sizes that the index does not tell are asked of it by HEAD.
 std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& request,
-                                                       const fs::path& uv, const fs::path& cache,
-                                                       Progress& progress);
+                                                       const fs::path& uv, Http& http,
+                                                       const fs::path& cache, Progress& progress);
 
 /// URLs of exactly these locked wheels on this machine's indexes, asked of uv (by name, version and
 /// file name; digest checked). Wheels that are gone are missing in the answer.

@@ -1,6 +1,11 @@
 #pragma once
 // Runs an image here: overlayfs over the unpacked layers with a throwaway writable layer, the
 // container by runc (crun where it works), as root or rootless. Defaults: docs/run.md.
+//
+// run_local starts a process of its own for it (`mlenv __run` when we have threads, which may not
+// unshare) and passes signals on; that process (stage.hpp) makes the namespaces and the overlay and
+// starts the OCI runtime. It ends the container when it loses us, so that not even `kill -9` leaves
+// one behind.
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,12 +13,13 @@
 #include "base/files.hpp"
 #include "base/process.hpp"
 #include "images/oci.hpp"
+#include "runner/local/overlay.hpp"
 
 namespace mlenv {
 
 struct Mount {
-  fs::path source;      ///< on the host, absolute
-  std::string target;   ///< in the container, absolute
+  fs::path source;     ///< on the host, absolute
+  std::string target;  ///< in the container, absolute
   bool read_only = false;
   /// `SRC:DST[:ro]`; a relative SRC is relative to the current folder. Throws `bad-mount` (usage)
   /// when it is malformed or SRC does not exist.
@@ -21,24 +27,31 @@ struct Mount {
 };
 
 struct LocalRun {
-  ImageConfig config;               ///< of the image
-  std::vector<fs::path> trees;      ///< unpacked layers, the bottom one first
-  std::vector<Mount> mounts;        ///< besides the defaults
-  std::vector<std::string> env;     ///< `K=V`, over the image's; `K` alone takes the caller's value
-  std::string workdir;              ///< empty: the image's
-  std::vector<std::string> argv;    ///< empty: the image's entrypoint and command
-  std::optional<fs::path> project;  ///< mounted at the image's workdir; nullopt: nothing
-  fs::path scratch;                 ///< folder on a file system that overlayfs accepts as upper
-  bool terminal = false;            ///< give it a terminal (ours)
+  ImageConfig config;            ///< of the image
+  std::vector<fs::path> trees;   ///< unpacked layers, the bottom one first
+  std::vector<Mount> mounts;     ///< besides the defaults
+  std::vector<std::string> env;  ///< `K=V`, over the image's; `K` alone takes the caller's value
+  std::string workdir;           ///< empty: the image's
+  /// Run as it is, without the image's entrypoint; empty: the image's entrypoint and command.
+  std::vector<std::string> argv;
+  /// Mounted at the image's workdir (`/workspace` where it has none); nullopt: nothing.
+  std::optional<fs::path> project;
+  fs::path scratch;       ///< folder on a file system that overlayfs accepts as upper
+  bool terminal = false;  ///< give it a terminal (ours); standard input must be one
+  std::string runtime;    ///< `runc`, `crun` or a path; empty: the first that is there
+  OverlayMethod overlay = OverlayMethod::automatic;
 };
 
 /// Runs to the end with our stdin, stdout, stderr and terminal; signals sent to us reach it. The
-/// command's status: 126 found but not executable, 127 not found, 128+n after a signal. Throws for
-/// what is not the job's doing (`no-runtime`, `no-overlay`, `no-namespace`), which the CLI turns into
-/// 125.
+/// command's status: 126 found but not executable, 127 not found (each with one line on stderr, as
+/// a shell has it), 128+n after a signal. Everything the job started is gone afterwards; files stay
+/// in `scratch` alone, which is the caller's to remove. Throws for what is not the job's doing
+/// (`no-runtime`, `no-overlay`, `no-namespace`, `no-command`, `run-failed`), which the CLI turns
+/// into 125.
 Exit run_local(const LocalRun& run);
 
-/// The second half of its re-exec; see sandbox_main.
+/// The second half of its re-exec: main() calls it before any thread exists and returns its value
+/// when it is engaged. nullopt: this is an ordinary start.
 std::optional<int> run_main(int argc, char** argv);
 
 }  // namespace mlenv

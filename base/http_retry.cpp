@@ -1,0 +1,179 @@
+#include "base/http_retry.hpp"
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "base/log.hpp"
+
+namespace mlenv {
+namespace http {
+namespace {
+
+constexpr int kTriesToConnect = 3;
+constexpr std::chrono::milliseconds kLongestBackoff{15'000};
+constexpr std::size_t kExcerptBytes = 200;
+
+/// Between half and all of `pause`, so that many clients do not come back at once.
+std::chrono::milliseconds jittered(std::chrono::milliseconds pause) {
+  thread_local std::minstd_rand random{std::random_device{}()};
+  std::uniform_int_distribution<std::int64_t> part{pause.count() / 2, pause.count()};
+  return std::chrono::milliseconds{part(random)};
+}
+
+std::string_view reason_phrase(long status) {
+  constexpr std::array<std::pair<long, std::string_view>, 16> kPhrases{{
+      {400, "Bad Request"},
+      {401, "Unauthorized"},
+      {403, "Forbidden"},
+      {404, "Not Found"},
+      {405, "Method Not Allowed"},
+      {407, "Proxy Authentication Required"},
+      {408, "Request Timeout"},
+      {409, "Conflict"},
+      {410, "Gone"},
+      {413, "Content Too Large"},
+      {416, "Range Not Satisfiable"},
+      {429, "Too Many Requests"},
+      {500, "Internal Server Error"},
+      {502, "Bad Gateway"},
+      {503, "Service Unavailable"},
+      {504, "Gateway Timeout"},
+  }};
+  for (const auto& [code, phrase] : kPhrases) {
+    if (code == status) return phrase;
+  }
+  return "an unexpected status";
+}
+
+/// First line of a plain-text or JSON answer; HTML pages say nothing to a person in a terminal.
+std::string excerpt(const HttpResponse& response) {
+  const std::string type = response.header("content-type").value_or("");
+  if (!type.starts_with("text/plain") && type.find("json") == std::string::npos) return {};
+  std::string line = response.body.substr(0, response.body.find_first_of("\r\n"));
+  if (line.size() > kExcerptBytes) line = line.substr(0, kExcerptBytes) + "…";
+  const auto printable = [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; };
+  return std::all_of(line.begin(), line.end(), printable) ? line : std::string{};
+}
+
+}  // namespace
+
+void Timer::wait(const HttpOptions& options, std::chrono::milliseconds pause) {
+  if (options.pause) return options.pause(pause);
+  const auto deadline = std::chrono::steady_clock::now() + pause;
+  std::unique_lock lock{mutex_};
+  never_.wait_until(lock, deadline, [&] { return std::chrono::steady_clock::now() >= deadline; });
+}
+
+bool is_transient(long status) {
+  return status == 408 || status == 429 || status == 500 || (status >= 502 && status <= 504);
+}
+
+bool Attempts::another(const Outcome& outcome) {
+  const bool transient = outcome.broken ? outcome.broken->sort == Broken::Sort::interrupted ||
+                                              outcome.broken->sort == Broken::Sort::unreachable
+                                        : is_transient(outcome.response.status);
+  if (!transient) return false;
+  const bool unreachable = outcome.broken && outcome.broken->sort == Broken::Sort::unreachable;
+  const int tries = unreachable ? std::min(options_.tries, kTriesToConnect) : options_.tries;
+  ++failed_;
+  if (!allowed_ || failed_ >= tries) return false;
+  std::chrono::milliseconds pause = std::min(
+      kLongestBackoff, options_.first_pause * (std::int64_t{1} << std::min(failed_ - 1, 16)));
+  pause = jittered(pause);
+  if (outcome.retry_after) {
+    if (*outcome.retry_after > options_.longest_pause) return false;
+    pause = std::max<std::chrono::milliseconds>(pause, *outcome.retry_after);
+  }
+  log::debug("trying again in {} ms", pause.count());
+  timer_.wait(options_, pause);
+  return true;
+}
+
+std::string Attempts::headline(std::string_view url) const {
+  const std::string where = display_url(url);
+  if (failed_ <= 1) return fmt::format("no whole answer from `{}`", where);
+  return fmt::format("no whole answer from `{}` after {} tries", where, failed_);
+}
+
+Error status_error(const HttpResponse& response, std::string_view url) {
+  Error error = failure("http-status", "`{}` answered {} {}", display_url(url), response.status,
+                        reason_phrase(response.status));
+  if (const std::string words = excerpt(response); !words.empty()) error.because(words);
+  if (response.status == 407)
+    error.hint("put user and password into the proxy's URL (HTTPS_PROXY)");
+  return error;
+}
+
+}  // namespace http
+
+namespace {
+
+constexpr int kMostRedirects = 10;
+
+bool is_redirect(long status) {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+void drop_credentials(HttpHeaders& headers) {
+  std::erase_if(headers, [](const auto& header) {
+    std::string name = header.first;
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    return name == "authorization" || name == "cookie";
+  });
+}
+
+/// 303 always becomes GET; 301 and 302 do for POST, as every client has it (RFC 9110 §15.4.2).
+void change_method(http::Exchange& exchange, long status) {
+  const bool to_get = status == 303 ? exchange.method != "HEAD"
+                                    : (status == 301 || status == 302) && exchange.method == "POST";
+  if (!to_get) return;
+  exchange.method = "GET";
+  exchange.body = nullptr;
+  exchange.body_bytes = 0;
+}
+
+http::Exchange first_exchange(const HttpRequest& request, const HttpOptions& options) {
+  const auto or_else = [](std::chrono::milliseconds own, std::chrono::milliseconds usual) {
+    return own.count() > 0 ? own : usual;
+  };
+  http::Exchange exchange;
+  exchange.method = request.method;
+  exchange.url = http::parse_url(request.url);
+  exchange.headers = request.headers;
+  exchange.body = request.body;
+  exchange.body_bytes = request.body_bytes;
+  exchange.answer_limit = request.answer_limit;
+  exchange.connect_timeout = or_else(request.connect_timeout, options.connect_timeout);
+  exchange.stall_timeout = or_else(request.stall_timeout, options.stall_timeout);
+  return exchange;
+}
+
+}  // namespace
+
+http::Outcome Http::State::follow(const HttpRequest& request,
+                                  const std::function<Sink*(const HttpResponse&)>& route,
+                                  bool may_leave_tls) {
+  http::Exchange exchange = first_exchange(request, options);
+  exchange.route = route;
+  for (int redirects = 0; redirects <= kMostRedirects; ++redirects) {
+    http::Outcome outcome = connections.perform(exchange);
+    if (outcome.broken || !request.follow_redirects || !outcome.location ||
+        !is_redirect(outcome.response.status)) {
+      return outcome;
+    }
+    http::Url next = http::resolve_url(exchange.url, *outcome.location);
+    if (exchange.url.scheme == "https" && next.scheme == "http" && !may_leave_tls) {
+      throw failure("network", "`{}` redirects to `{}`, which is not encrypted",
+                    display_url(request.url), display_url(next.text));
+    }
+    if (!http::same_origin(exchange.url, next)) drop_credentials(exchange.headers);
+    change_method(exchange, outcome.response.status);
+    exchange.url = std::move(next);
+  }
+  throw failure("network", "`{}` redirects more than {} times", display_url(request.url),
+                kMostRedirects);
+}
+
+}  // namespace mlenv

@@ -1,0 +1,66 @@
+#pragma once
+// What lies between the calls of Http and single exchanges: redirects, pauses, tries.
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "base/http.hpp"
+#include "base/http_transfer.hpp"
+
+namespace mlenv {
+namespace http {
+
+/// Waits between tries.
+class Timer {
+ public:
+  void wait(const HttpOptions& options, std::chrono::milliseconds pause);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable never_;
+};
+
+/// Counts the tries of one call and waits between them.
+class Attempts {
+ public:
+  Attempts(const HttpOptions& options, Timer& timer, bool allowed)
+      : options_(options), timer_(timer), allowed_(allowed) {}
+  /// True, after a pause, when `outcome` is worth another try and one is left.
+  bool another(const Outcome& outcome);
+  /// The next break counts as the first.
+  void forgive() { failed_ = 0; }
+  /// `no answer from …` or `… broke off`, with the number of tries.
+  std::string headline(std::string_view url) const;
+
+ private:
+  const HttpOptions& options_;
+  Timer& timer_;
+  bool allowed_;
+  int failed_ = 0;
+};
+
+/// 408, 429, 500, 502, 503, 504.
+bool is_transient(long status);
+
+/// `http-status` with the server's own words where it gave any.
+Error status_error(const HttpResponse& response, std::string_view url);
+
+}  // namespace http
+
+struct Http::State {
+  explicit State(HttpOptions given) : options(std::move(given)), connections(options) {}
+
+  /// One try with its redirects (RFC 9110 §15.4). Throws only what the body or the sink threw, and
+  /// for redirects that go nowhere.
+  http::Outcome follow(const HttpRequest& request,
+                       const std::function<Sink*(const HttpResponse&)>& route,
+                       bool may_leave_tls = false);
+
+  HttpOptions options;
+  http::Connections connections;
+  http::Timer timer;
+};
+
+}  // namespace mlenv

@@ -1,0 +1,95 @@
+#pragma once
+// One HTTP exchange over libcurl: no retry, no redirect. Connections are kept between exchanges.
+// HTTP/1.1 only: each exchange has a connection of its own, so HTTP/2 would add copies and win
+// nothing.
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/http.hpp"
+#include "base/http_url.hpp"
+
+namespace mlenv::http {
+
+struct Exchange {
+  std::string method;
+  Url url;
+  HttpHeaders headers;
+  std::function<std::unique_ptr<Source>()> body;  ///< null: none
+  std::uint64_t body_bytes = 0;
+  std::uint64_t answer_limit = 0;  ///< of bytes kept in the response; `too-large` past it
+  std::chrono::milliseconds connect_timeout{};
+  std::chrono::milliseconds stall_timeout{};
+  /// Asked once, when the head of a 2xx answer is there: where its body goes. Null function or null
+  /// answer: into the response.
+  std::function<Sink*(const HttpResponse&)> route;
+};
+
+/// Why no whole answer came.
+struct Broken {
+  enum class Sort {
+    unreachable,  ///< not resolved, refused, no TLS, and never reached yet: worth a few tries
+    interrupted,  ///< broke while under way: worth all tries
+    hopeless,     ///< the same again next time
+    untrusted     ///< the server's certificate
+  };
+  Sort sort = Sort::interrupted;
+  std::string reason;
+  std::string hint;
+};
+
+struct Outcome {
+  HttpResponse response;  ///< as far as it came
+  std::optional<Broken> broken;
+  std::optional<std::chrono::seconds> retry_after;
+  std::optional<std::string> location;
+};
+
+/// `network` or `certificate`, with the reason and hint of `broken`.
+Error broken_error(const Broken& broken, std::string headline);
+
+/// Idle libcurl handles with their open connections. Safe from many threads.
+class Connections {
+ public:
+  explicit Connections(const HttpOptions& options);
+  ~Connections();
+  Connections(const Connections&) = delete;
+  Connections& operator=(const Connections&) = delete;
+  /// Rethrows what the body or the sink threw.
+  Outcome perform(const Exchange& exchange);
+
+ private:
+  class Handle;
+  Handle take(const std::string& origin);
+  /// True when the place that it leads to has answered once.
+  bool put_back(Handle handle, bool reached);
+  void prepare(Handle& handle) const;
+
+  struct Trust {
+    std::string file, folder;
+    std::string bundle;  ///< PEM text that replaces `file`
+    bool verify = true;
+  };
+  std::string user_agent_;
+  Trust trust_;
+  std::string netrc_;
+  std::mutex mutex_;
+  std::vector<Handle> idle_;
+  std::set<std::string> reached_;
+};
+
+/// What the environment says about certificates: CURL_CA_BUNDLE, else SSL_CERT_FILE and
+/// SSL_CERT_DIR, as the curl program reads them (the library itself does not). Empty: the built-in
+/// places.
+struct EnvironmentTrust {
+  std::string file, folder, netrc;
+};
+EnvironmentTrust environment_trust();
+
+}  // namespace mlenv::http

@@ -1,0 +1,87 @@
+#include "base/inflate.hpp"
+
+#include <memory>
+
+#include <isa-l/crc.h>
+#include <libdeflate.h>
+
+#include "base/error.hpp"
+#include "base/handle.hpp"
+#include "base/inflate_stream.hpp"
+
+namespace mlenv {
+namespace {
+
+using Decompressor = Owned<libdeflate_free_decompressor>::of<libdeflate_decompressor>;
+
+libdeflate_decompressor* thread_decompressor() {
+  thread_local const Decompressor decompressor{libdeflate_alloc_decompressor()};
+  if (!decompressor) throw Error{Kind::internal, "no-memory", "no memory to inflate"};
+  return decompressor.get();
+}
+
+Error bad_deflate(std::string cause) {
+  return failure("bad-deflate", "a compressed stream is damaged").because(std::move(cause));
+}
+
+}  // namespace
+
+void inflate_whole(ByteView deflated, ByteSpan out) {
+  std::byte nothing{};
+  std::size_t used = 0;
+  const libdeflate_result result = libdeflate_deflate_decompress_ex(
+      thread_decompressor(), deflated.data(), deflated.size(), out.empty() ? &nothing : out.data(),
+      out.size(), &used, nullptr);
+  switch (result) {
+    case LIBDEFLATE_SUCCESS:
+      break;
+    case LIBDEFLATE_SHORT_OUTPUT:
+      throw bad_deflate(fmt::format("it holds fewer than the {} bytes promised", out.size()));
+    case LIBDEFLATE_INSUFFICIENT_SPACE:
+      throw bad_deflate(fmt::format("it holds more than the {} bytes promised", out.size()));
+    default:
+      throw bad_deflate("it is malformed or ends early");
+  }
+  if (used != deflated.size()) {
+    throw bad_deflate(fmt::format("{} bytes follow its end", deflated.size() - used));
+  }
+}
+
+std::optional<InflatedPart> inflate_part(ByteView deflated, ByteSpan out) {
+  InflatedPart part;
+  const libdeflate_result result = libdeflate_deflate_decompress_ex(
+      thread_decompressor(), deflated.data(), deflated.size(), out.data(), out.size(), &part.used,
+      &part.written);
+  if (result != LIBDEFLATE_SUCCESS) return std::nullopt;
+  return part;
+}
+
+void inflate_stream(Source& in, Sink& out, std::uint64_t size_bytes) {
+  BufferedInput input{in};
+  StreamInflater inflater;
+  Bytes buffer(kStreamBufferBytes);
+  std::uint64_t total = 0;
+  bool done = false;
+  while (!done) {
+    const StreamInflater::Step step = inflater.step(input, buffer);
+    if (step.state == StreamInflater::State::damaged) throw bad_deflate("it is malformed");
+    total += step.written;
+    if (total > size_bytes) {
+      throw bad_deflate(fmt::format("it holds more than the {} bytes promised", size_bytes));
+    }
+    if (step.written > 0) out.write(ByteView(buffer).first(step.written));
+    done = step.state == StreamInflater::State::finished;
+    const bool hungry = !done && step.written < buffer.size();
+    if (hungry && !input.refill()) throw bad_deflate("it ends early");
+  }
+  if (total != size_bytes) {
+    throw bad_deflate(fmt::format("it holds {} bytes where {} were promised", total, size_bytes));
+  }
+  if (!input.rest().empty() || input.refill()) throw bad_deflate("bytes follow its end");
+}
+
+std::uint32_t crc32(std::uint32_t crc, ByteView data) {
+  return crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(data.data()), data.size());
+}
+
+}  // namespace mlenv

@@ -1,0 +1,276 @@
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <fcntl.h>
+#include <linux/limits.h>
+#include <optional>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/sandbox/enter.hpp"
+#include "base/sandbox/ownership.hpp"
+#include "base/sandbox/stage.hpp"
+#include "base/sandbox/supervisor.hpp"
+
+namespace mlenv::sandbox {
+namespace {
+
+constexpr int kOwnFailure = 125;
+constexpr rlim_t kProgramFiles = 4096;  // fixed: some programs close all that there could be
+
+struct SocketPair {
+  Fd ours;
+  Fd theirs;
+};
+
+SocketPair make_sockets() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    throw os_error(errno, "cannot make a pair of sockets");
+  }
+  return {Fd{ends[0]}, Fd{ends[1]}};
+}
+
+/// One descriptor as ancillary data (unix(7)).
+struct FdMessage {
+  FdMessage() {
+    header.msg_iov = &vector;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+  }
+  char byte = 0;
+  iovec vector{&byte, 1};
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> control{};
+  msghdr header{};
+};
+
+void send_fd(int socket, int fd) {
+  FdMessage message;
+  cmsghdr* control = CMSG_FIRSTHDR(&message.header);
+  control->cmsg_level = SOL_SOCKET;
+  control->cmsg_type = SCM_RIGHTS;
+  control->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(control), &fd, sizeof fd);
+  if (::sendmsg(socket, &message.header, MSG_NOSIGNAL) != 1) {
+    throw os_error(errno, "cannot hand the supervisor its descriptor");
+  }
+}
+
+/// nullopt when the sender ended without sending.
+std::optional<Fd> receive_fd(int socket) {
+  FdMessage message;
+  if (::recvmsg(socket, &message.header, MSG_CMSG_CLOEXEC) != 1) return std::nullopt;
+  const cmsghdr* control = CMSG_FIRSTHDR(&message.header);
+  if (control == nullptr || control->cmsg_type != SCM_RIGHTS) return std::nullopt;
+  int fd = -1;
+  std::memcpy(&fd, CMSG_DATA(control), sizeof fd);
+  return Fd{fd};
+}
+
+void set_signals_to_default() {
+  for (int number = 1; number < NSIG; ++number) (void)std::signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+void set_limits() {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_max = std::min(files.rlim_max, kProgramFiles);
+  files.rlim_cur = std::min<rlim_t>(files.rlim_max, 1024);
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+}
+
+std::vector<char*> c_strings(const std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
+  for (const std::string& text : strings) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+void start(const Plan& plan, const Fd& socket) {
+  const SandboxCommand& command = plan.command;
+  if (plan.way == Way::change_root) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::setsid();
+  set_limits();
+  set_signals_to_default();
+  if (::chdir(command.folder.c_str()) != 0) {
+    throw os_error(errno, "cannot enter `{}`", command.folder);
+  }
+  const std::vector<char*> argv = c_strings(command.argv);
+  const std::vector<char*> env = c_strings(command.env);
+  if (plan.recorded) {
+    const Fd listener = install_filter(plan.way == Way::change_root);
+    send_fd(socket.get(), listener.get());
+  }
+  if (command.argv.empty()) return;
+  ::execve(argv[0], argv.data(), env.data());
+  throw failure("cannot-start", "cannot start `{}`", command.argv[0]).because(errno_text(errno));
+}
+
+[[noreturn]] void run_program(const Plan& plan, const Fd& socket, const Fd& report) {
+  try {
+    start(plan, socket);
+    ::_exit(0);
+  } catch (const Error& error) {
+    report_error(report.get(), error);
+  } catch (const std::exception& error) {
+    report_error(report.get(), Error{Kind::internal, "internal", error.what()});
+  }
+  ::_exit(127);
+}
+
+/// SIGCHLD as a descriptor.
+Fd watch_children() {
+  sigset_t children;
+  sigemptyset(&children);
+  sigaddset(&children, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &children, nullptr);
+  Fd fd{::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK)};
+  if (!fd) throw os_error(errno, "cannot watch for the end of processes");
+  return fd;
+}
+
+/// The program's status once it has ended.
+std::optional<int> reap(int signals, pid_t program) {
+  signalfd_siginfo info{};
+  while (::read(signals, &info, sizeof info) > 0) {
+  }
+  std::optional<int> ended;
+  int status = 0;
+  for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0;
+       pid = ::waitpid(-1, &status, WNOHANG)) {
+    if (pid == program) ended = status;
+  }
+  return ended;
+}
+
+int serve_until_end(pid_t program, int signals, Supervisor* supervisor) {
+  while (true) {
+    std::array fds{pollfd{signals, POLLIN, 0},
+                   pollfd{supervisor != nullptr ? supervisor->listener() : -1, POLLIN, 0}};
+    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) {
+      throw os_error(errno, "cannot wait for the program");
+    }
+    if ((fds[1].revents & POLLIN) != 0) supervisor->serve();
+    if (fds[0].revents == 0) continue;
+    if (const std::optional<int> status = reap(signals, program)) return *status;
+  }
+}
+
+void end_others(const Plan& plan, pid_t program) {
+  // As process 1 all others are ours. Without a process namespace it is the program's session.
+  ::kill(plan.way == Way::namespaces ? -1 : -program, SIGKILL);
+  int status = 0;
+  while (::waitpid(-1, &status, 0) > 0 || errno == EINTR) {
+  }
+}
+
+Exit decode(int status) {
+  if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), true};
+  return {WEXITSTATUS(status), false};
+}
+
+void raise_file_limit() {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+class Keeper {
+ public:
+  Keeper(const Plan& plan, const Fd& outside, Fd report)
+      : plan_(plan), outside_(outside), scaffold_(outside.get()), report_(std::move(report)) {}
+
+  int report() const { return report_.get(); }
+
+  /// Until the program is started; errors go to the caller.
+  void begin() {
+    raise_file_limit();
+    if (plan_.way == Way::change_root) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (plan_.recorded) ownership_.load(outside_.get(), plan_.initial);
+    signals_ = watch_children();
+    scaffold_.build(plan_.command, plan_.way);
+    SocketPair sockets = make_sockets();
+    program_ = ::fork();
+    if (program_ < 0) throw os_error(errno, "cannot start a process");
+    if (program_ == 0) run_program(plan_, sockets.theirs, report_);
+    sockets.theirs.reset();
+    if (!plan_.recorded) return;
+    if (std::optional<Fd> listener = receive_fd(sockets.ours.get())) {
+      supervisor_.emplace(*std::move(listener), scaffold_.take_proc(), ownership_);
+    }
+  }
+
+  /// Until it has ended; errors go into the result.
+  int finish() {
+    report_.reset();
+    std::array null{open_file("/dev/null", O_RDWR)};
+    for (const int stream : {0, 1, 2}) ::dup2(null[0].get(), stream);
+    Result result;
+    int status = kOwnFailure << 8;
+    try {
+      status = serve_until_end(program_, signals_.get(), supervisor_ ? &*supervisor_ : nullptr);
+      end_others(plan_, program_);
+      result.exit = decode(status);
+      if (plan_.recorded) ownership_.collect(outside_.get(), result.owners, result.capabilities);
+    } catch (const std::exception& error) {
+      result.trouble = error.what();
+    }
+    scaffold_.remove();
+    if (plan_.recorded) {
+      const std::string bytes = encode(result);
+      write_all(kResultFd, as_bytes(bytes));
+    }
+    return status;
+  }
+
+  void clear() { scaffold_.remove(); }
+
+ private:
+  const Plan& plan_;
+  const Fd& outside_;
+  Ownership ownership_;
+  Scaffold scaffold_;
+  Fd report_;
+  Fd signals_;
+  pid_t program_ = -1;
+  std::optional<Supervisor> supervisor_;
+};
+
+}  // namespace
+
+void run_keeper(const Plan& plan, Fd outside, Fd report, Fd status) {
+  Keeper keeper{plan, outside, std::move(report)};
+  try {
+    keeper.begin();
+    const int ended = keeper.finish();
+    (void)!::write(status.get(), &ended, sizeof ended);
+    ::_exit(0);
+  } catch (const Error& error) {
+    report_error(keeper.report(), error);
+  } catch (const std::exception& error) {
+    report_error(keeper.report(), Error{Kind::internal, "internal", error.what()});
+  }
+  keeper.clear();
+  ::_exit(kOwnFailure);
+}
+
+}  // namespace mlenv::sandbox

@@ -1,0 +1,45 @@
+#pragma once
+// What the caller tells the re-executed half, and what that half tells back. Both travel as CBOR,
+// which, unlike JSON, carries paths and variables that are not UTF-8.
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/sandbox/sandbox.hpp"
+
+namespace mlenv::sandbox {
+
+inline constexpr std::string_view kArgument = "__sandbox";
+
+/// Descriptors that the re-executed half finds open.
+inline constexpr int kPlanFd = 3;
+inline constexpr int kReportFd = 4;  ///< takes one encoded Error; closed by the program's execve
+inline constexpr int kResultFd = 5;  ///< takes one encoded Result; recorded runs only
+
+/// How the tree becomes `/`.
+enum class Way { namespaces, change_root };
+
+struct Plan {
+  SandboxCommand command;  ///< its descriptors are not carried; no argv: start nothing, all is well
+  bool recorded = false;
+  Owners initial;
+  Way way = Way::namespaces;
+  int caller = 0;  ///< process id
+};
+
+struct Result {
+  std::optional<Exit> exit;
+  Owners owners;
+  FileCapabilities capabilities;
+  std::string trouble;  ///< why there is no answer; empty when there is one
+};
+
+std::string encode(const Plan& plan);
+Plan decode_plan(std::string_view bytes);
+std::string encode(const Result& result);
+Result decode_result(std::string_view bytes);
+std::string encode(const Error& error);
+Error decode_error(std::string_view bytes);
+
+}  // namespace mlenv::sandbox

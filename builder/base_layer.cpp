@@ -1,0 +1,44 @@
+#include <cerrno>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "builder/debian.hpp"
+#include "builder/layers.hpp"
+#include "builder/tree_layer.hpp"
+
+namespace mlenv {
+namespace {
+
+/// The tree was made by one user; where that is root, the owners can be real.
+void set_owners(const fs::path& root, const Owners& owners) {
+  if (::geteuid() != 0) return;
+  for (const auto& [path, owner] : owners) {
+    const fs::path at = root / fs::path(path).relative_path();
+    struct stat status {};
+    if (::lstat(at.c_str(), &status) != 0) throw os_error(errno, "cannot read `{}`", path);
+    if (::lchown(at.c_str(), owner.uid, owner.gid) != 0) {
+      throw os_error(errno, "cannot give `{}` to {}:{}", path, owner.uid, owner.gid);
+    }
+    // chown(2) clears setuid and setgid.
+    if (!S_ISLNK(status.st_mode) && ::chmod(at.c_str(), status.st_mode & 07777U) != 0) {
+      throw os_error(errno, "cannot set the mode of `{}`", path);
+    }
+  }
+}
+
+}  // namespace
+
+Layer make_base_layer(const Lock& lock, const std::vector<fs::path>& packages, Store& store,
+                      Pool& pool, Progress& progress) {
+  Store::StagedTree staged = store.stage_tree();
+  const DebianBase base = build_debian_base(lock, packages, staged.fs_path(), progress);
+  Activity activity{progress, "pack the base", 0, ""};
+  Layer layer = pack_tree(staged.fs_path(), base.owners, lock.epoch,
+                          fmt::format("{}:{}", lock.distribution, lock.suite), store, pool);
+  set_owners(staged.fs_path(), base.owners);
+  staged.publish(layer.diff_id);
+  return layer;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,286 @@
+#include "builder/build.hpp"
+
+#include <algorithm>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/task_group.hpp"
+#include "builder/bytecode/segments.hpp"
+#include "builder/image_config.hpp"
+#include "builder/layers.hpp"
+#include "builder/step_layers.hpp"
+#include "images/unpack.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr unsigned kDownloads = 8;
+
+class Build {
+ public:
+  Build(const Lock& lock, Store& store, Inputs& inputs, const BuildOptions& options,
+        Progress& progress)
+      : lock_(lock),
+        store_(store),
+        inputs_(inputs),
+        options_(options),
+        progress_(progress),
+        plan_(make_plan(lock)),
+        segments_(lock.wheels.size()) {}
+
+  BuildResult run() {
+    look_up();
+    if (!missing_.empty()) make_missing();
+    if (options_.unpack) unpack_all();
+    check_agreement();
+    std::vector<Layer> layers;
+    for (const StepReport& report : reports_) {
+      layers.insert(layers.end(), report.layers.begin(), report.layers.end());
+    }
+    BuildResult result{compose_image(image_config(lock_), layers, lock_.epoch), std::move(reports_)};
+    store_.put_image(result.image);
+    return result;
+  }
+
+ private:
+  void look_up() {
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+      const Step& step = plan_.steps[i];
+      reports_.push_back({step.title, step.key, /*reused=*/false, {}});
+      if (std::optional<std::vector<Layer>> layers = find_layers(store_, step.key)) {
+        reports_[i].reused = true;
+        finish_step(i, *std::move(layers), /*made=*/false);
+      } else {
+        missing_.push_back(i);
+      }
+    }
+  }
+
+  void finish_step(std::size_t index, std::vector<Layer> layers, bool made) {
+    if (made) remember_layers(store_, plan_.steps[index].key, layers);
+    if (options_.on_layer) {
+      for (const Layer& layer : layers) options_.on_layer(layer);
+    }
+    reports_[index].layers = std::move(layers);
+  }
+
+  // --- making what is missing --------------------------------------------------------------------
+
+  void make_missing() {
+    const unsigned jobs = options_.jobs != 0 ? options_.jobs : usable_processors();
+    inputs_.locate(wheels_needed());
+    Pool downloads{kDownloads};
+    Pool work{jobs};
+    work_ = &work;
+    TaskGroup group;
+    group_ = &group;
+    waiting_.resize(plan_.steps.size());
+    start_base(downloads, jobs);
+    start_wheels(downloads);
+    group.wait();
+    // The compiler's interpreters end before the pools do.
+    compiler_.reset();
+  }
+
+  bool is_missing(std::size_t step) const {
+    return std::find(missing_.begin(), missing_.end(), step) != missing_.end();
+  }
+
+  /// Wheels that some missing step reads.
+  std::vector<LockedWheel> wheels_needed() {
+    for (const std::size_t index : missing_) {
+      const Step& step = plan_.steps[index];
+      for (const std::size_t wheel : step.wheels) {
+        if (step.kind == Step::Kind::bytecode) {
+          segments_[wheel] = find_segment(store_, bytecode_key(lock_, lock_.wheels[wheel]));
+          if (segments_[wheel]) continue;
+        }
+        needed_.insert(wheel);
+      }
+    }
+    std::vector<LockedWheel> wheels;
+    for (const std::size_t index : needed_) wheels.push_back(lock_.wheels[index]);
+    return wheels;
+  }
+
+  void start_base(Pool& downloads, unsigned jobs) {
+    group_->spawn(downloads, [this, jobs] {
+      if (is_missing(0)) make_base(jobs);
+      if (wants_bytecode()) {
+        const Layer& base = reports_[0].layers.at(0);
+        const fs::path tree = unpack_layer(store_, base, progress_);
+        const int minor = std::stoi(lock_.python_minor().substr(2));
+        compiler_ = std::make_unique<BytecodeCompiler>(tree, minor, jobs);
+      }
+      base_is_ready();
+    });
+  }
+
+  void make_base(unsigned jobs) {
+    // A pool of its own: the base's downloads and chunks must not wait behind wheels.
+    Pool pool{std::max(jobs, 4U)};
+    std::vector<fs::path> packages(lock_.debs.size());
+    {
+      Activity activity{progress_, "fetch Debian packages", lock_.debs.size(), "packages"};
+      pool.for_each(packages.size(), [&](std::size_t i) {
+        packages[i] = inputs_.package(lock_.debs[i]);
+        activity.advance(1);
+      });
+    }
+    finish_step(0, {make_base_layer(lock_, packages, store_, pool, progress_)}, /*made=*/true);
+  }
+
+  bool wants_bytecode() const {
+    return plan_.steps.back().kind == Step::Kind::bytecode && is_missing(plan_.steps.size() - 1);
+  }
+
+  void start_wheels(Pool& downloads) {
+    for (const std::size_t index : missing_) {
+      const Step& step = plan_.steps[index];
+      if (step.kind == Step::Kind::environment) {
+        finish_step(index, {make_environment_layer(lock_, store_, options_.unpack)}, true);
+      }
+      waiting_[index] = step.wheels.size();
+    }
+    bytecode_left_ = wants_bytecode() ? std::count(segments_.begin(), segments_.end(), std::nullopt) : 0;
+    // Largest first: the longest chain of work starts earliest.
+    std::vector<std::size_t> order(needed_.begin(), needed_.end());
+    std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
+      return lock_.wheels[a].size_bytes > lock_.wheels[b].size_bytes;
+    });
+    for (const std::size_t wheel : order) {
+      group_->spawn(downloads, [this, wheel] {
+        inputs_.wheel(lock_.wheels[wheel]);
+        wheel_is_ready(wheel);
+      });
+    }
+    if (wants_bytecode() && bytecode_left_ == 0) group_->spawn(*work_, [this] { make_bytecode(); });
+  }
+
+  void wheel_is_ready(std::size_t wheel) {
+    const std::lock_guard lock{mutex_};
+    for (const std::size_t index : missing_) {
+      const Step& step = plan_.steps[index];
+      if (step.kind != Step::Kind::wheels) continue;
+      if (std::find(step.wheels.begin(), step.wheels.end(), wheel) == step.wheels.end()) continue;
+      if (--waiting_[index] == 0) group_->spawn(*work_, [this, index] { make_wheels(index); });
+    }
+    if (!wants_bytecode() || segments_[wheel]) return;
+    if (base_ready_) {
+      start_segment(wheel);
+    } else {
+      early_.push_back(wheel);
+    }
+  }
+
+  void base_is_ready() {
+    const std::lock_guard lock{mutex_};
+    base_ready_ = true;
+    for (const std::size_t wheel : early_) start_segment(wheel);
+    early_.clear();
+  }
+
+  void make_wheels(std::size_t index) {
+    const Step& step = plan_.steps[index];
+    const Activity activity{progress_, "unpack " + step.title, 0, "bytes"};
+    Layer layer = while_doing("making the layer of " + step.title, [&] {
+      return make_wheels_layer(wheel_files(step.wheels), lock_.epoch, step.title, store_,
+                               options_.unpack);
+    });
+    finish_step(index, {std::move(layer)}, /*made=*/true);
+  }
+
+  std::vector<WheelFile> wheel_files(const std::vector<std::size_t>& wheels) {
+    std::vector<WheelFile> files;
+    for (const std::size_t wheel : wheels) {
+      files.push_back({lock_.wheels[wheel], inputs_.wheel(lock_.wheels[wheel])});
+    }
+    return files;
+  }
+
+  void start_segment(std::size_t wheel) {
+    group_->spawn(*work_, [this, wheel] {
+      const LockedWheel& locked = lock_.wheels[wheel];
+      const SegmentJob job{locked, inputs_.wheel(locked), bytecode_key(lock_, locked), lock_.epoch,
+                           std::stoi(lock_.python_minor().substr(2))};
+      make_segment(job, store_, *compiler_, *work_, *group_, [this, wheel](Segment segment) {
+        const std::lock_guard lock{mutex_};
+        segments_[wheel] = std::move(segment);
+        if (--bytecode_left_ == 0) group_->spawn(*work_, [this] { make_bytecode(); });
+      });
+    });
+  }
+
+  void make_bytecode() {
+    const Activity activity{progress_, "bytecode layers", 0, ""};
+    std::vector<Segment> segments;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+      segments.push_back(segments_[i].value());
+      names.push_back(lock_.wheels[i].name + " " + lock_.wheels[i].version);
+    }
+    finish_step(plan_.steps.size() - 1,
+                make_bytecode_layers(segments, names, lock_.epoch, store_), /*made=*/true);
+  }
+
+  // --- afterwards --------------------------------------------------------------------------------
+
+  void unpack_all() {
+    std::vector<Layer> folded;
+    for (const StepReport& report : reports_) {
+      for (const Layer& layer : report.layers) {
+        if (!store_.find_tree(layer.diff_id)) folded.push_back(layer);
+      }
+    }
+    Pool pool{options_.jobs};
+    pool.for_each(folded.size(), [&](std::size_t i) { unpack_layer(store_, folded[i], progress_); });
+  }
+
+  /// Wheels that were checked against each other once are not read again for it.
+  void check_agreement() {
+    std::string text = "mlenv wheels agree\n";
+    for (const LockedWheel& wheel : lock_.wheels) text += wheel.digest.str() + "\n";
+    const Digest key = Digest::of(text);
+    if (lock_.wheels.size() < 2 || store_.find_key(key)) return;
+    inputs_.locate(lock_.wheels);
+    std::vector<std::size_t> all(lock_.wheels.size());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+    check_wheels_agree(wheel_files(all));
+    store_.put_key(key, "mlenv.agree/1");
+  }
+
+  const Lock& lock_;
+  Store& store_;
+  Inputs& inputs_;
+  const BuildOptions& options_;
+  Progress& progress_;
+  Plan plan_;
+  std::vector<StepReport> reports_;
+  std::vector<std::size_t> missing_;  // steps
+  std::set<std::size_t> needed_;      // wheels
+
+  std::mutex mutex_;  // guards what follows while tasks run
+  std::vector<std::size_t> waiting_;  // by step: wheels not there yet
+  std::vector<std::optional<Segment>> segments_;
+  std::ptrdiff_t bytecode_left_ = 0;
+  bool base_ready_ = false;
+  std::vector<std::size_t> early_;  // wheels that came before the base
+
+  std::unique_ptr<BytecodeCompiler> compiler_;
+  Pool* work_ = nullptr;
+  TaskGroup* group_ = nullptr;
+};
+
+}  // namespace
+
+BuildResult build(const Lock& lock, Store& store, Inputs& inputs, const BuildOptions& options,
+                  Progress& progress) {
+  return Build{lock, store, inputs, options, progress}.run();
+}
+
+}  // namespace mlenv

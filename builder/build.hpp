@@ -1,0 +1,40 @@
+#pragma once
+// Lock → image: a pure function of the lock and the layer format. Steps whose key the store knows
+// cost a look-up; the others are made side by side, each as soon as its inputs are there.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "builder/inputs.hpp"
+#include "builder/plan.hpp"
+#include "images/oci.hpp"
+#include "images/store.hpp"
+
+namespace mlenv {
+
+struct BuildOptions {
+  unsigned jobs = 0;   ///< threads and interpreters; 0: one a processor
+  bool unpack = true;  ///< leave it ready to run; false: layers only, for building and pushing
+  /// Told each finished layer, from any thread: pushing overlaps building.
+  std::function<void(const Layer&)> on_layer;
+};
+
+struct StepReport {
+  std::string title;
+  Digest key;
+  bool reused = false;
+  std::vector<Layer> layers;
+};
+
+struct BuildResult {
+  Image image;
+  std::vector<StepReport> steps;  ///< as in the plan
+};
+
+/// Builds into the store (manifest and config published, not tagged). An interrupted build leaves
+/// finished layers for the next one.
+BuildResult build(const Lock& lock, Store& store, Inputs& inputs, const BuildOptions& options,
+                  Progress& progress);
+
+}  // namespace mlenv

@@ -1,0 +1,45 @@
+#pragma once
+// The bytecode of one wheel as a segment: whole tar entries, compressed, kept as a blob of its own,
+// so that an image with one wheel more compiles that wheel alone. Layers are put together from
+// segments.
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/task_group.hpp"
+#include "builder/bytecode/compiler.hpp"
+#include "builder/wheel.hpp"
+#include "images/store.hpp"
+
+namespace mlenv {
+
+struct Segment {
+  std::optional<Digest> blob;  ///< nullopt: the wheel holds no Python source
+  std::uint64_t size_bytes = 0;
+  std::uint64_t tar_bytes = 0;
+  std::vector<std::string> folders;  ///< of its files, sorted
+};
+
+/// nullopt when not made yet, or its blob is gone.
+std::optional<Segment> find_segment(const Store& store, const Digest& key);
+
+/// Compiles every .py below site-packages of the wheel at `path`, in batches on `pool`, and calls
+/// `done` from one of its threads once the segment is in the store under `key`. All tasks belong to
+/// `group`.
+struct SegmentJob {
+  LockedWheel wheel;
+  fs::path path;
+  Digest key;
+  std::int64_t epoch = 0;
+  int python_minor = 0;
+};
+void make_segment(const SegmentJob& job, Store& store, BytecodeCompiler& compiler, Pool& pool,
+                  TaskGroup& group, std::function<void(Segment)> done);
+
+/// Large segments become a layer each, the others share one; the wheels' order is kept.
+std::vector<Layer> make_bytecode_layers(const std::vector<Segment>& segments,
+                                        const std::vector<std::string>& names, std::int64_t epoch,
+                                        Store& store);
+
+}  // namespace mlenv

@@ -1,0 +1,77 @@
+#include "builder/debian/database.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <sys/stat.h>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+
+namespace mlenv::debian {
+namespace {
+
+void put(const fs::path& path, std::string_view text, mode_t mode) {
+  write_file(path, text, false);
+  if (::chmod(path.c_str(), mode) != 0) throw os_error(errno, "cannot write `{}`", path.string());
+}
+
+/// Paths as the archive has them, without those that another package took over.
+std::string file_list(const Package& package, const std::set<std::string>& lost) {
+  std::string list;
+  for (const TarEntry& entry : package.entries) {
+    if (lost.contains(entry.path)) continue;
+    list += entry.path == "." ? "/." : "/" + entry.path;
+    list += '\n';
+  }
+  return list;
+}
+
+std::string status_stanza(Tree& tree, const Package& package) {
+  std::string text = package.stanza;
+  while (text.ends_with('\n')) text.pop_back();
+  const std::string name_line = "Package: " + package.name + "\n";
+  const std::size_t at = text.find(name_line);
+  const std::size_t after = at == std::string::npos ? 0 : at + name_line.size();
+  text.insert(after, "Status: install ok unpacked\n");
+  text += '\n';
+  std::string conffiles;
+  for (const std::string& path : package.conffiles()) {
+    const std::string place = tree.canonical(path.substr(1));
+    const auto content = read_file_if_exists(tree.root() / place);
+    if (content) conffiles += " " + path + " " + md5_hex(as_bytes(*content)) + "\n";
+  }
+  if (!conffiles.empty()) text += "Conffiles:\n" + conffiles;
+  return text;
+}
+
+}  // namespace
+
+void write_database(Tree& tree, const std::vector<Package>& packages) {
+  const fs::path folder = tree.root() / "var/lib/dpkg";
+  for (const char* name : {"info", "updates", "triggers", "alternatives", "parts"}) {
+    make_folders(folder / name);
+    if (::chmod((folder / name).c_str(), 0755) != 0) throw os_error(errno, "cannot set a mode");
+  }
+  std::map<std::pair<std::string, std::string>, std::string> stanzas;
+  for (std::size_t i = 0; i < packages.size(); ++i) {
+    const Package& package = packages[i];
+    const std::string base = package.info_name();
+    for (const auto& [name, file] : package.control) {
+      if (name != "control") put(folder / "info" / (base + "." + name), file.text, file.mode);
+      if (package.control.contains("preinst")) {
+        make_folders(tree.root() / kPreinstFolder / base);
+        put(tree.root() / kPreinstFolder / base / name, file.text, file.mode);
+      }
+    }
+    put(folder / "info" / (base + ".list"), file_list(package, tree.lost(i)), 0644);
+    stanzas[{package.name, package.architecture}] = status_stanza(tree, package);
+  }
+  std::string status;
+  for (const auto& [key, stanza] : stanzas) status += (status.empty() ? "" : "\n") + stanza;
+  status += '\n';
+  put(folder / "status", status, 0644);
+  put(folder / "available", "", 0644);
+  put(folder / "info/format", "1\n", 0644);
+}
+
+}  // namespace mlenv::debian

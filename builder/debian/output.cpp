@@ -1,0 +1,72 @@
+#include "builder/debian/output.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include <fmt/format.h>
+
+namespace mlenv::debian {
+namespace {
+
+constexpr std::size_t kShownLines = 12;
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    lines.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  return lines;
+}
+
+/// `Setting up git (1:2.39) ...` → `git`; empty for other lines.
+std::string_view set_up_package(std::string_view line) {
+  constexpr std::string_view start = "Setting up ";
+  if (!line.starts_with(start)) return {};
+  line.remove_prefix(start.size());
+  return line.substr(0, line.find(' '));
+}
+
+}  // namespace
+
+Error configuration_error(std::string_view output, int status) {
+  constexpr std::string_view kProcessing = "dpkg: error processing package ";
+  const std::vector<std::string_view> lines = lines_of(output);
+  const auto found = std::ranges::find_if(
+      lines, [&](std::string_view line) { return line.starts_with(kProcessing); });
+  const bool known = found != lines.end();
+  std::string_view package = known ? found->substr(kProcessing.size()) : std::string_view();
+  package = package.substr(0, package.find(' '));
+  Error error = known ? failure("base-failed", "cannot configure the package `{}`", package)
+                      : failure("base-failed", "cannot configure the packages of the base");
+  if (known && found + 1 != lines.end()) {
+    std::string_view reason = *(found + 1);
+    reason.remove_prefix(std::min(reason.find_first_not_of(' '), reason.size()));
+    error.because(std::string(reason));
+  } else {
+    error.because(fmt::format("the scripts ended with status {}", status));
+  }
+  // What the script said comes before dpkg's verdict.
+  const auto end = known ? found : lines.end();
+  const auto count = std::min<std::ptrdiff_t>(end - lines.begin(), kShownLines);
+  std::string last;
+  for (auto line = end - count; line != end; ++line) last += fmt::format("\n    {}", *line);
+  if (!last.empty()) error.because("its last lines were:" + last);
+  return error;
+}
+
+std::vector<Complaint> complaints(std::string_view output) {
+  std::vector<Complaint> found;
+  std::string package;
+  for (const std::string_view line : lines_of(output)) {
+    if (const std::string_view name = set_up_package(line); !name.empty()) package = name;
+    if (line.starts_with("Error: ") || line.starts_with("error: ")) {
+      found.push_back({package, std::string(line)});
+    }
+  }
+  return found;
+}
+
+}  // namespace mlenv::debian

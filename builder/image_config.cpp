@@ -1,0 +1,35 @@
+#include "builder/image_config.hpp"
+
+#include "builder/plan.hpp"
+
+namespace mlenv {
+
+ImageConfig image_config(const Lock& lock) {
+  std::map<std::string, std::string> env;
+  const std::string system_path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  env["PATH"] = lock.python.empty() ? system_path : "/opt/venv/bin:" + system_path;
+  env["LANG"] = "C.UTF-8";
+  if (!lock.python.empty()) env["VIRTUAL_ENV"] = "/opt/venv";
+  ImageConfig config;
+  config.architecture = lock.platform.substr(lock.platform.find('/') + 1);
+  config.labels["org.opencontainers.image.title"] = lock.settings.name;
+  config.labels["dev.mlenv.lock"] = lock_digest(lock).str();
+  config.labels["dev.mlenv.layer-format"] = std::to_string(kLayerFormat);
+  if (lock.cuda) {
+    // nvidia-container-toolkit, "Environment variables (OCI spec)". The driver floor is what minor
+    // version compatibility really asks for; the toolkit's own release would ask for too much.
+    env["NVIDIA_VISIBLE_DEVICES"] = "all";
+    env["NVIDIA_DRIVER_CAPABILITIES"] = "compute,utility";
+    env["NVIDIA_REQUIRE_CUDA"] = "driver>=" + lock.cuda->min_driver;
+    config.labels["dev.mlenv.cuda"] = lock.cuda->release;
+    config.labels["dev.mlenv.min-driver"] = lock.cuda->min_driver;
+  }
+  for (const auto& [name, value] : lock.settings.env) env[name] = value;
+  for (const auto& [name, value] : env) config.env.push_back(name + "=" + value);
+  config.command = lock.settings.command;
+  if (config.command.empty()) config.command = {lock.python.empty() ? "/bin/sh" : "python"};
+  config.workdir = lock.settings.workdir;
+  return config;
+}
+
+}  // namespace mlenv

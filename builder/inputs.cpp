@@ -1,0 +1,100 @@
+#include "builder/inputs.hpp"
+
+#include <cerrno>
+#include <optional>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::string_view kFileScheme = "file://";
+
+/// Copies a local wheel (a folder of wheels that uv was told of), verified.
+void copy_local(std::string_view url, const LockedWheel& wheel, int file) {
+  const Fd source_fd = open_file(fs::path(url.substr(kFileScheme.size())));
+  FdSource source{source_fd.get()};
+  FdSink sink{file};
+  VerifyingSink verified{sink, wheel.digest, wheel.size_bytes, wheel.file};
+  copy(source, verified);
+  verified.finish();
+}
+
+bool is_intact(const fs::path& path, const LockedDeb& deb) {
+  std::error_code error;
+  if (fs::file_size(path, error) != deb.size_bytes || error) return false;
+  const Fd fd = open_file(path);
+  FdSource source{fd.get()};
+  Sha256 hash;
+  copy(source, hash);
+  return hash.finish() == deb.digest;
+}
+
+}  // namespace
+
+Inputs::Inputs(Store& store, Http& http, InputSources sources, fs::path cache, Progress& progress)
+    : store_(store),
+      http_(http),
+      sources_(std::move(sources)),
+      cache_(std::move(cache)),
+      progress_(progress) {}
+
+void Inputs::locate(const std::vector<LockedWheel>& wheels) {
+  std::vector<LockedWheel> missing;
+  for (const LockedWheel& wheel : wheels) {
+    if (!store_.path_of(wheel.digest)) missing.push_back(wheel);
+  }
+  if (missing.empty()) return;
+  urls_ = sources_.wheel_urls(missing);
+  std::optional<Error> gone;
+  for (const LockedWheel& wheel : missing) {
+    if (urls_.contains(wheel.digest.hex())) continue;
+    if (!gone) gone = failure("input-gone", "not everything that the lock names can still be had");
+    gone->because(fmt::format("`{}` is on none of this machine's package indexes", wheel.file));
+  }
+  if (gone) throw std::move(*gone).hint("lock again with `mlenv lock --upgrade`, or add the index that has it under `sources`");
+}
+
+fs::path Inputs::wheel(const LockedWheel& wheel) {
+  if (std::optional<fs::path> path = store_.path_of(wheel.digest)) return *path;
+  const auto url = urls_.find(wheel.digest.hex());
+  if (url == urls_.end()) {
+    throw Error{Kind::internal, "unlocated", "a wheel was asked for before it was located"};
+  }
+  Activity activity{progress_, "download " + wheel.file, wheel.size_bytes};
+  Store::Staged staged = store_.stage();
+  while_doing("fetching `" + wheel.file + "`", [&] {
+    if (url->second.starts_with(kFileScheme)) return copy_local(url->second, wheel, staged.fd());
+    http_.download({url->second, wheel.digest, wheel.size_bytes, {}}, staged.fd(),
+                   [&](std::uint64_t count) { activity.advance(count); });
+  });
+  staged.commit(wheel.digest);
+  return *store_.path_of(wheel.digest);
+}
+
+fs::path Inputs::package(const LockedDeb& deb) {
+  const fs::path path = cache_ / "debs" / deb.digest.hex();
+  if (is_intact(path, deb)) return path;
+  make_folders(path.parent_path());
+  std::optional<Error> last;
+  for (const std::string& url : sources_.deb_urls(deb)) {
+    try {
+      AtomicFile file{path};
+      http_.download({url, deb.digest, deb.size_bytes, {}}, file.fd(), {});
+      file.commit(/*durable=*/false);
+      return path;
+    } catch (Error& error) {
+      if (error.code() == "no-space") throw;
+      last = std::move(error);
+    }
+  }
+  Error gone = failure("input-gone", "`{}` {} cannot be fetched", deb.name, deb.version);
+  if (last) {
+    for (const std::string& frame : last->frames()) gone.because(frame);
+  } else {
+    gone.because("no Debian source is known for it");
+  }
+  throw std::move(gone).hint("lock again with `mlenv lock --upgrade`: mirrors drop superseded packages");
+}
+
+}  // namespace mlenv

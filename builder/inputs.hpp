@@ -1,0 +1,45 @@
+#pragma once
+// The bytes that a lock names, fetched once, verified while they arrive.
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/http.hpp"
+#include "base/progress.hpp"
+#include "images/store.hpp"
+#include "recipes/lock.hpp"
+
+namespace mlenv {
+
+/// Where inputs may be had; answered by the resolvers, handed in by the CLI.
+struct InputSources {
+  /// URL by hex digest; wheels that are nowhere are missing.
+  std::function<std::map<std::string, std::string>(const std::vector<LockedWheel>&)> wheel_urls;
+  /// To be tried in order.
+  std::function<std::vector<std::string>(const LockedDeb&)> deb_urls;
+};
+
+class Inputs {
+ public:
+  Inputs(Store& store, Http& http, InputSources sources, fs::path cache, Progress& progress);
+
+  /// Asks where the missing ones of `wheels` are, all at once; call before `wheel`. Throws
+  /// `input-gone` naming all that are nowhere.
+  void locate(const std::vector<LockedWheel>& wheels);
+  /// The wheel's file in the store, downloaded when missing. From many threads.
+  fs::path wheel(const LockedWheel& wheel);
+  /// The package's file in the cache, its digest checked, downloaded when missing or damaged. From
+  /// many threads. Throws `input-gone` when no source has it.
+  fs::path package(const LockedDeb& deb);
+
+ private:
+  Store& store_;
+  Http& http_;
+  InputSources sources_;
+  fs::path cache_;
+  Progress& progress_;
+  std::map<std::string, std::string> urls_;
+};
+
+}  // namespace mlenv

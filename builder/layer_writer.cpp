@@ -1,0 +1,236 @@
+#include "builder/layer_writer.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/gzip.hpp"
+#include "base/inflate.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::size_t kStreamBytes = std::size_t{256} << 10;
+constexpr std::size_t kStoredBlock = 65535;  // RFC 1951 §3.2.4: LEN is 16 bits
+constexpr std::size_t kGlueLimit = std::size_t{1} << 20;
+
+/// Reads exactly the member's raw bytes.
+void read_raw(int fd, const ZipMember& member, ByteSpan out) {
+  SliceSource source{fd, member.offset, member.compressed_bytes};
+  while (!out.empty()) out = out.subspan(source.read(out));
+}
+
+Error bad_member(const ZipMember& member, std::string_view what) {
+  return failure("bad-wheel", "`{}` in the wheel is damaged", member.name).because(std::string(what));
+}
+
+/// Hashes what passes on its way to the inflater.
+class Tap final : public Source {
+ public:
+  Tap(Source& from, Sha256& hash) : from_(from), hash_(hash) {}
+  std::size_t read(ByteSpan out) override {
+    const std::size_t count = from_.read(out);
+    hash_.write(out.first(count));
+    return count;
+  }
+
+ private:
+  Source& from_;
+  Sha256& hash_;
+};
+
+}  // namespace
+
+LayerWriter::LayerWriter(TreeWriter* tree, std::int64_t mtime) : tree_(tree), mtime_(mtime) {}
+
+void LayerWriter::add_folder(const std::string& path) {
+  if (folders_.contains(path)) return;
+  add_parents(path);
+  folders_.insert(path);
+  TarEntry entry;
+  entry.type = TarEntry::Type::folder;
+  entry.path = path;
+  entry.mode = 0755;
+  header(entry);
+  if (tree_ != nullptr) tree_->add_folder(path, {.mode = 0755, .uid = 0, .gid = 0, .mtime = mtime_});
+}
+
+void LayerWriter::add_parents(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash != std::string::npos) add_folder(path.substr(0, slash));
+}
+
+void LayerWriter::add_text(const std::string& path, std::uint32_t mode, std::string_view text) {
+  add_parents(path);
+  TarEntry entry;
+  entry.path = path;
+  entry.mode = mode;
+  entry.size_bytes = text.size();
+  header(entry);
+  glue(as_bytes(text));
+  glue(Bytes(tar_padding(text.size())));
+  if (tree_ != nullptr) {
+    tree_->add_file(path, {.mode = mode, .uid = 0, .gid = 0, .mtime = mtime_}, as_bytes(text));
+  }
+}
+
+void LayerWriter::add_symlink(const std::string& path, const std::string& target) {
+  add_parents(path);
+  TarEntry entry;
+  entry.type = TarEntry::Type::symlink;
+  entry.path = path;
+  entry.link = target;
+  entry.mode = 0777;
+  header(entry);
+  if (tree_ != nullptr) {
+    tree_->add_symlink(path, target, {.mode = 0777, .uid = 0, .gid = 0, .mtime = mtime_});
+  }
+}
+
+void LayerWriter::add_member(const std::string& path, std::uint32_t mode, const ZipMember& member,
+                             int wheel_fd, const Digest& wheel) {
+  add_parents(path);
+  TarEntry entry;
+  entry.path = path;
+  entry.mode = mode;
+  entry.size_bytes = member.size_bytes;
+  header(entry);
+  if (tree_ != nullptr) {
+    tree_->begin_file(path, {.mode = mode, .uid = 0, .gid = 0, .mtime = mtime_});
+  }
+  if (member.size_bytes == 0) {
+    // No body: the header alone says it.
+  } else if (member.method == ZipMember::Method::stored) {
+    stored_member(member, wheel_fd, wheel);
+  } else {
+    flush();
+    literal(gzip_header());
+    slice(wheel, member.offset, member.compressed_bytes);
+    if (member.size_bytes <= kWholeInflateLimit && member.compressed_bytes <= kWholeInflateLimit) {
+      inflate_member(member, wheel_fd);
+    } else {
+      stream_member(member, wheel_fd);
+    }
+    literal(gzip_trailer(member.crc32, member.size_bytes));
+  }
+  if (tree_ != nullptr) tree_->end_file();
+  glue(Bytes(tar_padding(member.size_bytes)));
+}
+
+void LayerWriter::inflate_member(const ZipMember& member, int wheel_fd) {
+  raw_.resize(std::max(raw_.size(), static_cast<std::size_t>(member.compressed_bytes)));
+  inflated_.resize(std::max(inflated_.size(), static_cast<std::size_t>(member.size_bytes)));
+  const ByteSpan raw = ByteSpan(raw_).first(static_cast<std::size_t>(member.compressed_bytes));
+  const ByteSpan out = ByteSpan(inflated_).first(static_cast<std::size_t>(member.size_bytes));
+  read_raw(wheel_fd, member, raw);
+  raw_bytes(raw);
+  inflate_whole(raw, out);
+  std::uint32_t crc = 0;
+  content(out, crc);
+  if (crc != member.crc32) throw bad_member(member, "its CRC-32 does not match");
+}
+
+void LayerWriter::stream_member(const ZipMember& member, int wheel_fd) {
+  SliceSource raw{wheel_fd, member.offset, member.compressed_bytes};
+  Tap tap{raw, blob_hash_};
+  std::uint32_t crc = 0;
+  FunctionSink sink{[&](ByteView bytes) { content(bytes, crc); }};
+  inflate_stream(tap, sink, member.size_bytes);
+  if (crc != member.crc32) throw bad_member(member, "its CRC-32 does not match");
+}
+
+void LayerWriter::stored_member(const ZipMember& member, int wheel_fd, const Digest& wheel) {
+  raw_.resize(std::max(raw_.size(), kStreamBytes));
+  std::uint32_t crc = 0;
+  if (member.size_bytes <= kStoredBlock) {
+    const ByteSpan raw = ByteSpan(raw_).first(static_cast<std::size_t>(member.size_bytes));
+    read_raw(wheel_fd, member, raw);
+    crc = crc32(crc, raw);
+    if (tree_ != nullptr) tree_->write(raw);
+    glue(raw);
+  } else {
+    flush();
+    literal(gzip_header());
+    for (std::uint64_t done = 0; done < member.size_bytes;) {
+      const auto length =
+          static_cast<std::size_t>(std::min<std::uint64_t>(kStoredBlock, member.size_bytes - done));
+      const bool last = done + length == member.size_bytes;
+      const std::array<std::byte, 5> block{
+          std::byte{last}, static_cast<std::byte>(length & 255U), static_cast<std::byte>(length >> 8U),
+          static_cast<std::byte>(~length & 255U), static_cast<std::byte>((~length >> 8U) & 255U)};
+      literal(block);
+      slice(wheel, member.offset + done, length);
+      ByteSpan raw = ByteSpan(raw_).first(length);
+      SliceSource source{wheel_fd, member.offset + done, length};
+      for (ByteSpan rest = raw; !rest.empty();) rest = rest.subspan(source.read(rest));
+      raw_bytes(raw);
+      content(raw, crc);
+      done += length;
+    }
+    literal(gzip_trailer(member.crc32, member.size_bytes));
+  }
+  if (crc != member.crc32) throw bad_member(member, "its CRC-32 does not match");
+}
+
+void LayerWriter::add_segment(const Digest& blob, std::uint64_t size_bytes, Source& compressed,
+                              Source& tar) {
+  flush();
+  slice(blob, 0, size_bytes);
+  Bytes buffer(kStreamBytes);
+  while (const std::size_t count = compressed.read(buffer)) raw_bytes(ByteView(buffer).first(count));
+  while (const std::size_t count = tar.read(buffer)) tar_hash_.write(ByteView(buffer).first(count));
+}
+
+MadeLayer LayerWriter::finish(std::string title) {
+  glue(tar_end());
+  flush();
+  if (tree_ != nullptr) tree_->finish();
+  const std::uint64_t size = blob_hash_.size_bytes();
+  const std::uint64_t tar_bytes = tar_hash_.size_bytes();
+  const Digest digest = blob_hash_.finish();
+  return {{.blob = {std::string(kLayerGzipType), digest, size},
+           .diff_id = tar_hash_.finish(),
+           .tar_bytes = tar_bytes,
+           .title = std::move(title)},
+          std::move(spliced_)};
+}
+
+void LayerWriter::header(const TarEntry& entry) {
+  TarEntry timed = entry;
+  timed.mtime = mtime_;
+  glue(tar_header(timed));
+}
+
+void LayerWriter::glue(ByteView bytes) {
+  tar_hash_.write(bytes);
+  glue_.insert(glue_.end(), bytes.begin(), bytes.end());
+  if (glue_.size() >= kGlueLimit) flush();
+}
+
+void LayerWriter::flush() {
+  if (glue_.empty()) return;
+  literal(gzip_stored(glue_));
+  glue_.clear();
+}
+
+void LayerWriter::literal(ByteView bytes) {
+  raw_bytes(bytes);
+  if (spliced_.pieces.empty() || spliced_.pieces.back().blob) {
+    spliced_.pieces.push_back({std::nullopt, spliced_.literals.size(), 0});
+  }
+  spliced_.pieces.back().length += bytes.size();
+  spliced_.literals.append(as_text(bytes));
+}
+
+void LayerWriter::slice(const Digest& blob, std::uint64_t offset, std::uint64_t length) {
+  spliced_.pieces.push_back({blob, offset, length});
+}
+
+void LayerWriter::raw_bytes(ByteView bytes) { blob_hash_.write(bytes); }
+
+void LayerWriter::content(ByteView bytes, std::uint32_t& crc) {
+  crc = crc32(crc, bytes);
+  tar_hash_.write(bytes);
+  if (tree_ != nullptr) tree_->write(bytes);
+}
+
+}  // namespace mlenv

@@ -1,0 +1,71 @@
+#pragma once
+// Makes a layer in one pass: its gzip bytes as slices, their digest, the tar's digest (diff-id), and
+// the unpacked tree.
+//
+// A wheel member is a raw DEFLATE stream with a CRC-32 and a size: the body and trailer of a gzip
+// member (RFC 1952 §2.3). So the layer is spliced: members of stored blocks hold tar headers and
+// padding, and between them stand the wheel's own streams, untouched. Nothing is compressed again,
+// and the bytes depend on no compressor.
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/digest.hpp"
+#include "base/tar.hpp"
+#include "base/zip.hpp"
+#include "images/oci.hpp"
+#include "images/store.hpp"
+#include "images/tree_writer.hpp"
+
+namespace mlenv {
+
+/// A finished layer: what it is, and how its blob is put together.
+struct MadeLayer {
+  Layer layer;
+  Spliced spliced;
+};
+
+class LayerWriter {
+ public:
+  /// Every entry gets time `mtime` and owner 0:0. `tree` may be null: then nothing is unpacked.
+  LayerWriter(TreeWriter* tree, std::int64_t mtime);
+
+  /// Missing parents are added first, mode 0755. A folder already there is left as it is.
+  void add_folder(const std::string& path);
+  void add_text(const std::string& path, std::uint32_t mode, std::string_view text);
+  void add_symlink(const std::string& path, const std::string& target);
+  /// Inflates the member once, checking its CRC and size (`bad-wheel`).
+  void add_member(const std::string& path, std::uint32_t mode, const ZipMember& member, int wheel_fd,
+                  const Digest& wheel);
+  /// Gzip members that are already a blob of the store and inflate to `tar` (whole tar entries).
+  /// Not unpacked.
+  void add_segment(const Digest& blob, std::uint64_t size_bytes, Source& compressed, Source& tar);
+
+  /// Ends the archive; the tree is finished but not published.
+  MadeLayer finish(std::string title);
+
+ private:
+  void add_parents(const std::string& path);
+  void header(const TarEntry& entry);
+  void glue(ByteView bytes);  ///< tar bytes that will go into a stored member
+  void flush();
+  void literal(ByteView bytes);  ///< compressed bytes
+  void slice(const Digest& blob, std::uint64_t offset, std::uint64_t length);
+  void raw_bytes(ByteView bytes);  ///< passes the slice's bytes by the blob's hash
+  void inflate_member(const ZipMember& member, int wheel_fd);
+  void stream_member(const ZipMember& member, int wheel_fd);
+  void stored_member(const ZipMember& member, int wheel_fd, const Digest& wheel);
+  void content(ByteView bytes, std::uint32_t& crc);
+
+  TreeWriter* tree_;
+  std::int64_t mtime_;
+  std::set<std::string, std::less<>> folders_;
+  Bytes glue_;
+  Sha256 blob_hash_;
+  Sha256 tar_hash_;
+  Spliced spliced_;
+  Bytes raw_;
+  Bytes inflated_;
+};
+
+}  // namespace mlenv

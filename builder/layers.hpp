@@ -1,0 +1,33 @@
+#pragma once
+// One function per kind of step: its inputs → its layers, in the store and (when `unpack`) unpacked.
+#include <string>
+#include <vector>
+
+#include "base/pool.hpp"
+#include "base/progress.hpp"
+#include "builder/wheel.hpp"
+#include "images/store.hpp"
+#include "recipes/lock.hpp"
+
+namespace mlenv {
+
+/// The Debian base; `packages` as for build_debian_base. Always unpacked: it was made as a tree.
+Layer make_base_layer(const Lock& lock, const std::vector<fs::path>& packages, Store& store,
+                      Pool& pool, Progress& progress);
+
+/// The environment's skeleton at /opt/venv: pyvenv.cfg, interpreter links, and `lib/pythonX.Y` as a
+/// link to the version-independent `lib/python3`.
+Layer make_environment_layer(const Lock& lock, Store& store, bool unpack);
+
+struct WheelFile {
+  LockedWheel wheel;
+  fs::path path;
+};
+/// One layer of these wheels, spliced.
+Layer make_wheels_layer(const std::vector<WheelFile>& wheels, std::int64_t epoch, std::string title,
+                        Store& store, bool unpack);
+
+/// Throws `wheels-clash` when two wheels put different files at one path.
+void check_wheels_agree(const std::vector<WheelFile>& wheels);
+
+}  // namespace mlenv

@@ -1,0 +1,108 @@
+#include "builder/plan.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace mlenv {
+namespace {
+
+/// Key material: one fact a line, so that no two lists of facts read alike.
+class KeyText {
+ public:
+  explicit KeyText(std::string_view kind) { add("mlenv layer", fmt::format("{} {}", kLayerFormat, kind)); }
+  KeyText& add(std::string_view name, std::string_view value) {
+    text_ += fmt::format("{} {}:{}\n", name, value.size(), value);
+    return *this;
+  }
+  KeyText& add(std::string_view name, std::int64_t value) { return add(name, std::to_string(value)); }
+  Digest digest() const { return Digest::of(text_); }
+
+ private:
+  std::string text_;
+};
+
+Step base_step(const Lock& lock) {
+  KeyText key{"base"};
+  key.add("epoch", lock.epoch).add("platform", lock.platform);
+  key.add("distribution", lock.distribution).add("suite", lock.suite);
+  for (const LockedDeb& deb : lock.debs) key.add("deb", deb.digest.str());
+  return {Step::Kind::base, fmt::format("{}:{}", lock.distribution, lock.suite), key.digest(), {}};
+}
+
+Step environment_step(const Lock& lock) {
+  KeyText key{"environment"};
+  key.add("epoch", lock.epoch).add("python", lock.python);
+  return {Step::Kind::environment, "environment for Python " + lock.python_minor(), key.digest(), {}};
+}
+
+Step wheels_step(const Lock& lock, std::vector<std::size_t> wheels, std::string title) {
+  KeyText key{"wheels"};
+  key.add("epoch", lock.epoch);
+  for (const std::size_t index : wheels) {
+    const LockedWheel& wheel = lock.wheels[index];
+    key.add("wheel", wheel.digest.str()).add("file", wheel.file);
+    key.add("requested", static_cast<std::int64_t>(wheel.requested));
+  }
+  return {Step::Kind::wheels, std::move(title), key.digest(), std::move(wheels)};
+}
+
+std::uint64_t own_layer_bound(const Lock& lock) {
+  std::uint64_t bound = kOwnLayerBytes;
+  auto owners = [&] {
+    return static_cast<std::size_t>(
+        std::count_if(lock.wheels.begin(), lock.wheels.end(),
+                      [&](const LockedWheel& wheel) { return wheel.size_bytes >= bound; }));
+  };
+  while (owners() > kOwnLayers) bound *= 2;
+  return bound;
+}
+
+void add_wheel_steps(const Lock& lock, Plan& plan) {
+  const std::uint64_t bound = own_layer_bound(lock);
+  std::vector<std::size_t> pool;
+  for (std::size_t i = 0; i < lock.wheels.size(); ++i) {
+    const LockedWheel& wheel = lock.wheels[i];
+    if (wheel.size_bytes < bound) {
+      pool.push_back(i);
+    } else {
+      plan.steps.push_back(wheels_step(lock, {i}, fmt::format("{} {}", wheel.name, wheel.version)));
+    }
+  }
+  if (pool.empty()) return;
+  std::string title = fmt::format("{} small wheels", pool.size());
+  if (pool.size() == 1) {
+    title = fmt::format("{} {}", lock.wheels[pool[0]].name, lock.wheels[pool[0]].version);
+  }
+  plan.steps.push_back(wheels_step(lock, std::move(pool), std::move(title)));
+}
+
+Step bytecode_step(const Lock& lock) {
+  KeyText key{"bytecode"};
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < lock.wheels.size(); ++i) {
+    key.add("wheel", bytecode_key(lock, lock.wheels[i]).str());
+    all.push_back(i);
+  }
+  return {Step::Kind::bytecode, "bytecode", key.digest(), std::move(all)};
+}
+
+}  // namespace
+
+Plan make_plan(const Lock& lock) {
+  Plan plan;
+  plan.steps.push_back(base_step(lock));
+  if (lock.python.empty()) return plan;
+  plan.steps.push_back(environment_step(lock));
+  add_wheel_steps(lock, plan);
+  if (lock.settings.bytecode && !lock.wheels.empty()) plan.steps.push_back(bytecode_step(lock));
+  return plan;
+}
+
+Digest bytecode_key(const Lock& lock, const LockedWheel& wheel) {
+  KeyText key{"bytecode of a wheel"};
+  key.add("epoch", lock.epoch).add("python", lock.python).add("wheel", wheel.digest.str());
+  return key.digest();
+}
+
+}  // namespace mlenv

@@ -1,0 +1,153 @@
+#include "builder/tree_layer.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/deflate.hpp"
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "base/tar.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::size_t kChunksInFlight = 16;
+
+/// Cuts the tar into fixed chunks, compresses a batch of them in parallel, writes them in order.
+class ChunkedGzip final : public Sink {
+ public:
+  ChunkedGzip(int fd, Pool& pool) : fd_(fd), pool_(pool) { chunks_.emplace_back(); }
+
+  void write(ByteView data) override {
+    tar_hash_.write(data);
+    while (!data.empty()) {
+      Bytes& chunk = chunks_.back();
+      const std::size_t count = std::min(data.size(), kChunkBytes - chunk.size());
+      chunk.insert(chunk.end(), data.begin(), data.begin() + static_cast<std::ptrdiff_t>(count));
+      data = data.subspan(count);
+      if (chunk.size() < kChunkBytes) continue;
+      if (chunks_.size() == kChunksInFlight) compress();
+      chunks_.emplace_back();
+    }
+  }
+
+  Layer finish(std::string title) {
+    if (chunks_.back().empty()) chunks_.pop_back();
+    compress();
+    const std::uint64_t size = blob_hash_.size_bytes();
+    const std::uint64_t tar_bytes = tar_hash_.size_bytes();
+    const Digest digest = blob_hash_.finish();
+    return {{std::string(kLayerGzipType), digest, size}, tar_hash_.finish(), tar_bytes, std::move(title)};
+  }
+
+ private:
+  void compress() {
+    std::vector<Bytes> members(chunks_.size());
+    pool_.for_each(chunks_.size(), [&](std::size_t i) { members[i] = gzip_chunk(chunks_[i]); });
+    for (const Bytes& member : members) {
+      blob_hash_.write(member);
+      write_all(fd_, member);
+    }
+    chunks_.clear();
+  }
+
+  int fd_;
+  Pool& pool_;
+  std::vector<Bytes> chunks_;
+  Sha256 tar_hash_;
+  Sha256 blob_hash_;
+};
+
+/// All paths below `root`, relative, sorted by bytes.
+std::vector<std::string> list_tree(const fs::path& root) {
+  std::vector<std::string> paths;
+  const std::string prefix = root.string() + "/";
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
+    paths.push_back(entry.path().string().substr(prefix.size()));
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+class TreeTar {
+ public:
+  TreeTar(const fs::path& root, const Owners& owners, std::int64_t mtime, Sink& sink)
+      : root_(root), owners_(owners), mtime_(mtime), sink_(sink) {}
+
+  void write() {
+    for (const std::string& path : list_tree(root_)) add(path);
+    sink_.write(tar_end());
+  }
+
+ private:
+  void add(const std::string& path) {
+    struct stat status {};
+    if (::lstat((root_ / path).c_str(), &status) != 0) throw os_error(errno, "cannot read `/{}`", path);
+    TarEntry entry;
+    entry.path = path;
+    entry.mode = status.st_mode & 07777U;
+    entry.mtime = mtime_;
+    if (const auto owner = owners_.find("/" + path); owner != owners_.end()) {
+      entry.uid = owner->second.uid;
+      entry.gid = owner->second.gid;
+    }
+    if (S_ISREG(status.st_mode)) return add_file(entry, status);
+    if (S_ISDIR(status.st_mode)) {
+      entry.type = TarEntry::Type::folder;
+    } else if (S_ISLNK(status.st_mode)) {
+      entry.type = TarEntry::Type::symlink;
+      entry.mode = 0777;
+      entry.link = fs::read_symlink(root_ / path).string();
+    } else if (S_ISFIFO(status.st_mode)) {
+      entry.type = TarEntry::Type::fifo;
+    } else if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)) {
+      entry.type = S_ISCHR(status.st_mode) ? TarEntry::Type::char_device : TarEntry::Type::block_device;
+      entry.device_major = major(status.st_rdev);
+      entry.device_minor = minor(status.st_rdev);
+    } else {
+      return;
+    }
+    sink_.write(tar_header(entry));
+  }
+
+  void add_file(TarEntry& entry, const struct stat& status) {
+    if (status.st_nlink > 1) {
+      const auto [first, is_new] = links_.emplace(std::pair{status.st_dev, status.st_ino}, entry.path);
+      if (!is_new) {
+        entry.type = TarEntry::Type::hardlink;
+        entry.link = first->second;
+        sink_.write(tar_header(entry));
+        return;
+      }
+    }
+    entry.size_bytes = static_cast<std::uint64_t>(status.st_size);
+    sink_.write(tar_header(entry));
+    const Fd fd = open_file(root_ / entry.path);
+    SliceSource source{fd.get(), 0, entry.size_bytes};
+    copy(source, sink_);
+    sink_.write(Bytes(tar_padding(entry.size_bytes)));
+  }
+
+  const fs::path& root_;
+  const Owners& owners_;
+  std::int64_t mtime_;
+  Sink& sink_;
+  std::map<std::pair<dev_t, ino_t>, std::string> links_;
+};
+
+}  // namespace
+
+Layer pack_tree(const fs::path& root, const Owners& owners, std::int64_t mtime, std::string title,
+                Store& store, Pool& pool) {
+  Store::Staged staged = store.stage();
+  ChunkedGzip gzip{staged.fd(), pool};
+  TreeTar{root, owners, mtime, gzip}.write();
+  Layer layer = gzip.finish(std::move(title));
+  staged.commit(layer.blob.digest);
+  return layer;
+}
+
+}  // namespace mlenv

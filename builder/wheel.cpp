@@ -1,0 +1,185 @@
+#include "builder/wheel.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.hpp"
+#include "builder/entry_points.hpp"
+#include "builder/record.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::string_view kInstaller = "mlenv\n";
+constexpr std::string_view kShebang = "#!/opt/venv/bin/python";
+
+Error bad_wheel(const LockedWheel& wheel, std::string reason) {
+  return failure("bad-wheel", "`{}` cannot be installed", wheel.file).because(std::move(reason));
+}
+
+/// Reads a wheel's members into the places that installing gives them.
+class Installation {
+ public:
+  Installation(int fd, const LockedWheel& wheel) : fd_(fd), wheel_(wheel) {
+    members_ = while_doing("reading `" + wheel.file + "`", [&] { return read_zip_directory(fd); });
+    find_dist_info();
+  }
+
+  std::vector<InstalledFile> files() {
+    check_version();
+    Record record = parse_record(member_text(dist_info_ + "/RECORD"), wheel_.file);
+    for (const ZipMember& member : members_) place(member, record);
+    add_entry_points(record);
+    add_text(dist_info_ + "/INSTALLER", std::string(kInstaller), record);
+    if (wheel_.requested) add_text(dist_info_ + "/REQUESTED", "", record);
+    record[dist_info_ + "/RECORD"] = {};
+    set(site(dist_info_ + "/RECORD"), {.path = {}, .mode = 0644, .member = {}, .text = render_record(record)});
+    std::vector<InstalledFile> result;
+    result.reserve(files_.size());
+    for (auto& [path, file] : files_) {
+      file.path = path;
+      result.push_back(std::move(file));
+    }
+    return result;
+  }
+
+ private:
+  void find_dist_info() {
+    for (const ZipMember& member : members_) {
+      const std::size_t slash = member.name.find('/');
+      const std::string_view top = std::string_view(member.name).substr(0, slash);
+      if (slash == std::string::npos || !top.ends_with(".dist-info") || top == dist_info_) continue;
+      if (!dist_info_.empty()) throw bad_wheel(wheel_, "it holds two .dist-info folders");
+      dist_info_ = top;
+    }
+    if (dist_info_.empty()) throw bad_wheel(wheel_, "it holds no .dist-info folder");
+    data_ = dist_info_.substr(0, dist_info_.size() - std::string_view(".dist-info").size()) + ".data/";
+  }
+
+  const ZipMember* find(std::string_view name) const {
+    const auto at = std::lower_bound(members_.begin(), members_.end(), name,
+                                     [](const ZipMember& m, std::string_view n) { return m.name < n; });
+    return at != members_.end() && at->name == name ? &*at : nullptr;
+  }
+
+  std::string member_text(const std::string& name) const {
+    const ZipMember* member = find(name);
+    if (member == nullptr) throw bad_wheel(wheel_, fmt::format("it holds no `{}`", name));
+    return read_zip_member(fd_, *member);
+  }
+
+  void check_version() const {
+    const std::string text = member_text(dist_info_ + "/WHEEL");
+    constexpr std::string_view key = "Wheel-Version:";
+    const std::size_t at = text.find(key);
+    const std::size_t value = at == std::string::npos ? at : text.find_first_not_of(' ', at + key.size());
+    if (value == std::string::npos || text.compare(value, 2, "1.") != 0) {
+      throw bad_wheel(wheel_, "its Wheel-Version is not 1.x");
+    }
+  }
+
+  static std::string site(std::string_view name) { return fmt::format("{}/{}", kSitePackages, name); }
+
+  void set(const std::string& path, InstalledFile file) {
+    if (!files_.emplace(path, std::move(file)).second) {
+      throw bad_wheel(wheel_, fmt::format("two of its files land on `/{}`", path));
+    }
+  }
+
+  void add_text(const std::string& name, std::string text, Record& record) {
+    record[name] = record_entry(text);
+    files_.erase(site(name));
+    set(site(name), {.path = {}, .mode = 0644, .member = {}, .text = std::move(text)});
+  }
+
+  void place(const ZipMember& member, Record& record) {
+    if (member.is_folder() || member.name == dist_info_ + "/RECORD" ||
+        member.name == dist_info_ + "/RECORD.jws" || member.name == dist_info_ + "/RECORD.p7s") {
+      return;
+    }
+    const std::uint32_t mode = (member.mode & 0111U) != 0 ? 0755 : 0644;
+    if (!member.name.starts_with(data_)) {
+      set(site(member.name), {.path = {}, .mode = mode, .member = member, .text = {}});
+      return;
+    }
+    place_data(member, mode, record);
+  }
+
+  void place_data(const ZipMember& member, std::uint32_t mode, Record& record) {
+    const std::string_view rest = std::string_view(member.name).substr(data_.size());
+    const std::size_t slash = rest.find('/');
+    const std::string_view scheme = rest.substr(0, slash);
+    if (slash == std::string_view::npos) throw bad_wheel(wheel_, "its .data folder holds a file");
+    const std::string_view name = rest.substr(slash + 1);
+    std::string path;
+    if (scheme == "purelib" || scheme == "platlib") {
+      path = site(name);
+    } else if (scheme == "data") {
+      path = fmt::format("{}/{}", kVenv, name);
+    } else if (scheme == "headers") {
+      path = fmt::format("{}/include/site/python3/{}/{}", kVenv, wheel_.name, name);
+    } else if (scheme == "scripts") {
+      return place_script(member, name, record);
+    } else {
+      throw bad_wheel(wheel_, fmt::format("`{}` is in no known installation scheme", member.name));
+    }
+    move_record(record, member.name, path);
+    set(path, {.path = {}, .mode = mode, .member = member, .text = {}});
+  }
+
+  void place_script(const ZipMember& member, std::string_view name, Record& record) {
+    const std::string path = fmt::format("{}/bin/{}", kVenv, name);
+    std::string text;
+    if (member.size_bytes < (1U << 20U)) text = read_zip_member(fd_, member);
+    if (!text.starts_with("#!python")) {
+      move_record(record, member.name, path);
+      return set(path, {.path = {}, .mode = 0755, .member = member, .text = {}});
+    }
+    const std::size_t line_end = text.find('\n');
+    text = std::string(kShebang) + (line_end == std::string::npos ? "" : text.substr(line_end));
+    record.erase(member.name);
+    record[record_path(path)] = record_entry(text);
+    set(path, {.path = {}, .mode = 0755, .member = {}, .text = std::move(text)});
+  }
+
+  static void move_record(Record& record, const std::string& name, std::string_view path) {
+    const auto entry = record.find(name);
+    if (entry == record.end()) return;
+    RecordEntry moved = entry->second;
+    record.erase(entry);
+    record[record_path(path)] = std::move(moved);
+  }
+
+  /// Paths in RECORD are relative to site-packages.
+  static std::string record_path(std::string_view path) {
+    if (path.starts_with(kSitePackages)) return std::string(path.substr(kSitePackages.size() + 1));
+    return "../../../" + std::string(path.substr(kVenv.size() + 1));
+  }
+
+  void add_entry_points(Record& record) {
+    const ZipMember* member = find(dist_info_ + "/entry_points.txt");
+    if (member == nullptr) return;
+    for (const EntryPoint& point : parse_entry_points(read_zip_member(fd_, *member), wheel_.file)) {
+      const std::string path = fmt::format("{}/bin/{}", kVenv, point.name);
+      std::string text = entry_point_script(point, kShebang);
+      record[record_path(path)] = record_entry(text);
+      files_.erase(path);
+      set(path, {.path = {}, .mode = 0755, .member = {}, .text = std::move(text)});
+    }
+  }
+
+  int fd_;
+  const LockedWheel& wheel_;
+  std::vector<ZipMember> members_;
+  std::string dist_info_;
+  std::string data_;
+  std::map<std::string, InstalledFile> files_;
+};
+
+}  // namespace
+
+std::vector<InstalledFile> installed_files(int wheel_fd, const LockedWheel& wheel) {
+  return Installation{wheel_fd, wheel}.files();
+}
+
+}  // namespace mlenv

@@ -1,0 +1,93 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/inflate.hpp"
+#include "builder/layer_writer.hpp"
+#include "builder/layers.hpp"
+
+namespace mlenv {
+namespace {
+
+struct PlacedFile {
+  InstalledFile file;
+  std::size_t wheel;
+};
+
+/// All wheels' files in path order; of files that several wheels share, the first wheel's.
+std::vector<PlacedFile> merge(const std::vector<WheelFile>& wheels, const std::vector<Fd>& fds) {
+  std::vector<PlacedFile> files;
+  for (std::size_t i = 0; i < wheels.size(); ++i) {
+    for (InstalledFile& file : installed_files(fds[i].get(), wheels[i].wheel)) {
+      files.push_back({std::move(file), i});
+    }
+  }
+  std::stable_sort(files.begin(), files.end(), [](const PlacedFile& a, const PlacedFile& b) {
+    return a.file.path < b.file.path;
+  });
+  files.erase(std::unique(files.begin(), files.end(),
+                          [](const PlacedFile& a, const PlacedFile& b) {
+                            return a.file.path == b.file.path;
+                          }),
+              files.end());
+  return files;
+}
+
+std::vector<Fd> open_all(const std::vector<WheelFile>& wheels) {
+  std::vector<Fd> fds;
+  fds.reserve(wheels.size());
+  for (const WheelFile& wheel : wheels) fds.push_back(open_file(wheel.path));
+  return fds;
+}
+
+}  // namespace
+
+Layer make_wheels_layer(const std::vector<WheelFile>& wheels, std::int64_t epoch, std::string title,
+                        Store& store, bool unpack) {
+  const std::vector<Fd> fds = open_all(wheels);
+  std::optional<Store::StagedTree> staged;
+  std::optional<TreeWriter> tree;
+  if (unpack) {
+    staged.emplace(store.stage_tree());
+    tree.emplace(staged->fs_path());
+  }
+  LayerWriter writer{tree ? &*tree : nullptr, epoch};
+  for (const PlacedFile& placed : merge(wheels, fds)) {
+    const InstalledFile& file = placed.file;
+    if (file.member) {
+      writer.add_member(file.path, file.mode, *file.member, fds[placed.wheel].get(),
+                        wheels[placed.wheel].wheel.digest);
+    } else {
+      writer.add_text(file.path, file.mode, file.text);
+    }
+  }
+  MadeLayer made = writer.finish(std::move(title));
+  store.put_spliced(made.layer.blob.digest, made.layer.blob.size_bytes, made.spliced);
+  if (staged) staged->publish(made.layer.diff_id);
+  return std::move(made.layer);
+}
+
+void check_wheels_agree(const std::vector<WheelFile>& wheels) {
+  struct First {
+    std::size_t wheel;
+    std::uint32_t crc;
+    std::uint64_t size;
+  };
+  std::map<std::string, First> seen;
+  const std::vector<Fd> fds = open_all(wheels);
+  for (std::size_t i = 0; i < wheels.size(); ++i) {
+    for (const InstalledFile& file : installed_files(fds[i].get(), wheels[i].wheel)) {
+      const First here{i, file.member ? file.member->crc32 : crc32(0, as_bytes(file.text)),
+                       file.member ? file.member->size_bytes : file.text.size()};
+      const auto [first, is_new] = seen.emplace(file.path, here);
+      if (is_new || (first->second.crc == here.crc && first->second.size == here.size)) continue;
+      throw failure("wheels-clash", "two wheels put different files at `/{}`", file.path)
+          .because(fmt::format("`{}` and `{}`", wheels[first->second.wheel].wheel.file,
+                               wheels[i].wheel.file))
+          .hint("leave one of the two packages out of the recipe");
+    }
+  }
+}
+
+}  // namespace mlenv

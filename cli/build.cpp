@@ -1,0 +1,106 @@
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "base/json.hpp"
+#include "cli/recipes_use.hpp"
+#include "images/archive.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+struct Options {
+  std::string recipe = "recipe.yaml";
+  BuildChoice choice;
+  bool explain = false;
+  bool no_unpack = false;
+  std::vector<std::string> outputs;
+  std::string push;
+  bool plain_http = false;
+};
+
+void explain(const BuildResult& result, Ui& ui) {
+  for (const StepReport& step : result.steps) {
+    std::uint64_t bytes = 0;
+    for (const Layer& layer : step.layers) bytes += layer.blob.size_bytes;
+    ui.say(fmt::format("{:<7} {}  {}  {}", step.reused ? "reused" : "made", step.title,
+                       human_bytes(bytes),
+                       step.reused ? "the store knows key " + step.key.brief()
+                                   : "no layers in the store for key " + step.key.brief()));
+  }
+}
+
+void answer(const Options& options, const BuildOutcome& outcome, Ui& ui) {
+  const Image& image = outcome.result.image;
+  if (!ui.options.json) return Ui::answer(image.digest().str());
+  nlohmann::json steps = nlohmann::json::array();
+  for (const StepReport& step : outcome.result.steps) {
+    nlohmann::json layers = nlohmann::json::array();
+    for (const Layer& layer : step.layers) {
+      layers.push_back({{"digest", layer.blob.digest.str()},
+                        {"diff_id", layer.diff_id.str()},
+                        {"size_bytes", layer.blob.size_bytes},
+                        {"title", layer.title}});
+    }
+    steps.push_back({{"title", step.title},
+                     {"key", step.key.str()},
+                     {"reused", step.reused},
+                     {"layers", layers}});
+  }
+  Ui::answer(canonical({{"schema", "mlenv.build/1"},
+                        {"recipe", options.recipe},
+                        {"lock", lock_digest(outcome.lock).str()},
+                        {"image", image.digest().str()},
+                        {"steps", steps}}));
+}
+
+int build_command(const Options& options, Ui& ui) {
+  std::vector<Output> outputs;
+  for (const std::string& text : options.outputs) outputs.push_back(Output::parse(text));
+  std::optional<Reference> target;
+  std::unique_ptr<Registry> registry;
+  std::unique_ptr<Pusher> pusher;
+  if (!options.push.empty()) {
+    target = Reference::parse(options.push);
+    registry = std::make_unique<Registry>(ui.http(), *target, registry_options(options.plain_http));
+    pusher = std::make_unique<Pusher>(ui.store(), *registry, ui.progress());
+  }
+  BuildChoice choice = options.choice;
+  choice.unpack = !options.no_unpack;
+  if (pusher) choice.on_layer = [&](const Layer& layer) { pusher->add(layer); };
+  const BuildOutcome outcome = build_recipe(ui, options.recipe, choice);
+  const Image& image = outcome.result.image;
+  if (options.explain) explain(outcome.result, ui);
+  for (const Output& output : outputs) {
+    write_output(ui.store(), image, Reference::parse(outcome.lock.settings.name + ":latest"), output,
+                 ui.progress());
+  }
+  if (pusher) {
+    const Pusher::Pushed pushed = pusher->finish(image, *target);
+    ui.store().tag(*target, image.digest());
+    ui.say(fmt::format("pushed `{}`: {} layers, {}; {} already there", target->str(), pushed.uploaded,
+                       human_bytes(pushed.uploaded_bytes), pushed.present));
+  }
+  answer(options, outcome, ui);
+  return 0;
+}
+
+}  // namespace
+
+Action declare_build(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("RECIPE", options->recipe, "recipe file")->capture_default_str();
+  app.add_flag("--locked", options->choice.lock.locked,
+               "the lock must exist and match the recipe, and the result the .built file");
+  app.add_option("-j,--jobs", options->choice.jobs, "threads; by default one a processor");
+  app.add_flag("--explain", options->explain, "say of each step whether it was reused, and why not");
+  app.add_flag("--no-unpack", options->no_unpack, "layers only, not ready to run here (for CI)");
+  app.add_option("-o,--output", options->outputs,
+                 "also write oci:DIR, oci-archive:FILE or docker-archive:FILE");
+  app.add_option("--push", options->push, "push to this reference while building");
+  app.add_flag("--plain-http", options->plain_http, "the registry has no TLS");
+  app.footer("example: mlenv build recipe.yaml --output oci-archive:image.tar");
+  return [options](Ui& ui) { return build_command(*options, ui); };
+}
+
+}  // namespace mlenv::cli

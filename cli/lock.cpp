@@ -1,0 +1,47 @@
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "base/json.hpp"
+#include "cli/recipes_use.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+struct Options {
+  std::string recipe = "recipe.yaml";
+  LockChoice choice;
+};
+
+int lock_command(const Options& options, Ui& ui) {
+  const Recipe recipe = read_recipe(options.recipe);
+  const LockOutcome outcome = provide_lock(ui, recipe, options.choice);
+  const std::string path = lock_path(recipe.path).string();
+  if (ui.options.json) {
+    Ui::answer(canonical({{"schema", "mlenv.lock-result/1"},
+                          {"path", path},
+                          {"digest", lock_digest(outcome.lock).str()},
+                          {"written", outcome.written},
+                          {"wheels", outcome.lock.wheels.size()},
+                          {"debs", outcome.lock.debs.size()},
+                          {"changes", outcome.changes}}));
+    return 0;
+  }
+  for (const std::string& change : outcome.changes) Ui::answer(change);
+  ui.say(fmt::format("{} `{}`: {} wheels, {} Debian packages", outcome.written ? "wrote" : "unchanged:",
+                     path, outcome.lock.wheels.size(), outcome.lock.debs.size()));
+  return 0;
+}
+
+}  // namespace
+
+Action declare_lock(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("RECIPE", options->recipe, "recipe file")->capture_default_str();
+  app.add_flag("--upgrade", options->choice.upgrade, "resolve everything anew, to the newest that fits");
+  app.add_flag("--locked", options->choice.locked, "only check that the lock matches (exit 3 when not)");
+  app.footer("example: mlenv lock recipe.yaml");
+  return [options](Ui& ui) { return lock_command(*options, ui); };
+}
+
+}  // namespace mlenv::cli

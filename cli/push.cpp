@@ -1,0 +1,87 @@
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "base/json.hpp"
+#include "cli/recipes_use.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+struct PushOptions {
+  std::string image;
+  std::string target;
+  bool plain_http = false;
+};
+
+int push_command(const PushOptions& options, Ui& ui) {
+  const std::string& to = options.target.empty() ? options.image : options.target;
+  const Reference target = Reference::parse(to);
+  if (target.host().empty()) {
+    throw usage_error("no-registry", "`{}` names no registry to push to", to)
+        .hint("name one: `mlenv push " + options.image + " HOST/REPOSITORY:TAG`");
+  }
+  const Image image = image_named(ui, options.image);
+  const Pusher::Pushed pushed = push(ui.store(), image, ui.http(), target,
+                                     registry_options(options.plain_http), ui.progress());
+  ui.store().tag(target, image.digest());
+  if (ui.options.json) {
+    Ui::answer(canonical({{"schema", "mlenv.push/1"},
+                          {"reference", target.str()},
+                          {"digest", pushed.digest.str()},
+                          {"uploaded_layers", pushed.uploaded},
+                          {"uploaded_bytes", pushed.uploaded_bytes},
+                          {"present_layers", pushed.present}}));
+    return 0;
+  }
+  ui.say(fmt::format("pushed `{}`: {} layers, {}; {} already there", target.str(), pushed.uploaded,
+                     human_bytes(pushed.uploaded_bytes), pushed.present));
+  Ui::answer(pushed.digest.str());
+  return 0;
+}
+
+struct PullOptions {
+  std::string source;
+  bool plain_http = false;
+};
+
+int pull_command(const PullOptions& options, Ui& ui) {
+  const Reference source = Reference::parse(options.source);
+  if (source.host().empty()) {
+    throw usage_error("no-registry", "`{}` names no registry to pull from", options.source)
+        .hint("name one: `mlenv pull HOST/REPOSITORY:TAG`");
+  }
+  const Image image =
+      pull(ui.store(), ui.http(), source, registry_options(options.plain_http), ui.progress());
+  sync_in_background();
+  if (ui.options.json) {
+    Ui::answer(canonical({{"schema", "mlenv.pull/1"},
+                          {"reference", source.str()},
+                          {"digest", image.digest().str()},
+                          {"layers", image.layers.size()}}));
+    return 0;
+  }
+  Ui::answer(image.digest().str());
+  return 0;
+}
+
+}  // namespace
+
+Action declare_push(CLI::App& app) {
+  auto options = std::make_shared<PushOptions>();
+  app.add_option("IMAGE", options->image, "an image in the store")->required();
+  app.add_option("REF", options->target, "where to; by default IMAGE itself, when it names a registry");
+  app.add_flag("--plain-http", options->plain_http, "the registry has no TLS");
+  app.footer("example: mlenv push jax-cpu registry.example.org/team/jax-cpu:v1");
+  return [options](Ui& ui) { return push_command(*options, ui); };
+}
+
+Action declare_pull(CLI::App& app) {
+  auto options = std::make_shared<PullOptions>();
+  app.add_option("REF", options->source, "HOST/REPOSITORY:TAG or …@sha256:…")->required();
+  app.add_flag("--plain-http", options->plain_http, "the registry has no TLS");
+  app.footer("example: mlenv pull registry.example.org/team/jax-cpu:v1");
+  return [options](Ui& ui) { return pull_command(*options, ui); };
+}
+
+}  // namespace mlenv::cli

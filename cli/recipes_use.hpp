@@ -1,0 +1,45 @@
+#pragma once
+// Steps that several commands share: a recipe's lock, an image built from it.
+#include <optional>
+#include <string>
+
+#include "builder/build.hpp"
+#include "cli/ui.hpp"
+#include "recipes/lock.hpp"
+
+namespace mlenv::cli {
+
+struct LockOutcome {
+  Lock lock;
+  bool written = false;
+  std::vector<std::string> changes;  ///< against the lock that was there
+};
+/// Reads the recipe's lock and resolves what is missing or changed; writes it beside the recipe when
+/// it differs. `locked`: it must exist and match, else a refusal (exit 3) that shows the difference.
+/// A conflict is a refusal too.
+struct LockChoice {
+  bool locked = false;
+  bool upgrade = false;
+};
+LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice);
+
+struct BuildChoice {
+  LockChoice lock;
+  unsigned jobs = 0;
+  bool unpack = true;
+  std::function<void(const Layer&)> on_layer;
+};
+struct BuildOutcome {
+  Lock lock;
+  BuildResult result;
+};
+/// Locks, builds, tags `NAME:latest`, writes or checks recipe.built.
+BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice& choice);
+
+/// Whether an argument means a recipe file rather than an image name.
+bool is_recipe_path(std::string_view argument);
+
+/// Makes the store durable after the command, in a process of its own.
+void sync_in_background();
+
+}  // namespace mlenv::cli

@@ -1,0 +1,84 @@
+#include <memory>
+#include <unistd.h>
+
+#include "cli/recipes_use.hpp"
+#include "images/unpack.hpp"
+#include "runner/local/run.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+constexpr int kOwnFailure = 125;
+
+struct Options {
+  std::string image;
+  std::vector<std::string> mounts;
+  std::vector<std::string> env;
+  std::string workdir;
+  std::string runtime;
+  bool no_project = false;
+  bool tty = false;
+  bool locked = false;
+  std::vector<std::string> command;
+};
+
+Image image_to_run(const Options& options, Ui& ui) {
+  if (!is_recipe_path(options.image)) return image_named(ui, options.image);
+  BuildChoice choice;
+  choice.lock.locked = options.locked;
+  return build_recipe(ui, options.image, choice).result.image;
+}
+
+int run_image(const Options& options, Ui& ui) {
+  LocalRun run;
+  for (const std::string& mount : options.mounts) run.mounts.push_back(Mount::parse(mount));
+  const Image image = image_to_run(options, ui);
+  run.config = image.settings;
+  run.trees = unpack_image(ui.store(), image, ui.progress());
+  run.env = options.env;
+  run.workdir = options.workdir;
+  run.argv = options.command;
+  run.runtime = options.runtime;
+  if (!options.no_project) {
+    // A recipe's own folder is the project; an image's is where the command was typed.
+    run.project = is_recipe_path(options.image)
+                      ? fs::absolute(fs::path(options.image)).lexically_normal().parent_path()
+                      : fs::current_path();
+  }
+  const TemporaryFolder scratch = ui.store().scratch();
+  run.scratch = scratch.path();
+  const bool on_terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
+  run.terminal = options.tty || on_terminal;
+  return run_local(run).code;
+}
+
+int run_command(const Options& options, Ui& ui) {
+  try {
+    return run_image(options, ui);
+  } catch (const Error& error) {
+    const int status = ui.report(error);
+    return error.kind() == Kind::usage ? status : kOwnFailure;
+  }
+}
+
+}  // namespace
+
+Action declare_run(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("IMAGE", options->image, "an image in the store, or a recipe (built when needed)")
+      ->required();
+  app.add_option("-v,--volume", options->mounts, "mount SRC:DST or SRC:DST:ro")->allow_extra_args(false);
+  app.add_option("-e,--env", options->env, "set K=V, or pass the caller's K on")->allow_extra_args(false);
+  app.add_option("-w,--workdir", options->workdir, "start there; by default the image's");
+  app.add_option("--runtime", options->runtime, "runc, crun or a path to one");
+  app.add_flag("--no-project", options->no_project, "do not mount this folder at the workdir");
+  app.add_flag("-t,--tty", options->tty, "give it a terminal");
+  app.add_flag("--locked", options->locked, "of a recipe: use its lock as it is");
+  app.add_option("CMD", options->command, "the command; by default the image's");
+  app.prefix_command(false);
+  app.positionals_at_end(false);
+  app.footer("example: mlenv run recipe.yaml -- python train.py");
+  return [options](Ui& ui) { return run_command(*options, ui); };
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,69 @@
+#include "cli/settings.hpp"
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <pwd.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+constexpr std::array kVariables = {
+    Variable{"MLENV_STORE", "folder of images, wheels and unpacked layers"},
+    Variable{"MLENV_DEBIAN_SOURCES", "file with apt sources to use instead of the machine's own"},
+    Variable{"XDG_DATA_HOME", "the store is below it when MLENV_STORE is not set"},
+    Variable{"XDG_CACHE_HOME", "what can be fetched again is kept below it"},
+    Variable{"DOCKER_CONFIG", "folder of config.json with registry logins"},
+    Variable{"SOURCE_DATE_EPOCH", "time stamp of a new lock's images, seconds since 1970; else 0"},
+    Variable{"NO_COLOR", "no colour when set"},
+    Variable{"TMPDIR", "where short-lived files go"},
+    Variable{"HTTPS_PROXY", "proxy for TLS, as curl reads it (also HTTP_PROXY, NO_PROXY)"},
+    Variable{"SSL_CERT_FILE", "certificate authorities to trust (also SSL_CERT_DIR, CURL_CA_BUNDLE)"},
+    Variable{"HOME", "where the folders above are by default"},
+};
+
+fs::path home() {
+  if (const std::optional<std::string> folder = variable("HOME")) return *folder;
+  const passwd* entry = ::getpwuid(::getuid());  // NOLINT(concurrency-mt-unsafe): before threads
+  if (entry != nullptr && entry->pw_dir != nullptr) return entry->pw_dir;
+  throw usage_error("bad-setting", "there is no home folder for user {}", ::getuid())
+      .hint("set MLENV_STORE and XDG_CACHE_HOME");
+}
+
+}  // namespace
+
+std::span<const Variable> variables() { return kVariables; }
+
+std::optional<std::string> variable(std::string_view name) {
+  const char* value = std::getenv(std::string(name).c_str());  // NOLINT(concurrency-mt-unsafe)
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+fs::path store_folder() {
+  if (const auto folder = variable("MLENV_STORE")) return fs::absolute(*folder);
+  if (const auto folder = variable("XDG_DATA_HOME")) return fs::absolute(*folder) / "mlenv";
+  return home() / ".local/share/mlenv";
+}
+
+fs::path cache_folder() {
+  if (const auto folder = variable("XDG_CACHE_HOME")) return fs::absolute(*folder) / "mlenv";
+  return home() / ".cache/mlenv";
+}
+
+std::int64_t source_date_epoch() {
+  const std::optional<std::string> text = variable("SOURCE_DATE_EPOCH");
+  if (!text) return 0;
+  std::int64_t value = 0;
+  const char* end = text->data() + text->size();
+  const auto [rest, error] = std::from_chars(text->data(), end, value);
+  if (error != std::errc{} || rest != end || value < 0) {
+    throw usage_error("bad-setting", "SOURCE_DATE_EPOCH is `{}`, not seconds since 1970", *text);
+  }
+  return value;
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,29 @@
+#pragma once
+// Environment variables: the one table, from which docs/settings.md is made, and the only place that
+// reads them.
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/files.hpp"
+
+namespace mlenv::cli {
+
+struct Variable {
+  std::string_view name;
+  std::string_view meaning;
+};
+std::span<const Variable> variables();
+
+/// nullopt when unset or empty.
+std::optional<std::string> variable(std::string_view name);
+
+/// $MLENV_STORE, else $XDG_DATA_HOME/mlenv, else ~/.local/share/mlenv.
+fs::path store_folder();
+/// $XDG_CACHE_HOME/mlenv, else ~/.cache/mlenv.
+fs::path cache_folder();
+/// SOURCE_DATE_EPOCH, else 0. Throws `bad-setting` (usage) when it is not a number.
+std::int64_t source_date_epoch();
+
+}  // namespace mlenv::cli

@@ -1,0 +1,60 @@
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "base/json.hpp"
+#include "cli/settings.hpp"
+#include "cli/ui.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+int verify_command(bool repair, Ui& ui) {
+  std::size_t looked_at = 0;
+  const std::vector<Store::Damage> damages =
+      ui.store().verify(repair, [&](std::string_view) { ++looked_at; });
+  if (ui.options.json) {
+    nlohmann::json items = nlohmann::json::array();
+    for (const Store::Damage& damage : damages) {
+      items.push_back({{"what", damage.what}, {"why", damage.why}});
+    }
+    Ui::answer(canonical({{"schema", "mlenv.store-verify/1"},
+                          {"items", looked_at},
+                          {"repaired", repair},
+                          {"damage", items}}));
+  } else {
+    for (const Store::Damage& damage : damages) Ui::answer(damage.what + ": " + damage.why);
+    ui.say(fmt::format("{} items checked, {} damaged{}", looked_at, damages.size(),
+                       repair && !damages.empty() ? " and removed" : ""));
+  }
+  return damages.empty() || repair ? 0 : 3;
+}
+
+}  // namespace
+
+Action declare_store(CLI::App& app) {
+  auto action = std::make_shared<Action>();
+  auto repair = std::make_shared<bool>(false);
+  app.require_subcommand(1);
+  CLI::App* verify = app.add_subcommand("verify", "read everything and say what is damaged (exit 3)");
+  verify->add_flag("--repair", *repair, "remove what is damaged, so that it is made anew");
+  verify->callback([=] { *action = [repair](Ui& ui) { return verify_command(*repair, ui); }; });
+  CLI::App* sync = app.add_subcommand("sync", "wait until all of the store is on the disk");
+  sync->callback([=] {
+    *action = [](Ui& ui) {
+      ui.store().sync();
+      return 0;
+    };
+  });
+  CLI::App* path = app.add_subcommand("path", "print the store's folder");
+  path->callback([=] {
+    *action = [](Ui&) {
+      Ui::answer(store_folder().string());
+      return 0;
+    };
+  });
+  app.footer("example: mlenv store verify");
+  return [action](Ui& ui) { return (*action)(ui); };
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,126 @@
+#include "cli/ui.hpp"
+
+#include <cstdio>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/json.hpp"
+#include "cli/settings.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+int exit_status(Kind kind) {
+  switch (kind) {
+    case Kind::usage:
+      return 2;
+    case Kind::no:
+      return 3;
+    case Kind::internal:
+      return 70;
+    case Kind::failed:
+      break;
+  }
+  return 1;
+}
+
+void print(std::FILE* stream, std::string_view text) {
+  // A reader that went away is no reason to fail: the work is done.
+  (void)std::fwrite(text.data(), 1, text.size(), stream);
+  (void)std::fflush(stream);
+}
+
+}  // namespace
+
+void Ui::answer(std::string_view line) { print(stdout, std::string(line) + "\n"); }
+
+void Ui::say(std::string_view line) const {
+  if (!options.quiet) print(stderr, std::string(line) + "\n");
+}
+
+bool Ui::color() const {
+  if (options.color == "always") return true;
+  return options.color == "auto" && ::isatty(STDERR_FILENO) == 1 && !variable("NO_COLOR");
+}
+
+Progress& Ui::progress() {
+  if (!progress_) {
+    std::string mode = options.progress;
+    if (mode == "auto") mode = ::isatty(STDERR_FILENO) == 1 ? "tty" : "plain";
+    progress_ = make_progress(mode, options.quiet);
+  }
+  return *progress_;
+}
+
+Store& Ui::store() {
+  if (!store_) store_ = std::make_unique<Store>(store_folder());
+  return *store_;
+}
+
+Http& Ui::http() {
+  if (!http_) {
+    HttpOptions http_options;
+    http_options.user_agent = "mlenv/" MLENV_VERSION;
+    http_ = std::make_unique<Http>(http_options);
+  }
+  return *http_;
+}
+
+int Ui::report(const Error& error) const {
+  const int status = exit_status(error.kind());
+  if (options.json) {
+    nlohmann::json value{{"schema", "mlenv.error/1"},
+                         {"code", error.code()},
+                         {"exit_status", status},
+                         {"frames", error.frames()},
+                         {"hint", nullptr}};
+    if (!error.hint().empty()) value["hint"] = error.hint();
+    print(stderr, canonical(value) + "\n");
+    return status;
+  }
+  const bool colored = color();
+  std::string text = colored ? "\033[1;31merror:\033[0m " : "error: ";
+  bool first = true;
+  for (const std::string& frame : error.frames()) {
+    text += (first ? "" : "  because: ") + frame + "\n";
+    first = false;
+  }
+  if (!error.hint().empty()) {
+    text += (colored ? "\033[1;36mhint:\033[0m " : "hint: ") + error.hint() + "\n";
+  }
+  if (error.kind() == Kind::internal) {
+    text += "this is a bug in mlenv; please report it with this message\n";
+  }
+  print(stderr, text);
+  return status;
+}
+
+RegistryOptions registry_options(bool plain_http) {
+  RegistryOptions options;
+  options.plain_http = plain_http;
+  return options;
+}
+
+std::string human_bytes(std::uint64_t bytes) {
+  constexpr std::array<std::string_view, 5> units = {"B", "kB", "MB", "GB", "TB"};
+  std::uint64_t scale = 1;
+  std::size_t unit = 0;
+  while (bytes / scale >= 1000 && unit + 1 < units.size()) {
+    scale *= 1000;
+    ++unit;
+  }
+  if (unit == 0) return fmt::format("{} B", bytes);
+  const std::uint64_t tenths = (bytes * 10 + scale / 2) / scale;
+  if (tenths >= 1000) return fmt::format("{} {}", (tenths + 5) / 10, units.at(unit));
+  return fmt::format("{}.{} {}", tenths / 10, tenths % 10, units.at(unit));
+}
+
+Image image_named(Ui& ui, std::string_view name) {
+  const std::optional<Digest> digest = ui.store().find_image(name);
+  if (digest) return ui.store().image(*digest);
+  Error error = failure("not-found", "there is no image `{}` in the store", name);
+  throw std::move(error).hint("`mlenv images` lists what is there; `mlenv build` and `mlenv pull` add to it");
+}
+
+}  // namespace mlenv::cli

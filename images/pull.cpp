@@ -1,0 +1,73 @@
+#include <algorithm>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/pool.hpp"
+#include "images/registry.hpp"
+
+namespace mlenv {
+namespace {
+
+/// Into the store, verified while it passes.
+void fetch_blob(Store& store, Registry& registry, const Descriptor& blob, Activity& activity) {
+  Store::Staged staged = store.stage();
+  registry.download_blob(blob, staged.fd(),
+                         [&](std::uint64_t amount) { activity.advance(amount); });
+  staged.commit(blob.digest);
+}
+
+/// What the store lacks, each blob once.
+std::vector<Layer> missing_layers(const Store& store, const Image& image) {
+  std::set<Digest> seen;
+  std::vector<Layer> missing;
+  for (const Layer& layer : image.layers) {
+    if (!seen.insert(layer.blob.digest).second || store.has(layer.blob.digest)) continue;
+    missing.push_back(layer);
+  }
+  // The largest first, so that none is left alone at the end.
+  std::stable_sort(missing.begin(), missing.end(), [](const Layer& a, const Layer& b) {
+    return a.blob.size_bytes > b.blob.size_bytes;
+  });
+  return missing;
+}
+
+Image pull_image(Store& store, Registry& registry, const Reference& from,
+                 const RegistryOptions& options, Progress& progress) {
+  std::optional<Registry::Manifest> manifest = registry.get_manifest(from.manifest_name());
+  if (!manifest) {
+    throw failure("not-found", "the registry has no image `{}`", from.str())
+        .hint("check repository and tag; a registry may also hide what it does not let you read");
+  }
+  const Descriptor config = config_of_manifest(manifest->bytes);
+  if (!store.has(config.digest)) {
+    Activity activity{progress, "pull config", config.size_bytes};
+    fetch_blob(store, registry, config, activity);
+  }
+  Image image = parse_image(std::move(manifest->bytes), store.read(config.digest));
+  const std::vector<Layer> missing = missing_layers(store, image);
+  if (!missing.empty()) {
+    const std::size_t threads =
+        std::min<std::size_t>(std::max(1U, options.uploads), missing.size());
+    Pool pool{static_cast<unsigned>(threads)};
+    pool.for_each(missing.size(), [&](std::size_t i) {
+      const Layer& layer = missing[i];
+      const std::string name = layer.title.empty() ? layer.blob.digest.brief() : layer.title;
+      Activity activity{progress, "pull " + name, layer.blob.size_bytes};
+      fetch_blob(store, registry, layer.blob, activity);
+    });
+  }
+  store.put_image(image);
+  store.tag(from, image.digest());
+  return image;
+}
+
+}  // namespace
+
+Image pull(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
+           Progress& progress) {
+  Registry registry{http, from, options};
+  return while_doing(fmt::format("pulling `{}`", from.str()),
+                     [&] { return pull_image(store, registry, from, options, progress); });
+}
+
+}  // namespace mlenv

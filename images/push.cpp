@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/pool.hpp"
+#include "images/registry.hpp"
+
+namespace mlenv {
+namespace {
+
+std::string name_of(const Layer& layer) {
+  return layer.title.empty() ? layer.blob.digest.brief() : layer.title;
+}
+
+}  // namespace
+
+struct Pusher::State {
+  State(Store& from, Registry& to, Progress& shown, unsigned uploads)
+      : store(from), registry(to), progress(shown), pool(std::max(1U, uploads)) {}
+
+  /// In a thread of the pool. Parks what goes wrong; after that nothing more is begun.
+  void send(const Layer& layer) noexcept;
+  /// True when bytes were sent.
+  bool upload(const Descriptor& blob, const std::string& name);
+  void wait();
+
+  Store& store;
+  Registry& registry;
+  Progress& progress;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::set<Digest> added;
+  std::size_t waiting = 0;
+  std::exception_ptr failed;
+  Pushed pushed{Digest::of(std::string_view{})};
+
+  Pool pool;  // last, so that it ends first
+};
+
+bool Pusher::State::upload(const Descriptor& blob, const std::string& name) {
+  if (registry.has_blob(blob.digest)) {
+    Activity{progress, "push " + name, blob.size_bytes}.result("already there");
+    return false;
+  }
+  Activity activity{progress, "push " + name, blob.size_bytes};
+  registry.upload_blob(
+      blob, [&](std::uint64_t offset) { return store.open(blob.digest, offset); },
+      [&](std::uint64_t amount) { activity.advance(amount); });
+  return true;
+}
+
+void Pusher::State::send(const Layer& layer) noexcept {
+  bool sent = false;
+  std::exception_ptr error;
+  try {
+    bool go = false;
+    {
+      const std::lock_guard lock{mutex};
+      go = !failed;
+    }
+    if (go) {
+      sent = while_doing(fmt::format("pushing layer `{}`", name_of(layer)),
+                         [&] { return upload(layer.blob, name_of(layer)); });
+    }
+  } catch (...) {  // a thread's edge: `finish` rethrows it
+    error = std::current_exception();
+  }
+  const std::lock_guard lock{mutex};
+  if (error && !failed) failed = error;
+  if (sent) {
+    ++pushed.uploaded;
+    pushed.uploaded_bytes += layer.blob.size_bytes;
+  } else {
+    ++pushed.present;
+  }
+  --waiting;
+  changed.notify_all();
+}
+
+void Pusher::State::wait() {
+  std::unique_lock lock{mutex};
+  changed.wait(lock, [&] { return waiting == 0; });
+  if (failed) std::rethrow_exception(failed);
+}
+
+Pusher::Pusher(Store& store, Registry& registry, Progress& progress, unsigned uploads)
+    : state_(std::make_unique<State>(store, registry, progress, uploads)) {}
+Pusher::~Pusher() = default;
+
+void Pusher::add(const Layer& layer) {
+  {
+    const std::lock_guard lock{state_->mutex};
+    if (!state_->added.insert(layer.blob.digest).second) return;
+    ++state_->waiting;
+  }
+  state_->pool.submit([state = state_.get(), layer] { state->send(layer); });
+}
+
+Pusher::Pushed Pusher::finish(const Image& image, const Reference& reference) {
+  if (reference.digest() && *reference.digest() != image.digest()) {
+    throw usage_error("bad-reference", "`{}` names another image than the one pushed",
+                      reference.str())
+        .because(fmt::format("the image is {}", image.digest().str()));
+  }
+  for (const Layer& layer : image.layers) add(layer);
+  state_->wait();
+  while_doing(fmt::format("pushing `{}`", reference.str()), [&] {
+    Registry& registry = state_->registry;
+    const Descriptor& config = image.config_descriptor;
+    if (!registry.has_blob(config.digest)) {
+      registry.upload_blob(
+          config,
+          [&](std::uint64_t offset) {
+            return std::make_unique<MemorySource>(as_bytes(image.config).subspan(offset));
+          },
+          nullptr);
+      state_->pushed.uploaded_bytes += config.size_bytes;
+    }
+    const std::string name = reference.tag().empty() ? image.digest().str() : reference.tag();
+    registry.put_manifest(name, image.manifest, image.manifest_descriptor.media_type);
+  });
+  state_->pushed.digest = image.digest();
+  return state_->pushed;
+}
+
+Pusher::Pushed push(Store& store, const Image& image, Http& http, const Reference& to,
+                    const RegistryOptions& options, Progress& progress) {
+  Registry registry{http, to, options};
+  Pusher pusher{store, registry, progress, options.uploads};
+  return pusher.finish(image, to);
+}
+
+}  // namespace mlenv

@@ -1,0 +1,267 @@
+#include "images/registry.hpp"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/http_url.hpp"
+#include "base/json.hpp"
+#include "base/log.hpp"
+#include "images/registry_state.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::chrono::milliseconds kLoopbackAnswer{5'000};
+constexpr std::uint64_t kLargestManifest = std::uint64_t{4} << 20;  // distribution-spec: at least
+constexpr std::size_t kLongestDetail = 300;
+
+/// First error object of `{"errors":[{"code","message","detail"}]}`, or null.
+nlohmann::json first_error(const HttpResponse& response) {
+  const nlohmann::json root = nlohmann::json::parse(response.body, nullptr, false);
+  if (!root.is_object()) return nullptr;
+  const auto errors = root.find("errors");
+  if (errors == root.end() || !errors->is_array() || errors->empty()) return nullptr;
+  return errors->front().is_object() ? errors->front() : nlohmann::json(nullptr);
+}
+
+std::string text_of(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
+}
+
+/// Go's names (image-spec config.md "architecture").
+std::string machine_architecture() {
+  utsname name{};
+  if (::uname(&name) != 0) return "amd64";
+  const std::string_view machine = name.machine;
+  if (machine == "aarch64") return "arm64";
+  if (machine == "x86_64") return "amd64";
+  return std::string(machine);
+}
+
+/// Digest of the manifest for this machine in an index.
+Digest choose_platform(const std::string& index, std::string_view what) {
+  const std::string wanted = "linux/" + machine_architecture();
+  std::string offered;
+  const nlohmann::json root = parse_json(index, what);
+  const auto manifests = root.find("manifests");
+  if (manifests == root.end() || !manifests->is_array()) {
+    throw failure("bad-image", "the index `{}` lists no manifests", what);
+  }
+  for (const nlohmann::json& entry : *manifests) {
+    const auto platform = entry.is_object() ? entry.find("platform") : entry.end();
+    if (!entry.is_object()) continue;
+    std::string has = "no platform";
+    if (platform != entry.end() && platform->is_object()) {
+      has = text_of(*platform, "os") + "/" + text_of(*platform, "architecture");
+    }
+    if (has == wanted || (platform == entry.end() && manifests->size() == 1)) {
+      return Digest::parse(text_of(entry, "digest"));
+    }
+    offered += (offered.empty() ? "" : ", ") + has;
+  }
+  throw failure("not-found", "`{}` has no image for {}", what, wanted)
+      .because(fmt::format("it offers {}", offered.empty() ? "nothing" : offered));
+}
+
+bool is_index(const std::string& media_type, const std::string& bytes) {
+  if (media_type == kIndexType || media_type == kDockerIndexType) return true;
+  if (media_type == kManifestType || media_type == kDockerManifestType) return false;
+  const nlohmann::json root = nlohmann::json::parse(bytes, nullptr, false);
+  return root.is_object() && root.contains("manifests");
+}
+
+}  // namespace
+
+std::string registry_words(const HttpResponse& response) {
+  const nlohmann::json error = first_error(response);
+  if (!error.is_object()) return {};
+  std::string words = text_of(error, "code");
+  if (const std::string message = text_of(error, "message"); !message.empty()) {
+    words += (words.empty() ? "" : ": ") + message;
+  }
+  const auto detail = error.find("detail");
+  if (detail != error.end() && !detail->is_null() && !detail->empty()) {
+    std::string text = detail->is_string() ? detail->get<std::string>() : canonical(*detail);
+    if (text.size() > kLongestDetail) text = text.substr(0, kLongestDetail) + "…";
+    words += " (" + text + ")";
+  }
+  return words;
+}
+
+std::string registry_code(const HttpResponse& response) {
+  return text_of(first_error(response), "code");
+}
+
+Registry::State::State(Http& http_client, const Reference& reference, RegistryOptions given)
+    : http(http_client),
+      where(reference),
+      options(std::move(given)),
+      authorizer(http_client, reference, options.docker_config) {
+  if (where.host().empty()) {
+    throw usage_error("bad-reference", "`{}` names no registry", where.str())
+        .hint(fmt::format("put its host in front: `HOST/{}`", where.str()));
+  }
+}
+
+std::string Registry::State::base() {
+  const std::lock_guard lock{mutex_};
+  if (!base_.empty()) return base_;
+  const std::string secure = "https://" + where.host();
+  const std::string plain = "http://" + where.host();
+  const http::Url parsed = http::parse_url(secure);
+  if (options.plain_http) return base_ = plain;
+  if (!http::is_loopback(parsed.host)) return base_ = secure;
+  HttpRequest probe;
+  probe.url = secure + "/v2/";
+  probe.retry = false;
+  probe.connect_timeout = kLoopbackAnswer;
+  probe.stall_timeout = kLoopbackAnswer;
+  try {
+    http.send(probe);
+    return base_ = secure;
+  } catch (const Error& error) {
+    if (error.code() != "network") throw;  // TLS is spoken there, but not trusted
+    log::debug("plain HTTP for {}: {}", where.host(), error.what());
+    return base_ = plain;
+  }
+}
+
+std::string Registry::State::authorize(HttpHeaders& headers, const std::string& url) {
+  std::erase_if(headers, [](const auto& header) { return header.first == "Authorization"; });
+  if (!http::same_origin(http::parse_url(url), http::parse_url(base()))) return {};
+  std::string login = authorizer.current();
+  if (!login.empty()) headers.emplace_back("Authorization", login);
+  return login;
+}
+
+/// OpenSSL's words for a server that does not speak TLS; libcurl has no code for them.
+HttpResponse Registry::State::send_first(const HttpRequest& request) {
+  try {
+    return http.send(request);
+  } catch (Error& error) {
+    const bool plain =
+        std::string_view(error.what()).find("wrong version number") != std::string_view::npos;
+    if (!plain || !request.url.starts_with("https:")) throw;
+    throw error.hint(fmt::format(
+        "`{}` seems to speak plain HTTP: where the network may be trusted, say `--plain-http`",
+        where.host()));
+  }
+}
+
+HttpResponse Registry::State::call(HttpRequest request) {
+  std::string used = authorize(request.headers, request.url);
+  HttpResponse response = send_first(request);
+  if (response.status != 401 || !authorizer.renew(response, used)) return response;
+  authorize(request.headers, request.url);
+  return http.send(request);
+}
+
+std::string Registry::State::resolve(const std::string& request_url, std::string_view location) {
+  const std::string hidden = "http://" + where.host() + "/";
+  if (base().starts_with("https:") && location.starts_with(hidden)) {
+    return base() + "/" + std::string(location.substr(hidden.size()));
+  }
+  return http::resolve_url(http::parse_url(request_url), location).text;
+}
+
+Error Registry::State::refused(const HttpResponse& response, std::string_view what) const {
+  const std::string place = where.host() + "/" + where.repository();
+  std::string words = registry_words(response);
+  if (words.empty()) words = fmt::format("the registry answered {}", response.status);
+  if (response.status == 401 || response.status == 403) {
+    return authorizer.denied(fmt::format("`{}` does not let you {}", place, what), words);
+  }
+  const std::string code = response.status == 404 ? "not-found" : "registry";
+  Error error = failure(code, "`{}` did not {}", place, what);
+  error.because(words);
+  if (response.status == 429) error.hint("wait a while, then run the same command again");
+  if (response.status == 413) error.hint("raise the body limit of the proxy before the registry");
+  return error;
+}
+
+Registry::Registry(Http& http, const Reference& where, RegistryOptions options)
+    : state_(std::make_unique<State>(http, where, std::move(options))) {}
+Registry::~Registry() = default;
+
+bool Registry::has_blob(const Digest& digest) {
+  HttpRequest request;
+  request.method = "HEAD";
+  request.url = state_->url("blobs/" + digest.str());
+  const HttpResponse response = state_->call(request);
+  if (response.status == 200) return true;
+  if (response.status == 404) return false;
+  throw state_->refused(response, "say whether it has a blob");
+}
+
+void Registry::download_blob(const Descriptor& blob, int file,
+                             const std::function<void(std::uint64_t)>& advance) {
+  Download what;
+  what.url = state_->url("blobs/" + blob.digest.str());
+  what.digest = blob.digest;
+  what.size_bytes = blob.size_bytes;
+  std::string used = state_->authorize(what.headers, what.url);
+  // A token that was renewed and still is refused is not renewed again, unless it had worked
+  // meanwhile (they live for minutes, a large layer may take longer).
+  std::uint64_t received = 0;
+  std::optional<std::uint64_t> renewed_at;
+  what.authorize = [&](const HttpResponse& refusal, HttpHeaders& headers) {
+    if (renewed_at == received || !state_->authorizer.renew(refusal, used)) return false;
+    renewed_at = received;
+    used = state_->authorize(headers, what.url);
+    return true;
+  };
+  const auto count = [&](std::uint64_t amount) {
+    received += amount;
+    if (advance) advance(amount);
+  };
+  while_doing(fmt::format("fetching blob {} of `{}/{}`", blob.digest.brief(), state_->where.host(),
+                          state_->where.repository()),
+              [&] { state_->http.download(what, file, count); });
+}
+
+std::optional<Registry::Manifest> Registry::get_manifest(const std::string& name) {
+  const std::string what =
+      fmt::format("{}/{}:{}", state_->where.host(), state_->where.repository(), name);
+  HttpRequest request;
+  request.url = state_->url("manifests/" + name);
+  request.answer_limit = kLargestManifest;
+  for (const std::string_view type :
+       {kManifestType, kIndexType, kDockerManifestType, kDockerIndexType}) {
+    request.headers.emplace_back("Accept", type);
+  }
+  HttpResponse response = state_->call(request);
+  if (response.status == 404) return std::nullopt;
+  if (response.status != 200) throw state_->refused(response, "give a manifest");
+  const Digest found = Digest::of(response.body);
+  const std::string promised =
+      name.starts_with("sha256:") ? name : response.header("docker-content-digest").value_or("");
+  if (promised.starts_with("sha256:") && promised != found.str()) {
+    throw failure("digest-mismatch", "the manifest `{}` is not what was promised", what)
+        .because(fmt::format("needs {}, found {}", promised, found.str()));
+  }
+  std::string type = response.header("content-type").value_or("");
+  type.resize(std::min(type.find(';'), type.size()));
+  if (!is_index(type, response.body)) return Manifest{std::move(response.body), type, found};
+  const Digest chosen = choose_platform(response.body, what);
+  if (chosen == found) throw failure("bad-image", "the index `{}` names itself", what);
+  return get_manifest(chosen.str());
+}
+
+void Registry::put_manifest(const std::string& name, std::string_view bytes,
+                            std::string_view media_type) {
+  HttpRequest request;
+  request.method = "PUT";
+  request.url = state_->url("manifests/" + name);
+  request.headers = {{"Content-Type", std::string(media_type)}};
+  request.body = [bytes] { return std::make_unique<MemorySource>(as_bytes(bytes)); };
+  request.body_bytes = bytes.size();
+  const HttpResponse response = state_->call(request);
+  if (response.status / 100 != 2) throw state_->refused(response, "accept the manifest");
+}
+
+}  // namespace mlenv

@@ -1,0 +1,177 @@
+#include "images/registry_auth.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include <nlohmann/json.hpp>
+
+#include "base/http_url.hpp"
+#include "base/json.hpp"
+
+namespace mlenv {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+/// Walks over a header value.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : rest_(text) {}
+  bool at_end() const { return rest_.empty(); }
+  void skip(std::string_view set) {
+    rest_.remove_prefix(std::min(rest_.find_first_not_of(set), rest_.size()));
+  }
+  bool take(char c) {
+    if (!rest_.starts_with(c)) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  std::string_view until(std::string_view set) {
+    const std::string_view word = rest_.substr(0, rest_.find_first_of(set));
+    rest_.remove_prefix(word.size());
+    return word;
+  }
+  std::string value() {
+    if (!take('"')) return std::string(until(" ,\t"));
+    std::string text;
+    while (!at_end() && !take('"')) {
+      take('\\');
+      if (at_end()) break;
+      text += rest_.front();
+      rest_.remove_prefix(1);
+    }
+    return text;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+/// Either name may carry it (distribution-spec's token authentication); empty when there is none.
+std::string token_in(const nlohmann::json& answer) {
+  std::string token;
+  for (const char* name : {"access_token", "token"}) {
+    const auto found = answer.find(name);
+    if (found != answer.end() && found->is_string()) found->get_to(token);
+  }
+  return token;
+}
+
+std::string parameter(const Challenge& challenge, const std::string& name) {
+  const auto found = challenge.parameters.find(name);
+  return found == challenge.parameters.end() ? std::string{} : found->second;
+}
+
+}  // namespace
+
+std::vector<Challenge> parse_challenges(std::string_view header) {
+  std::vector<Challenge> challenges;
+  Scanner scanner{header};
+  while (true) {
+    scanner.skip(" \t,");
+    if (scanner.at_end()) return challenges;
+    const std::string_view word = scanner.until(" \t,=");
+    if (scanner.take('=')) {  // a parameter of the challenge before it
+      std::string value = scanner.value();
+      if (!challenges.empty()) challenges.back().parameters[lower(word)] = std::move(value);
+    } else if (!word.empty()) {
+      challenges.push_back({lower(word), {}});
+    }
+  }
+}
+
+Authorizer::Authorizer(Http& http, const Reference& where, const fs::path& docker_config)
+    : http_(http), where_(where), config_(docker_config_path(docker_config)) {}
+
+std::string Authorizer::current() const {
+  const std::lock_guard lock{mutex_};
+  return authorization_;
+}
+
+bool Authorizer::renew(const HttpResponse& refusal, const std::string& used) {
+  const std::lock_guard lock{mutex_};
+  if (authorization_ != used) return true;  // another thread was faster
+  if (!looked_) {
+    credentials_ = find_credentials(config_, where_.host(), where_.repository());
+    looked_ = true;
+  }
+  std::vector<Challenge> challenges;
+  for (const auto& [name, value] : refusal.headers) {
+    if (name != "www-authenticate") continue;
+    for (Challenge& one : parse_challenges(value)) challenges.push_back(std::move(one));
+  }
+  for (const Challenge& challenge : challenges) {
+    if (challenge.scheme != "bearer") continue;
+    authorization_ = "Bearer " + fetch_token(challenge, refusal.url);
+    return true;
+  }
+  for (const Challenge& challenge : challenges) {
+    if (challenge.scheme != "basic" || !credentials_) continue;
+    std::string basic = "Basic " + credentials_->basic();
+    if (basic == used) return false;
+    authorization_ = std::move(basic);
+    return true;
+  }
+  return false;
+}
+
+std::string Authorizer::fetch_token(const Challenge& challenge, std::string_view registry_url) {
+  const std::string realm = parameter(challenge, "realm");
+  HttpRequest request;
+  request.url = realm;
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (value.empty()) return;
+    request.url += request.url.find('?') == std::string::npos ? '?' : '&';
+    request.url += fmt::format("{}={}", name, url_query_encode(value));
+  };
+  add("service", parameter(challenge, "service"));
+  add("scope", parameter(challenge, "scope"));
+  if (credentials_) {
+    // A registry on TLS must not lure the password onto an open line.
+    if (registry_url.starts_with("https:") && !realm.starts_with("https:")) {
+      throw failure("denied", "`{}` wants the password sent to `{}`, which is not encrypted",
+                    where_.host(), display_url(realm));
+    }
+    request.headers.emplace_back("Authorization", "Basic " + credentials_->basic());
+  }
+  const HttpResponse response = http_.send(request);
+  const auto reason = fmt::format("`{}` answered {}", display_url(realm), response.status);
+  if (response.status == 401 || response.status == 403) {
+    throw denied_error(
+        fmt::format("`{}` gives no token for `{}`", where_.host(), where_.repository()), reason);
+  }
+  if (response.status != 200) {
+    throw failure("registry", "`{}` gives no token for `{}`", where_.host(), where_.repository())
+        .because(reason);
+  }
+  const std::string token = token_in(parse_json(response.body, display_url(realm)));
+  if (!token.empty()) return token;
+  throw failure("registry", "the answer of `{}` holds no token", display_url(realm));
+}
+
+Error Authorizer::denied(std::string_view headline, std::string_view reason) const {
+  const std::lock_guard lock{mutex_};
+  return denied_error(headline, reason);
+}
+
+Error Authorizer::denied_error(std::string_view headline, std::string_view reason) const {
+  Error error = failure("denied", "{}", headline);
+  if (!reason.empty()) error.because(std::string(reason));
+  const std::string file = config_.empty() ? "docker's config.json" : config_.string();
+  if (credentials_) {
+    error.hint(
+        fmt::format("check that `{}` may do this; its login is in `{}` (`docker login {}` "
+                    "renews it)",
+                    credentials_->user, file, where_.host()));
+  } else {
+    error.hint(fmt::format("log in with `docker login {}`; `{}` holds no login for it",
+                           where_.host(), file));
+  }
+  return error;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,51 @@
+#pragma once
+// Answers a registry's challenges: Basic (RFC 7617) and Bearer tokens (distribution-spec's token
+// authentication). Nothing is sent before a registry asks.
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/http.hpp"
+#include "images/credentials.hpp"
+#include "images/reference.hpp"
+
+namespace mlenv {
+
+struct Challenge {
+  std::string scheme;                             ///< lower case
+  std::map<std::string, std::string> parameters;  ///< names in lower case
+};
+
+/// All challenges of a WWW-Authenticate value (RFC 9110 §11.6.1); what is malformed is skipped.
+std::vector<Challenge> parse_challenges(std::string_view header);
+
+class Authorizer {
+ public:
+  Authorizer(Http& http, const Reference& where, const fs::path& docker_config);
+
+  /// What to send as Authorization; empty: nothing. From any thread.
+  std::string current() const;
+  /// After a 401 to a request that carried `used`: true when there is something better to send.
+  /// Throws what `find_credentials` throws, and `denied` or `registry` when no token is to be had.
+  bool renew(const HttpResponse& refusal, const std::string& used);
+  /// `denied`, with what to do.
+  Error denied(std::string_view headline, std::string_view reason) const;
+
+ private:
+  // Both want the lock held.
+  Error denied_error(std::string_view headline, std::string_view reason) const;
+  std::string fetch_token(const Challenge& challenge, std::string_view registry_url);
+
+  Http& http_;
+  Reference where_;
+  fs::path config_;
+  mutable std::mutex mutex_;
+  bool looked_ = false;
+  std::optional<Credentials> credentials_;
+  std::string authorization_;
+};
+
+}  // namespace mlenv

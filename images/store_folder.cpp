@@ -1,0 +1,202 @@
+#include "images/store_folder.hpp"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <unistd.h>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr unsigned kVersion = 1;
+
+void sync_fd(int fd, const fs::path& shown) {
+  if (::fsync(fd) != 0) throw os_error(errno, "cannot write `{}` to disk", shown.string());
+}
+
+fs::path prepare(const fs::path& root) {
+  fs::path path = fs::absolute(root);
+  const auto text = read_file_if_exists(path / "version");
+  if (text) {
+    unsigned version = 0;
+    (void)std::from_chars(text->data(), text->data() + text->size(), version);
+    if (version == kVersion) return path;
+    throw failure("store-version", "the store `{}` has format {}, this mlenv knows format {}",
+                  path.string(), version, kVersion)
+        .hint("use the newer mlenv that made it, or set MLENV_STORE to another folder");
+  }
+  for (const char* name : {"blobs", "spliced", "trees", "keys", "names", "tmp", "unsynced"}) {
+    make_folders(path / name);
+  }
+  return path;
+}
+
+/// The file now at `path` has this digest.
+bool hashes_to(const fs::path& path, const Digest& digest) {
+  const Fd fd = open_file(path);
+  FdSource source{fd.get()};
+  Sha256 hash;
+  copy(source, hash);
+  return hash.finish() == digest;
+}
+
+/// Never replaces; false when `to` is there already.
+bool rename_new(const fs::path& from, const fs::path& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno == EEXIST || errno == ENOTEMPTY) return false;
+  // Some file systems know only plain renames, which replace a file by its equal and refuse to
+  // replace a folder that holds something.
+  if (errno == EINVAL || errno == ENOSYS) {
+    if (::rename(from.c_str(), to.c_str()) == 0) return true;
+    if (errno == EEXIST || errno == ENOTEMPTY) return false;
+  }
+  throw os_error(errno, "cannot put `{}` in place", to.string());
+}
+
+}  // namespace
+
+bool is_there(const fs::path& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+Error absent_blob(const Digest& digest) {
+  return failure("absent", "the store has no `{}`", digest.str())
+      .hint("fetch it with `mlenv pull`, or rebuild it with `mlenv build`");
+}
+
+StoreFolder::StoreFolder(fs::path root)
+    : root_(prepare(root)), marks_(root_ / "unsynced"), work_(root_ / "tmp", root_ / "tmp.lock") {
+  if (!is_there(root_ / "version")) {
+    publish_small(std::to_string(kVersion) + "\n", root_ / "version", false);
+  }
+  work_.sweep();
+}
+
+fs::path StoreFolder::place(Item item, const Digest& digest) const {
+  switch (item) {
+    case Item::blob:
+      return blob(digest);
+    case Item::spliced:
+      return spliced(digest);
+    case Item::tree:
+      return tree(digest);
+  }
+  throw Error{Kind::internal, "bug", "no such kind of item in the store"};
+}
+
+FileLock StoreFolder::lock_suspects() const {
+  return FileLock::wait(root_ / "suspects.lock", FileLock::Mode::exclusive);
+}
+
+void StoreFolder::publish(Item item, const fs::path& made, const Digest& digest) {
+  const fs::path target = place(item, digest);
+  if (marks_.is_suspect(item, digest)) {
+    std::optional<fs::path> trash;
+    {
+      const FileLock lock = lock_suspects();
+      if (marks_.is_still_marked(item, digest)) drop_locked(item, digest, trash);
+    }
+    if (trash) remove_tree(*trash);
+  }
+  if (!is_there(target)) {
+    marks_.add(item, digest, work_.unique());
+    if (rename_new(made, target)) return;
+  }
+  remove_tree(made);
+}
+
+void StoreFolder::publish_small(std::string_view text, const fs::path& target, bool durable) {
+  const fs::path made = work_.fresh("text");
+  try {
+    const Fd fd = open_file(made, O_WRONLY | O_CREAT | O_EXCL, 0644);
+    write_all(fd.get(), as_bytes(text));
+    if (durable) sync_fd(fd.get(), target);
+    if (::rename(made.c_str(), target.c_str()) != 0) {
+      throw os_error(errno, "cannot put `{}` in place", target.string());
+    }
+  } catch (const Error&) {
+    ::unlink(made.c_str());
+    throw;
+  }
+  if (!durable) return;
+  const Fd folder = open_file(target.parent_path(), O_RDONLY | O_DIRECTORY);
+  sync_fd(folder.get(), target);
+}
+
+template <typename Check>
+bool StoreFolder::settle(Item item, const Digest& digest, Check&& is_right) {
+  if (!marks_.is_suspect(item, digest)) return true;
+  const FileLock lock = lock_suspects();
+  // Another process may have verified it, or dropped it and made it anew.
+  if (!marks_.is_still_marked(item, digest)) return is_there(place(item, digest));
+  if (is_right()) {
+    marks_.clear(item, digest);
+    return true;
+  }
+  log::debug("dropping `{}`: not whole since the last boot", place(item, digest).string());
+  std::optional<fs::path> trash;
+  drop_locked(item, digest, trash);
+  if (trash) remove_tree(*trash);
+  return false;
+}
+
+void StoreFolder::drop(Item item, const Digest& digest) {
+  std::optional<fs::path> trash;
+  {
+    const FileLock lock = lock_suspects();
+    drop_locked(item, digest, trash);
+  }
+  if (trash) remove_tree(*trash);
+}
+
+void StoreFolder::drop_locked(Item item, const Digest& digest, std::optional<fs::path>& trash) {
+  const fs::path path = place(item, digest);
+  const fs::path away = work_.fresh("dropped");
+  if (::rename(path.c_str(), away.c_str()) == 0) {
+    trash = away;
+  } else if (errno != ENOENT) {
+    throw os_error(errno, "cannot remove `{}`", path.string());
+  }
+  marks_.clear(item, digest);
+}
+
+bool StoreFolder::has_blob(const Digest& digest) {
+  const fs::path path = blob(digest);
+  if (!is_there(path)) return false;
+  return settle(Item::blob, digest, [&] { return hashes_to(path, digest); });
+}
+
+Fd StoreFolder::open_blob(const Digest& digest) {
+  if (has_blob(digest)) {
+    Fd fd{::open(blob(digest).c_str(), O_RDONLY | O_CLOEXEC)};
+    if (fd) return fd;
+    if (errno != ENOENT) throw os_error(errno, "cannot open `{}`", blob(digest).string());
+  }
+  throw absent_blob(digest);
+}
+
+bool StoreFolder::has_tree(const Digest& diff_id) {
+  if (!is_there(tree(diff_id) / "fs")) return false;
+  return settle(Item::tree, diff_id, [] { return false; });
+}
+
+std::optional<SplicedHeader> StoreFolder::find_spliced(const Digest& digest) {
+  const Fd fd{::open(spliced(digest).c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!fd) {
+    if (errno == ENOENT) return std::nullopt;
+    throw os_error(errno, "cannot open `{}`", spliced(digest).string());
+  }
+  if (!settle(Item::spliced, digest, [&] { return is_spliced_whole(fd.get()); })) {
+    return std::nullopt;
+  }
+  SplicedHeader header = read_spliced_header(fd.get());
+  for (const Digest& blob : header.blobs) {
+    if (!has_blob(blob)) return std::nullopt;
+  }
+  return header;
+}
+
+}  // namespace mlenv

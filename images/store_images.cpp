@@ -1,0 +1,123 @@
+// Images and their names.
+#include <unistd.h>
+#include <algorithm>
+#include <set>
+
+#include "base/error.hpp"
+#include "images/store.hpp"
+#include "images/store_folder.hpp"
+#include "images/store_names.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::size_t kShortestPrefix = 6;
+/// Bigger blobs are no manifests (distribution-spec: registries refuse more than 4 MiB).
+constexpr std::uint64_t kManifestLimit = std::uint64_t{4} << 20U;
+
+/// Hex digits, with or without `sha256:` in front; empty when `text` is something else.
+std::string_view hex_prefix(std::string_view text) {
+  if (text.starts_with("sha256:")) text.remove_prefix(7);
+  const bool hex = text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return hex && text.size() >= kShortestPrefix && text.size() <= 64 ? text : std::string_view{};
+}
+
+bool is_manifest(const Store& store, const Digest& digest) {
+  const auto size = store.size_of(digest);
+  if (!size || *size > kManifestLimit) return false;
+  try {
+    (void)config_of_manifest(store.read(digest));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+Digest only_one(const std::set<Digest>& found, std::string_view prefix) {
+  if (found.size() == 1) return *found.begin();
+  std::string list;
+  for (const Digest& digest : found) list += (list.empty() ? "`" : ", `") + digest.brief() + "`";
+  throw usage_error("ambiguous", "`{}` is the beginning of several images: {}", prefix, list)
+      .hint("give more digits");
+}
+
+/// The store's own name for it; nullopt when `text` is no reference at all.
+std::optional<Reference> parse_name(std::string_view text) {
+  try {
+    return Reference::parse(text);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void Store::put_image(const Image& image) {
+  for (const Layer& layer : image.layers) {
+    if (!has(layer.blob.digest)) throw absent_blob(layer.blob.digest);
+  }
+  // The manifest comes last: it names the config.
+  for (const std::string* content : {&image.config, &image.manifest}) {
+    const Digest digest = Digest::of(*content);
+    folder_->publish_small(*content, folder_->blob(digest), true);
+    folder_->marks().clear(StoreFolder::Item::blob, digest);
+  }
+}
+
+Image Store::image(const Digest& manifest) const {
+  std::string text = read(manifest, kManifestLimit);
+  std::string config = read(config_of_manifest(text).digest);
+  return parse_image(std::move(text), std::move(config));
+}
+
+void Store::tag(const Reference& name, const Digest& manifest) {
+  if (!folder_->has_blob(manifest)) throw absent_blob(manifest);
+  folder_->publish_small(manifest.str() + "\n", folder_->names() / name_file(name), true);
+}
+
+bool Store::untag(const Reference& name) {
+  const fs::path path = folder_->names() / name_file(name);
+  if (::unlink(path.c_str()) == 0) return true;
+  if (errno == ENOENT) return false;
+  throw os_error(errno, "cannot remove the name `{}`", name.str());
+}
+
+std::vector<Store::Name> Store::names() const {
+  std::vector<Name> out;
+  for (const fs::path& file : list_folder(folder_->names())) {
+    const auto name = name_of_file(file.filename().string());
+    const auto digest = read_name(file);
+    if (name && digest) out.push_back({*name, *digest});
+  }
+  std::sort(out.begin(), out.end(), [](const Name& a, const Name& b) { return a.name < b.name; });
+  return out;
+}
+
+std::optional<Digest> Store::find_image(std::string_view name_or_digest) const {
+  const auto reference = parse_name(name_or_digest);
+  if (reference) {
+    const auto named = read_name(folder_->names() / name_file(*reference));
+    if (named && (!reference->digest() || *reference->digest() == *named)) return named;
+    if (reference->digest() && is_manifest(*this, *reference->digest())) {
+      return reference->digest();
+    }
+  }
+  const std::string_view prefix = hex_prefix(name_or_digest);
+  if (prefix.empty()) return std::nullopt;
+  std::set<Digest> found;
+  for (const Name& name : names()) {
+    if (name.manifest.hex().starts_with(prefix)) found.insert(name.manifest);
+  }
+  if (!found.empty()) return only_one(found, prefix);
+  // Images without a name.
+  for (const fs::path& blob : list_folder(folder_->root() / "blobs")) {
+    const std::string hex = blob.filename().string();
+    if (hex.size() != 64 || !hex.starts_with(prefix)) continue;
+    const Digest digest = Digest::from_hex(hex);
+    if (is_manifest(*this, digest)) found.insert(digest);
+  }
+  if (found.empty()) return std::nullopt;
+  return only_one(found, prefix);
+}
+
+}  // namespace mlenv

@@ -1,0 +1,229 @@
+// Whether everything in the store is what it is called.
+#include <unistd.h>
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/pool.hpp"
+#include "images/store.hpp"
+#include "images/store_folder.hpp"
+#include "images/store_names.hpp"
+#include "images/tree_check.hpp"
+#include "images/unpack_stream.hpp"
+
+namespace mlenv {
+namespace {
+
+using Damage = Store::Damage;
+using Item = StoreFolder::Item;
+
+/// Bigger blobs are no manifests.
+constexpr std::uint64_t kManifestLimit = std::uint64_t{4} << 20U;
+
+std::optional<Digest> digest_of_name(const fs::path& file) {
+  try {
+    return Digest::from_hex(file.filename().string());
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::string hash_flaw(Source& source, const Digest& digest,
+                      std::optional<std::uint64_t> size_bytes = std::nullopt) {
+  Sha256 hash;
+  copy(source, hash);
+  const std::uint64_t size = hash.size_bytes();
+  if (size_bytes && size != *size_bytes) {
+    return fmt::format("it has {} bytes instead of {}", size, *size_bytes);
+  }
+  const Digest found = hash.finish();
+  return found == digest ? "" : "its content hashes to `" + found.str() + "`";
+}
+
+class Verifier {
+ public:
+  Verifier(const Store& store, StoreFolder& folder, bool repair,
+           const std::function<void(std::string_view)>& looking_at)
+      : store_(store), folder_(folder), repair_(repair), looking_at_(looking_at) {}
+
+  std::vector<Damage> run() {
+    // In the order of what needs what: a wheel that is dropped takes its layers along.
+    check_items("blobs", Item::blob, "blob", [&](const Digest& d) { return blob_flaw(d); });
+    check_items("spliced", Item::spliced, "layer", [&](const Digest& d) { return layer_flaw(d); });
+    check_names();
+    find_unnamed_layers();
+    check_items("trees", Item::tree, "tree", [&](const Digest& d) { return tree_flaw(d); });
+    check_keys();
+    return std::move(damage_);
+  }
+
+ private:
+  void look_at(const std::string& what) {
+    const std::lock_guard lock{mutex_};
+    if (looking_at_) looking_at_(what);
+  }
+
+  template <typename Check>
+  void check_items(const char* name, Item item, std::string_view label, Check&& flaw_of) {
+    std::vector<Digest> digests;
+    for (const fs::path& path : list_folder(folder_.root() / name)) {
+      if (const auto digest = digest_of_name(path)) {
+        digests.push_back(*digest);
+      } else {
+        stray(path);
+      }
+    }
+    std::vector<std::string> flaws(digests.size());
+    pool_.for_each(digests.size(), [&](std::size_t i) {
+      look_at(fmt::format("{} {}", label, digests[i].str()));
+      flaws[i] = flaw_of(digests[i]);
+    });
+    for (std::size_t i = 0; i < digests.size(); ++i) {
+      // What is gone by now was taken away by somebody else.
+      if (flaws[i].empty() || !is_there(folder_.place(item, digests[i]))) continue;
+      damage_.push_back({fmt::format("{} {}", label, digests[i].str()), flaws[i]});
+      flawed_.insert(digests[i]);
+      if (repair_) folder_.drop(item, digests[i]);
+    }
+  }
+
+  void stray(const fs::path& path) {
+    damage_.push_back({"file " + path.lexically_relative(folder_.root()).string(),
+                       "it is not one of the store's files"});
+    if (repair_) remove_tree(path);
+  }
+
+  /// Runs `check`, which returns a flaw; its errors about the content are flaws too.
+  template <typename Check>
+  std::string flaw_of(Check&& check) {
+    try {
+      return check();
+    } catch (const Error& error) {
+      if (error.code() == "no-space" || error.code() == "permission") throw;
+      return error.what();
+    }
+  }
+
+  std::string blob_flaw(const Digest& digest) {
+    return flaw_of([&]() -> std::string {
+      const Fd fd = open_file(folder_.blob(digest));
+      FdSource source{fd.get()};
+      std::string flaw = hash_flaw(source, digest);
+      if (flaw.empty()) {
+        folder_.marks().clear(Item::blob, digest);
+        remember_manifest(digest, fd.get());
+      }
+      return flaw;
+    });
+  }
+
+  void remember_manifest(const Digest& digest, int fd) {
+    struct stat status {};
+    char first = '\0';
+    if (::fstat(fd, &status) != 0 || status.st_size > static_cast<off_t>(kManifestLimit)) return;
+    if (::pread(fd, &first, 1, 0) != 1 || first != '{') return;
+    const std::lock_guard lock{mutex_};
+    json_blobs_.insert(digest);
+  }
+
+  std::string layer_flaw(const Digest& digest) {
+    return flaw_of([&]() -> std::string {
+      Fd fd = open_file(folder_.spliced(digest));
+      if (!is_spliced_whole(fd.get())) return "its list of pieces is damaged";
+      const std::uint64_t size_bytes = read_spliced_header(fd.get()).size_bytes;
+      const auto source = open_spliced(
+          std::move(fd), [&](const Digest& blob) { return folder_.open_blob(blob); }, 0);
+      std::string flaw = hash_flaw(*source, digest, size_bytes);
+      if (flaw.empty()) folder_.marks().clear(Item::spliced, digest);
+      return flaw;
+    });
+  }
+
+  /// What is missing of an image; remembers its layers.
+  std::string image_flaw(const Digest& manifest) {
+    return flaw_of([&]() -> std::string {
+      const Image image = store_.image(manifest);
+      std::string flaw;
+      for (const Layer& layer : image.layers) {
+        const Digest& blob = layer.blob.digest;
+        if (!flawed_.contains(blob) && store_.has(blob)) {
+          layers_.insert_or_assign(layer.diff_id, layer);
+        } else if (flaw.empty()) {
+          flaw = "its layer `" + blob.str() + "` is damaged or not in the store";
+        }
+      }
+      return flaw;
+    });
+  }
+
+  void check_names() {
+    for (const fs::path& path : list_folder(folder_.names())) {
+      const auto name = name_of_file(path.filename().string());
+      if (!name) {
+        stray(path);
+        continue;
+      }
+      look_at("name " + *name);
+      const auto digest = read_name(path);
+      std::string flaw = digest ? image_flaw(*digest) : "it does not hold a digest";
+      if (flaw.empty() || !is_there(path)) continue;
+      damage_.push_back({"name " + *name, std::move(flaw)});
+      if (repair_ && read_name(path) == digest) remove_tree(path);
+    }
+  }
+
+  void find_unnamed_layers() {
+    for (const Digest& digest : json_blobs_) (void)image_flaw(digest);
+  }
+
+  std::string tree_flaw(const Digest& diff_id) {
+    const fs::path root = folder_.tree(diff_id) / "fs";
+    if (!is_there(root)) return "it has no `fs` folder";
+    const auto layer = layers_.find(diff_id);
+    // A tree whose layer no image names, or whose layer is damaged, cannot be judged.
+    if (layer == layers_.end()) return {};
+    return flaw_of([&]() -> std::string {
+      TreeCheck check{root};
+      read_layer(
+          store_, layer->second, [](std::uint64_t) {},
+          [&](const TarEntry& entry, Source& data) { check.take(entry, data); });
+      std::optional<std::string> flaw = check.finish();
+      if (!flaw) folder_.marks().clear(Item::tree, diff_id);
+      return flaw.value_or("");
+    });
+  }
+
+  void check_keys() {
+    for (const fs::path& path : list_folder(folder_.root() / "keys")) {
+      const auto digest = digest_of_name(path);
+      if (!digest) {
+        stray(path);
+      } else if (!store_.find_key(*digest) && is_there(path)) {
+        damage_.push_back({"key " + digest->str(), "its checksum is wrong"});
+        if (repair_) remove_tree(path);
+      }
+    }
+  }
+
+  const Store& store_;
+  StoreFolder& folder_;
+  bool repair_;
+  const std::function<void(std::string_view)>& looking_at_;
+  Pool pool_;
+  std::mutex mutex_;
+  std::vector<Damage> damage_;
+  std::set<Digest> json_blobs_;
+  std::set<Digest> flawed_;
+  std::map<Digest, Layer> layers_;  ///< whole ones that images name, by diff-id
+};
+
+}  // namespace
+
+std::vector<Damage> Store::verify(bool repair,
+                                  const std::function<void(std::string_view)>& looking_at) const {
+  return Verifier{*this, *folder_, repair, looking_at}.run();
+}
+
+}  // namespace mlenv

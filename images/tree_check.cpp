@@ -1,0 +1,180 @@
+#include "images/tree_check.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{256} << 10U;
+
+/// Root whose user namespace has all ids: only then did chown do what the layer says.
+bool owns_all_ids() {
+  if (::geteuid() != 0) return false;
+  const auto map = read_file_if_exists("/proc/self/uid_map");
+  return map && map->find("4294967295") != std::string::npos;
+}
+
+std::size_t read_full(Source& source, ByteSpan out) {
+  std::size_t filled = 0;
+  while (filled < out.size()) {
+    const std::size_t count = source.read(out.subspan(filled));
+    if (count == 0) break;
+    filled += count;
+  }
+  return filled;
+}
+
+bool is_same_content(const fs::path& path, Source& data) {
+  const Fd fd = open_file(path, O_RDONLY | O_NOFOLLOW);
+  FdSource file{fd.get()};
+  Bytes ours(kBufferBytes);
+  Bytes theirs(kBufferBytes);
+  while (true) {
+    const std::size_t count = read_full(file, ours);
+    const std::size_t wanted = read_full(data, theirs);
+    if (count != wanted ||
+        !std::equal(ours.begin(), ours.begin() + static_cast<std::ptrdiff_t>(count),
+                    theirs.begin())) {
+      return false;
+    }
+    if (count == 0) return true;
+  }
+}
+
+mode_t type_bits(TarEntry::Type type) {
+  switch (type) {
+    case TarEntry::Type::folder:
+      return S_IFDIR;
+    case TarEntry::Type::symlink:
+      return S_IFLNK;
+    case TarEntry::Type::char_device:
+      return S_IFCHR;
+    case TarEntry::Type::block_device:
+      return S_IFBLK;
+    case TarEntry::Type::fifo:
+      return S_IFIFO;
+    default:
+      return S_IFREG;
+  }
+}
+
+bool is_device(TarEntry::Type type) {
+  return type == TarEntry::Type::char_device || type == TarEntry::Type::block_device;
+}
+
+bool has_opaque_mark(const fs::path& folder) {
+  return ::getxattr(folder.c_str(), "user.overlay.opaque", nullptr, 0) > 0 ||
+         ::getxattr(folder.c_str(), "trusted.overlay.opaque", nullptr, 0) > 0;
+}
+
+}  // namespace
+
+TreeCheck::TreeCheck(fs::path root) : root_(std::move(root)), owners_(owns_all_ids()) {}
+
+void TreeCheck::expect(const std::string& path, std::string flaw) {
+  for (std::size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) {
+    expected_.try_emplace(path.substr(0, at));
+  }
+  expected_.insert_or_assign(path, std::move(flaw));
+}
+
+void TreeCheck::take_whiteout(const std::string& folder, const std::string& name) {
+  if (name == ".wh..wh..opq") {
+    if (!has_opaque_mark(root_ / folder)) expect(folder, "does not hide what lies below it");
+    return;
+  }
+  if (name.starts_with(".wh..wh.")) return;
+  const std::string path = (folder == "." ? "" : folder + "/") + name.substr(4);
+  if (expected_.contains(path)) return;
+  struct stat status {};
+  const bool found = ::lstat((root_ / path).c_str(), &status) == 0;
+  const bool right = found && S_ISCHR(status.st_mode) && status.st_rdev == 0;
+  expect(path, right ? "" : "is not a whiteout");
+}
+
+void TreeCheck::take(const TarEntry& entry, Source& data) {
+  const std::size_t slash = entry.path.rfind('/');
+  const std::string name = slash == std::string::npos ? entry.path : entry.path.substr(slash + 1);
+  if (name.starts_with(".wh.")) {
+    return take_whiteout(slash == std::string::npos ? "." : entry.path.substr(0, slash), name);
+  }
+  if (entry.type != TarEntry::Type::folder) {
+    // What was below a folder that this entry replaces.
+    const std::string below = entry.path + "/";
+    auto old = expected_.lower_bound(below);
+    while (old != expected_.end() && old->first.starts_with(below)) old = expected_.erase(old);
+  }
+  struct stat status {};
+  // Devices are left out where they may not be made.
+  if (is_device(entry.type) && ::lstat((root_ / entry.path).c_str(), &status) != 0) return;
+  expect(entry.path, compare(entry, data));
+}
+
+std::string TreeCheck::compare_attributes(const TarEntry& entry, const struct stat& status) const {
+  // A user's chmod may drop setuid and setgid silently.
+  const std::uint32_t bits = ::geteuid() == 0 ? 07777 : 0777;
+  if ((status.st_mode & bits) != (entry.mode & bits)) {
+    return fmt::format("has mode {:04o} instead of {:04o}", status.st_mode & bits,
+                       entry.mode & bits);
+  }
+  if (owners_ && (status.st_uid != entry.uid || status.st_gid != entry.gid)) {
+    return fmt::format("belongs to {}:{} instead of {}:{}", status.st_uid, status.st_gid, entry.uid,
+                       entry.gid);
+  }
+  return {};
+}
+
+std::string TreeCheck::compare(const TarEntry& entry, Source& data) const {
+  const fs::path path = root_ / entry.path;
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return "is missing";
+  if (entry.type == TarEntry::Type::hardlink) {
+    struct stat target {};
+    const bool linked = ::lstat((root_ / entry.link).c_str(), &target) == 0 &&
+                        target.st_ino == status.st_ino && target.st_dev == status.st_dev;
+    return linked ? "" : "is not the same file as `" + entry.link + "`";
+  }
+  if ((status.st_mode & S_IFMT) != type_bits(entry.type)) return "is of another type";
+  if (entry.type == TarEntry::Type::symlink) {
+    std::error_code error;
+    return fs::read_symlink(path, error) == entry.link ? "" : "links to something else";
+  }
+  if (is_device(entry.type) &&
+      status.st_rdev != ::makedev(entry.device_major, entry.device_minor)) {
+    return "is another device";
+  }
+  std::string flaw = compare_attributes(entry, status);
+  if (!flaw.empty() || entry.type != TarEntry::Type::file) return flaw;
+  if (static_cast<std::uint64_t>(status.st_size) != entry.size_bytes) {
+    return fmt::format("has {} bytes instead of {}", status.st_size, entry.size_bytes);
+  }
+  return is_same_content(path, data) ? "" : "has other content";
+}
+
+std::optional<std::string> TreeCheck::finish() {
+  std::error_code error;
+  std::set<std::string> seen;
+  constexpr auto options = fs::directory_options::skip_permission_denied;
+  fs::recursive_directory_iterator entry{root_, options, error};
+  for (; !error && entry != fs::recursive_directory_iterator{}; entry.increment(error)) {
+    seen.insert(entry->path().lexically_relative(root_).string());
+  }
+  if (error) throw os_error(error.value(), "cannot list `{}`", root_.string());
+  for (const auto& [path, flaw] : expected_) {
+    if (!flaw.empty()) return "`" + path + "` " + flaw;
+    if (path != "." && seen.erase(path) == 0) return "`" + path + "` is missing";
+  }
+  if (!seen.empty()) return "`" + *seen.begin() + "` is not in the layer";
+  return std::nullopt;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,32 @@
+#pragma once
+// Compares an unpacked tree with the tar it came from: the same paths, types, sizes, contents, link
+// targets and modes; owners too where they can have been set.
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/files.hpp"
+#include "base/tar.hpp"
+
+namespace mlenv {
+
+class TreeCheck {
+ public:
+  explicit TreeCheck(fs::path root);
+  /// Each entry of the layer, in order.
+  void take(const TarEntry& entry, Source& data);
+  /// The first difference (by path), or nullopt.
+  std::optional<std::string> finish();
+
+ private:
+  void expect(const std::string& path, std::string flaw);
+  void take_whiteout(const std::string& folder, const std::string& name);
+  std::string compare(const TarEntry& entry, Source& data) const;
+  std::string compare_attributes(const TarEntry& entry, const struct stat& status) const;
+
+  fs::path root_;
+  bool owners_;
+  std::map<std::string, std::string> expected_;  ///< path and what is wrong there, or nothing
+};
+
+}  // namespace mlenv

@@ -1,0 +1,425 @@
+#include "images/tree_writer.hpp"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+constexpr std::uint32_t kSpecialBits = 07000;
+constexpr std::string_view kWhiteoutPrefix = ".wh.";
+constexpr std::string_view kOpaqueName = ".wh..wh..opq";
+
+/// Read from /proc: umask(2) can only be read by changing it, for all threads. Unknown: all bits,
+/// so that modes are always set.
+std::uint32_t process_umask() {
+  const auto status = read_file_if_exists("/proc/self/status");
+  constexpr std::string_view label = "\nUmask:\t";
+  const std::size_t at = status ? status->find(label) : std::string::npos;
+  if (at == std::string::npos) return 07777;
+  std::uint32_t mask = 07777;
+  const char* begin = status->data() + at + label.size();
+  (void)std::from_chars(begin, status->data() + status->size(), mask, 8);
+  return mask;
+}
+
+void check_path(std::string_view path) {
+  const bool climbs = path == ".." || path.starts_with("../") || path.ends_with("/..") ||
+                      path.find("/../") != std::string_view::npos;
+  if (path.empty() || path.front() == '/' || climbs || path.find('\0') != std::string_view::npos) {
+    throw failure("bad-layer", "the path `{}` may not be in a layer", path);
+  }
+}
+
+/// Where openat2 is missing (before Linux 5.6, or an old seccomp profile): no links at all.
+int walk_without_links(int at, const std::string& path) {
+  Fd folder{::openat(at, ".", kFolderFlags)};
+  for (std::size_t begin = 0; folder && begin <= path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    const std::string part = path.substr(begin, end - begin);
+    const int next = ::openat(folder.get(), part.c_str(), kFolderFlags | O_NOFOLLOW);
+    const int error = errno;
+    folder = Fd{next};
+    errno = error;
+    begin = end + 1;
+  }
+  return folder.release();
+}
+
+int open_beneath(int at, const std::string& path) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(kFolderFlags);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  while (true) {
+    const long fd = ::syscall(SYS_openat2, at, path.c_str(), &how, sizeof how);
+    if (fd >= 0) return static_cast<int>(fd);
+    if (errno == ENOSYS || errno == EPERM) return walk_without_links(at, path);
+    // EAGAIN: a rename elsewhere disturbed the check of `..` (openat2(2)).
+    if (errno != EAGAIN && errno != EINTR) return -1;
+  }
+}
+
+std::array<timespec, 2> times_of(std::int64_t mtime) {
+  const timespec time{static_cast<time_t>(mtime), 0};
+  return {time, time};
+}
+
+[[noreturn]] void fail_at(int error, std::string_view path) {
+  if (error == EXDEV || error == ELOOP) {
+    throw failure("bad-layer", "the path `{}` leads out of the layer through a link", path);
+  }
+  if (error == ENOTDIR) {
+    throw failure("bad-layer", "a parent of `{}` is not a folder", path);
+  }
+  throw os_error(error, "cannot make `{}`", path);
+}
+
+bool is_whiteout(const struct stat& status) {
+  return S_ISCHR(status.st_mode) && status.st_rdev == 0;
+}
+
+/// True where a failure to set owners or attributes means only that we may not.
+bool is_forbidden(int error) {
+  return error == EPERM || error == EINVAL || error == EACCES || error == ENOTSUP;
+}
+
+}  // namespace
+
+TreeWriter::TreeWriter(const fs::path& root)
+    : root_(root),
+      root_fd_(open_file(root, O_RDONLY | O_DIRECTORY)),
+      umask_(process_umask()),
+      uid_(::geteuid()),
+      gid_(::getegid()),
+      owners_(uid_ == 0) {
+  struct stat status {};
+  if (::fstat(root_fd_.get(), &status) != 0)
+    throw os_error(errno, "cannot read `{}`", root.string());
+  inherits_ = (status.st_mode & S_ISGID) != 0;
+  if (inherits_) umask_ = 07777;
+}
+
+TreeWriter::~TreeWriter() = default;
+
+Fd TreeWriter::find_folder(std::string_view path) const {
+  const std::string text{path};
+  if (!open_.empty()) {
+    const OpenFolder& top = open_.back();
+    const bool below =
+        path.size() > top.path.size() && path.starts_with(top.path) && path[top.path.size()] == '/';
+    if (below) {
+      Fd fd{open_beneath(top.fd.get(), text.substr(top.path.size() + 1))};
+      // A link with `..` may leave `top` and stay beneath the root.
+      if (fd || errno != EXDEV) return fd;
+    }
+  }
+  return Fd{open_beneath(root_fd_.get(), text)};
+}
+
+Fd TreeWriter::make_folder(std::string_view path) {
+  Fd fd = find_folder(path);
+  if (fd) return fd;
+  if (errno != ENOENT) fail_at(errno, path);
+  add_folder(path, {.mode = 0755});
+  fd = find_folder(path);
+  if (!fd) fail_at(errno, path);
+  return fd;
+}
+
+int TreeWriter::open_folder(std::string_view path) {
+  if (path.empty()) return root_fd_.get();
+  const auto holds = [&](const OpenFolder& folder) {
+    return path == folder.path ||
+           (path.size() > folder.path.size() && path.starts_with(folder.path) &&
+            path[folder.path.size()] == '/');
+  };
+  while (!open_.empty() && !holds(open_.back())) open_.pop_back();
+  if (open_.empty() || open_.back().path != path) {
+    // Making parents uses this stack too: open first, then push.
+    Fd fd = make_folder(path);
+    open_.push_back({std::string(path), std::move(fd)});
+  }
+  return open_.back().fd.get();
+}
+
+TreeWriter::Parent TreeWriter::parent_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos) return {root_fd_.get(), std::string(path)};
+  return {open_folder(path.substr(0, slash)), std::string(path.substr(slash + 1))};
+}
+
+/// What was a folder is about to be replaced: nothing of it may be settled in `finish`.
+void TreeWriter::forget_folder(std::string_view path) {
+  open_.clear();
+  std::erase_if(folders_, [&](const auto& folder) {
+    const std::string_view name = folder.first;
+    return name == path ||
+           (name.size() > path.size() && name.starts_with(path) && name[path.size()] == '/');
+  });
+}
+
+/// `make(parent)` returns a system call's result; what is in the way is removed first.
+template <typename Make>
+void TreeWriter::make_entry(std::string_view path, Make&& make) {
+  check_path(path);
+  if (path == ".") throw failure("bad-layer", "the layer's root is not a folder");
+  Parent at = parent_of(path);
+  if (make(at) >= 0) return;
+  if (errno == EEXIST) {
+    forget_folder(path);
+    at = parent_of(path);
+    remove_tree_at(at.fd, at.name);
+    if (make(at) >= 0) return;
+  }
+  fail_at(errno, path);
+}
+
+bool TreeWriter::make_directory(const Parent& at, std::uint32_t mode) {
+  // Special bits wait for finish: a setgid folder would hand its group on.
+  return ::mkdirat(at.fd, at.name.c_str(), (mode & 0777) | 0700) == 0;
+}
+
+void TreeWriter::add_folder(std::string_view path, const Attributes& attributes) {
+  check_path(path);
+  if (path != ".") {
+    const Parent at = parent_of(path);
+    if (!make_directory(at, attributes.mode)) {
+      if (errno != EEXIST) fail_at(errno, path);
+      meet_folder(path, at, attributes);
+    }
+  }
+  folders_.insert_or_assign(std::string(path), attributes);
+}
+
+/// Something is there already.
+void TreeWriter::meet_folder(std::string_view path, const Parent& at,
+                             const Attributes& attributes) {
+  struct stat status {};
+  const int found = ::fstatat(at.fd, at.name.c_str(), &status, AT_SYMLINK_NOFOLLOW);
+  if (found == 0 && S_ISDIR(status.st_mode)) {
+    // As if it had been made with these bits.
+    if (::fchmodat(at.fd, at.name.c_str(), (attributes.mode & 0777) | 0700, 0) != 0) {
+      fail_at(errno, path);
+    }
+    return;
+  }
+  make_entry(
+      path, [&](const Parent& parent) { return make_directory(parent, attributes.mode) ? 0 : -1; });
+  // A whiteout and a folder of one name in one layer: the folder hides what is below.
+  if (found == 0 && is_whiteout(status)) mark_opaque(path);
+}
+
+void TreeWriter::begin_file(std::string_view path, const Attributes& attributes) {
+  make_entry(path, [&](const Parent& at) {
+    file_ =
+        Fd{::openat(at.fd, at.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                    attributes.mode & 0777)};
+    return file_.get();
+  });
+  file_path_ = path;
+  file_attributes_ = attributes;
+}
+
+void TreeWriter::write(ByteView data) { write_all(file_.get(), data); }
+
+void TreeWriter::end_file() {
+  const Attributes& attributes = file_attributes_;
+  // Owner before mode: chown clears setuid and setgid.
+  set_owner(file_.get(), "", attributes);
+  if ((attributes.mode & (umask_ | kSpecialBits)) != 0 &&
+      ::fchmod(file_.get(), attributes.mode & 07777) != 0) {
+    throw os_error(errno, "cannot set the mode of `{}`", file_path_);
+  }
+  if (::futimens(file_.get(), times_of(attributes.mtime).data()) != 0) {
+    throw os_error(errno, "cannot set the time of `{}`", file_path_);
+  }
+  file_.reset();
+}
+
+void TreeWriter::add_file(std::string_view path, const Attributes& attributes, ByteView content) {
+  begin_file(path, attributes);
+  write(content);
+  end_file();
+}
+
+void TreeWriter::set_owner(int folder_fd, const char* name, const Attributes& attributes) {
+  if (!owners_) return;
+  if (!inherits_ && attributes.uid == uid_ && attributes.gid == gid_) return;
+  constexpr int flags = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH;
+  if (::fchownat(folder_fd, name, static_cast<uid_t>(attributes.uid),
+                 static_cast<gid_t>(attributes.gid), flags) == 0) {
+    return;
+  }
+  // EINVAL: an id that our user namespace does not map. EPERM: no CAP_CHOWN.
+  if (!is_forbidden(errno)) throw os_error(errno, "cannot set the owner in `{}`", root_.string());
+}
+
+void TreeWriter::add_symlink(std::string_view path, std::string_view target,
+                             const Attributes& attributes) {
+  const std::string text{target};
+  make_entry(path, [&](const Parent& at) {
+    if (::symlinkat(text.c_str(), at.fd, at.name.c_str()) != 0) return -1;
+    set_owner(at.fd, at.name.c_str(), attributes);
+    (void)::utimensat(at.fd, at.name.c_str(), times_of(attributes.mtime).data(),
+                      AT_SYMLINK_NOFOLLOW);
+    return 0;
+  });
+}
+
+void TreeWriter::add_hardlink(std::string_view path, std::string_view target) {
+  check_path(target);
+  if (path == target) return;
+  const std::size_t slash = target.rfind('/');
+  const std::string name{slash == std::string_view::npos ? target : target.substr(slash + 1)};
+  make_entry(path, [&](const Parent& at) {
+    Fd folder;
+    if (slash != std::string_view::npos) folder = find_folder(target.substr(0, slash));
+    if (slash != std::string_view::npos && !folder) return -1;
+    const int from = folder ? folder.get() : root_fd_.get();
+    if (::linkat(from, name.c_str(), at.fd, at.name.c_str(), 0) == 0) return 0;
+    if (errno == ENOENT) {
+      throw failure("bad-layer", "`{}` is a hard link to `{}`, which is not in the layer", path,
+                    target);
+    }
+    return -1;
+  });
+}
+
+void TreeWriter::add_node(const TarEntry& entry) {
+  const bool fifo = entry.type == TarEntry::Type::fifo;
+  if (!fifo && !owners_) return;
+  const mode_t kind = fifo                                        ? S_IFIFO
+                      : entry.type == TarEntry::Type::char_device ? S_IFCHR
+                                                                  : S_IFBLK;
+  const dev_t device = fifo ? 0 : ::makedev(entry.device_major, entry.device_minor);
+  const Attributes attributes{entry.mode, entry.uid, entry.gid, entry.mtime};
+  make_entry(entry.path, [&](const Parent& at) {
+    if (::mknodat(at.fd, at.name.c_str(), kind | (entry.mode & 0777), device) != 0) {
+      return errno == EPERM ? 0 : -1;
+    }
+    set_owner(at.fd, at.name.c_str(), attributes);
+    (void)::fchmodat(at.fd, at.name.c_str(), entry.mode & 07777, 0);
+    (void)::utimensat(at.fd, at.name.c_str(), times_of(entry.mtime).data(), AT_SYMLINK_NOFOLLOW);
+    return 0;
+  });
+}
+
+void TreeWriter::set_xattr(std::string_view path, const std::string& name,
+                           const std::string& value) {
+  if (name.starts_with("trusted.overlay.") || name.starts_with("user.overlay.")) return;
+  check_path(path);
+  Fd fd;
+  if (path == ".") {
+    fd = Fd{::openat(root_fd_.get(), ".", kFolderFlags)};
+  } else {
+    const Parent at = parent_of(path);
+    fd = Fd{::openat(at.fd, at.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+  }
+  if (!fd) return;
+  if (::fsetxattr(fd.get(), name.c_str(), value.data(), value.size(), 0) != 0 &&
+      (errno == ENOSPC || errno == EDQUOT)) {
+    throw os_error(errno, "cannot set the attribute `{}` of `{}`", name, path);
+  }
+}
+
+void TreeWriter::add_whiteout(std::string_view path) {
+  bool hides_by_itself = false;
+  make_entry(path, [&](const Parent& at) {
+    if (::mknodat(at.fd, at.name.c_str(), S_IFCHR, ::makedev(0, 0)) == 0) return 0;
+    // A whiteout says nothing of its own layer's entry at that path: that one stays.
+    hides_by_itself = errno == EEXIST;
+    return hides_by_itself ? 0 : -1;
+  });
+  if (hides_by_itself && folders_.contains(std::string(path))) mark_opaque(path);
+}
+
+void TreeWriter::mark_opaque(std::string_view folder) {
+  const int fd = folder == "." ? root_fd_.get() : open_folder(folder);
+  // Mounts with `userxattr` read the one, others the other.
+  const bool user = ::fsetxattr(fd, "user.overlay.opaque", "y", 1, 0) == 0;
+  const bool trusted = ::fsetxattr(fd, "trusted.overlay.opaque", "y", 1, 0) == 0;
+  if (!user && !trusted) {
+    throw os_error(errno, "cannot mark `{}` as hiding the layers below", folder)
+        .hint("put the store on a file system with extended attributes");
+  }
+}
+
+void TreeWriter::add(const TarEntry& entry, Source& data) {
+  const Attributes attributes{entry.mode, entry.uid, entry.gid, entry.mtime};
+  const std::size_t slash = entry.path.rfind('/');
+  const std::string name = slash == std::string::npos ? entry.path : entry.path.substr(slash + 1);
+  if (name.starts_with(kWhiteoutPrefix)) {
+    const std::string folder = slash == std::string::npos ? "." : entry.path.substr(0, slash);
+    if (name == kOpaqueName) return mark_opaque(folder);
+    // AUFS's own notes, which layers of long ago hold (`.wh..wh.plnk`).
+    if (name.starts_with(".wh..wh.")) return;
+    return add_whiteout(folder == "." ? name.substr(kWhiteoutPrefix.size())
+                                      : folder + "/" + name.substr(kWhiteoutPrefix.size()));
+  }
+  switch (entry.type) {
+    case TarEntry::Type::folder:
+      add_folder(entry.path, attributes);
+      break;
+    case TarEntry::Type::file:
+      begin_file(entry.path, attributes);
+      buffer_.resize(std::size_t{256} << 10U);
+      while (const std::size_t count = data.read(buffer_)) write(ByteView{buffer_}.first(count));
+      end_file();
+      break;
+    case TarEntry::Type::symlink:
+      add_symlink(entry.path, entry.link, attributes);
+      break;
+    case TarEntry::Type::hardlink:
+      add_hardlink(entry.path, entry.link);
+      break;
+    default:
+      add_node(entry);
+  }
+  const bool holds_data =
+      entry.type == TarEntry::Type::file || entry.type == TarEntry::Type::folder;
+  if (!holds_data) return;  // opening a device may do something
+  for (const auto& [key, value] : entry.xattrs) set_xattr(entry.path, key, value);
+}
+
+void TreeWriter::settle_folder(const std::string& path, const Attributes& attributes) {
+  Fd fd = path == "." ? Fd{::openat(root_fd_.get(), ".", kFolderFlags)} : find_folder(path);
+  if (!fd) return;
+  set_owner(fd.get(), "", attributes);
+  const bool given = (attributes.mode & (umask_ | kSpecialBits)) == 0 &&
+                     (attributes.mode & 0700) == 0700 && path != ".";
+  if (!given && ::fchmod(fd.get(), attributes.mode & 07777) != 0) {
+    throw os_error(errno, "cannot set the mode of `{}`", path);
+  }
+  if (::futimens(fd.get(), times_of(attributes.mtime).data()) != 0) {
+    throw os_error(errno, "cannot set the time of `{}`", path);
+  }
+}
+
+void TreeWriter::finish() {
+  open_.clear();
+  std::vector<const std::string*> paths;
+  paths.reserve(folders_.size());
+  for (const auto& [path, attributes] : folders_) paths.push_back(&path);
+  // Children first: an ordinary user cannot enter a folder whose mode forbids it.
+  std::sort(paths.begin(), paths.end(), [](const auto* a, const auto* b) { return *a > *b; });
+  for (const std::string* path : paths) {
+    if (*path != ".") settle_folder(*path, folders_.at(*path));
+  }
+  if (const auto root = folders_.find("."); root != folders_.end())
+    settle_folder(".", root->second);
+  folders_.clear();
+}
+
+}  // namespace mlenv

@@ -1,0 +1,53 @@
+#include "recipes/lock.hpp"
+
+#include <algorithm>
+
+namespace mlenv {
+namespace {
+
+std::vector<std::string> sorted_texts(const std::vector<Placed>& all) {
+  std::vector<std::string> texts;
+  texts.reserve(all.size());
+  for (const Placed& one : all) texts.push_back(one.text);
+  std::sort(texts.begin(), texts.end());
+  texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
+  return texts;
+}
+
+std::string text_or_empty(const std::optional<Placed>& one) { return one ? one->text : ""; }
+
+fs::path with_ending(const fs::path& recipe, std::string_view ending) {
+  fs::path changed = recipe;
+  return changed.replace_extension(ending);
+}
+
+}  // namespace
+
+std::string Lock::python_minor() const {
+  const std::size_t first = python.find('.');
+  return first == std::string::npos ? python : python.substr(0, python.find('.', first + 1));
+}
+
+Request request_of(const Recipe& recipe) {
+  return {.base = recipe.base.text,
+          .python = text_or_empty(recipe.python),
+          .framework = text_or_empty(recipe.framework),
+          .cuda = text_or_empty(recipe.cuda),
+          .packages = sorted_texts(recipe.packages),
+          .system = sorted_texts(recipe.system)};
+}
+
+Settings settings_of(const Recipe& recipe) {
+  return {.name = recipe.name,
+          .env = recipe.env,
+          .workdir = recipe.workdir,
+          .command = recipe.command,
+          .bytecode = recipe.bytecode};
+}
+
+Digest lock_digest(const Lock& lock) { return Digest::of(render_lock(lock)); }
+
+fs::path lock_path(const fs::path& recipe) { return with_ending(recipe, ".lock"); }
+fs::path built_path(const fs::path& recipe) { return with_ending(recipe, ".built"); }
+
+}  // namespace mlenv

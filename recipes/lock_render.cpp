@@ -1,0 +1,101 @@
+// Lock → text. Every package is one line, so that a diff of two locks reads as a list of changes.
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "recipes/lock.hpp"
+#include "recipes/text.hpp"
+#include "recipes/toml.hpp"
+
+namespace mlenv {
+namespace {
+
+std::string list(const std::vector<std::string>& texts) {
+  std::vector<std::string> quoted;
+  quoted.reserve(texts.size());
+  for (const std::string& text : texts) quoted.push_back(toml_text(text));
+  return '[' + join(quoted, ", ") + ']';
+}
+
+void line(std::string& out, std::string_view key, std::string_view value) {
+  if (!value.empty()) out += fmt::format("{} = {}\n", key, toml_text(value));
+}
+
+void lines(std::string& out, std::string_view key, const std::vector<std::string>& values) {
+  if (!values.empty()) out += fmt::format("{} = {}\n", key, list(values));
+}
+
+void render_request(std::string& out, const Request& request) {
+  out += "\n[request]\n";
+  line(out, "base", request.base);
+  line(out, "python", request.python);
+  line(out, "framework", request.framework);
+  line(out, "cuda", request.cuda);
+  lines(out, "packages", request.packages);
+  lines(out, "system", request.system);
+}
+
+void render_settings(std::string& out, const Settings& settings) {
+  out += "\n[settings]\n";
+  line(out, "name", settings.name);
+  line(out, "workdir", settings.workdir);
+  lines(out, "command", settings.command);
+  out += fmt::format("bytecode = {}\n", settings.bytecode);
+  if (settings.env.empty()) return;
+  out += "\n[settings.env]\n";
+  for (const auto& [key, value] : settings.env) {
+    out += fmt::format("{} = {}\n", toml_key(key), toml_text(value));
+  }
+}
+
+void render_resolved(std::string& out, const Lock& lock) {
+  out += "\n[resolved]\n";
+  line(out, "distribution", lock.distribution);
+  line(out, "suite", lock.suite);
+  line(out, "python", lock.python);
+  if (lock.cuda) {
+    line(out, "cuda", lock.cuda->release);
+    line(out, "min-driver", lock.cuda->min_driver);
+  }
+}
+
+std::string render(const LockedDeb& deb) {
+  return fmt::format(
+      "  {{ name = {}, version = {}, architecture = {}, path = {}, size = {}, sha256 = \"{}\" }},\n",
+      toml_text(deb.name), toml_text(deb.version), toml_text(deb.architecture),
+      toml_text(deb.path), deb.size_bytes, deb.digest.hex());
+}
+
+std::string render(const LockedWheel& wheel) {
+  return fmt::format("  {{ name = {}, version = {}, file = {}, size = {}, sha256 = \"{}\"{} }},\n",
+                     toml_text(wheel.name), toml_text(wheel.version), toml_text(wheel.file),
+                     wheel.size_bytes, wheel.digest.hex(),
+                     wheel.requested ? ", requested = true" : "");
+}
+
+template <typename Package>
+void render_packages(std::string& out, std::string_view key, const std::vector<Package>& all) {
+  if (all.empty()) return;
+  std::vector<std::string> rows;
+  rows.reserve(all.size());
+  for (const Package& one : all) rows.push_back(render(one));
+  out += fmt::format("{} = [\n{}]\n", key, join(rows, ""));
+}
+
+}  // namespace
+
+std::string render_lock(const Lock& lock) {
+  std::string out = "# Written by `mlenv lock`: every package by name, version, size and digest.\n";
+  out += fmt::format("version = {}\nrevision = {}\n", Lock::kVersion, lock.revision);
+  out += fmt::format("platform = {}\nepoch = {}\n", toml_text(lock.platform), lock.epoch);
+  render_request(out, lock.request);
+  render_settings(out, lock.settings);
+  render_resolved(out, lock);
+  if (lock.debs.empty() && lock.wheels.empty()) return out;
+  out += "\n[packages]\n";
+  render_packages(out, "debian", lock.debs);
+  render_packages(out, "wheels", lock.wheels);
+  return out;
+}
+
+}  // namespace mlenv

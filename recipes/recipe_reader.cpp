@@ -1,0 +1,268 @@
+#include "recipes/recipe_reader.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "recipes/requirement.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+using Is = YamlNode::Kind;
+
+/// Keys of the format that this version refuses by name.
+constexpr std::array<std::string_view, 7> kLater = {"driver", "gpus",      "requirements", "files",
+                                                    "run",    "libraries", "data"};
+constexpr std::array<std::string_view, 19> kKeys = {
+    "name",     "base",   "python",       "framework", "cuda",      "packages", "system",
+    "env",      "workdir", "command",     "bytecode",  "sources",   "driver",   "gpus",
+    "requirements", "files", "run",       "libraries", "data"};
+constexpr std::array<std::string_view, 5> kSuites = {"bullseye", "bookworm", "trixie", "forky",
+                                                     "sid"};
+constexpr std::array<std::string_view, 4> kMovingSuites = {"stable", "oldstable", "testing",
+                                                           "unstable"};
+
+bool holds(std::span<const std::string_view> all, std::string_view one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+/// `3.11`: two numbers and a dot.
+bool is_release(std::string_view text) {
+  const std::size_t dot = text.find('.');
+  return dot != std::string_view::npos && text.size() < 16 && all_digits(text.substr(0, dot)) &&
+         all_digits(text.substr(dot + 1));
+}
+
+bool is_simple_word(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return c == '-' || c == '.' || c == '/' || c == '_' || c == '=' || (c >= '0' && c <= '9') ||
+           (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+}
+
+/// `python train.py` → `[python, train.py]`, where that is what was meant beyond doubt.
+std::string as_word_list(std::string_view text) {
+  std::vector<std::string> words;
+  while (!(text = trim(text)).empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    if (!is_simple_word(word)) return "[python, train.py]";
+    words.emplace_back(word);
+    text.remove_prefix(word.size());
+  }
+  return words.empty() ? "[python, train.py]" : '[' + join(words, ", ") + ']';
+}
+
+}  // namespace
+
+void RecipeReader::read(const YamlNode& root) {
+  recipe_.workdir = "/workspace";
+  if (root.kind != Is::map) {
+    mistakes_.add(std::max(root.line, 1), std::max(root.column, 1),
+                  root.kind == Is::null ? "the recipe is empty; it needs `name` and `base`"
+                                          : "a recipe is a map: lines of `key: value`");
+    return;
+  }
+  for (const auto& [key, value] : values_.members(root, "a recipe", kKeys)) {
+    if (!holds(kLater, key)) read_member(key, *value);
+  }
+  std::vector<std::string_view> present;
+  for (const auto& [key, value] : root.members) {
+    present.emplace_back(key.text);
+    if (key.kind == Is::scalar && holds(kLater, key.text)) {
+      values_.mistake(key, fmt::format("`{}` is not supported yet", key.text));
+    }
+  }
+  if (!holds(present, "name")) mistakes_.add(1, 1, "`name` is missing: the image's name");
+  if (!holds(present, "base")) mistakes_.add(1, 1, "`base` is missing, as in `debian:bookworm`");
+}
+
+void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
+  using Read = void (RecipeReader::*)(const YamlNode&);
+  struct Reading {
+    std::string_view key;
+    Read read;
+  };
+  static constexpr std::array<Reading, 12> kReadings = {{{"name", &RecipeReader::name},
+                                                         {"base", &RecipeReader::base},
+                                                         {"python", &RecipeReader::python},
+                                                         {"framework", &RecipeReader::framework},
+                                                         {"cuda", &RecipeReader::cuda},
+                                                         {"packages", &RecipeReader::packages},
+                                                         {"system", &RecipeReader::system},
+                                                         {"env", &RecipeReader::env},
+                                                         {"workdir", &RecipeReader::workdir},
+                                                         {"command", &RecipeReader::command},
+                                                         {"bytecode", &RecipeReader::bytecode},
+                                                         {"sources", &RecipeReader::sources}}};
+  for (const Reading& reading : kReadings) {
+    if (reading.key == key) (this->*reading.read)(value);
+  }
+}
+
+void RecipeReader::name(const YamlNode& node) {
+  const std::optional<Placed> text = values_.text(node, "`name`", "bert-train");
+  if (!text) return;
+  recipe_.name = text->text;
+  if (is_image_name(text->text)) return;
+  values_.mistake(node, fmt::format("`{}` is not an image name: lower-case letters and digits, "
+                                    "joined by single `.`, `_`, `-` or `/`",
+                                    text->text));
+}
+
+void RecipeReader::base(const YamlNode& node) {
+  const std::optional<Placed> text = values_.text(node, "`base`", "debian:bookworm");
+  if (!text) return;
+  recipe_.base = *text;
+  const std::size_t colon = text->text.find(':');
+  const std::string distribution = text->text.substr(0, colon);
+  const std::string suite = colon == std::string::npos ? "" : text->text.substr(colon + 1);
+  constexpr std::array<std::string_view, 1> kDistributions = {"debian"};
+  if (distribution == "debian") {
+    recipe_.distribution = distribution;
+    debian_suite(node, suite);
+  } else if (distribution == "ubuntu") {
+    values_.mistake(node, "Ubuntu bases are not supported yet; `debian:SUITE` is");
+  } else if (!nearest(distribution, kDistributions).empty()) {
+    values_.mistake(node, fmt::format("unknown distribution `{}`{}", distribution,
+                                      suggestion(distribution, kDistributions)));
+  } else if (holds(kSuites, text->text)) {
+    values_.mistake(node, fmt::format("write `debian:{0}` for the base `{0}`", text->text));
+  } else {
+    values_.mistake(node, fmt::format("`{}` as a base is not supported yet: images from a "
+                                      "registry come later, `debian:SUITE` works",
+                                      text->text));
+  }
+}
+
+void RecipeReader::debian_suite(const YamlNode& node, const std::string& suite) {
+  recipe_.suite = suite;
+  if (holds(kSuites, suite)) return;
+  if (suite.empty()) {
+    values_.mistake(node, "`base` names no suite; write one, as in `debian:bookworm`");
+  } else if (holds(kMovingSuites, suite)) {
+    values_.mistake(node, fmt::format("`{}` means another release every few years; write the "
+                                      "release's own name, as in `debian:bookworm`",
+                                      suite));
+  } else {
+    values_.mistake(node, fmt::format("unknown Debian suite `{}`{}", suite,
+                                      suggestion(suite, kSuites)));
+  }
+}
+
+void RecipeReader::python(const YamlNode& node) {
+  const std::optional<Placed> text = values_.text(node, "`python`", "\"3.11\"");
+  if (!text) return;
+  recipe_.python = text;
+  if (is_release(text->text) && text->text.starts_with("3.")) return;
+  values_.mistake(node, fmt::format("`{}` is not a Python version; write major and minor number, "
+                                    "as in `\"3.11\"`",
+                                    text->text));
+}
+
+void RecipeReader::framework(const YamlNode& node) {
+  const std::optional<Placed> text = values_.text(node, "`framework`", "pytorch>=2.9");
+  if (!text) return;
+  if (check_requirement(node, text->text)) recipe_.framework = text;
+}
+
+void RecipeReader::cuda(const YamlNode& node) {
+  const std::optional<Placed> text = values_.text(node, "`cuda`", "\"13.0\"");
+  if (!text) return;
+  recipe_.cuda = text;
+  const bool major_only = all_digits(text->text) && text->text.size() == 2;
+  if (text->text == "cpu" || major_only || is_release(text->text)) return;
+  values_.mistake(node, fmt::format("`{}` is not a CUDA release; write one, as in `\"13.0\"`, or "
+                                    "`cpu`",
+                                    text->text));
+}
+
+bool RecipeReader::check_requirement(const YamlNode& node, const std::string& text) {
+  const auto read = parse_requirement(text);
+  const auto* wrong = std::get_if<RequirementMistake>(&read);
+  if (wrong == nullptr) return true;
+  const std::string_view before = std::string_view(text).substr(0, wrong->offset);
+  const int column = node.column + (node.quoted ? 1 : 0) + static_cast<int>(utf8_length(before));
+  mistakes_.add(node.line, column, wrong->message);
+  return false;
+}
+
+void RecipeReader::packages(const YamlNode& node) {
+  recipe_.packages = values_.texts(node, "`packages`", "[transformers, datasets]");
+  for (const YamlNode& item : node.items) {
+    if (item.kind != Is::scalar || !check_requirement(item, item.text)) continue;
+    const auto read = parse_requirement(item.text);
+    if (std::get<Requirement>(read).normalised_name() == "pytorch") {
+      values_.mistake(item, "the package is called `torch`; or write `framework: pytorch`");
+    }
+  }
+}
+
+void RecipeReader::system(const YamlNode& node) {
+  recipe_.system = values_.texts(node, "`system`", "[git, openssh-client]");
+  for (const Placed& package : recipe_.system) {
+    const std::size_t pin = package.text.find('=');
+    const bool versioned = pin != std::string::npos;
+    if (is_debian_name(package.text.substr(0, pin)) &&
+        (!versioned || is_debian_version(package.text.substr(pin + 1)))) {
+      continue;
+    }
+    mistakes_.add(package.line, package.column,
+                  fmt::format("`{}` is not a Debian package; write its name, as in `git`, or "
+                              "`name=version`",
+                              package.text));
+  }
+}
+
+void RecipeReader::env(const YamlNode& node) {
+  for (const auto& [key, value] : values_.members(node, "`env`", {})) {
+    if (!is_env_name(key)) {
+      values_.mistake(*value, fmt::format("`{}` is not a name for an environment variable", key));
+    }
+    if (value->kind != Is::scalar) {
+      values_.mistake(*value, fmt::format("`{}` has no text as its value; write `\"\"` for an "
+                                          "empty one",
+                                          key));
+      continue;
+    }
+    if (has_control(value->text, "\t\n")) {
+      values_.mistake(*value, fmt::format("`{}` holds control characters", key));
+    }
+    recipe_.env.emplace(key, value->text);
+  }
+}
+
+void RecipeReader::workdir(const YamlNode& node) {
+  const std::optional<Placed> text = values_.text(node, "`workdir`", "/workspace");
+  if (!text) return;
+  recipe_.workdir = text->text;
+  if (is_clean_absolute_path(text->text)) return;
+  values_.mistake(node, fmt::format("`{}` is not an absolute path without `.`, `..` and a `/` at "
+                                    "its end",
+                                    text->text));
+}
+
+void RecipeReader::command(const YamlNode& node) {
+  const std::string example =
+      node.kind == Is::scalar ? as_word_list(node.text) : "[python, train.py]";
+  for (const Placed& word : values_.texts(node, "`command`", example)) {
+    recipe_.command.push_back(word.text);
+    if (has_control(word.text, "\t\n")) {
+      mistakes_.add(word.line, word.column, "control characters are not allowed");
+    }
+  }
+  if (!recipe_.command.empty() && recipe_.command.front().empty()) {
+    values_.mistake(node, "the first word of `command` names the program and cannot be empty");
+  }
+}
+
+void RecipeReader::bytecode(const YamlNode& node) {
+  const bool plain = node.kind == Is::scalar && !node.quoted;
+  if (plain && (node.text == "true" || node.text == "false")) {
+    recipe_.bytecode = node.text == "true";
+    return;
+  }
+  values_.mistake(node, "`bytecode` is `true` or `false`, without quotes");
+}
+
+}  // namespace mlenv

@@ -1,0 +1,65 @@
+#pragma once
+// From a YAML tree to a Recipe, key by key; what is wrong goes to `Mistakes` and reading goes on.
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "recipes/mistakes.hpp"
+#include "recipes/recipe.hpp"
+#include "recipes/yaml.hpp"
+
+namespace mlenv {
+
+/// Reading of values whose mistakes are recorded; nullopt after a mistake.
+class ValueReader {
+ public:
+  explicit ValueReader(Mistakes& mistakes) : mistakes_(mistakes) {}
+
+  void mistake(const YamlNode& node, std::string message) {
+    mistakes_.add(node.line, node.column, std::move(message));
+  }
+  /// The scalar's text; `what` names the key, `example` is a value that would do.
+  std::optional<Placed> text(const YamlNode& node, std::string_view what, std::string_view example);
+  /// A list of texts; nothing at all is an empty list.
+  std::vector<Placed> texts(const YamlNode& node, std::string_view what, std::string_view example);
+  /// Members of a map: unknown, duplicate and non-text keys are reported and left out.
+  std::vector<std::pair<std::string, const YamlNode*>> members(
+      const YamlNode& node, std::string_view what, std::span<const std::string_view> known);
+
+ private:
+  Mistakes& mistakes_;
+};
+
+class RecipeReader {
+ public:
+  RecipeReader(Recipe& recipe, Mistakes& mistakes)
+      : recipe_(recipe), mistakes_(mistakes), values_(mistakes) {}
+  void read(const YamlNode& root);
+
+ private:
+  void read_member(const std::string& key, const YamlNode& value);
+  void name(const YamlNode& node);
+  void base(const YamlNode& node);
+  void debian_suite(const YamlNode& node, const std::string& suite);
+  void python(const YamlNode& node);
+  void framework(const YamlNode& node);
+  void cuda(const YamlNode& node);
+  void packages(const YamlNode& node);
+  void system(const YamlNode& node);
+  void env(const YamlNode& node);
+  void workdir(const YamlNode& node);
+  void command(const YamlNode& node);
+  void bytecode(const YamlNode& node);
+  void sources(const YamlNode& node);
+  void debian_source(const YamlNode& node);
+  std::optional<std::string> source_url(const YamlNode& node, std::string_view what);
+  bool check_requirement(const YamlNode& node, const std::string& text);
+
+  Recipe& recipe_;
+  Mistakes& mistakes_;
+  ValueReader values_;
+};
+
+}  // namespace mlenv

@@ -1,0 +1,79 @@
+// `sources:` of a recipe.
+#include <array>
+
+#include "recipes/recipe_reader.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+
+/// http, https or file; without a login, because the recipe is a file that people share.
+std::optional<std::string> RecipeReader::source_url(const YamlNode& node, std::string_view what) {
+  const std::optional<Placed> text = values_.text(node, what, "https://mirror.example/…");
+  if (!text) return std::nullopt;
+  const std::string& url = text->text;
+  const std::size_t start = url.find("://");
+  const std::string scheme = start == std::string::npos ? "" : url.substr(0, start);
+  const bool known = scheme == "http" || scheme == "https" || scheme == "file";
+  if (!known || url.size() <= start + 3 || has_control(url) ||
+      url.find(' ') != std::string::npos) {
+    values_.mistake(node, fmt::format("{} is not a URL that starts with `https://`, `http://` or "
+                                      "`file://`",
+                                      what));
+    return std::nullopt;
+  }
+  const std::string_view authority =
+      std::string_view(url).substr(start + 3, url.find('/', start + 3) - start - 3);
+  if (authority.find('@') != std::string_view::npos) {
+    values_.mistake(node, "a recipe must not hold a login; keep it in `~/.netrc`");
+    return std::nullopt;
+  }
+  return url;
+}
+
+void RecipeReader::debian_source(const YamlNode& node) {
+  RecipeSources::Debian source;
+  if (node.kind == YamlNode::Kind::scalar) {
+    if (auto url = source_url(node, "an archive of `debian`")) {
+      source.uri = *url;
+      recipe_.sources.debian.push_back(std::move(source));
+    }
+    return;
+  }
+  constexpr std::array<std::string_view, 4> kKeys = {"uri", "suite", "components", "signed-by"};
+  bool has_uri = false;
+  for (const auto& [key, value] : values_.members(node, "an archive of `debian`", kKeys)) {
+    if (key == "uri") {
+      has_uri = true;
+      source.uri = source_url(*value, "`uri`").value_or("");
+    } else if (key == "components") {
+      for (Placed& part : values_.texts(*value, "`components`", "[main]")) {
+        source.components.push_back(std::move(part.text));
+      }
+    } else if (const auto text = values_.text(*value, '`' + key + '`', "…")) {
+      (key == "suite" ? source.suite : source.signed_by) = text->text;
+    }
+  }
+  if (!has_uri) values_.mistake(node, "`uri` is missing: the root of the archive");
+  if (!source.signed_by.empty() && !is_clean_absolute_path(source.signed_by)) {
+    values_.mistake(node, "`signed-by` is the absolute path of a keyring");
+  }
+  recipe_.sources.debian.push_back(std::move(source));
+}
+
+void RecipeReader::sources(const YamlNode& node) {
+  constexpr std::array<std::string_view, 2> kKeys = {"debian", "pypi"};
+  for (const auto& [key, value] : values_.members(node, "`sources`", kKeys)) {
+    if (value->kind == YamlNode::Kind::null) continue;
+    const bool many = value->kind == YamlNode::Kind::list;
+    const std::vector<YamlNode> items = many ? value->items : std::vector<YamlNode>{*value};
+    for (const YamlNode& item : items) {
+      if (key == "debian") {
+        debian_source(item);
+      } else if (auto url = source_url(item, "an index of `pypi`")) {
+        recipe_.sources.pypi.push_back(std::move(*url));
+      }
+    }
+  }
+}
+
+}  // namespace mlenv

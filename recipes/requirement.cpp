@@ -1,0 +1,169 @@
+#include "recipes/requirement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+bool is_alnum(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+bool is_name_char(char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.'; }
+bool is_version_char(char c) { return is_name_char(c) || c == '*' || c == '+' || c == '!'; }
+
+struct Fault {
+  RequirementMistake mistake;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text) {}
+
+  Requirement read() {
+    Requirement made;
+    skip_blanks();
+    made.name = name("a package name");
+    skip_blanks();
+    if (take('[')) made.extras = extras();
+    skip_blanks();
+    refuse_other_forms();
+    const bool parenthesised = take('(');
+    made.specifier = specifiers(parenthesised);
+    skip_blanks();
+    if (take(';')) {
+      made.marker = std::string(trim(text_.substr(at_)));
+      if (made.marker.empty()) fail("a marker is missing after `;`");
+      at_ = text_.size();
+    }
+    if (at_ < text_.size()) fail(fmt::format("`{}` is not part of a requirement", rest()));
+    return made;
+  }
+
+ private:
+  [[noreturn]] void fail(std::string message) const {
+    throw Fault{{std::min(at_, text_.size()), std::move(message)}};
+  }
+  std::string_view rest() const { return text_.substr(at_); }
+  void skip_blanks() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
+  }
+  bool take(char c) {
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  template <typename Accept>
+  std::string_view run(Accept accept) {
+    const std::size_t start = at_;
+    while (at_ < text_.size() && accept(text_[at_])) ++at_;
+    return text_.substr(start, at_ - start);
+  }
+
+  std::string name(std::string_view what) {
+    const std::string_view found = run(is_name_char);
+    if (found.empty()) fail(fmt::format("{} is missing", what));
+    if (!is_alnum(found.front()) || !is_alnum(found.back())) {
+      at_ -= found.size();
+      fail(fmt::format("`{}` is not a package name", found));
+    }
+    return std::string(found);
+  }
+
+  std::vector<std::string> extras() {
+    std::vector<std::string> found;
+    skip_blanks();
+    while (!take(']')) {
+      if (!found.empty() && !take(',')) fail("`]` is missing after the extras");
+      skip_blanks();
+      found.push_back(name("an extra"));
+      skip_blanks();
+    }
+    return found;
+  }
+
+  void refuse_other_forms() const {
+    if (at_ < text_.size() && text_[at_] == '@') {
+      fail("requirements by URL or path are not supported yet");
+    }
+  }
+
+  std::string specifiers(bool parenthesised) {
+    std::string all;
+    skip_blanks();
+    while (at_ < text_.size() && text_[at_] != ';' && text_[at_] != ')') {
+      if (!all.empty()) {
+        if (!take(',')) fail(fmt::format("`,` is missing before `{}`", rest()));
+        all += ',';
+        skip_blanks();
+      }
+      all += specifier();
+      skip_blanks();
+    }
+    if (parenthesised && !take(')')) fail("`)` is missing");
+    return all;
+  }
+
+  std::string specifier() {
+    const std::string_view sign = run([](char c) {
+      return c == '=' || c == '<' || c == '>' || c == '!' || c == '~';
+    });
+    constexpr std::array<std::string_view, 8> kSigns = {"==", "!=", "<=", ">=",
+                                                        "~=", "<",  ">",  "==="};
+    if (std::find(kSigns.begin(), kSigns.end(), sign) == kSigns.end()) {
+      at_ -= sign.size();
+      if (sign == "=") fail("`=` is not a version operator; did you mean `==`?");
+      fail(sign.empty() ? fmt::format("`{}` is not a version specifier (as in `>=2.9`)", rest())
+                        : fmt::format("`{}` is not a version operator", sign));
+    }
+    skip_blanks();
+    const std::string_view version = run(is_version_char);
+    if (version.empty()) fail(fmt::format("a version is missing after `{}`", sign));
+    return std::string(sign) + std::string(version);
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+std::optional<std::string> other_form(std::string_view text) {
+  const std::string_view clean = trim(text);
+  if (clean.starts_with('-')) return "options are not supported here, only requirements";
+  const bool path = clean.starts_with('.') || clean.starts_with('/') || clean.starts_with('~');
+  const bool archive = clean.ends_with(".whl") || clean.ends_with(".tar.gz");
+  const bool address = clean.substr(0, clean.find(';')).find("://") != std::string_view::npos;
+  if (path || archive || address) return "requirements by URL or path are not supported yet";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string Requirement::normalised_name() const { return normalise_wheel_name(name); }
+
+std::string Requirement::str() const {
+  std::string text = name;
+  if (!extras.empty()) text += '[' + join(extras, ",") + ']';
+  text += specifier;
+  if (!marker.empty()) text += " ; " + marker;
+  return text;
+}
+
+std::variant<Requirement, RequirementMistake> parse_requirement(std::string_view text) {
+  if (text.size() > 4096) return RequirementMistake{0, "a requirement this long is not plausible"};
+  if (has_control(text)) return RequirementMistake{0, "control characters are not allowed"};
+  if (const std::optional<std::string> refused = other_form(text)) {
+    return RequirementMistake{0, *refused};
+  }
+  try {
+    return Reader(text).read();
+  } catch (const Fault& fault) {
+    return fault.mistake;
+  }
+}
+
+}  // namespace mlenv

@@ -1,0 +1,146 @@
+#include "recipes/resolve/apt_choice.hpp"
+
+#include <algorithm>
+
+namespace mlenv {
+
+using solv::DependencyId;
+using solv::NameId;
+using solv::PackageId;
+
+void AptChoice::pin(PackageId version) { pinned_[pool_.name(version)] = version; }
+
+PackageId AptChoice::candidate(NameId name) const {
+  if (const auto pinned = pinned_.find(name); pinned != pinned_.end()) return pinned->second;
+  if (const auto known = candidates_.find(name); known != candidates_.end()) return known->second;
+  const std::vector<PackageId> versions = pool_.named(name);
+  const PackageId newest = versions.empty() ? PackageId::none : versions.front();
+  candidates_.emplace(name, newest);
+  return newest;
+}
+
+bool AptChoice::is_satisfied(DependencyId alternative) const {
+  const auto providers = pool_.providers(alternative);
+  return std::any_of(providers.begin(), providers.end(),
+                     [&](PackageId id) { return taken_set_.contains(id); });
+}
+
+std::vector<PackageId> AptChoice::conflicting(PackageId id) const {
+  std::vector<PackageId> found;
+  for (const DependencyId conflict : pool_.conflicts(id)) {
+    for (const PackageId other : pool_.providers(conflict)) {
+      if (other != id) found.push_back(other);
+    }
+  }
+  return found;
+}
+
+bool AptChoice::conflicts_with_taken(PackageId id) const {
+  if (conflicted_.contains(id)) return true;
+  const auto others = conflicting(id);
+  return std::any_of(others.begin(), others.end(),
+                     [&](PackageId other) { return taken_set_.contains(other); });
+}
+
+bool AptChoice::is_possible(PackageId id) const {
+  return candidate(pool_.name(id)) == id && !excluded_.contains(id) && !conflicts_with_taken(id);
+}
+
+bool AptChoice::is_better(PackageId a, PackageId b, NameId target) const {
+  const auto rank = [&](PackageId id) {
+    return std::tuple{!asked_.contains(id), pool_.name(id) != target, !pool_.essential(id),
+                      !pool_.guarded(id), pool_.priority(id)};
+  };
+  const auto rank_a = rank(a);
+  const auto rank_b = rank(b);
+  if (rank_a != rank_b) return rank_a < rank_b;
+  // apt prefers what entered its cache later; indexes are sorted by name.
+  return pool_.text(pool_.name(a)) > pool_.text(pool_.name(b));
+}
+
+std::vector<PackageId> AptChoice::solutions(DependencyId dependency) const {
+  std::vector<PackageId> all;
+  for (const DependencyId alternative : pool_.alternatives(dependency)) {
+    std::vector<PackageId> some = pool_.providers(alternative);
+    some.erase(std::remove_if(some.begin(), some.end(),
+                              [&](PackageId id) {
+                                return candidate(pool_.name(id)) != id || excluded_.contains(id);
+                              }),
+               some.end());
+    const NameId target = pool_.target(alternative);
+    std::sort(some.begin(), some.end(),
+              [&](PackageId a, PackageId b) { return is_better(a, b, target); });
+    for (const PackageId id : some) {
+      if (std::find(all.begin(), all.end(), id) == all.end()) all.push_back(id);
+    }
+  }
+  return all;
+}
+
+void AptChoice::exclude_conflicting(PackageId id) {
+  for (const PackageId other : conflicting(id)) {
+    if (!asked_.contains(other)) excluded_.insert(other);
+  }
+}
+
+/// Takes what one dependency still needs. `held`: whoever depends must stay, so that an only
+/// solution must stay too.
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the longest chain of dependencies
+bool AptChoice::settle(DependencyId dependency, bool held) {
+  const auto alternatives = pool_.alternatives(dependency);
+  if (std::any_of(alternatives.begin(), alternatives.end(),
+                  [&](DependencyId one) { return is_satisfied(one); })) {
+    return true;
+  }
+  const auto possible = solutions(dependency);
+  return std::any_of(possible.begin(), possible.end(), [&](PackageId id) {
+    return is_possible(id) && mark(id, held && possible.size() == 1);
+  });
+}
+
+/// Takes a package and what it depends on, or, unless it is `held`, nothing at all.
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the longest chain of dependencies
+bool AptChoice::mark(PackageId id, bool held) {
+  const std::size_t before = taken_.size();
+  if (taken_set_.insert(id).second) taken_.push_back(id);
+  if (!settled_.insert(id).second) return true;
+  if (held) exclude_conflicting(id);
+  for (const PackageId other : conflicting(id)) conflicted_.insert(other);
+  bool complete = true;
+  for (const DependencyId dependency : pool_.depends(id)) {
+    if (settle(dependency, held)) continue;
+    complete = false;
+    if (!held) break;
+  }
+  if (!complete && !held) drop_since(before);
+  return complete;
+}
+
+/// Undoes every `mark` since there were `count` packages; those that were asked for came before.
+void AptChoice::drop_since(std::size_t count) {
+  for (std::size_t i = count; i < taken_.size(); ++i) {
+    taken_set_.erase(taken_[i]);
+    settled_.erase(taken_[i]);
+    for (const PackageId other : conflicting(taken_[i])) {
+      if (const auto one = conflicted_.find(other); one != conflicted_.end())
+        conflicted_.erase(one);
+    }
+  }
+  taken_.resize(count);
+}
+
+std::vector<PackageId> AptChoice::take(const std::vector<PackageId>& asked) {
+  asked_ = {asked.begin(), asked.end()};
+  taken_ = {asked_.begin(), asked_.end()};
+  taken_set_ = asked_;
+  for (const PackageId id : asked_) exclude_conflicting(id);
+  std::vector<PackageId> order{asked_.begin(), asked_.end()};
+  std::sort(order.begin(), order.end(), [&](PackageId a, PackageId b) {
+    return pool_.text(pool_.name(a)) < pool_.text(pool_.name(b));
+  });
+  // One that cannot be completed stays: the solver finds out why.
+  for (const PackageId id : order) (void)mark(id, true);
+  return {taken_set_.begin(), taken_set_.end()};
+}
+
+}  // namespace mlenv

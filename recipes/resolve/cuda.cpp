@@ -1,0 +1,143 @@
+#include "recipes/resolve/cuda.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include <fmt/core.h>
+
+#include "recipes/resolve/versions.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+/// Minor-version compatibility (CUDA Compatibility guide, "Minor Version Compatibility"; read in
+/// November 2026).
+struct Floor {
+  std::string_view major;
+  std::string_view driver;
+};
+constexpr std::array<Floor, 3> kFloors = {{{"11", "450.80.02"}, {"12", "525.60.13"}, {"13", "580"}}};
+
+/// Majors whose packages are named `nvidia-…-cuNN`; from 13 on the name has no suffix.
+constexpr std::array<std::string_view, 2> kSuffixedMajors = {"11", "12"};
+
+/// Packages whose version is the toolkit release they come from. The runtime decides, and what
+/// makes device code must not be newer than it: its output would ask for a newer driver.
+constexpr std::array<std::string_view, 5> kReleasePackages = {
+    "nvidia-cuda-runtime", "nvidia-cuda-nvrtc", "nvidia-cuda-nvcc", "nvidia-cuda-cupti",
+    "nvidia-nvjitlink"};
+/// Parts of nvcc that are packages of their own from 13 on.
+constexpr std::array<std::string_view, 2> kCompilerParts = {"nvidia-cuda-crt", "nvidia-nvvm"};
+
+bool is_suffixed(std::string_view major) {
+  return std::find(kSuffixedMajors.begin(), kSuffixedMajors.end(), major) != kSuffixedMajors.end();
+}
+
+std::string_view major_of(std::string_view version) { return version.substr(0, version.find('.')); }
+
+/// CUDA major that a package belongs to, empty for none. NCCL counts: its builds for two majors
+/// install the same file.
+std::string cuda_major(const LockedWheel& wheel) {
+  const std::string_view name = wheel.name;
+  if (name == "cuda-toolkit" || name == "nvidia-cuda-runtime") {
+    return std::string(major_of(wheel.version));
+  }
+  if (name.starts_with("nvidia-")) {
+    const std::size_t suffix = name.rfind("-cu");
+    if (suffix == std::string_view::npos) return {};
+    const std::string_view major = name.substr(suffix + 3);
+    return all_digits(major) ? std::string(major) : std::string{};
+  }
+  if (name.starts_with("jax-cuda") || name.starts_with("cupy-cuda")) {
+    const std::string_view rest = name.substr(name.find("cuda") + 4);
+    return std::string(rest.substr(0, rest.find_first_not_of("0123456789")));
+  }
+  return {};
+}
+
+/// A toolkit or runtime package tells the release, in that order of trust.
+std::optional<std::string> release_of(const std::vector<LockedWheel>& wheels) {
+  std::optional<std::string> release;
+  for (const LockedWheel& wheel : wheels) {
+    if (wheel.name == "cuda-toolkit") return version_prefix(wheel.version, 2);
+    if (wheel.name == "nvidia-cuda-runtime" || wheel.name.starts_with("nvidia-cuda-runtime-cu")) {
+      release = version_prefix(wheel.version, 2);
+    }
+  }
+  return release;
+}
+
+}  // namespace
+
+std::vector<std::string> cuda_constraints(std::string_view release) {
+  const std::string_view major = major_of(release);
+  const std::string suffix = is_suffixed(major) ? fmt::format("-cu{}", major) : "";
+  std::vector<std::string> constraints = {fmt::format("cuda-toolkit=={}.*", release)};
+  for (const std::string_view package : kReleasePackages) {
+    constraints.push_back(fmt::format("{}{}=={}.*", package, suffix, release));
+  }
+  if (suffix.empty()) {
+    for (const std::string_view package : kCompilerParts) {
+      constraints.push_back(fmt::format("{}=={}.*", package, release));
+    }
+  }
+  for (const std::string_view other : kSuffixedMajors) {
+    if (other != major) constraints.push_back(fmt::format("nvidia-cuda-runtime-cu{}<0", other));
+  }
+  if (!suffix.empty()) constraints.emplace_back("nvidia-cuda-runtime<0");
+  return constraints;
+}
+
+std::vector<std::string> no_cuda_constraints() {
+  std::vector<std::string> constraints = {"cuda-toolkit<0", "nvidia-cuda-runtime<0"};
+  for (const std::string_view major : kSuffixedMajors) {
+    constraints.push_back(fmt::format("nvidia-cuda-runtime-cu{}<0", major));
+  }
+  return constraints;
+}
+
+std::string_view cuda_driver_floor(std::string_view major) {
+  for (const Floor& floor : kFloors) {
+    if (floor.major == major) return floor.driver;
+  }
+  return {};
+}
+
+std::variant<std::optional<LockedCuda>, Conflict> locked_cuda(
+    const std::vector<LockedWheel>& wheels) {
+  std::map<std::string, std::vector<std::string>> by_major;
+  for (const LockedWheel& wheel : wheels) {
+    const std::string major = cuda_major(wheel);
+    if (!major.empty()) by_major[major].push_back(wheel.name + ' ' + wheel.version);
+  }
+  if (by_major.size() > 1) {
+    Conflict conflict;
+    std::vector<std::string> majors;
+    for (auto& [major, packages] : by_major) {
+      majors.push_back(major);
+      const std::size_t more = packages.size() > 3 ? packages.size() - 3 : 0;
+      packages.resize(packages.size() - more);
+      conflict.facts.push_back(fmt::format("CUDA {}: {}{}", major, join(packages, ", "),
+                                           more > 0 ? fmt::format(" and {} more", more) : ""));
+    }
+    conflict.headline = fmt::format("the wheels carry CUDA {} in one image", join(majors, " and "));
+    conflict.hint = "set `cuda` to one of them, so that all packages agree on it";
+    return conflict;
+  }
+  const std::optional<std::string> release = release_of(wheels);
+  if (!release) return std::optional<LockedCuda>{};
+  const std::string_view floor = cuda_driver_floor(major_of(*release));
+  if (floor.empty()) {
+    Conflict conflict;
+    conflict.headline = fmt::format("the wheels carry CUDA {}, which this mlenv does not know",
+                                    *release);
+    conflict.facts = {"the oldest driver that runs it is unknown here"};
+    conflict.hint = "set `cuda` to an older release, or use a newer mlenv";
+    return conflict;
+  }
+  return std::optional<LockedCuda>(LockedCuda{*release, std::string(floor)});
+}
+
+}  // namespace mlenv

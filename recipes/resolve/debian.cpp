@@ -1,0 +1,244 @@
+#include "recipes/resolve/debian.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "base/error.hpp"
+#include "recipes/resolve/apt_choice.hpp"
+#include "recipes/resolve/debian_conflict.hpp"
+#include "recipes/resolve/debian_index.hpp"
+#include "recipes/resolve/solv.hpp"
+
+namespace mlenv {
+namespace {
+
+using solv::DependencyId;
+using solv::NameId;
+using solv::PackageId;
+
+/// So that `apt-get install` works in the image; it is neither Essential nor required.
+constexpr std::string_view kAlways = "apt";
+
+/// The packages asked for, found in the pool.
+struct Asked {
+  std::vector<PackageId> packages;       ///< the version each would take by itself
+  std::vector<DependencyId> conditions;  ///< what must be installed: names, some with a version
+  std::vector<std::string> unknown;      ///< a sentence for each that is not there
+};
+
+/// `name:arch=version`
+struct Wish {
+  std::string_view name;
+  std::string_view architecture;
+  std::string_view version;
+};
+
+Wish parse_wish(std::string_view text) {
+  Wish wish;
+  if (const auto equals = text.find('='); equals != std::string_view::npos) {
+    wish.version = text.substr(equals + 1);
+    text = text.substr(0, equals);
+  }
+  if (const auto colon = text.find(':'); colon != std::string_view::npos) {
+    wish.architecture = text.substr(colon + 1);
+    text = text.substr(0, colon);
+  }
+  wish.name = text;
+  return wish;
+}
+
+std::string joined(const std::vector<std::string>& names, std::string_view last) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i != 0) text.append(i + 1 == names.size() ? last : std::string_view{", "});
+    text.append("`").append(names[i]).append("`");
+  }
+  return text;
+}
+
+class Asking {
+ public:
+  Asking(const solv::Pool& pool, const DebianRequest& request, AptChoice& choice)
+      : pool_(pool), request_(request), choice_(choice) {}
+
+  Asked find() {
+    for (const Placed& wish : request_.packages) find_wish(wish);
+    add_base();
+    return std::move(asked_);
+  }
+
+ private:
+  void find_wish(const Placed& place);
+  void find_virtual(const Placed& place, NameId name);
+  void find_version(const Placed& place, const Wish& wish, NameId name);
+  void add_base();
+  void add(PackageId id) {
+    asked_.packages.push_back(id);
+    asked_.conditions.push_back(pool_.dependency(pool_.name(id)));
+  }
+  void refuse(const Placed& place, std::string sentence) {
+    const std::string where = place.line == 0 ? ""
+                                              : fmt::format("{}:{}:{}: ", request_.recipe.string(),
+                                                            place.line, place.column);
+    asked_.unknown.push_back(where + std::move(sentence));
+  }
+
+  const solv::Pool& pool_;
+  const DebianRequest& request_;
+  AptChoice& choice_;
+  Asked asked_;
+};
+
+void Asking::find_wish(const Placed& place) {
+  const Wish wish = parse_wish(place.text);
+  if (!wish.architecture.empty() && wish.architecture != request_.architecture) {
+    refuse(place, fmt::format("`{}` is for another architecture than the image's {}", place.text,
+                              request_.architecture));
+    return;
+  }
+  const NameId name = pool_.find_name(wish.name);
+  if (name == NameId::none || choice_.candidate(name) == PackageId::none) {
+    find_virtual(place, name);
+  } else if (wish.version.empty()) {
+    add(choice_.candidate(name));
+  } else {
+    find_version(place, wish, name);
+  }
+}
+
+/// apt takes a virtual package's only provider and lets people choose among several.
+void Asking::find_virtual(const Placed& place, NameId name) {
+  const std::string wished{parse_wish(place.text).name};
+  std::vector<std::string> providers;
+  PackageId only = PackageId::none;
+  if (name != NameId::none) {
+    for (const PackageId id : pool_.providers(pool_.dependency(name))) {
+      if (choice_.candidate(pool_.name(id)) != id) continue;
+      providers.emplace_back(pool_.text(pool_.name(id)));
+      only = id;
+    }
+  }
+  std::sort(providers.begin(), providers.end());
+  if (providers.size() == 1) {
+    add(only);
+  } else if (!providers.empty()) {
+    refuse(place, fmt::format("`{}` is not a package but can be any of {}: name one of them",
+                              wished, joined(providers, " and ")));
+  } else {
+    const auto near = near_package_names(pool_, wished);
+    refuse(place, fmt::format("there is no package `{}` in {}{}", wished, request_.suite,
+                              near.empty() ? "" : "; did you mean " + joined(near, " or ") + "?"));
+  }
+}
+
+void Asking::find_version(const Placed& place, const Wish& wish, NameId name) {
+  std::vector<std::string> versions;
+  for (const PackageId id : pool_.named(name)) {
+    if (pool_.version(id) == wish.version) {
+      choice_.pin(id);
+      asked_.packages.push_back(id);
+      asked_.conditions.push_back(pool_.dependency_equal(name, wish.version));
+      return;
+    }
+    versions.emplace_back(pool_.version(id));
+  }
+  refuse(place, fmt::format("there is no version {} of `{}` in {}, only {}", wish.version,
+                            wish.name, request_.suite, joined(versions, " and ")));
+}
+
+void Asking::add_base() {
+  for (const PackageId id : pool_.packages()) {
+    const bool base = pool_.essential(id) || pool_.priority(id) == solv::Priority::required;
+    const bool wanted = base || pool_.text(pool_.name(id)) == kAlways;
+    if (wanted && choice_.candidate(pool_.name(id)) == id) add(id);
+  }
+}
+
+LockedDeb locked(const solv::Pool& pool, PackageId id) {
+  solv::Package package = pool.package(id);
+  if (package.sha256.empty() || package.path.empty() || package.size_bytes == 0) {
+    throw failure("index-invalid", "the package index gives no {} for `{}`",
+                  package.sha256.empty() ? "SHA256" : "Filename or Size", package.name);
+  }
+  return {std::move(package.name), std::move(package.version), std::move(package.architecture),
+          std::move(package.path), package.size_bytes,         Digest::from_hex(package.sha256)};
+}
+
+DebianResolution resolution(const solv::Pool& pool, const std::vector<PackageId>& packages) {
+  DebianResolution resolution;
+  for (const PackageId id : packages) resolution.debs.push_back(locked(pool, id));
+  std::sort(resolution.debs.begin(), resolution.debs.end(),
+            [](const LockedDeb& a, const LockedDeb& b) {
+              return std::tie(a.name, a.architecture) < std::tie(b.name, b.architecture);
+            });
+  return resolution;
+}
+
+std::variant<DebianResolution, Conflict> choose(const solv::Pool& pool,
+                                                const DebianRequest& request) {
+  AptChoice choice{pool};
+  const Asked asked = Asking{pool, request, choice}.find();
+  if (!asked.unknown.empty()) {
+    return Conflict{
+        fmt::format("some packages are not to be had in {}", request.suite), asked.unknown, {}};
+  }
+  solv::Job apt;
+  apt.exactly = choice.take(asked.packages);
+  const solv::Outcome by_apt = pool.solve(apt);
+  if (by_apt.solved) return resolution(pool, by_apt.packages);
+  solv::Job free;
+  free.install = asked.conditions;
+  free.favoured = apt.exactly;
+  const solv::Outcome by_solver = pool.solve(free);
+  if (by_solver.solved) return resolution(pool, by_solver.packages);
+  return Conflict{fmt::format("no set of packages of {} satisfies the recipe", request.suite),
+                  obstacle_facts(pool, by_solver.obstacles, asked.packages),
+                  {}};
+}
+
+}  // namespace
+
+std::variant<DebianResolution, Conflict> resolve_debian(const DebianRequest& request,
+                                                        const std::vector<DebianSource>& sources,
+                                                        Http& http, const fs::path& cache,
+                                                        Progress& progress) {
+  IndexOptions options;
+  options.suite = request.suite;
+  options.architecture = request.architecture;
+  options.cache = cache / "debian";
+  options.now = std::time(nullptr);
+  const auto indexes = find_indexes(sources, options, http, progress);
+  solv::Pool pool{request.architecture};
+  load_indexes(indexes, options, http, progress, pool);
+  Activity activity{progress, "choosing packages"};
+  auto answer = choose(pool, request);
+  if (const auto* found = std::get_if<DebianResolution>(&answer)) {
+    activity.result(fmt::format("{} packages", found->debs.size()));
+  }
+  return answer;
+}
+
+std::vector<std::string> deb_urls(const LockedDeb& deb, const std::vector<DebianSource>& sources) {
+  std::vector<std::string> first;
+  std::vector<std::string> later;
+  // Where the security archive keeps its files; other archives have no such folder.
+  const bool is_security = deb.path.starts_with("pool/updates/");
+  for (const DebianSource& source : sources) {
+    for (std::string uri : source.uris) {
+      while (uri.ends_with('/')) uri.pop_back();
+      std::string url = uri + "/" + url_path_encode(deb.path);
+      auto& urls = source.suite.ends_with("-security") == is_security ? first : later;
+      const auto known = [&](const std::vector<std::string>& in) {
+        return std::find(in.begin(), in.end(), url) != in.end();
+      };
+      if (!known(first) && !known(later)) urls.push_back(std::move(url));
+    }
+  }
+  first.insert(first.end(), later.begin(), later.end());
+  return first;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,130 @@
+#include "recipes/resolve/debian_conflict.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include <fmt/core.h>
+
+namespace mlenv {
+namespace {
+
+using solv::DependencyId;
+using solv::Obstacle;
+using solv::PackageId;
+
+constexpr std::size_t kMostFacts = 8;
+constexpr std::size_t kMostNames = 3;
+constexpr std::size_t kMostEdits = 2;
+
+std::string title(const solv::Pool& pool, PackageId id) {
+  return fmt::format("`{} {}`", pool.text(pool.name(id)), pool.version(id));
+}
+
+/// ` (there is 2.36)` for a dependency whose package exists in other versions.
+std::string what_there_is(const solv::Pool& pool, DependencyId dependency) {
+  const auto versions = pool.named(pool.target(dependency));
+  if (versions.empty()) return {};
+  return fmt::format(" (the newest is {})", pool.version(versions.front()));
+}
+
+std::string fact(const solv::Pool& pool, const Obstacle& obstacle) {
+  using Kind = Obstacle::Kind;
+  const auto dependency = [&] { return "`" + pool.text(obstacle.dependency) + "`"; };
+  switch (obstacle.kind) {
+    case Kind::missing:
+      if (obstacle.source == PackageId::none) {
+        return fmt::format("there is no {}{}", dependency(),
+                           what_there_is(pool, obstacle.dependency));
+      }
+      return fmt::format("{} needs {}, which is not to be had{}", title(pool, obstacle.source),
+                         dependency(), what_there_is(pool, obstacle.dependency));
+    case Kind::needs:
+      return fmt::format("{} needs {}", title(pool, obstacle.source), dependency());
+    case Kind::conflicts:
+      return fmt::format("{} conflicts with {}", title(pool, obstacle.source),
+                         title(pool, obstacle.target));
+    case Kind::one_version:
+      return fmt::format("only one of {} and {} can be installed", title(pool, obstacle.source),
+                         title(pool, obstacle.target));
+    case Kind::not_installable:
+      return fmt::format("{} is for another architecture", title(pool, obstacle.source));
+    case Kind::asked:
+      break;
+  }
+  return {};
+}
+
+/// Whether a chain that has come to the packages in `reached` may go on with `obstacle`.
+bool follows(const Obstacle& obstacle, const std::set<PackageId>& reached) {
+  return obstacle.source == PackageId::none || reached.contains(obstacle.source) ||
+         (obstacle.kind != Obstacle::Kind::needs && reached.contains(obstacle.target));
+}
+
+/// Optimal string alignment distance, or more than `kMostEdits`.
+std::size_t edits(std::string_view a, std::string_view b) {
+  if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > kMostEdits)
+    return kMostEdits + 1;
+  std::vector<std::size_t> older(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t change = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, change});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], older[j - 2] + 1);
+      }
+    }
+    if (*std::min_element(row.begin(), row.end()) > kMostEdits) return kMostEdits + 1;
+    std::swap(older, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+std::vector<std::string> obstacle_facts(const solv::Pool& pool,
+                                        const std::vector<Obstacle>& obstacles,
+                                        const std::vector<PackageId>& asked) {
+  std::vector<Obstacle> rest = obstacles;
+  std::set<PackageId> reached{asked.begin(), asked.end()};
+  std::vector<std::string> facts;
+  const auto tell = [&](std::vector<Obstacle>::iterator next) {
+    std::string text = fact(pool, *next);
+    if (next->kind == Obstacle::Kind::needs) {
+      const auto providers = pool.providers(next->dependency);
+      reached.insert(providers.begin(), providers.end());
+    }
+    rest.erase(next);
+    const bool told = std::find(facts.begin(), facts.end(), text) != facts.end();
+    if (!text.empty() && !told) facts.push_back(std::move(text));
+  };
+  while (!rest.empty() && facts.size() < kMostFacts) {
+    const auto next = std::find_if(rest.begin(), rest.end(),
+                                   [&](const Obstacle& one) { return follows(one, reached); });
+    tell(next == rest.end() ? rest.begin() : next);
+  }
+  return facts;
+}
+
+std::vector<std::string> near_package_names(const solv::Pool& pool, std::string_view name) {
+  std::set<std::pair<std::size_t, std::string_view>> found;
+  for (const PackageId id : pool.packages()) {
+    const std::string_view other = pool.text(pool.name(id));
+    const std::size_t distance = edits(name, other);
+    if (distance <= kMostEdits && distance < name.size()) found.emplace(distance, other);
+  }
+  std::vector<std::string> names;
+  for (const auto& [distance, other] : found) {
+    if (names.size() == kMostNames) break;
+    names.emplace_back(other);
+  }
+  return names;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,74 @@
+// What `framework` and `cuda` of a recipe stand for in requirements and constraints.
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "recipes/requirement.hpp"
+#include "recipes/resolve/cuda.hpp"
+#include "recipes/resolve/wheels.hpp"
+
+namespace mlenv {
+namespace {
+
+Requirement parsed(const Recipe& recipe, const Placed& place) {
+  const auto read = parse_requirement(place.text);
+  if (const auto* mistake = std::get_if<RequirementMistake>(&read)) {
+    throw recipe_error(recipe, place, mistake->message);
+  }
+  return std::get<Requirement>(read);
+}
+
+void add_extra(Requirement& requirement, std::string extra) {
+  std::vector<std::string>& extras = requirement.extras;
+  if (std::find(extras.begin(), extras.end(), extra) == extras.end()) {
+    extras.push_back(std::move(extra));
+  }
+}
+
+std::string_view major_of(std::string_view release) { return release.substr(0, release.find('.')); }
+
+/// The package that a framework's builds for `cuda` come from; `cuda` is empty, `cpu` or a release.
+Requirement framework_package(Requirement framework, std::string_view cuda) {
+  const std::string name = framework.normalised_name();
+  const bool gpu = !cuda.empty() && cuda != "cpu";
+  if (name == "pytorch") framework.name = "torch";
+  if (name == "jax" && gpu) add_extra(framework, fmt::format("cuda{}", major_of(cuda)));
+  if (name == "tensorflow" && gpu) add_extra(framework, "and-cuda");
+  if (name == "tensorflow" && cuda == "cpu") framework.name = "tensorflow-cpu";
+  return framework;
+}
+
+/// Releases before these name no CUDA packages, so that constraints would not see what is inside.
+void bound_torch(const Recipe& recipe, FrameworkRequirements& all) {
+  for (const std::string& text : all.requirements) {
+    const auto read = parse_requirement(text);
+    const auto* requirement = std::get_if<Requirement>(&read);
+    if (requirement != nullptr && requirement->normalised_name() == "torch" && recipe.cuda) {
+      all.constraints.emplace_back("torch>=2");
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+FrameworkRequirements framework_requirements(const Recipe& recipe) {
+  FrameworkRequirements all;
+  const std::string cuda = recipe.cuda ? recipe.cuda->text : "";
+  if (recipe.cuda && cuda != "cpu" && !recipe.framework && recipe.packages.empty()) {
+    throw recipe_error(recipe, *recipe.cuda,
+                       "`cuda` has nothing to act on: name a `framework` or `packages` that use it");
+  }
+  if (recipe.framework) {
+    all.requirements.push_back(
+        framework_package(parsed(recipe, *recipe.framework), cuda).str());
+  }
+  for (const Placed& package : recipe.packages) {
+    all.requirements.push_back(parsed(recipe, package).str());
+  }
+  if (cuda == "cpu") all.constraints = no_cuda_constraints();
+  if (!cuda.empty() && cuda != "cpu") all.constraints = cuda_constraints(cuda);
+  bound_torch(recipe, all);
+  return all;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,63 @@
+#include <algorithm>
+
+#include "recipes/resolve/uv.hpp"
+#include "recipes/resolve/wheels.hpp"
+
+namespace mlenv {
+namespace {
+
+using Packages = std::vector<PylockPackage>;
+
+UvAnswer ask_for(const std::vector<LockedWheel>& wheels, const WheelRequest& request,
+                 const fs::path& uv, const fs::path& cache) {
+  UvQuestion question;
+  question.no_sources = true;
+  question.no_dependencies = true;
+  for (const LockedWheel& wheel : wheels) {
+    question.requirements.push_back(fmt::format("{}=={}", wheel.name, wheel.version));
+  }
+  return ask_uv(question, request, uv, cache);
+}
+
+void take(const Packages& packages, const std::vector<LockedWheel>& wheels,
+          std::map<std::string, std::string>& urls) {
+  for (const PylockPackage& package : packages) {
+    for (const PylockWheel& found : package.wheels) {
+      for (const LockedWheel& wheel : wheels) {
+        if (found.file == wheel.file && found.digest == wheel.digest) {
+          urls.emplace(wheel.digest.hex(), found.url);
+        }
+      }
+    }
+  }
+}
+
+/// One missing wheel spoils the answer for all: halves are asked until it stands alone.
+void locate(const std::vector<LockedWheel>& wheels, const WheelRequest& request, const fs::path& uv,
+            const fs::path& cache, std::map<std::string, std::string>& urls) {
+  if (wheels.empty()) return;
+  const UvAnswer answer = ask_for(wheels, request, uv, cache);
+  if (const auto* packages = std::get_if<Packages>(&answer)) {
+    take(*packages, wheels, urls);
+    return;
+  }
+  if (wheels.size() == 1) return;
+  const auto middle = wheels.begin() + static_cast<std::ptrdiff_t>(wheels.size() / 2);
+  locate({wheels.begin(), middle}, request, uv, cache, urls);
+  locate({middle, wheels.end()}, request, uv, cache, urls);
+}
+
+}  // namespace
+
+std::map<std::string, std::string> locate_wheels(const std::vector<LockedWheel>& wheels,
+                                                 const WheelRequest& request, const fs::path& uv,
+                                                 const fs::path& cache, Progress& progress) {
+  std::map<std::string, std::string> urls;
+  if (wheels.empty()) return urls;
+  Activity activity(progress, "locating wheels", wheels.size(), "wheels");
+  locate(wheels, request, uv, cache, urls);
+  activity.result(fmt::format("{} of {} found", urls.size(), wheels.size()));
+  return urls;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,34 @@
+#pragma once
+// Reading uv's answer: pylock.toml (PEP 751), as far as wheels from indexes go.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/digest.hpp"
+#include "base/files.hpp"
+
+namespace mlenv {
+
+struct PylockWheel {
+  std::string file;
+  std::string url;  ///< `file://…` for a wheel on this machine
+  std::optional<Digest> digest;
+  std::optional<std::uint64_t> size_bytes;
+};
+
+struct PylockPackage {
+  std::string name;     ///< normalised
+  std::string version;  ///< empty when the entry has none
+  std::vector<PylockWheel> wheels;
+  bool has_source = false;  ///< an sdist, a folder or a version-control address
+};
+
+/// Throws `uv-failed` when it is not what PEP 751 says.
+std::vector<PylockPackage> parse_pylock(std::string_view text, const fs::path& folder);
+
+/// Enough of a pylock.toml for uv to prefer these versions.
+std::string render_preferences(const std::vector<std::pair<std::string, std::string>>& versions);
+
+}  // namespace mlenv

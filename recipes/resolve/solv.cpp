@@ -1,0 +1,460 @@
+#include "recipes/resolve/solv.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include <solv/evr.h>
+#include <solv/pool.h>
+#include <solv/poolarch.h>
+#include <solv/repo.h>
+#include <solv/repo_solv.h>
+#include <solv/repo_write.h>
+#include <solv/repodata.h>
+#include <solv/solver.h>
+#include <solv/solvversion.h>
+
+#include "base/error.hpp"
+#include "base/handle.hpp"
+
+extern "C" {
+#include <solv/repo_deb.h>
+}
+
+namespace mlenv::solv {
+namespace {
+
+using PoolHandle = Owned<pool_free>::of<::Pool>;
+using SolverHandle = Owned<solver_free>::of<Solver>;
+using WriterHandle = Owned<repowriter_free>::of<Repowriter>;
+void close_file(std::FILE* file) { (void)std::fclose(file); }  // memory: nothing can fail
+using FileHandle = Owned<close_file>::of<std::FILE>;
+
+/// Part of `cache_format`: to be raised when `add_index` stores something else.
+constexpr int kFormat = 2;
+constexpr const char* kPriorityKey = "mlenv:priority";
+constexpr const char* kEssentialKey = "mlenv:essential";
+constexpr const char* kGuardedKey = "mlenv:guarded";
+/// Depends in the record's order, which libsolv's own list loses when it is written to a .solv
+/// file.
+constexpr const char* kDependsKey = "mlenv:depends";
+
+class IdQueue {
+ public:
+  IdQueue() { queue_init(&queue_); }
+  IdQueue(const IdQueue&) = delete;
+  IdQueue& operator=(const IdQueue&) = delete;
+  ~IdQueue() { queue_free(&queue_); }
+  ::Queue* get() { return &queue_; }
+  const Id* begin() const { return queue_.elements; }
+  const Id* end() const { return queue_.elements + queue_.count; }
+  void push(Id how, Id what) { queue_push2(&queue_, how, what); }
+
+ private:
+  ::Queue queue_{};
+};
+
+template <typename T>
+Id raw(T id) {
+  return static_cast<Id>(id);
+}
+
+/// libsolv reads through FILE; fmemopen refuses an empty buffer.
+FileHandle open_memory(std::string_view bytes) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): opened for reading only
+  FileHandle file{::fmemopen(const_cast<char*>(bytes.data()), bytes.size(), "r")};
+  if (!file) throw os_error(errno, "cannot read {} bytes of a package index", bytes.size());
+  return file;
+}
+
+int keep_in_cache(Repo* repo, Repokey* key, void* data) {
+  switch (key->name) {
+    case SOLVABLE_DESCRIPTION:
+    case SOLVABLE_SUMMARY:
+    case SOLVABLE_URL:
+    case SOLVABLE_INSTALLSIZE:
+    case SOLVABLE_SOURCENAME:
+      return KEY_STORAGE_DROPPED;
+    default:
+      return repo_write_stdkeyfilter(repo, key, data);
+  }
+}
+
+std::string cached_form(Repo* repo) {
+  char* bytes = nullptr;
+  std::size_t size = 0;
+  FileHandle file{::open_memstream(&bytes, &size)};
+  if (!file) throw os_error(errno, "cannot write a package index to memory");
+  const WriterHandle writer{repowriter_create(repo)};
+  repowriter_set_keyfilter(writer.get(), keep_in_cache, nullptr);
+  const bool written = repowriter_write(writer.get(), file.get()) == 0;
+  file.reset();  // sets bytes and size
+  const Owned<std::free>::of<char> owned{bytes};
+  if (!written) throw failure("index-invalid", "cannot store a package index");
+  return {bytes, size};
+}
+
+/// As control files write it (Debian Policy 7.1); empty for relations that are no comparison.
+std::string_view comparison(int flags) {
+  switch (flags) {
+    case REL_GT:
+      return ">>";
+    case REL_GT | REL_EQ:
+      return ">=";
+    case REL_EQ:
+      return "=";
+    case REL_LT | REL_EQ:
+      return "<=";
+    case REL_LT:
+      return "<<";
+    default:
+      return "";
+  }
+}
+
+std::string_view view(const char* text) { return text == nullptr ? std::string_view{} : text; }
+
+}  // namespace
+
+struct Pool::State {
+  PoolHandle pool{pool_create()};
+  Id priority_key = 0;
+  Id essential_key = 0;
+  Id guarded_key = 0;
+  Id depends_key = 0;
+
+  Solvable* solvable(PackageId id) const { return pool_id2solvable(pool.get(), raw(id)); }
+  std::vector<DependencyId> dependencies(Offset list, Repo* repo, bool before_marker) const;
+  std::vector<PackageId> provided(Id dependency) const;
+  void split(Id dependency, std::vector<DependencyId>& out) const;
+  void complete(Repodata* data, Id id, const Facts& facts) const;
+};
+
+/// The part of a `requires` list before or after the marker that ends plain Depends.
+std::vector<DependencyId> Pool::State::dependencies(Offset list, Repo* repo,
+                                                    bool before_marker) const {
+  std::vector<DependencyId> found;
+  if (list == 0) return found;
+  bool before = true;
+  for (const Id* id = repo->idarraydata + list; *id != 0; ++id) {
+    if (*id == SOLVABLE_PREREQMARKER) {
+      before = false;
+    } else if (before == before_marker) {
+      found.push_back(static_cast<DependencyId>(*id));
+    }
+  }
+  return found;
+}
+
+std::vector<PackageId> Pool::State::provided(Id dependency) const {
+  std::vector<PackageId> found;
+  for (const Id* id = pool_whatprovides_ptr(pool.get(), dependency); *id != 0; ++id) {
+    if (*id > SYSTEMSOLVABLE) found.push_back(static_cast<PackageId>(*id));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): as deep as one dependency's alternatives
+void Pool::State::split(Id dependency, std::vector<DependencyId>& out) const {
+  if (ISRELDEP(dependency)) {
+    const Reldep* relation = GETRELDEP(pool.get(), dependency);
+    if (relation->flags == REL_OR) {
+      split(relation->name, out);
+      split(relation->evr, out);
+      return;
+    }
+  }
+  out.push_back(static_cast<DependencyId>(dependency));
+}
+
+Pool::Pool(const std::string& architecture) : state_(std::make_unique<State>()) {
+  ::Pool* pool = state_->pool.get();
+  pool_setdisttype(pool, DISTTYPE_DEB);
+  pool_setarch(pool, architecture.c_str());
+  state_->priority_key = pool_str2id(pool, kPriorityKey, 1);
+  state_->essential_key = pool_str2id(pool, kEssentialKey, 1);
+  state_->guarded_key = pool_str2id(pool, kGuardedKey, 1);
+  state_->depends_key = pool_str2id(pool, kDependsKey, 1);
+}
+
+Pool::~Pool() = default;
+
+/// Stores what libsolv's reader left out or would lose, and drops what is of no use.
+void Pool::State::complete(Repodata* data, Id id, const Facts& facts) const {
+  Solvable* solvable = pool_id2solvable(pool.get(), id);
+  solvable->obsoletes = solvable->recommends = solvable->suggests = 0;
+  solvable->enhances = solvable->supplements = 0;
+  for (const bool plain : {false, true}) {
+    for (const DependencyId one : dependencies(solvable->requires, solvable->repo, plain)) {
+      repodata_add_idarray(data, id, depends_key, raw(one));
+    }
+  }
+  repodata_set_num(data, id, SOLVABLE_DOWNLOADSIZE, facts.size_bytes);
+  if (facts.priority != Priority::optional) {
+    repodata_set_num(data, id, priority_key, static_cast<unsigned long long>(facts.priority));
+  }
+  if (facts.essential) repodata_set_num(data, id, essential_key, 1);
+  if (facts.guarded) repodata_set_num(data, id, guarded_key, 1);
+}
+
+std::string Pool::add_index(std::string_view text, const std::vector<Facts>& facts) {
+  ::Pool* pool = state_->pool.get();
+  Repo* repo = repo_create(pool, "index");
+  if (!text.empty()) {
+    const FileHandle file = open_memory(text);
+    if (repo_add_debpackages(repo, file.get(), 0) != 0) {
+      throw failure("index-invalid", "cannot read a Packages file").because(pool_errstr(pool));
+    }
+  }
+  Repodata* data = repo_add_repodata(repo, 0);
+  auto fact = facts.begin();
+  Id id = 0;
+  Solvable* solvable = nullptr;
+  FOR_REPO_SOLVABLES(repo, id, solvable) {
+    if (fact == facts.end() || fact->name != pool_id2str(pool, solvable->name)) {
+      throw failure("index-invalid", "a Packages file is malformed at the stanza of `{}`",
+                    pool_id2str(pool, solvable->name));
+    }
+    state_->complete(data, id, *fact);
+    ++fact;
+  }
+  if (fact != facts.end()) throw failure("index-invalid", "a Packages file is malformed");
+  repodata_internalize(data);
+  return cached_form(repo);
+}
+
+bool Pool::add_cached(std::string_view bytes) {
+  if (bytes.empty()) return false;
+  Repo* repo = repo_create(state_->pool.get(), "index");
+  const FileHandle file = open_memory(bytes);
+  if (repo_add_solv(repo, file.get(), 0) == 0) return true;
+  repo_free(repo, 1);
+  return false;
+}
+
+std::string Pool::cache_format() {
+  return fmt::format("libsolv-{}-{}-mlenv-{}", solv_version, solv_toolversion, kFormat);
+}
+
+void Pool::seal() {
+  pool_addfileprovides(state_->pool.get());
+  pool_createwhatprovides(state_->pool.get());
+}
+
+std::vector<PackageId> Pool::packages() const {
+  const ::Pool* pool = state_->pool.get();
+  std::vector<PackageId> all;
+  all.reserve(static_cast<std::size_t>(pool->nsolvables));
+  for (Id id = SYSTEMSOLVABLE + 1; id < pool->nsolvables; ++id) {
+    if (pool->solvables[id].repo != nullptr) all.push_back(static_cast<PackageId>(id));
+  }
+  return all;
+}
+
+std::vector<PackageId> Pool::named(NameId name) const {
+  ::Pool* pool = state_->pool.get();
+  std::vector<PackageId> found = state_->provided(raw(name));
+  const auto other = [&](PackageId id) { return state_->solvable(id)->name != raw(name); };
+  found.erase(std::remove_if(found.begin(), found.end(), other), found.end());
+  std::stable_sort(found.begin(), found.end(), [&](PackageId a, PackageId b) {
+    return pool_evrcmp(pool, state_->solvable(a)->evr, state_->solvable(b)->evr, EVRCMP_COMPARE) >
+           0;
+  });
+  return found;
+}
+
+NameId Pool::find_name(std::string_view name) const {
+  const auto length = static_cast<unsigned int>(name.size());
+  return static_cast<NameId>(pool_strn2id(state_->pool.get(), name.data(), length, 0));
+}
+
+std::string_view Pool::text(NameId name) const {
+  return view(pool_id2str(state_->pool.get(), raw(name)));
+}
+
+std::string Pool::text(DependencyId dependency) const {
+  const ::Pool* pool = state_->pool.get();
+  std::string joined;
+  for (const DependencyId alternative : alternatives(dependency)) {
+    if (!joined.empty()) joined.append(" | ");
+    joined.append(text(target(alternative)));
+    if (!ISRELDEP(raw(alternative))) continue;
+    const Reldep* relation = GETRELDEP(pool, raw(alternative));
+    if (const std::string_view sign = comparison(relation->flags); !sign.empty()) {
+      joined.append(fmt::format(" ({} {})", sign, pool_id2str(pool, relation->evr)));
+    }
+  }
+  return joined;
+}
+
+Package Pool::package(PackageId id) const {
+  const ::Pool* pool = state_->pool.get();
+  Solvable* solvable = state_->solvable(id);
+  Package package;
+  package.name = pool_id2str(pool, solvable->name);
+  package.version = pool_id2str(pool, solvable->evr);
+  package.architecture = pool_id2str(pool, solvable->arch);
+  package.path = view(solvable_get_location(solvable, nullptr));
+  package.size_bytes = solvable_lookup_num(solvable, SOLVABLE_DOWNLOADSIZE, 0);
+  Id type = 0;
+  const char* sum = solvable_lookup_checksum(solvable, SOLVABLE_CHECKSUM, &type);
+  if (type == REPOKEY_TYPE_SHA256) package.sha256 = view(sum);
+  return package;
+}
+
+NameId Pool::name(PackageId id) const { return static_cast<NameId>(state_->solvable(id)->name); }
+
+std::string_view Pool::version(PackageId id) const {
+  return view(pool_id2str(state_->pool.get(), state_->solvable(id)->evr));
+}
+
+Priority Pool::priority(PackageId id) const {
+  constexpr auto optional = static_cast<unsigned long long>(Priority::optional);
+  const auto stored = solvable_lookup_num(state_->solvable(id), state_->priority_key, optional);
+  return static_cast<Priority>(stored);
+}
+
+bool Pool::essential(PackageId id) const {
+  return solvable_lookup_num(state_->solvable(id), state_->essential_key, 0) != 0;
+}
+
+bool Pool::guarded(PackageId id) const {
+  return solvable_lookup_num(state_->solvable(id), state_->guarded_key, 0) != 0;
+}
+
+std::vector<DependencyId> Pool::depends(PackageId id) const {
+  IdQueue queue;
+  solvable_lookup_idarray(state_->solvable(id), state_->depends_key, queue.get());
+  std::vector<DependencyId> found;
+  for (const Id dependency : queue) found.push_back(static_cast<DependencyId>(dependency));
+  return found;
+}
+
+std::vector<DependencyId> Pool::conflicts(PackageId id) const {
+  const Solvable* solvable = state_->solvable(id);
+  return state_->dependencies(solvable->conflicts, solvable->repo, true);
+}
+
+std::vector<DependencyId> Pool::alternatives(DependencyId dependency) const {
+  std::vector<DependencyId> found;
+  state_->split(raw(dependency), found);
+  return found;
+}
+
+NameId Pool::target(DependencyId dependency) const {
+  Id id = raw(dependency);
+  while (ISRELDEP(id)) id = GETRELDEP(state_->pool.get(), id)->name;
+  return static_cast<NameId>(id);
+}
+
+std::vector<PackageId> Pool::providers(DependencyId dependency) const {
+  return state_->provided(raw(dependency));
+}
+
+DependencyId Pool::dependency(NameId name) const { return static_cast<DependencyId>(name); }
+
+DependencyId Pool::dependency_equal(NameId name, std::string_view version) const {
+  ::Pool* pool = state_->pool.get();
+  const Id evr = pool_strn2id(pool, version.data(), static_cast<unsigned int>(version.size()), 1);
+  return static_cast<DependencyId>(pool_rel2id(pool, raw(name), evr, REL_EQ, 1));
+}
+
+namespace {
+
+void fill_job(const Job& job, IdQueue& queue) {
+  for (const DependencyId id : job.install) {
+    queue.push(SOLVER_INSTALL | SOLVER_SOLVABLE_NAME, raw(id));
+  }
+  for (const PackageId id : job.exactly) queue.push(SOLVER_INSTALL | SOLVER_SOLVABLE, raw(id));
+  for (const PackageId id : job.favoured) queue.push(SOLVER_FAVOR | SOLVER_SOLVABLE, raw(id));
+}
+
+/// Rules that say nothing to a person (jobs, learnt ones) become Kind::asked.
+Obstacle obstacle_of(Solver* solver, Id rule) {
+  Id source = 0;
+  Id target = 0;
+  Id dependency = 0;
+  const SolverRuleinfo type = solver_ruleinfo(solver, rule, &source, &target, &dependency);
+  Obstacle obstacle;
+  obstacle.source = static_cast<PackageId>(source);
+  obstacle.target = static_cast<PackageId>(target);
+  obstacle.dependency = static_cast<DependencyId>(dependency);
+  using Kind = Obstacle::Kind;
+  switch (type) {
+    case SOLVER_RULE_PKG_NOTHING_PROVIDES_DEP:
+    case SOLVER_RULE_JOB_NOTHING_PROVIDES_DEP:
+    case SOLVER_RULE_JOB_UNKNOWN_PACKAGE:
+      obstacle.kind = Kind::missing;
+      break;
+    case SOLVER_RULE_PKG_REQUIRES:
+      obstacle.kind = Kind::needs;
+      break;
+    case SOLVER_RULE_PKG_CONFLICTS:
+    case SOLVER_RULE_PKG_SELF_CONFLICT:
+      obstacle.kind = Kind::conflicts;
+      break;
+    case SOLVER_RULE_PKG_SAME_NAME:
+      obstacle.kind = Kind::one_version;
+      break;
+    case SOLVER_RULE_PKG_NOT_INSTALLABLE:
+      obstacle.kind = Kind::not_installable;
+      break;
+    default:
+      obstacle.kind = Kind::asked;
+  }
+  return obstacle;
+}
+
+bool same(const Obstacle& a, const Obstacle& b) {
+  return a.kind == b.kind && a.source == b.source && a.target == b.target &&
+         a.dependency == b.dependency;
+}
+
+std::vector<Obstacle> obstacles_of(Solver* solver) {
+  std::vector<Obstacle> found;
+  IdQueue rules;
+  solver_findallproblemrules(solver, 1, rules.get());
+  for (const Id rule : rules) {
+    const Obstacle obstacle = obstacle_of(solver, rule);
+    const auto known = [&](const Obstacle& other) { return same(obstacle, other); };
+    if (std::none_of(found.begin(), found.end(), known)) found.push_back(obstacle);
+  }
+  return found;
+}
+
+}  // namespace
+
+Outcome Pool::solve(const Job& job) const {
+  ::Pool* pool = state_->pool.get();
+  const SolverHandle solver{solver_create(pool)};
+  solver_set_flag(solver.get(), SOLVER_FLAG_IGNORE_RECOMMENDED, 1);
+  IdQueue queue;
+  fill_job(job, queue);
+  Outcome outcome;
+  outcome.solved = solver_solve(solver.get(), queue.get()) == 0;
+  if (!outcome.solved) {
+    outcome.obstacles = obstacles_of(solver.get());
+    return outcome;
+  }
+  IdQueue decisions;
+  solver_get_decisionqueue(solver.get(), decisions.get());
+  for (const Id id : decisions) {
+    if (id > SYSTEMSOLVABLE) outcome.packages.push_back(static_cast<PackageId>(id));
+  }
+  std::sort(outcome.packages.begin(), outcome.packages.end());
+  return outcome;
+}
+
+int compare_versions(std::string_view a, std::string_view b) {
+  static const PoolHandle pool = [] {
+    PoolHandle made{pool_create()};
+    pool_setdisttype(made.get(), DISTTYPE_DEB);
+    return made;
+  }();
+  return pool_evrcmp_str(pool.get(), std::string(a).c_str(), std::string(b).c_str(),
+                         EVRCMP_COMPARE);
+}
+
+}  // namespace mlenv::solv

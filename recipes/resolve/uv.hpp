@@ -1,0 +1,56 @@
+#pragma once
+// Running uv: where it runs, which interpreter it is told of, and what its failures mean.
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "recipes/resolve/conflict.hpp"
+#include "recipes/resolve/pylock.hpp"
+#include "recipes/resolve/wheels.hpp"
+
+namespace mlenv {
+
+inline constexpr std::string_view kUvPinned = "0.13.8";  ///< the release that `provide_uv` installs
+inline constexpr std::string_view kUvOldest = "0.8.24";  ///< the oldest that it takes from PATH
+
+/// A program that answers uv's questions about an interpreter as the image's would, and never runs
+/// anything: uv resolves for the image without Python on this machine, and every attempt to run a
+/// package's build fails before it starts. Made once in the cache; returns its path.
+fs::path described_interpreter(const fs::path& cache, std::string_view python,
+                               std::string_view glibc, std::string_view architecture);
+
+/// Whether this uv understands `described_interpreter`.
+bool uv_understands(const fs::path& uv, const fs::path& cache);
+
+/// The environment of this process less the variables that would steer uv away from what is asked.
+std::vector<std::string> uv_environment();
+
+struct UvQuestion {
+  std::vector<std::string> requirements;
+  std::vector<std::string> constraints;
+  std::vector<LockedWheel> preferences;    ///< versions to keep where they fit
+  std::vector<std::string> only_wheels;    ///< packages whose source releases are out of the question
+  bool no_sources = false;                 ///< none may come from source
+  bool no_dependencies = false;
+};
+
+/// uv came upon a package that it could only know by building it.
+struct NeedsBuild {
+  std::string name;
+  std::string version;
+};
+
+using UvAnswer = std::variant<std::vector<PylockPackage>, Conflict, NeedsBuild>;
+
+/// Asks `uv pip compile`. Throws `network`, `uv-failed`, `timeout`.
+UvAnswer ask_uv(const UvQuestion& question, const WheelRequest& request, const fs::path& uv,
+                const fs::path& cache);
+
+/// What uv said when it failed. Throws as `ask_uv`.
+std::variant<Conflict, NeedsBuild> explain_uv_failure(std::string_view said);
+
+}  // namespace mlenv

@@ -1,0 +1,96 @@
+// One question to `uv pip compile`.
+#include <algorithm>
+#include <array>
+
+#include <unistd.h>
+
+#include "base/log.hpp"
+#include "base/process.hpp"
+#include "recipes/resolve/uv.hpp"
+#include "recipes/text.hpp"
+
+extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
+
+namespace mlenv {
+namespace {
+
+constexpr std::chrono::minutes kDeadline{15};
+
+/// They would answer another question than the one asked. Index, login, proxy and cache settings
+/// stay.
+constexpr std::array<std::string_view, 14> kUnwanted = {
+    "UV_PYTHON",        "UV_NO_BUILD",      "UV_NO_BINARY",        "UV_ONLY_BINARY",
+    "UV_BUILD",         "UV_CONSTRAINT",    "UV_OVERRIDE",         "UV_SYSTEM_PYTHON",
+    "UV_PROJECT",       "UV_WORKING_DIR",   "UV_MANAGED_PYTHON",   "UV_NO_MANAGED_PYTHON",
+    "VIRTUAL_ENV",      "CONDA_PREFIX"};
+
+std::string lines(const std::vector<std::string>& all) { return join(all, "\n") + '\n'; }
+
+void add_indexes(std::vector<std::string>& argv, const std::vector<std::string>& indexes) {
+  for (std::size_t i = 0; i < indexes.size(); ++i) {
+    argv.emplace_back(i == 0 ? "--default-index" : "--index");
+    argv.push_back(indexes[i]);
+  }
+}
+
+std::vector<std::string> arguments(const UvQuestion& question, const WheelRequest& request,
+                                   const fs::path& uv, const fs::path& cache) {
+  const fs::path interpreter =
+      described_interpreter(cache, request.python, request.glibc, request.architecture);
+  std::vector<std::string> argv = {
+      uv.string(), "pip", "compile", "requirements.in", "--constraint", "constraints.txt",
+      "--format", "pylock.toml", "--output-file", "pylock.toml", "--python", interpreter.string(),
+      "--no-header", "--no-progress", "--quiet", "--color", "never"};
+  if (question.no_sources) argv.emplace_back("--no-build");
+  if (question.no_dependencies) argv.emplace_back("--no-deps");
+  for (const std::string& name : question.only_wheels) {
+    argv.emplace_back("--only-binary");
+    argv.push_back(name);
+  }
+  if (request.recipe != nullptr) add_indexes(argv, request.recipe->sources.pypi);
+  return argv;
+}
+
+}  // namespace
+
+std::vector<std::string> uv_environment() {
+  std::vector<std::string> kept;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (std::find(kUnwanted.begin(), kUnwanted.end(), name) == kUnwanted.end()) {
+      kept.emplace_back(text);
+    }
+  }
+  kept.emplace_back("UV_PYTHON_DOWNLOADS=never");
+  return kept;
+}
+
+UvAnswer ask_uv(const UvQuestion& question, const WheelRequest& request, const fs::path& uv,
+                const fs::path& cache) {
+  const TemporaryFolder folder(temporary_root(), "mlenv-uv-");
+  // Settings files above the folder are not the machine's: an own one ends uv's search.
+  write_file(folder.path() / "uv.toml", "", false);
+  write_file(folder.path() / "requirements.in", lines(question.requirements), false);
+  write_file(folder.path() / "constraints.txt", lines(question.constraints), false);
+  if (!question.preferences.empty()) {
+    std::vector<std::pair<std::string, std::string>> versions;
+    for (const LockedWheel& wheel : question.preferences) {
+      versions.emplace_back(wheel.name, wheel.version);
+    }
+    write_file(folder.path() / "pylock.toml", render_preferences(versions), false);
+  }
+  Command command;
+  command.argv = arguments(question, request, uv, cache);
+  command.env = uv_environment();
+  command.folder = folder.path();
+  const Captured said = run_captured(command, kDeadline);
+  log::debug("uv: exit {}, {}", said.exit.code, trim(said.err));
+  if (said.exit.code == 0) {
+    return parse_pylock(read_file(folder.path() / "pylock.toml"), folder.path());
+  }
+  return std::visit([](auto&& one) -> UvAnswer { return std::forward<decltype(one)>(one); },
+                    explain_uv_failure(said.err));
+}
+
+}  // namespace mlenv

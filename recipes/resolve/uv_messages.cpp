@@ -1,0 +1,140 @@
+// What uv says when it fails, in our words. uv's own sentences are kept where they explain a
+// conflict; addresses of indexes are not, since a lock and its making do not depend on hosts.
+#include <algorithm>
+#include <array>
+#include <regex>
+
+#include "base/http.hpp"
+#include "recipes/resolve/uv.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::size_t kMostFacts = 5;
+constexpr std::size_t kLongestFact = 300;
+
+/// One line; box-drawing marks of older releases and runs of blanks are gone.
+std::string flattened(std::string_view said) {
+  std::string text;
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(said[i]);
+    if (byte == 0xE2 && i + 2 < said.size()) {  // U+2000–U+2FFF: ╰─▶, × is U+00D7
+      i += 2;
+    } else if (byte == 0xC3 && i + 1 < said.size()) {
+      i += 1;
+    } else if (byte > 0x20 && byte < 0x7F) {
+      text += said[i];
+      continue;
+    }
+    if (!text.empty() && text.back() != ' ') text += ' ';
+  }
+  return text;
+}
+
+std::string without_addresses(const std::string& text) {
+  static const std::regex address("[a-z]+://[^ )`'\",]+");
+  return std::regex_replace(text, address, "the index");
+}
+
+bool says(std::string_view text, std::string_view words) {
+  return text.find(words) != std::string_view::npos;
+}
+
+/// uv's derivation, a sentence a fact.
+std::vector<std::string> sentences(std::string_view text) {
+  const std::size_t start = text.find("Because ");
+  if (start == std::string_view::npos) return {};
+  text = text.substr(start);
+  text = text.substr(0, text.find("hint:"));
+  std::vector<std::string> facts;
+  while (!text.empty()) {
+    std::size_t end = text.size();
+    for (const std::string_view next : {". And ", ". Because ", ". (", ". Now ", ". Thus, "}) {
+      end = std::min(end, text.find(next));
+    }
+    std::string fact(trim(text.substr(0, end)));
+    while (fact.ends_with('.')) fact.pop_back();
+    if (fact.size() > kLongestFact) fact = fact.substr(0, kLongestFact) + " …";
+    facts.push_back(without_addresses(fact));
+    text = end >= text.size() ? std::string_view{} : text.substr(end + 2);
+  }
+  if (facts.size() > kMostFacts) {
+    // The first say what clashes and the last what follows.
+    const std::size_t left_out = facts.size() - kMostFacts;
+    const auto middle = facts.begin() + kMostFacts - 1;
+    facts.erase(middle, middle + static_cast<std::ptrdiff_t>(left_out));
+    facts.insert(facts.end() - 1, fmt::format("({} more steps)", left_out));
+  }
+  return facts;
+}
+
+Conflict conflict_from(const std::string& text) {
+  Conflict conflict;
+  conflict.facts = sentences(text);
+  std::smatch found;
+  static const std::regex absent("([A-Za-z0-9._-]+) was not found in the");
+  if (std::regex_search(text, found, absent)) {
+    conflict.headline = fmt::format("the Python indexes have no package `{}`", found[1].str());
+    conflict.hint = "check its name, or add the index that has it under `sources: {pypi: […]}`";
+    return conflict;
+  }
+  conflict.headline = "no set of wheels satisfies the recipe";
+  if (says(text, "has no usable wheels") || says(text, "no wheels with a matching")) {
+    conflict.hint = "mlenv installs wheels only: choose a version that has one for this Python";
+  } else if (says(text, "authentication") || says(text, "401") || says(text, "403")) {
+    conflict.hint = "log in to the index with `uv auth login`, or in `~/.netrc`";
+  } else {
+    conflict.hint = "loosen one of the versions named above";
+  }
+  return conflict;
+}
+
+bool is_network(std::string_view text) {
+  constexpr std::array<std::string_view, 9> kSigns = {
+      "Failed to fetch",       "error sending request", "Could not connect", "Request failed after",
+      "Failed to download",    "connection refused",    "dns error",         "timed out",
+      "Network connectivity is disabled"};
+  return std::any_of(kSigns.begin(), kSigns.end(),
+                     [&](std::string_view sign) { return says(text, sign); });
+}
+
+Error network_error(std::string_view said) {
+  Error error = failure("network", "a Python index cannot be reached");
+  static const std::regex address("[a-z]+://[^ )`'\",]+");
+  while (!said.empty()) {
+    const std::size_t end = said.find('\n');
+    std::string line = flattened(said.substr(0, end));
+    said = end == std::string_view::npos ? std::string_view{} : said.substr(end + 1);
+    for (const std::string_view prefix : {"error: ", "cause: ", "Caused by: "}) {
+      if (trim(line).starts_with(prefix)) line = std::string(trim(line)).substr(prefix.size());
+    }
+    std::smatch found;
+    if (std::regex_search(line, found, address)) {
+      line = found.prefix().str() + display_url(found.str()) + found.suffix().str();
+    }
+    line = std::string(trim(line));
+    if (!line.empty() && error.frames().size() < 6) error.because(line);
+  }
+  error.hint("check the network and the index settings of uv (`UV_DEFAULT_INDEX`, uv.toml; uv does "
+             "not read pip's)");
+  return error;
+}
+
+}  // namespace
+
+std::variant<Conflict, NeedsBuild> explain_uv_failure(std::string_view said) {
+  const std::string text = flattened(said);
+  std::smatch found;
+  static const std::regex build("[Ff]ailed to (?:download and )?build `([A-Za-z0-9._-]+)==([^`]+)`");
+  if (std::regex_search(text, found, build)) {
+    return NeedsBuild{normalise_wheel_name(found[1].str()), found[2].str()};
+  }
+  if (says(text, "No solution found") || says(text, "unsatisfiable")) return conflict_from(text);
+  if (is_network(text)) throw network_error(said);
+  Error error = failure("uv-failed", "uv could not resolve the recipe's Python packages");
+  error.because(std::string(trim(text)).substr(0, 1000));
+  throw std::move(error);
+}
+
+}  // namespace mlenv

@@ -1,0 +1,19 @@
+#pragma once
+// Version numbers, as far as they must be compared here.
+#include <compare>
+#include <string>
+#include <string_view>
+
+namespace mlenv {
+
+/// PEP 440 order of release, pre, post and development releases; local parts count last. Text that
+/// is no PEP 440 version compares by its numbers.
+std::strong_ordering compare_versions(std::string_view a, std::string_view b);
+
+/// The first `count` numbers: `13.2` of (`13.2.2`, 2).
+std::string version_prefix(std::string_view version, int count);
+
+/// Upstream part of a Debian version (deb-version(7)): `3.11.2` of `1:3.11.2-6+deb12u5`.
+std::string_view upstream_version(std::string_view version);
+
+}  // namespace mlenv

@@ -1,0 +1,268 @@
+// Wheels for a recipe.
+//
+// uv is asked twice at most. The first question allows source releases, but uv is told of an
+// interpreter that runs nothing (uv.hpp): so it either finds the versions that pip users would get,
+// or stops at the package that it could only know by building. When every package of the answer has
+// a wheel, that is the lock. When one has none, the second question allows wheels only, and its
+// answer tells which older release would have been taken; that is said, not done.
+//
+// A package that stops the first question may have been looked at only because the solver stepped
+// back through old releases. It is one of those when the wheels-only answer holds a newer release of
+// it; the first question is then repeated without its source releases.
+#include "recipes/resolve/wheels.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "recipes/requirement.hpp"
+#include "recipes/resolve/cuda.hpp"
+#include "recipes/resolve/cuda_conflict.hpp"
+#include "recipes/resolve/locations.hpp"
+#include "recipes/resolve/uv.hpp"
+#include "recipes/resolve/versions.hpp"
+#include "recipes/resolve/wheel_sizes.hpp"
+#include "recipes/resolve/wheel_tags.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+using Packages = std::vector<PylockPackage>;
+
+constexpr int kMostRounds = 20;
+
+std::vector<std::string> file_names(const PylockPackage& package) {
+  std::vector<std::string> files;
+  files.reserve(package.wheels.size());
+  for (const PylockWheel& wheel : package.wheels) files.push_back(wheel.file);
+  return files;
+}
+
+const PylockPackage* find_package(const Packages& packages, const std::string& name) {
+  const auto found = std::find_if(packages.begin(), packages.end(),
+                                  [&](const PylockPackage& one) { return one.name == name; });
+  return found == packages.end() ? nullptr : &*found;
+}
+
+std::set<std::string> requested_names(const Recipe& recipe) {
+  std::set<std::string> names;
+  for (const std::string& text : framework_requirements(recipe).requirements) {
+    const auto read = parse_requirement(text);
+    if (const auto* one = std::get_if<Requirement>(&read)) names.insert(one->normalised_name());
+  }
+  return names;
+}
+
+class WheelResolver {
+ public:
+  WheelResolver(const WheelRequest& request, const fs::path& uv, const fs::path& cache)
+      : request_(request),
+        uv_(uv),
+        cache_(cache),
+        tags_(version_prefix(request.python, 2), request.glibc, request.architecture),
+        requested_(requested_names(*request.recipe)) {
+    const FrameworkRequirements all = framework_requirements(*request.recipe);
+    question_.requirements = all.requirements;
+    question_.constraints = all.constraints;
+    if (request.previous != nullptr && !request.upgrade) {
+      question_.preferences = request.previous->wheels;
+    }
+  }
+
+  /// Packages that each have a wheel for the image.
+  std::variant<Packages, Conflict> packages() {
+    for (int round = 0; round < kMostRounds; ++round) {
+      UvAnswer answer = ask(question_);
+      if (auto* conflict = std::get_if<Conflict>(&answer)) return std::move(*conflict);
+      if (const auto* build = std::get_if<NeedsBuild>(&answer)) {
+        if (auto conflict = obstacle(*build)) return std::move(*conflict);
+        continue;
+      }
+      auto& found = std::get<Packages>(answer);
+      const PylockPackage* bare = without_wheel(found);
+      if (bare == nullptr) return std::move(found);
+      return no_wheel({bare->name, bare->version}, ask_for_wheels_only());
+    }
+    throw failure("uv-failed", "uv wants to build one package after another, {} so far",
+                  kMostRounds);
+  }
+
+  bool is_requested(const std::string& name) const { return requested_.contains(name); }
+  /// Only for packages that `packages` returned.
+  const PylockWheel& best_wheel(const PylockPackage& package) const {
+    return package.wheels[tags_.best(file_names(package)).value_or(0)];
+  }
+
+ private:
+  UvAnswer ask(const UvQuestion& question) const {
+    return ask_uv(question, request_, uv_, cache_);
+  }
+
+  UvAnswer ask_for_wheels_only() const {
+    UvQuestion question = question_;
+    question.no_sources = true;
+    return ask(question);
+  }
+
+  const PylockPackage* without_wheel(const Packages& packages) const {
+    for (const PylockPackage& package : packages) {
+      if (!tags_.best(file_names(package))) return &package;
+    }
+    return nullptr;
+  }
+
+  /// nullopt: the package was only passed by; the question was changed and can be asked again.
+  std::optional<Conflict> obstacle(const NeedsBuild& build) {
+    const UvAnswer answer = ask_for_wheels_only();
+    const auto* packages = std::get_if<Packages>(&answer);
+    const PylockPackage* other =
+        packages == nullptr ? nullptr : find_package(*packages, build.name);
+    if (other == nullptr || std::is_lt(compare_versions(other->version, build.version))) {
+      return no_wheel(build, answer);
+    }
+    question_.only_wheels.push_back(build.name);
+    return std::nullopt;
+  }
+
+  Conflict no_wheel(const NeedsBuild& package, const UvAnswer& wheels_only) const {
+    Conflict conflict;
+    conflict.headline = fmt::format("`{}` {} has no wheel for Python {} and glibc {} on {}",
+                                    package.name, package.version,
+                                    version_prefix(request_.python, 2), request_.glibc,
+                                    machine_name(request_.architecture));
+    conflict.facts = {"it would have to be built from source, which mlenv does not do yet"};
+    const auto* packages = std::get_if<Packages>(&wheels_only);
+    const PylockPackage* older =
+        packages == nullptr ? nullptr : find_package(*packages, package.name);
+    std::vector<std::string> pins;
+    if (older != nullptr) {
+      conflict.facts.push_back(
+          fmt::format("the newest release with a wheel that fits is {}", older->version));
+      pins.push_back(fmt::format("{}=={}", older->name, older->version));
+    } else if (packages != nullptr) {
+      conflict.facts.emplace_back("older releases of what needs it do without it");
+      pins = requested_pins(*packages);
+    } else {
+      conflict.facts.emplace_back("no older release with a wheel fits the recipe");
+    }
+    if (!pins.empty() && fits(pins)) {
+      conflict.hint = fmt::format("to take older releases, add `{}` to `packages`",
+                                  join(pins, "`, `"));
+    } else {
+      conflict.hint = fmt::format("leave out `{}` and what needs it", package.name);
+    }
+    return conflict;
+  }
+
+  /// The versions that the recipe's own packages have in `packages`.
+  std::vector<std::string> requested_pins(const Packages& packages) const {
+    std::vector<std::string> pins;
+    for (const PylockPackage& one : packages) {
+      if (is_requested(one.name)) pins.push_back(fmt::format("{}=={}", one.name, one.version));
+    }
+    return pins;
+  }
+
+  /// Whether a recipe with these requirements added has a lock: a hint must work.
+  bool fits(const std::vector<std::string>& pins) const {
+    UvQuestion question = question_;
+    question.requirements.insert(question.requirements.end(), pins.begin(), pins.end());
+    const UvAnswer answer = ask(question);
+    const auto* packages = std::get_if<Packages>(&answer);
+    return packages != nullptr && without_wheel(*packages) == nullptr;
+  }
+
+  const WheelRequest& request_;
+  const fs::path& uv_;
+  const fs::path& cache_;
+  WheelTags tags_;
+  std::set<std::string> requested_;
+  UvQuestion question_;
+};
+
+/// The best wheel of each package; its size is 0 where the index does not tell it.
+std::vector<LockedWheel> choose(const WheelResolver& resolver, const Packages& packages) {
+  std::vector<LockedWheel> chosen;
+  for (const PylockPackage& package : packages) {
+    const PylockWheel& wheel = resolver.best_wheel(package);
+    if (!wheel.digest) {
+      throw failure("no-digest", "the index tells no SHA-256 digest of `{}`", wheel.file)
+          .hint("use an index that does; a lock needs it");
+    }
+    chosen.push_back({.name = package.name,
+                      .version = package.version,
+                      .file = wheel.file,
+                      .size_bytes = wheel.size_bytes.value_or(0),
+                      .digest = *wheel.digest,
+                      .requested = resolver.is_requested(package.name)});
+  }
+  std::sort(chosen.begin(), chosen.end(),
+            [](const LockedWheel& a, const LockedWheel& b) { return a.name < b.name; });
+  return chosen;
+}
+
+std::map<std::string, std::string> urls_of(const WheelResolver& resolver,
+                                           const Packages& packages) {
+  std::map<std::string, std::string> urls;
+  for (const PylockPackage& package : packages) {
+    const PylockWheel& wheel = resolver.best_wheel(package);
+    if (wheel.digest) urls.emplace(wheel.digest->hex(), wheel.url);
+  }
+  return urls;
+}
+
+/// Sizes that the index did not tell: from the old lock, the cache's memory, else from the server.
+void fill_sizes(WheelResolution& resolution, const Lock* previous, const fs::path& cache,
+                Http& http, Progress& progress) {
+  std::map<std::string, std::uint64_t> before;
+  if (previous != nullptr) {
+    for (const LockedWheel& one : previous->wheels) before[one.digest.hex()] = one.size_bytes;
+  }
+  std::vector<SizeQuestion> questions;
+  std::vector<LockedWheel*> asked;
+  for (LockedWheel& wheel : resolution.wheels) {
+    const std::string& hex = wheel.digest.hex();
+    if (wheel.size_bytes == 0) wheel.size_bytes = before[hex];
+    if (wheel.size_bytes == 0) {
+      if (const auto known = recall_location(cache, wheel.digest)) wheel.size_bytes = known->size_bytes;
+    }
+    if (wheel.size_bytes != 0) continue;
+    questions.push_back({.url = resolution.urls.at(hex), .file = wheel.file, .size_bytes = 0});
+    asked.push_back(&wheel);
+  }
+  ask_sizes(questions, http, progress);
+  for (std::size_t i = 0; i < asked.size(); ++i) asked[i]->size_bytes = questions[i].size_bytes;
+}
+
+}  // namespace
+
+std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& request,
+                                                       const fs::path& uv, Http& http,
+                                                       const fs::path& cache, Progress& progress) {
+  Activity activity(progress, "resolving Python packages", 0, "packages");
+  const auto find = [&](const WheelRequest& asked) -> std::variant<WheelResolution, Conflict> {
+    WheelResolver resolver(asked, uv, cache);
+    auto packages = resolver.packages();
+    if (auto* conflict = std::get_if<Conflict>(&packages)) return std::move(*conflict);
+    const auto& found = std::get<Packages>(packages);
+    WheelResolution resolution;
+    resolution.wheels = choose(resolver, found);
+    resolution.urls = urls_of(resolver, found);
+    auto cuda = locked_cuda(resolution.wheels);
+    if (auto* conflict = std::get_if<Conflict>(&cuda)) return std::move(*conflict);
+    resolution.cuda = std::get<std::optional<LockedCuda>>(std::move(cuda));
+    return resolution;
+  };
+  auto answer = find(request);
+  if (auto conflict = cuda_conflict(request, answer, find)) answer = std::move(*conflict);
+  if (std::holds_alternative<Conflict>(answer)) {
+    activity.result("no solution");
+    return answer;
+  }
+  auto& resolution = std::get<WheelResolution>(answer);
+  fill_sizes(resolution, request.previous, cache, http, progress);
+  activity.result(fmt::format("{} wheels", resolution.wheels.size()));
+  return answer;
+}
+
+}  // namespace mlenv

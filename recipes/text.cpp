@@ -1,0 +1,220 @@
+#include "recipes/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include <fmt/core.h>
+
+namespace mlenv {
+namespace {
+
+constexpr std::size_t kMostPathBytes = 4096;  // PATH_MAX of Linux
+
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_alpha(char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); }
+
+unsigned byte_at(std::string_view text, std::size_t at) {
+  return static_cast<unsigned char>(text[at]);
+}
+
+/// Length of the well-formed sequence at `at`, 0 when there is none (RFC 3629, section 4).
+std::size_t sequence_length(std::string_view text, std::size_t at) {
+  const unsigned first = byte_at(text, at);
+  if (first < 0x80) return 1;
+  std::size_t length = 0;
+  if (first >= 0xC2 && first <= 0xDF) length = 2;
+  if (first >= 0xE0 && first <= 0xEF) length = 3;
+  if (first >= 0xF0 && first <= 0xF4) length = 4;
+  if (length == 0 || text.size() - at < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte_at(text, at + i) & 0xC0U) != 0x80) return 0;
+  }
+  const unsigned second = byte_at(text, at + 1);
+  const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
+  const bool surrogate = first == 0xED && second > 0x9F;
+  const bool too_large = first == 0xF4 && second > 0x8F;
+  return overlong || surrogate || too_large ? 0 : length;
+}
+
+/// Optimal string alignment distance, or `limit` + 1 when it is larger.
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
+  const std::size_t gap = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
+  if (gap > limit) return limit + 1;
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> above(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replace = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, replace});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
+    }
+    std::swap(before, above);
+    std::swap(above, row);
+  }
+  return above[b.size()];
+}
+
+bool is_clean_path(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t slash = text.find('/');
+    const std::string_view part = text.substr(0, slash);
+    if (part.empty() || part == "." || part == "..") return false;
+    if (slash == std::string_view::npos) return true;
+    text.remove_prefix(slash + 1);
+    if (text.empty()) return false;
+  }
+  return false;
+}
+
+bool is_image_component(std::string_view part) {
+  bool after_separator = true;  // the start is like a separator: a letter or digit must follow
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    const char c = part[i];
+    if (is_lower(c) || is_digit(c)) {
+      after_separator = false;
+      continue;
+    }
+    if (after_separator) return false;
+    if (c == '-') {
+      while (i + 1 < part.size() && part[i + 1] == '-') ++i;
+    } else if (c == '_') {
+      if (i + 1 < part.size() && part[i + 1] == '_') ++i;
+    } else if (c != '.') {
+      return false;
+    }
+    after_separator = true;
+  }
+  return !after_separator;
+}
+
+}  // namespace
+
+std::size_t utf8_fault(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = sequence_length(text, at);
+    if (length == 0) return at;
+    at += length;
+  }
+  return std::string_view::npos;
+}
+
+std::size_t utf8_length(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned>(c) & 0xC0U) != 0x80; }));
+}
+
+bool has_control(std::string_view text, std::string_view allowed) {
+  return std::any_of(text.begin(), text.end(), [&](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 || byte == 0x7F) && allowed.find(c) == std::string_view::npos;
+  });
+}
+
+std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
+  constexpr std::size_t kLimit = 2;
+  if (word.size() > 64) return {};
+  std::string_view best;
+  std::size_t best_distance = kLimit + 1;
+  for (const std::string_view candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate, kLimit);
+    if (distance >= std::max<std::size_t>(1, std::min(word.size(), candidate.size()))) continue;
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+std::string suggestion(std::string_view word, std::span<const std::string_view> candidates) {
+  const std::string_view near = nearest(word, candidates);
+  return near.empty() ? std::string{} : fmt::format("; did you mean `{}`?", near);
+}
+
+std::string join(const std::vector<std::string>& parts, std::string_view between) {
+  std::string text;
+  for (const std::string& part : parts) {
+    if (!text.empty()) text += between;
+    text += part;
+  }
+  return text;
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+bool all_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+}
+
+bool is_image_name(std::string_view text) {
+  if (text.empty() || text.size() > 255) return false;
+  for (;;) {
+    const std::size_t slash = text.find('/');
+    if (!is_image_component(text.substr(0, slash))) return false;
+    if (slash == std::string_view::npos) return true;
+    text.remove_prefix(slash + 1);
+  }
+}
+
+bool is_env_name(std::string_view text) {
+  if (text.empty() || is_digit(text.front())) return false;
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return is_alpha(c) || is_digit(c) || c == '_'; });
+}
+
+bool is_debian_name(std::string_view text) {
+  if (text.size() < 2 || !(is_lower(text.front()) || is_digit(text.front()))) return false;
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return is_lower(c) || is_digit(c) || c == '+' || c == '-' || c == '.';
+  });
+}
+
+bool is_debian_version(std::string_view text) {
+  constexpr std::string_view kOthers = ".+-~:";
+  return !text.empty() && is_digit(text.front()) &&
+         std::all_of(text.begin(), text.end(), [&](char c) {
+           return is_alpha(c) || is_digit(c) || kOthers.find(c) != std::string_view::npos;
+         });
+}
+
+bool is_wheel_name(std::string_view text) {
+  return !text.empty() && text.front() != '-' && text.back() != '-' &&
+         normalise_wheel_name(text) == text &&
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return is_lower(c) || is_digit(c) || c == '-'; });
+}
+
+std::string normalise_wheel_name(std::string_view text) {
+  std::string name;
+  for (const char c : text) {
+    if (c == '-' || c == '_' || c == '.') {
+      if (name.empty() || name.back() != '-') name += '-';
+    } else {
+      name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return name;
+}
+
+bool is_clean_absolute_path(std::string_view text) {
+  if (!text.starts_with('/') || text.size() > kMostPathBytes || has_control(text)) return false;
+  return text == "/" || is_clean_path(text.substr(1));
+}
+
+bool is_clean_relative_path(std::string_view text) {
+  return text.size() <= kMostPathBytes && !has_control(text) && is_clean_path(text);
+}
+
+}  // namespace mlenv

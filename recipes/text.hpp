@@ -1,0 +1,48 @@
+#pragma once
+// Small questions about text that recipes and locks share.
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mlenv {
+
+/// Offset of the first byte that is not part of well-formed UTF-8 (RFC 3629), or npos.
+std::size_t utf8_fault(std::string_view text);
+/// Code points of well-formed UTF-8.
+std::size_t utf8_length(std::string_view text);
+/// Whether it holds a control character other than those in `allowed`.
+bool has_control(std::string_view text, std::string_view allowed = {});
+
+/// The candidate within edit distance 2 (a swap of neighbours counts one) that is nearest, the
+/// first of several; empty when none is near. A word is never near one that shares nothing with it.
+std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+/// `; did you mean `x`?`, or nothing.
+std::string suggestion(std::string_view word, std::span<const std::string_view> candidates);
+
+std::string join(const std::vector<std::string>& parts, std::string_view between);
+std::string_view trim(std::string_view text);
+bool all_digits(std::string_view text);
+
+// Grammars.
+
+/// Repository name: components of lower-case letters and digits, separated by `.`, `_`, `__` or
+/// dashes, joined by `/` (distribution-spec, "Pulling manifests").
+bool is_image_name(std::string_view text);
+/// Portable environment variable name (POSIX.1-2017 8.1, lower case allowed).
+bool is_env_name(std::string_view text);
+/// Debian binary package name (Debian policy 5.6.1).
+bool is_debian_name(std::string_view text);
+/// Debian version (deb-version(7)).
+bool is_debian_version(std::string_view text);
+/// Normalised Python distribution name (PEP 503).
+bool is_wheel_name(std::string_view text);
+std::string normalise_wheel_name(std::string_view text);
+/// Absolute, no `.`, `..` or empty part, no trailing `/` but for the root, no control character.
+bool is_clean_absolute_path(std::string_view text);
+/// The same for a path that stays below where it starts: relative.
+bool is_clean_relative_path(std::string_view text);
+
+}  // namespace mlenv

@@ -1,0 +1,241 @@
+#include "recipes/yaml.hpp"
+
+#include <istream>
+#include <streambuf>
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::size_t kMaxDepth = 32;
+constexpr std::size_t kMaxBytes = std::size_t{1} << 20U;
+
+/// Lets yaml-cpp read the text where it lies.
+class ViewBuffer final : public std::streambuf {
+ public:
+  explicit ViewBuffer(std::string& text) {
+    setg(text.data(), text.data(), text.data() + text.size());
+  }
+};
+
+/// Ends the parse at the first thing that cannot be read on from.
+struct Stop {};
+
+/// Builds the tree from parse events. Events, not yaml-cpp's own tree, because that one merges
+/// duplicate keys and expands aliases.
+class Builder final : public YAML::EventHandler {
+ public:
+  explicit Builder(YamlDocument& document) : document_(document) {}
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
+    put(node(YamlNode::Kind::null, mark));
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    mistake(mark, "aliases (`*name`) are not supported: write the value out");
+    put(node(YamlNode::Kind::null, mark));
+  }
+  void OnAnchor(const YAML::Mark& mark, const std::string&) override {
+    mistake(mark, "anchors (`&name`) are not supported: write the value where it is needed");
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+                const std::string& value) override {
+    check_tag(mark, tag);
+    YamlNode scalar = node(YamlNode::Kind::scalar, mark);
+    scalar.text = value;
+    scalar.quoted = tag == "!";
+    put(std::move(scalar));
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    check_tag(mark, tag);
+    open(node(YamlNode::Kind::list, mark), mark);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    check_tag(mark, tag);
+    open(node(YamlNode::Kind::map, mark), mark);
+  }
+  void OnMapEnd() override { close(); }
+
+  void mistake(const YAML::Mark& mark, std::string message) {
+    document_.mistakes.push_back({mark.line + 1, mark.column + 1, std::move(message)});
+  }
+
+ private:
+  static YamlNode node(YamlNode::Kind kind, const YAML::Mark& mark) {
+    YamlNode made;
+    made.kind = kind;
+    made.line = mark.line + 1;
+    made.column = mark.column + 1;
+    return made;
+  }
+
+  // `?` is a plain scalar without a tag, `!` a quoted one; lists and maps have `?` or nothing.
+  void check_tag(const YAML::Mark& mark, const std::string& tag) {
+    if (tag.empty() || tag == "?" || tag == "!") return;
+    mistake(mark, "tags (`!name`) are not supported");
+  }
+
+  void open(YamlNode made, const YAML::Mark& mark) {
+    if (open_.size() >= kMaxDepth) {
+      mistake(mark, "nested too deeply");
+      throw Stop{};
+    }
+    open_.push_back(std::move(made));
+    keys_.emplace_back();
+  }
+
+  void close() {
+    YamlNode done = std::move(open_.back());
+    open_.pop_back();
+    keys_.pop_back();
+    put(std::move(done));
+  }
+
+  /// A finished value goes to the innermost open list or map, there alternately as key and value.
+  void put(YamlNode done) {
+    if (open_.empty()) {
+      document_.root = std::move(done);
+      return;
+    }
+    YamlNode& parent = open_.back();
+    if (parent.kind == YamlNode::Kind::list) {
+      parent.items.push_back(std::move(done));
+      return;
+    }
+    std::vector<YamlNode>& key = keys_.back();
+    if (key.empty()) {
+      key.push_back(std::move(done));
+      return;
+    }
+    parent.members.emplace_back(std::move(key.back()), std::move(done));
+    key.clear();
+  }
+
+  YamlDocument& document_;
+  std::vector<YamlNode> open_;
+  std::vector<std::vector<YamlNode>> keys_;  ///< per open node: a key that waits for its value
+};
+
+/// Place of a byte offset.
+YamlMistake at_offset(std::string_view text, std::size_t offset, std::string message) {
+  const std::string_view before = text.substr(0, offset);
+  const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+  int line = 1;
+  for (const char c : before) line += c == '\n' ? 1 : 0;
+  return {line, static_cast<int>(offset - line_start) + 1, std::move(message)};
+}
+
+/// Columns come from yaml-cpp in bytes; people count characters.
+class Columns {
+ public:
+  explicit Columns(std::string_view text) : text_(text) {
+    for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
+      starts_.push_back(at + 1);
+    }
+  }
+
+  void fix(int line, int& column) const {
+    const auto row = static_cast<std::size_t>(line - 1);
+    if (line < 1 || column < 1 || row >= starts_.size()) return;
+    const auto width = static_cast<std::size_t>(column - 1);
+    column = static_cast<int>(utf8_length(text_.substr(starts_[row], width))) + 1;
+  }
+
+  void fix(YamlNode& node) const {
+    fix(node.line, node.column);
+    for (YamlNode& item : node.items) fix(item);
+    for (auto& [key, value] : node.members) {
+      fix(key);
+      fix(value);
+    }
+  }
+
+ private:
+  std::string_view text_;
+  std::vector<std::size_t> starts_{0};
+};
+
+bool is_ascii(std::string_view text) {
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) >= 0x80) return false;
+  }
+  return true;
+}
+
+/// What yaml-cpp's short messages mean to somebody who does not know its parser.
+std::string translate(const std::string& message) {
+  if (message.find("end of map not found") != std::string::npos) {
+    return "this line does not fit the map around it: check the indentation and the `:`";
+  }
+  if (message.find("illegal map value") != std::string::npos) {
+    return "a `:` is not allowed here: quote the value if the `:` belongs to it";
+  }
+  if (message.find("end of sequence not found") != std::string::npos) {
+    return "this line does not fit the list around it: check the indentation and the `-`";
+  }
+  return message;
+}
+
+void read_document(std::string& text, YamlDocument& document) {
+  Builder builder(document);
+  ViewBuffer buffer(text);
+  std::istream stream(&buffer);
+  try {
+    YAML::Parser parser(stream);
+    document.complete = true;
+    if (!parser.HandleNextDocument(builder)) return;
+    YamlDocument second;
+    Builder rest(second);
+    if (parser.HandleNextDocument(rest)) {
+      document.mistakes.push_back(
+          {second.root.line, second.root.column, "a recipe is one YAML document, this starts a second"});
+    }
+  } catch (const YAML::Exception& error) {
+    document.complete = false;
+    builder.mistake(error.mark.is_null() ? YAML::Mark() : error.mark, translate(error.msg));
+  } catch (const Stop&) {
+    document.complete = false;  // the mistake itself is recorded
+  }
+}
+
+}  // namespace
+
+YamlDocument parse_yaml(std::string_view text) {
+  YamlDocument document;
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  if (text.size() > kMaxBytes) {
+    document.mistakes.push_back({1, 1, "the file is larger than 1 MiB"});
+    return document;
+  }
+  const std::size_t fault = utf8_fault(text);
+  if (fault != std::string_view::npos) {
+    document.mistakes.push_back(at_offset(text, fault, "the file is not UTF-8 text"));
+    return document;
+  }
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (has_control(text.substr(i, 1), "\t\r\n")) {
+      document.mistakes.push_back(at_offset(text, i, "control characters are not allowed"));
+      return document;
+    }
+  }
+  std::string copy(text);
+  read_document(copy, document);
+  if (!is_ascii(text)) {
+    const Columns columns(text);
+    columns.fix(document.root);
+    for (YamlMistake& mistake : document.mistakes) columns.fix(mistake.line, mistake.column);
+  }
+  return document;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,132 @@
+#include "runner/local/bundle.hpp"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "runner/local/seccomp.hpp"
+
+namespace mlenv {
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+/// What Docker gives by default.
+const Words& default_capabilities() {
+  static const Words names{
+      "CAP_AUDIT_WRITE", "CAP_CHOWN",   "CAP_DAC_OVERRIDE",     "CAP_FOWNER",    "CAP_FSETID",
+      "CAP_KILL",        "CAP_MKNOD",   "CAP_NET_BIND_SERVICE", "CAP_NET_RAW",   "CAP_SETFCAP",
+      "CAP_SETGID",      "CAP_SETPCAP", "CAP_SETUID",           "CAP_SYS_CHROOT"};
+  return names;
+}
+
+Json mount(const char* target, const char* type, const char* source, Words options) {
+  return {
+      {"destination", target}, {"type", type}, {"source", source}, {"options", std::move(options)}};
+}
+
+std::vector<Json> default_mounts(bool real_root) {
+  std::vector<Json> mounts{
+      mount("/proc", "proc", "proc", {"nosuid", "noexec", "nodev"}),
+      mount("/dev", "tmpfs", "tmpfs", {"nosuid", "strictatime", "mode=755", "size=65536k"}),
+      mount("/dev/shm", "tmpfs", "shm", {"nosuid", "noexec", "nodev", "mode=1777", "size=50%"}),
+      mount("/dev/mqueue", "mqueue", "mqueue", {"nosuid", "noexec", "nodev"}),
+      mount("/tmp", "tmpfs", "tmpfs", {"nosuid", "nodev", "mode=1777"}),
+  };
+  Words terminals{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"};
+  // Group `tty`, which is an id like another: absent where there is but one.
+  if (real_root) terminals.emplace_back("gid=5");
+  mounts.push_back(mount("/dev/pts", "devpts", "devpts", std::move(terminals)));
+  if (real_root) {
+    mounts.push_back(mount("/sys", "sysfs", "sysfs", {"nosuid", "noexec", "nodev", "ro"}));
+    mounts.push_back(
+        mount("/sys/fs/cgroup", "cgroup", "cgroup", {"nosuid", "noexec", "nodev", "ro"}));
+  } else {
+    // A sysfs may be mounted only by the owner of the network namespace, which is the host's.
+    mounts.push_back(mount("/sys", "none", "/sys", {"rbind", "rslave", "rro"}));
+  }
+  return mounts;
+}
+
+std::ptrdiff_t depth(const std::string& target) {
+  return std::count(target.begin(), target.end(), '/');
+}
+
+Json all_mounts(const Bundle& bundle) {
+  std::vector<Mount> own = bundle.mounts;
+  std::stable_sort(own.begin(), own.end(), [](const Mount& a, const Mount& b) {
+    return depth(a.target) < depth(b.target);
+  });
+  std::vector<Json> mounts = default_mounts(bundle.identity == Identity::root);
+  for (const Mount& one : own) {
+    std::erase_if(mounts, [&](const Json& other) { return other["destination"] == one.target; });
+    Words options{"rbind", "rprivate"};
+    // `rro`: what is mounted below it, too; `ro` would leave that writable.
+    if (one.read_only) options.emplace_back("rro");
+    mounts.push_back(mount(one.target.c_str(), "none", one.source.c_str(), std::move(options)));
+  }
+  return mounts;
+}
+
+Json process(const Bundle& bundle) {
+  const Words& capabilities = default_capabilities();
+  // A user who is not root holds none until they run a program that brings its own.
+  const Words held = bundle.user.uid == 0 ? capabilities : Words{};
+  Json user{{"uid", bundle.user.uid}, {"gid", bundle.user.gid}};
+  if (!bundle.user.groups.empty()) user["additionalGids"] = bundle.user.groups;
+  return {{"terminal", bundle.terminal},
+          {"user", std::move(user)},
+          {"args", bundle.argv},
+          {"env", bundle.env},
+          {"cwd", bundle.workdir},
+          {"noNewPrivileges", true},
+          {"capabilities", {{"bounding", capabilities}, {"effective", held}, {"permitted", held}}}};
+}
+
+Json linux_part(const Bundle& bundle) {
+  Json part{
+      {"namespaces",
+       {{{"type", "mount"}},
+        {{"type", "ipc"}},
+        {{"type", "uts"}},
+        {{"type", "pid"}, {"path", bundle.pid_namespace}}}},
+      {"seccomp", seccomp_profile(bundle.architecture, bundle.identity == Identity::single_id)},
+      {"maskedPaths",
+       {"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
+        "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
+        "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware"}},
+      {"readonlyPaths", {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}},
+  };
+  if (bundle.identity == Identity::root) {
+    // Relative: below our own cgroup, so that limits set on us (Slurm, systemd) hold for the job.
+    part["cgroupsPath"] = bundle.id;
+    part["resources"] = {{"devices", {{{"allow", false}, {"access", "rwm"}}}}};
+  }
+  return part;
+}
+
+}  // namespace
+
+std::string render_bundle(const Bundle& bundle) {
+  const Json config{{"ociVersion", "1.0.2"},
+                    {"root", {{"path", bundle.root.string()}, {"readonly", false}}},
+                    {"hostname", bundle.hostname},
+                    {"process", process(bundle)},
+                    {"mounts", all_mounts(bundle)},
+                    {"linux", linux_part(bundle)}};
+  try {
+    return config.dump();
+  } catch (const Json::type_error&) {
+    throw failure("bad-text", "an argument, variable or path for the container is not UTF-8 text");
+  }
+}
+
+std::vector<std::string> default_mount_targets() {
+  std::vector<std::string> targets;
+  for (const Json& one : default_mounts(true)) targets.push_back(one["destination"]);
+  return targets;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,34 @@
+#pragma once
+// The OCI runtime configuration of one container (runtime-spec config.md, config-linux.md).
+#include <string>
+#include <vector>
+
+#include "runner/local/namespaces.hpp"
+#include "runner/local/run.hpp"
+#include "runner/local/user.hpp"
+
+namespace mlenv {
+
+struct Bundle {
+  std::string id;
+  std::string hostname;
+  std::string architecture = "amd64";
+  Identity identity = Identity::single_id;
+  fs::path root;  ///< the mounted overlay
+  std::vector<std::string> argv;
+  std::vector<std::string> env;
+  std::string workdir;
+  ContainerUser user;
+  bool terminal = false;
+  std::vector<Mount>
+      mounts;  ///< after the default ones, of which they replace those at their target
+  std::string pid_namespace;  ///< path of the one to join
+};
+
+/// config.json. Throws `bad-text` when a word of it is not UTF-8, which JSON cannot carry.
+std::string render_bundle(const Bundle& bundle);
+
+/// The targets of the default mounts (`/proc`, `/tmp`, …), where nothing of the image can be seen.
+std::vector<std::string> default_mount_targets();
+
+}  // namespace mlenv

@@ -1,0 +1,104 @@
+#include "runner/local/image_root.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::uint64_t kReadLimit = std::uint64_t{16} << 20;
+
+}  // namespace
+
+ImageRoot::ImageRoot(const fs::path& folder) : folder_(open_file(folder, O_PATH | O_DIRECTORY)) {}
+
+Fd ImageRoot::open(const std::string& path, int flags) const {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  return Fd{
+      static_cast<int>(::syscall(SYS_openat2, folder_.get(), path.c_str(), &how, sizeof how))};
+}
+
+std::optional<std::string> ImageRoot::read(const std::string& path) const {
+  struct stat status {};
+  const Fd fd = open(path, O_RDONLY | O_NONBLOCK);
+  if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  FdSource source{fd.get()};
+  return read_all(source, kReadLimit);
+}
+
+bool ImageRoot::exists(const std::string& path) const {
+  return static_cast<bool>(open(path, O_PATH));
+}
+
+std::vector<std::string> ImageRoot::list(const std::string& path) const {
+  std::vector<std::string> names;
+  Fd fd = open(path, O_RDONLY | O_DIRECTORY);
+  if (!fd) return names;
+  const Owned<::closedir>::of<DIR> folder{::fdopendir(fd.get())};
+  if (!folder) return names;
+  (void)fd.release();  // the stream owns it now
+  // readdir is safe here: no two threads share this stream.
+  while (const dirent* entry = ::readdir(folder.get())) {  // NOLINT(concurrency-mt-unsafe)
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Fd ImageRoot::make_folders(const fs::path& path) const {
+  Fd parent = open("/", O_PATH | O_DIRECTORY);
+  fs::path so_far = "/";
+  for (const fs::path& name : path.relative_path()) {
+    so_far /= name;
+    Fd next = open(so_far.string(), O_PATH | O_DIRECTORY);
+    if (!next && errno == ENOENT && ::mkdirat(parent.get(), name.c_str(), 0755) == 0) {
+      next = open(so_far.string(), O_PATH | O_DIRECTORY);
+    }
+    if (!next) {
+      throw failure("image-root", "cannot make the folder `{}` in the container", so_far.string())
+          .because(errno_text(errno));
+    }
+    parent = std::move(next);
+  }
+  return parent;
+}
+
+void ImageRoot::write(const std::string& path, std::string_view text, mode_t mode) const {
+  const fs::path target{path};
+  const Fd parent = make_folders(target.parent_path());
+  const std::string name = target.filename().string();
+  if (::unlinkat(parent.get(), name.c_str(), 0) != 0 && errno != ENOENT) {
+    throw failure("image-root", "cannot replace `{}` in the container", path)
+        .because(errno_text(errno));
+  }
+  const Fd fd{::openat(parent.get(), name.c_str(),
+                       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)};
+  if (!fd) {
+    throw failure("image-root", "cannot write `{}` in the container", path)
+        .because(errno_text(errno));
+  }
+  write_all(fd.get(), as_bytes(text));
+  (void)::fchmod(fd.get(), mode);  // whatever the umask is
+}
+
+ImageRoot::Program ImageRoot::program(const std::string& path) const {
+  struct stat status {};
+  const Fd fd = open(path, O_PATH);
+  if (!fd || ::fstat(fd.get(), &status) != 0) {
+    return errno == EACCES ? Program::not_executable : Program::absent;
+  }
+  const bool runs = S_ISREG(status.st_mode) && (status.st_mode & 0111U) != 0;
+  return runs ? Program::found : Program::not_executable;
+}
+
+}  // namespace mlenv

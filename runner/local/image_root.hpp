@@ -1,0 +1,35 @@
+#pragma once
+// The files of an image seen from outside: every path is resolved beneath its root, links included
+// (openat2(2) RESOLVE_IN_ROOT), so that an image cannot make us touch the host's files.
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files.hpp"
+
+namespace mlenv {
+
+class ImageRoot {
+ public:
+  explicit ImageRoot(const fs::path& folder);
+
+  /// A regular file's text; nullopt when it is absent or something else.
+  std::optional<std::string> read(const std::string& path) const;
+  bool exists(const std::string& path) const;
+  /// Names in a folder, sorted; empty when it is absent.
+  std::vector<std::string> list(const std::string& path) const;
+  /// A new file in the place of whatever was there (a link is replaced, not followed). Its folders
+  /// are made when absent. Throws `image-root`.
+  void write(const std::string& path, std::string_view text, mode_t mode = 0644) const;
+
+  enum class Program { found, absent, not_executable };
+  Program program(const std::string& path) const;
+
+ private:
+  Fd open(const std::string& path, int flags) const;
+  Fd make_folders(const fs::path& path) const;
+  Fd folder_;
+};
+
+}  // namespace mlenv

@@ -1,0 +1,290 @@
+#include "runner/local/machine.hpp"
+
+#include <fcntl.h>
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "recipes/resolve/debian.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::array kPassed = {
+    "http_proxy",    "https_proxy",        "ftp_proxy",
+    "all_proxy",     "no_proxy",           "HTTP_PROXY",
+    "HTTPS_PROXY",   "FTP_PROXY",          "ALL_PROXY",
+    "NO_PROXY",      "PIP_INDEX_URL",      "PIP_EXTRA_INDEX_URL",
+    "PIP_NO_INDEX",  "PIP_TRUSTED_HOST",   "PIP_DEFAULT_TIMEOUT",
+    "UV_INDEX_URL",  "UV_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX",
+    "UV_INDEX",      "UV_NO_INDEX",        "UV_INSECURE_HOST",
+    "UV_NATIVE_TLS", "UV_HTTP_TIMEOUT",
+};
+/// `UV_INDEX_NAME_USERNAME` and its kin: logins of named indexes.
+constexpr std::string_view kPassedPrefix = "UV_INDEX_";
+
+/// Each names a file of certificates.
+constexpr std::array kCertificates = {
+    "SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "PIP_CERT",
+    "GIT_SSL_CAINFO",
+    "NODE_EXTRA_CA_CERTS",
+    "AWS_CA_BUNDLE",
+    "HTTPLIB2_CA_CERTS",
+    "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+    "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE",
+};
+
+/// A file of the host; nullopt also when it may not be read.
+std::optional<std::string> host_file(const Machine& machine, const fs::path& path) {
+  try {
+    return read_file_if_exists(machine.root / path.relative_path());
+  } catch (const Error& error) {
+    log::debug("left out of the container: {}", error.what());
+    return std::nullopt;
+  }
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+  while (!text.empty() && space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+template <typename Take>
+void for_each_line(std::string_view text, Take&& take) {
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    take(text.substr(0, end));
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+  }
+}
+
+/// Puts a file into the machine's folder; its path in the container.
+std::string bring_file(const Machine& machine, const std::string& name, std::string_view text) {
+  make_folders(machine.folder);
+  const Fd fd = open_file(machine.folder / name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  (void)::fchmod(fd.get(), 0644);  // whatever the umask is: apt's own user reads keyrings
+  write_all(fd.get(), as_bytes(text));
+  return std::string(kMachineTarget) + "/" + name;
+}
+
+/// Copies certificate files into the container, each once. Not at their path on the host: there a
+/// package of the image may want to write (`ca-certificates`).
+class Certificates {
+ public:
+  explicit Certificates(const Machine& machine) : machine_(machine) {}
+  /// The path in the container, or nullopt when the host has no such file.
+  std::optional<std::string> bring(const std::string& path) {
+    if (path.empty() || path.front() != '/') return std::nullopt;
+    if (const auto known = brought_.find(path); known != brought_.end()) return known->second;
+    std::error_code error;
+    if (!fs::is_regular_file(machine_.root / fs::path(path).relative_path(), error)) {
+      return std::nullopt;
+    }
+    const std::optional<std::string> text = host_file(machine_, path);
+    if (!text) return std::nullopt;
+    const std::string target =
+        bring_file(machine_, "certificates-" + std::to_string(brought_.size() + 1) + ".pem", *text);
+    brought_.emplace(path, target);
+    return target;
+  }
+
+ private:
+  const Machine& machine_;
+  std::map<std::string, std::string> brought_;
+};
+
+Environment passed_variables(const Machine& machine, Certificates& certificates) {
+  Environment passed;
+  for (const auto& [name, value] : machine.environment) {
+    const bool listed = std::find(kPassed.begin(), kPassed.end(), name) != kPassed.end();
+    if (listed || name.starts_with(kPassedPrefix)) passed.emplace(name, value);
+  }
+  for (const char* name : kCertificates) {
+    const auto set = machine.environment.find(name);
+    if (set == machine.environment.end()) continue;
+    if (const auto path = certificates.bring(set->second)) passed.emplace(name, *path);
+  }
+  return passed;
+}
+
+void bring_network(const ImageRoot& image, const Machine& machine) {
+  for (const char* path : {"/etc/resolv.conf", "/etc/hosts"}) {
+    if (const auto text = host_file(machine, path)) image.write(path, *text);
+  }
+}
+
+/// pip.conf with its `cert = PATH` leading to the copy in the container, or left out.
+std::string with_certificates(std::string_view text, Certificates& certificates) {
+  std::string result;
+  for_each_line(text, [&](std::string_view line) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos || trimmed(line.substr(0, equals)) != "cert") {
+      result.append(line).push_back('\n');
+    } else if (const auto path =
+                   certificates.bring(std::string(trimmed(line.substr(equals + 1))))) {
+      result += "cert = " + *path + "\n";
+    }
+  });
+  return result;
+}
+
+void bring_python(const ImageRoot& image, const Machine& machine, Certificates& certificates) {
+  struct Settings {
+    fs::path host;
+    std::string target;
+  };
+  std::vector<Settings> files{{"/etc/pip.conf", "/etc/pip.conf"},
+                              {"/etc/uv/uv.toml", "/etc/uv/uv.toml"}};
+  if (const auto home = machine.environment.find("HOME"); home != machine.environment.end()) {
+    const auto set = machine.environment.find("XDG_CONFIG_HOME");
+    const fs::path config = set != machine.environment.end() && !set->second.empty()
+                                ? fs::path(set->second)
+                                : fs::path(home->second) / ".config";
+    files.push_back({config / "pip/pip.conf", "/root/.config/pip/pip.conf"});
+    files.push_back({config / "uv/uv.toml", "/root/.config/uv/uv.toml"});
+  }
+  for (const Settings& file : files) {
+    const std::optional<std::string> text = host_file(machine, file.host);
+    if (text && !image.exists(file.target)) {
+      // They may hold logins: readable by the job alone.
+      image.write(file.target, with_certificates(*text, certificates), 0600);
+    }
+  }
+}
+
+/// `ID` or `VERSION_CODENAME` of os-release(5).
+std::string release_field(std::string_view text, std::string_view key) {
+  std::string value;
+  for_each_line(text, [&](std::string_view line) {
+    if (!line.starts_with(key) || line.size() <= key.size() || line[key.size()] != '=') return;
+    value = trimmed(line.substr(key.size() + 1));
+    std::erase(value, '"');
+  });
+  return value;
+}
+
+bool has_apt_sources(const ImageRoot& image) {
+  bool found = false;
+  if (const auto list = image.read("/etc/apt/sources.list")) {
+    for_each_line(*list, [&](std::string_view line) {
+      line = trimmed(line);
+      found = found || (!line.empty() && line.front() != '#');
+    });
+  }
+  for (const std::string& name : image.list("/etc/apt/sources.list.d")) {
+    found = found || name.ends_with(".list") || name.ends_with(".sources");
+  }
+  return found;
+}
+
+std::vector<DebianSource> machine_sources(const ImageRoot& image, const Machine& machine) {
+  const std::string release = image.read("/etc/os-release").value_or("");
+  Recipe recipe;
+  recipe.distribution = release_field(release, "ID");
+  recipe.suite = release_field(release, "VERSION_CODENAME");
+  if (recipe.distribution.empty() || recipe.suite.empty()) return {};
+  recipe.base.text = recipe.distribution + ":" + recipe.suite;
+  try {
+    return debian_sources(recipe, machine.root);
+  } catch (const Error& error) {  // a machine without apt has none: apt then says so in the run
+    log::debug("no apt sources for the container: {}", error.what());
+    return {};
+  }
+}
+
+/// The keyring that signs `source`, copied; empty: the image's own.
+std::string bring_keyring(const Machine& machine, const DebianSource& source) {
+  if (source.signed_by.empty()) return {};
+  const std::optional<std::string> keys = host_file(machine, source.signed_by);
+  if (!keys) return {};
+  return bring_file(machine, source.signed_by.filename().string(), *keys);
+}
+
+void bring_apt_sources(const ImageRoot& image, const Machine& machine) {
+  std::string text = "# This machine's package sources, put here by `mlenv run`\n";
+  const std::vector<DebianSource> sources = machine_sources(image, machine);
+  for (const DebianSource& source : sources) {
+    text += "\nTypes: deb\nURIs:";
+    for (const std::string& uri : source.uris) text += " " + uri;
+    text += "\nSuites: " + source.suite + "\nComponents:";
+    for (const std::string& component : source.components) text += " " + component;
+    const std::string keyring = bring_keyring(machine, source);
+    if (!keyring.empty()) text += "\nSigned-By: " + keyring;
+    text += "\n";
+  }
+  if (!sources.empty()) image.write("/etc/apt/sources.list.d/mlenv.sources", text);
+}
+
+/// Whether this is a whole `Acquire::… "…";` statement that means the same in the container (paths
+/// of certificates do not).
+bool is_acquire_statement(std::string_view line) {
+  std::string lower{line};
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower.starts_with("acquire::") && lower.ends_with(";") &&
+         lower.find('{') == std::string::npos && lower.find("::cainfo") == std::string::npos &&
+         lower.find("::sslcert") == std::string::npos &&
+         lower.find("::sslkey") == std::string::npos;
+}
+
+std::vector<fs::path> files_in(const Machine& machine, const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(machine.root / folder.relative_path(), error)) {
+    if (entry.is_regular_file(error)) files.push_back(folder / entry.path().filename());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void bring_apt_settings(const ImageRoot& image, const Machine& machine,
+                        Certificates& certificates) {
+  std::string text = "// Put here by `mlenv run`\n";
+  std::vector<fs::path> files = files_in(machine, "/etc/apt/apt.conf.d");
+  files.emplace_back("/etc/apt/apt.conf");
+  for (const fs::path& file : files) {
+    for_each_line(host_file(machine, file).value_or(""), [&](std::string_view line) {
+      if (is_acquire_statement(trimmed(line))) text.append(trimmed(line)).push_back('\n');
+    });
+  }
+  if (const auto set = machine.environment.find("SSL_CERT_FILE");
+      set != machine.environment.end()) {
+    if (const auto path = certificates.bring(set->second)) {
+      text += "Acquire::https::CAInfo \"" + *path + "\";\n";
+    }
+  }
+  // apt drops to the user `_apt` for downloads; with a single id there is no such user.
+  if (machine.single_id) text += "APT::Sandbox::User \"root\";\n";
+  image.write("/etc/apt/apt.conf.d/99mlenv", text);
+  for (const fs::path& file : files_in(machine, "/etc/apt/auth.conf.d")) {
+    if (const auto logins = host_file(machine, file)) image.write(file.string(), *logins, 0600);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> bring_machine(const ImageRoot& image, const Machine& machine) {
+  Certificates certificates{machine};
+  bring_network(image, machine);
+  const Environment passed = passed_variables(machine, certificates);
+  bring_python(image, machine, certificates);
+  if (image.exists("/usr/bin/apt-get")) {
+    bring_apt_settings(image, machine, certificates);
+    if (!has_apt_sources(image)) bring_apt_sources(image, machine);
+  }
+  std::vector<std::string> variables;
+  variables.reserve(passed.size());
+  for (const auto& [name, value] : passed) variables.push_back(name + "=" + value);
+  return variables;
+}
+
+}  // namespace mlenv

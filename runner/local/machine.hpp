@@ -1,0 +1,31 @@
+#pragma once
+// What of this machine a container gets so that the network, apt and pip work in it as they do
+// outside: resolver, host names, proxies, certificates, package sources. Only the throwaway layer
+// is written to.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runner/local/image_root.hpp"
+
+namespace mlenv {
+
+using Environment = std::map<std::string, std::string>;
+
+/// Where the container sees `Machine::folder`.
+inline constexpr std::string_view kMachineTarget = "/run/mlenv";
+
+struct Machine {
+  fs::path root = "/";      ///< a folder of fixtures in tests
+  Environment environment;  ///< the caller's
+  fs::path folder;          ///< holds certificates and keyrings for the container; made when absent
+  bool single_id = false;   ///< no other user exists in the container
+};
+
+/// Writes the settings into `image` and `machine.folder`, and returns the variables (`K=V`, sorted)
+/// that go with them: proxies, index URLs, and certificate bundles by their path in the container.
+/// What the image says itself stays: its own apt sources and pip settings are not replaced.
+/// Settings that are absent here are left out.
+std::vector<std::string> bring_machine(const ImageRoot& image, const Machine& machine);
+
+}  // namespace mlenv

@@ -1,0 +1,121 @@
+#include "runner/local/namespaces.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cerrno>
+#include <csignal>
+
+#include "base/error.hpp"
+#include "base/process.hpp"
+
+namespace mlenv {
+namespace {
+
+bool file_says(const char* path, char first) {
+  const std::optional<std::string> text = read_file_if_exists(path);
+  return text && !text->empty() && text->front() == first;
+}
+
+Error no_namespace(int error, const char* what) {
+  Error refusal = failure("no-namespace", "cannot make a namespace for the container");
+  refusal.because(std::string(what) + ": " + errno_text(error));
+  if (file_says("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1')) {
+    return std::move(refusal).hint(
+        "AppArmor keeps ordinary users from it here: let root run `sysctl -w "
+        "kernel.apparmor_restrict_unprivileged_userns=0`, or run as root");
+  }
+  if (file_says("/proc/sys/kernel/unprivileged_userns_clone", '0')) {
+    return std::move(refusal).hint(
+        "let root run `sysctl -w kernel.unprivileged_userns_clone=1`, or run as root");
+  }
+  if (error == ENOSPC || file_says("/proc/sys/user/max_user_namespaces", '0')) {
+    return std::move(refusal).hint(
+        "let root run `sysctl -w user.max_user_namespaces=15000`, or run as root");
+  }
+  return std::move(refusal).hint(
+      "inside another container, start that one with the right to make namespaces (docker: "
+      "`--privileged`)");
+}
+
+void write_kernel_file(const char* path, const std::string& text) {
+  const Fd fd{::open(path, O_WRONLY | O_CLOEXEC)};
+  if (!fd || ::write(fd.get(), text.data(), text.size()) < 0) throw no_namespace(errno, path);
+}
+
+/// A user namespace that maps nothing but the caller (user_namespaces(7)): needs no subuids.
+void enter_user_namespace() {
+  const std::string uid = std::to_string(::geteuid());
+  const std::string gid = std::to_string(::getegid());
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) throw no_namespace(errno, "unshare");
+  write_kernel_file("/proc/self/setgroups", "deny");
+  write_kernel_file("/proc/self/uid_map", "0 " + uid + " 1");
+  write_kernel_file("/proc/self/gid_map", "0 " + gid + " 1");
+}
+
+/// The first user namespace maps every id to itself: `0 0 4294967295`.
+bool in_first_user_namespace() {
+  const std::string map = read_file("/proc/self/uid_map");
+  return map.find("4294967295") != std::string::npos;
+}
+
+/// The whole life of a PID namespace's first process. The kernel reaps for a parent that ignores
+/// SIGCHLD (wait(2)).
+[[noreturn]] void be_init(int lifeline) {
+  ::dup2(lifeline, 0);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  ::dup2(null, 1);
+  ::dup2(null, 2);
+  ::close_range(3, ~0U, 0);
+  // Nothing that a signal to our process group would do: the namespace's end is the pipe's end.
+  ::setsid();
+  std::signal(SIGCHLD, SIG_IGN);
+  ::prctl(PR_SET_NAME, "mlenv-init");
+  char byte = 0;
+  while (::read(0, &byte, 1) < 0 && errno == EINTR) {
+  }
+  ::_exit(0);
+}
+
+}  // namespace
+
+Identity enter_namespaces() {
+  Identity identity = Identity::single_id;
+  if (::geteuid() == 0 && ::unshare(CLONE_NEWNS) == 0) {
+    identity = in_first_user_namespace() ? Identity::root : Identity::mapped;
+  } else {
+    enter_user_namespace();
+  }
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
+    throw no_namespace(errno, "mount");
+  }
+  return identity;
+}
+
+PidNamespace::PidNamespace() {
+  Pipe pipe = make_pipe();
+  // Like fork, but the child is the first process of a new PID namespace.
+  const long pid = ::syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+  if (pid < 0) throw no_namespace(errno, "clone");
+  if (pid == 0) be_init(pipe.read_end.get());
+  init_ = static_cast<pid_t>(pid);
+  lifeline_ = std::move(pipe.write_end);
+}
+
+void PidNamespace::kill() noexcept {
+  if (init_ > 0) ::kill(init_, SIGKILL);
+}
+
+void PidNamespace::end() noexcept {
+  kill();
+  while (init_ > 0) {
+    const pid_t ended = ::waitpid(-1, nullptr, 0);
+    if (ended == init_ || (ended < 0 && errno != EINTR)) init_ = -1;
+  }
+}
+
+}  // namespace mlenv

@@ -1,0 +1,43 @@
+#pragma once
+// The namespaces around a container: one of mounts (and, for ordinary users, one of users), so that
+// the overlay vanishes with us; and one of processes, whose death is the death of all in it.
+#include <sys/types.h>
+#include <string>
+
+#include "base/files.hpp"
+
+namespace mlenv {
+
+enum class Identity {
+  root,       ///< real root
+  mapped,     ///< root of a user namespace that was there already, with several ids
+  single_id,  ///< an ordinary user: root of our own user namespace, in which no other id exists
+};
+
+/// Moves the calling process, which must have a single thread (unshare(2)), into a mount namespace
+/// of its own; an ordinary user gets a user namespace with it, their ids shown as 0:0. Mounts made
+/// here are seen by nobody else; the host's are followed. Throws `no-namespace` with what to do.
+Identity enter_namespaces();
+
+/// A PID namespace with an init that reaps orphans and ends when this object or its process does,
+/// whatever way: the kernel then kills every process in it (pid_namespaces(7)).
+class PidNamespace {
+ public:
+  PidNamespace();
+  PidNamespace(const PidNamespace&) = delete;
+  PidNamespace& operator=(const PidNamespace&) = delete;
+  ~PidNamespace() { end(); }
+  /// What an OCI runtime joins.
+  std::string path() const { return "/proc/" + std::to_string(init_) + "/ns/pid"; }
+  /// Kills everything in it.
+  void kill() noexcept;
+  /// The same, and waits until all of it is gone; idempotent. Reaps every child of this process on
+  /// the way: the kernel keeps a namespace until those are reaped, too, that came in from outside.
+  void end() noexcept;
+
+ private:
+  pid_t init_ = -1;
+  Fd lifeline_;
+};
+
+}  // namespace mlenv

@@ -1,0 +1,77 @@
+#include "runner/local/run.hpp"
+
+#include <sys/socket.h>
+#include <termios.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+
+#include "base/error.hpp"
+#include "runner/local/signals.hpp"
+#include "runner/local/stage_process.hpp"
+
+namespace mlenv {
+namespace {
+
+/// The terminal as it was, whatever the runtime leaves behind when it is killed.
+class TerminalState {
+ public:
+  explicit TerminalState(bool engaged) : engaged_(engaged && ::tcgetattr(0, &saved_) == 0) {}
+  TerminalState(const TerminalState&) = delete;
+  TerminalState& operator=(const TerminalState&) = delete;
+  ~TerminalState() {
+    if (engaged_) ::tcsetattr(0, TCSADRAIN, &saved_);
+  }
+
+ private:
+  termios saved_{};
+  bool engaged_;
+};
+
+LocalRun with_absolute_paths(LocalRun run) {
+  for (fs::path& tree : run.trees) tree = fs::absolute(tree);
+  for (Mount& mount : run.mounts) mount.source = fs::absolute(mount.source);
+  if (run.project) run.project = fs::absolute(*run.project);
+  run.scratch = fs::absolute(run.scratch);
+  return run;
+}
+
+}  // namespace
+
+Mount Mount::parse(std::string_view text) {
+  Mount mount;
+  std::string_view rest = text;
+  if (rest.ends_with(":ro") || rest.ends_with(":rw")) {
+    mount.read_only = rest.ends_with(":ro");
+    rest.remove_suffix(3);
+  }
+  const std::size_t colon = rest.find(':');
+  const std::string_view target = colon == std::string_view::npos ? "" : rest.substr(colon + 1);
+  if (colon == 0 || target.empty() || target.front() != '/' ||
+      target.find(':') != std::string_view::npos) {
+    throw usage_error("bad-mount", "`{}` is not a mount", text)
+        .hint("write SOURCE:/TARGET or SOURCE:/TARGET:ro");
+  }
+  mount.target = fs::path(target).lexically_normal().string();
+  if (mount.target.size() > 1 && mount.target.back() == '/') mount.target.pop_back();
+  if (mount.target == "/") {
+    throw usage_error("bad-mount", "`{}` would cover the whole image", text);
+  }
+  mount.source = fs::absolute(fs::path(rest.substr(0, colon))).lexically_normal();
+  std::error_code error;
+  if (!fs::exists(mount.source, error)) {
+    throw usage_error("bad-mount", "cannot mount `{}`", mount.source.string())
+        .because(error ? error.message() : errno_text(ENOENT));
+  }
+  return mount;
+}
+
+Exit run_local(const LocalRun& run) {
+  const TerminalState terminal{run.terminal};
+  SignalForwarding forwarding;
+  StageProcess stage{with_absolute_paths(run)};
+  forwarding.to(stage.pid());
+  return stage.wait();
+}
+
+}  // namespace mlenv

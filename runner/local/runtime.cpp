@@ -1,0 +1,116 @@
+#include "runner/local/runtime.hpp"
+
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+fs::path log_of(const Container& container) { return container.bundle / "runtime.log"; }
+
+/// The last error in a log of JSON lines; empty when there is none.
+std::string last_error(const fs::path& log) {
+  std::string text = read_file_if_exists(log).value_or("");
+  std::string message;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::size_t end = rest.find('\n');
+    const nlohmann::json line = nlohmann::json::parse(rest.substr(0, end), nullptr, false);
+    if (line.is_object() && line.value("level", "") == "error") message = line.value("msg", "");
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  return message;
+}
+
+Command base_command(const Runtime& runtime, const Container& container) {
+  Command command;
+  command.argv = {runtime.program.string(),
+                  "--root",
+                  (container.bundle / "state").string(),
+                  "--log",
+                  log_of(container).string(),
+                  "--log-format",
+                  "json"};
+  if (container.identity != Identity::root) {
+    // No cgroup: an ordinary user may make none without systemd's help.
+    command.argv.emplace_back(runtime.is_crun ? "--cgroup-manager=disabled" : "--rootless=true");
+  }
+  return command;
+}
+
+}  // namespace
+
+Runtime find_runtime(const std::string& wanted) {
+  if (!wanted.empty()) {
+    const bool is_path = wanted.find('/') != std::string::npos;
+    const std::optional<fs::path> program =
+        is_path ? std::optional<fs::path>(wanted) : find_program(wanted);
+    if (!program) {
+      throw failure("no-runtime", "the container runtime `{}` is not installed", wanted);
+    }
+    return {*program, program->filename() == "crun"};
+  }
+  if (const auto runc = find_program("runc")) return {*runc, false};
+  if (const auto crun = find_program("crun")) return {*crun, true};
+  throw failure("no-runtime", "no container runtime is installed")
+      .because("neither `runc` nor `crun` is on PATH")
+      .hint("let root run `apt-get install runc`");
+}
+
+fs::path pid_file(const Container& container) { return container.bundle / "pid"; }
+
+Command run_command(const Runtime& runtime, const Container& container) {
+  Command command = base_command(runtime, container);
+  for (const char* word : {"run", "--no-new-keyring", "--bundle"}) command.argv.emplace_back(word);
+  command.argv.push_back(container.bundle.string());
+  if (!container.terminal) {
+    command.argv.insert(command.argv.end(),
+                        {"--detach", "--pid-file", pid_file(container).string()});
+  }
+  command.argv.push_back(container.id);
+  command.stdin_fd = 0;
+  command.own_group = false;
+  return command;
+}
+
+std::optional<std::vector<fs::path>> cgroup_folders(const Container& container) {
+  const auto text = read_file_if_exists(container.bundle / "state" / container.id / "state.json");
+  const nlohmann::json state = nlohmann::json::parse(text.value_or(""), nullptr, false);
+  if (!state.is_object() || !state.contains("cgroup_paths")) return std::nullopt;
+  std::vector<fs::path> folders;
+  for (const auto& [controller, path] : state["cgroup_paths"].items()) {
+    if (path.is_string()) folders.emplace_back(path.get<std::string>());
+  }
+  return folders;
+}
+
+Command delete_command(const Runtime& runtime, const Container& container) {
+  Command command = base_command(runtime, container);
+  command.argv.insert(command.argv.end(), {"delete", "--force", container.id});
+  return command;
+}
+
+Exit explain_exit(const Exit& exit, const Runtime& runtime, const Container& container) {
+  const std::string message = last_error(log_of(container));
+  if (message.empty()) return exit;
+  const auto says = [&](std::string_view words) {
+    return message.find(words) != std::string::npos;
+  };
+  if (says("exec")) {  // the program itself; mounts and the like have no `exec` in their messages
+    if (says("exec format error") || says("permission denied")) return {126, false};
+    if (says("no such file or directory") || says("not found")) return {127, false};
+  }
+  const std::string name = runtime.program.filename().string();
+  if (says("cgroups in hybrid mode")) {
+    throw failure("no-runtime", "`{}` cannot run containers on this machine", name)
+        .because(message)
+        .hint("let root run `apt-get install runc`");
+  }
+  throw failure("run-failed", "`{}` could not start the container", name).because(message);
+}
+
+}  // namespace mlenv

@@ -1,0 +1,18 @@
+#pragma once
+// Which system calls a container may make: an allowlist like the one Docker runs containers under.
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace mlenv {
+
+/// `linux.seccomp` of an OCI runtime configuration (runtime-spec config-linux.md "Seccomp") for an
+/// architecture as OCI names it (`amd64`, `arm64`). What is not listed answers EPERM. Beyond
+/// Docker's list, NUMA policy calls are allowed (training programs bind memory to nodes).
+///
+/// `pretend_owners`: chown and its kin do nothing and succeed. For a container in which a single id
+/// exists: every file is the caller's whatever is asked, and dpkg could not unpack a package with
+/// other owners.
+nlohmann::json seccomp_profile(std::string_view architecture, bool pretend_owners);
+
+}  // namespace mlenv

@@ -1,0 +1,116 @@
+#include "runner/local/supervise.hpp"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+
+namespace mlenv {
+namespace {
+
+Fd open_pidfd(pid_t pid) {
+  Fd fd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+  if (!fd) throw os_error(errno, "cannot watch process {}", pid);
+  return fd;
+}
+
+void forward(int signals, int pidfd) {
+  signalfd_siginfo info{};
+  while (::read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    ::syscall(SYS_pidfd_send_signal, pidfd, static_cast<int>(info.ssi_signo), nullptr, 0);
+  }
+}
+
+/// Until `pid`, a child of ours, has ended; it is not reaped. Signals go to it, or wait (`hold`)
+/// for a later call. When mlenv is gone everything in `processes` is killed.
+void watch_over(pid_t pid, PidNamespace& processes, const Watch& watch, bool hold) {
+  const Fd ended = open_pidfd(pid);
+  std::array<pollfd, 3> fds{
+      {{ended.get(), POLLIN, 0}, {hold ? -1 : watch.signals, POLLIN, 0}, {watch.socket, 0, 0}}};
+  while (true) {
+    if (::poll(fds.data(), fds.size(), -1) < 0) {
+      if (errno == EINTR) continue;
+      throw os_error(errno, "cannot wait for the container");
+    }
+    if (fds[1].revents != 0) forward(watch.signals, ended.get());
+    if (fds[0].revents != 0) return;
+    if ((fds[2].revents & (POLLHUP | POLLERR)) != 0) {
+      processes.kill();
+      fds[2].fd = -1;
+    }
+  }
+}
+
+Exit reap(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0) {
+    if (errno != EINTR) throw os_error(errno, "cannot wait for the job");
+  }
+  if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), true};
+  return {WEXITSTATUS(status), false};
+}
+
+/// Without a start of the runtime where plain rmdir will do: that takes longer than all the rest.
+void remove_cgroups(const Runtime& runtime, const Container& container) {
+  if (container.identity != Identity::root) return;
+  const std::optional<std::vector<fs::path>> folders = cgroup_folders(container);
+  bool removed = folders.has_value();
+  for (const fs::path& folder : folders.value_or(std::vector<fs::path>{})) {
+    removed = (::rmdir(folder.c_str()) == 0 || errno == ENOENT) && removed;
+  }
+  if (removed) return;
+  const Captured result =
+      run_captured(delete_command(runtime, container), std::chrono::seconds(10));
+  log::debug("deleting the container: status {} {}", result.exit.code, result.err);
+}
+
+Exit run_attached(const Runtime& runtime, const Container& container, PidNamespace& processes,
+                  const Watch& watch) {
+  Child child{run_command(runtime, container)};
+  watch_over(child.pid(), processes, watch, false);
+  const Exit exit = child.wait().value_or(Exit{});
+  processes.end();
+  return exit.code == 0 ? exit : explain_exit(exit, runtime, container);
+}
+
+Exit run_detached(const Runtime& runtime, const Container& container, PidNamespace& processes,
+                  const Watch& watch) {
+  // The runtime's child becomes ours when the runtime leaves.
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  Child starter{run_command(runtime, container)};
+  watch_over(starter.pid(), processes, watch, true);
+  const Exit started = starter.wait().value_or(Exit{});
+  if (started.code != 0) {
+    processes.end();
+    const Exit exit = explain_exit(started, runtime, container);
+    if (exit == started)
+      throw failure("run-failed", "`{}` ended with status {}", runtime.program.string(),
+                    started.code);
+    return exit;
+  }
+  const auto job = static_cast<pid_t>(std::stol(read_file(pid_file(container))));
+  watch_over(job, processes, watch, false);
+  const Exit exit = reap(job);
+  processes.end();
+  remove_cgroups(runtime, container);
+  return exit;
+}
+
+}  // namespace
+
+Exit supervise(const Runtime& runtime, const Container& container, PidNamespace& processes,
+               const Watch& watch) {
+  return container.terminal ? run_attached(runtime, container, processes, watch)
+                            : run_detached(runtime, container, processes, watch);
+}
+
+}  // namespace mlenv

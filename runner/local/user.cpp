@@ -1,0 +1,87 @@
+#include "runner/local/user.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::optional<std::uint32_t> number(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// The fields of the first line whose name (field 0) or number (field 2) is `key`; empty when none.
+std::vector<std::string_view> find_entry(std::string_view file, std::string_view key) {
+  for (const std::string_view line : split(file, '\n')) {
+    const std::vector<std::string_view> fields = split(line, ':');
+    if (fields.size() < 4) continue;
+    if (fields[0] == key || (number(key) && number(fields[2]) == number(key))) return fields;
+  }
+  return {};
+}
+
+std::vector<std::uint32_t> groups_of(std::string_view file, std::string_view name) {
+  std::vector<std::uint32_t> groups;
+  for (const std::string_view line : split(file, '\n')) {
+    const std::vector<std::string_view> fields = split(line, ':');
+    if (fields.size() < 4) continue;
+    const std::vector<std::string_view> members = split(fields[3], ',');
+    const std::optional<std::uint32_t> gid = number(fields[2]);
+    if (gid && std::find(members.begin(), members.end(), name) != members.end()) {
+      groups.push_back(*gid);
+    }
+  }
+  std::sort(groups.begin(), groups.end());
+  return groups;
+}
+
+Error no_user(std::string_view what, std::string_view name) {
+  return failure("no-user", "the image's user `{}` is not in its {}", name, what);
+}
+
+}  // namespace
+
+ContainerUser resolve_user(std::string_view user, std::string_view passwd, std::string_view group) {
+  ContainerUser result;
+  const std::size_t colon = user.find(':');
+  const std::string_view name = user.empty() ? "0" : user.substr(0, colon);
+  const std::vector<std::string_view> entry = find_entry(passwd, name);
+  if (!entry.empty()) {
+    result.uid = number(entry[2]).value_or(0);
+    result.gid = number(entry[3]).value_or(0);
+    if (entry.size() > 5) result.home = entry[5];
+    result.groups = groups_of(group, entry[0]);
+  } else if (const std::optional<std::uint32_t> uid = number(name)) {
+    result.uid = *uid;
+    result.home = *uid == 0 ? "/root" : "/";
+  } else {
+    throw no_user("/etc/passwd", name);
+  }
+  if (colon != std::string_view::npos) {
+    const std::string_view wanted = user.substr(colon + 1);
+    const std::vector<std::string_view> found = find_entry(group, wanted);
+    const std::optional<std::uint32_t> gid = number(found.empty() ? wanted : found[2]);
+    if (!gid) throw no_user("/etc/group", wanted);
+    result.gid = *gid;
+    result.groups.clear();
+  }
+  return result;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,119 @@
+"""Measures one command: wall time, processor time, peak memory and bytes written, of the command's
+processes and of a daemon's that does its work.
+
+Processor time and bytes written are exact for what has ended when the command ends (Linux adds a
+reaped child's to its parent's: wait4(2), proc(5) `io`); memory is sampled: the largest sum of
+resident sets, file pages included.
+"""
+import dataclasses
+import os
+import resource
+import subprocess
+import threading
+import time
+
+TICK = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+SAMPLE_SECONDS = 0.1
+
+
+@dataclasses.dataclass
+class Measurement:
+    wall_seconds: float
+    cpu_seconds: float
+    peak_memory_bytes: int
+    written_bytes: int
+    status: int
+    output: str
+
+
+def _tree(roots):
+    """Process ids of `roots` and all that descends from them."""
+    children = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", encoding="ascii", errors="replace") as file:
+                parent = int(file.read().rpartition(")")[2].split()[1])
+        except (OSError, IndexError):
+            continue
+        children.setdefault(parent, []).append(int(entry))
+    found, todo = set(), list(roots)
+    while todo:
+        process = todo.pop()
+        if process not in found:
+            found.add(process)
+            todo += children.get(process, [])
+    return found
+
+
+def _resident(processes):
+    total = 0
+    for process in processes:
+        try:
+            with open(f"/proc/{process}/statm", encoding="ascii") as file:
+                total += int(file.read().split()[1]) * PAGE
+        except OSError:
+            pass
+    return total
+
+
+def _cpu_of_tree(root):
+    total = 0.0
+    for process in _tree([root]):
+        try:
+            with open(f"/proc/{process}/stat", encoding="ascii", errors="replace") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        total += sum(int(field) for field in fields[11:15]) / TICK
+    return total
+
+
+def _written_by(process):
+    with open(f"/proc/{process}/io", encoding="ascii") as file:
+        values = dict(line.split(": ") for line in file.read().splitlines())
+    return int(values["write_bytes"]) - int(values["cancelled_write_bytes"])
+
+
+def _written_by_tree(root):
+    total = 0
+    for process in _tree([root]):
+        try:
+            total += _written_by(process)
+        except OSError:
+            pass
+    return total
+
+
+def measure(argv, daemon=None, env=None, folder=None):
+    """Runs `argv` to its end; `daemon` is the process id of the one that works for it."""
+    cpu_before = _cpu_of_tree(daemon) if daemon else 0.0
+    written_before = _written_by_tree(daemon) if daemon else 0
+    own_before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    own_written = _written_by(os.getpid())
+    peak = [0]
+    done = threading.Event()
+    begin = time.monotonic()
+    with subprocess.Popen(argv, env=env, cwd=folder, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True) as process:
+        roots = [process.pid] + ([daemon] if daemon else [])
+
+        def sample():
+            while not done.wait(SAMPLE_SECONDS):
+                peak[0] = max(peak[0], _resident(_tree(roots)))
+
+        sampler = threading.Thread(target=sample)
+        sampler.start()
+        output = process.communicate()[0]
+        wall = time.monotonic() - begin
+        done.set()
+        sampler.join()
+    own = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = own.ru_utime + own.ru_stime - own_before.ru_utime - own_before.ru_stime
+    written = _written_by(os.getpid()) - own_written
+    if daemon:
+        cpu += _cpu_of_tree(daemon) - cpu_before
+        written += _written_by_tree(daemon) - written_before
+    return Measurement(wall, cpu, peak[0], written, process.returncode, output)

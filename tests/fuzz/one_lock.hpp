@@ -1,0 +1,48 @@
+#pragma once
+// What must hold for any bytes given as a lock or built file.
+#include <stdexcept>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "recipes/lock.hpp"
+
+namespace mlenv::fuzz {
+
+inline bool refused_as_usage(const Error& error, std::string_view code) {
+  return error.kind() == Kind::usage && (error.code() == code || error.code() == "lock-newer");
+}
+
+/// True when it was read as a lock. Throws std::logic_error when a promise is broken.
+inline bool one_lock(std::string_view text) {
+  bool read = false;
+  try {
+    const Lock lock = parse_lock(text, "recipe.lock");
+    read = true;
+    for (const LockedWheel& wheel : lock.wheels) {
+      if (wheel.file.find('/') != std::string::npos) throw std::logic_error("a wheel with a path");
+    }
+    for (const LockedDeb& deb : lock.debs) {
+      if (deb.path.starts_with('/') || deb.path.find("/../") != std::string::npos) {
+        throw std::logic_error("a package path that leaves its place");
+      }
+    }
+    const std::string rendered = render_lock(lock);
+    const Lock again = parse_lock(rendered, "recipe.lock");
+    if (again != lock || render_lock(again) != rendered || !lock_differences(lock, again).empty()) {
+      throw std::logic_error("a lock changes when it is written and read");
+    }
+  } catch (const Error& error) {
+    if (read || !refused_as_usage(error, "lock-invalid")) throw;
+  }
+  try {
+    const Built built = parse_built(text, "recipe.built");
+    if (parse_built(render_built(built), "recipe.built") != built) {
+      throw std::logic_error("a built file changes when it is written and read");
+    }
+  } catch (const Error& error) {
+    if (!refused_as_usage(error, "built-invalid")) throw;
+  }
+  return read;
+}
+
+}  // namespace mlenv::fuzz

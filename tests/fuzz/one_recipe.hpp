@@ -1,0 +1,34 @@
+#pragma once
+// What must hold for any bytes given as a recipe: it is read, or refused as the person's mistake.
+#include <stdexcept>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "recipes/lock.hpp"
+#include "recipes/recipe.hpp"
+
+namespace mlenv::fuzz {
+
+/// True when it was read. Throws std::logic_error when a promise is broken.
+inline bool one_recipe(std::string_view text) {
+  try {
+    const Recipe recipe = parse_recipe(text, "recipe.yaml");
+    if (recipe.name.empty() || recipe.suite.empty() || recipe.workdir.empty()) {
+      throw std::logic_error("a recipe was read without its required parts");
+    }
+    Lock lock;
+    lock.request = request_of(recipe);
+    lock.settings = settings_of(recipe);
+    lock.distribution = recipe.distribution;
+    lock.suite = recipe.suite;
+    if (parse_lock(render_lock(lock), "recipe.lock") != lock) {
+      throw std::logic_error("what a recipe says does not survive a lock file");
+    }
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() != Kind::usage || error.code() != "recipe-invalid") throw;
+    return false;
+  }
+}
+
+}  // namespace mlenv::fuzz

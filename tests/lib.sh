@@ -1,0 +1,201 @@
+# shellcheck shell=bash
+# Helpers for tests/e2e/*.sh, which start with
+#   set -euo pipefail
+#   . "$(dirname "$0")/../lib.sh"
+# and then have: $work (own folder, removed at the end), $root (the checkout), $MLENV (the binary;
+# build/mlenv where it is not set), $MLENV_STORE (own), $XDG_CACHE_HOME (inputs, shared between tests
+# and kept), and the functions below. Whatever they start is ended at the end.
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+MLENV=$(realpath "${MLENV:-$root/build/mlenv}")
+work=$(mktemp -d "${TMPDIR:-/tmp}/mlenv-test.XXXXXX")
+chmod 755 "$work"
+started=()
+mounted=()
+
+export MLENV
+export XDG_CACHE_HOME=${MLENV_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/mlenv-tests}
+export MLENV_STORE=$work/store
+: "${MLENV_TEST_SHARED:=$work/shared}" "${MLENV_TEST_LONG:=0}"
+mkdir -p "$XDG_CACHE_HOME" "$MLENV_TEST_SHARED"
+
+finish_test() {
+  local status=$? pid folder
+  trap - EXIT
+  for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
+  for pid in "${started[@]}"; do wait "$pid" 2>/dev/null || true; done
+  for folder in "${mounted[@]}"; do umount -l "$folder" || true; done
+  chmod -R u+rwX "$work" 2>/dev/null || true
+  rm -rf --one-file-system "$work"
+  exit "$status"
+}
+trap finish_test EXIT
+trap 'exit 143' INT TERM
+
+# Says why and ends the test as skipped.
+skip() {
+  echo "skip: $*"
+  exit 77
+}
+fail() {
+  echo "failed: $*" >&2
+  exit 1
+}
+# note TEXT: what is being tested, with the seconds since the start.
+note() { printf '[%4d s] %s\n' "$SECONDS" "$*"; }
+need() {
+  local program
+  for program in "$@"; do
+    command -v "$program" >/dev/null || skip "\`$program\` is not installed"
+  done
+}
+equal() { # equal WHAT EXPECTED FOUND
+  [ "$2" = "$3" ] || fail "$1: expected \`$2\`, found \`$3\`"
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n -- "$@"; fi
+}
+need_root() {
+  [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null || skip "neither root nor sudo"
+}
+
+# wait_until SECONDS COMMAND…: polls a condition with a deadline.
+wait_until() {
+  local deadline=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ "$SECONDS" -lt "$deadline" ] || fail "not within the deadline: $*"
+    read -rt 0.05 <> <(:) || true
+  done
+}
+
+# A port that nobody listens on right now.
+free_port() {
+  python3 -c 'import socket
+with socket.socket() as s:
+    s.bind(("127.0.0.1", 0))
+    print(s.getsockname()[1])'
+}
+
+# start LOG COMMAND…: in the background, ended with the test.
+start() {
+  local log=$1
+  shift
+  "$@" >"$log" 2>&1 </dev/null &
+  started+=($!)
+}
+
+# start_registry: Debian's docker-registry on loopback; sets $registry (127.0.0.1:PORT).
+start_registry() {
+  need docker-registry curl
+  local port
+  port=$(free_port)
+  cat >"$work/registry.yml" <<CONFIG
+version: 0.1
+log: {level: error}
+storage:
+  filesystem: {rootdirectory: $work/registry}
+  delete: {enabled: true}
+http: {addr: "127.0.0.1:$port"}
+CONFIG
+  start "$work/registry.log" docker-registry serve "$work/registry.yml"
+  registry=127.0.0.1:$port
+  wait_until 20 curl --noproxy '*' -fs "http://$registry/v2/"
+}
+
+# uv_program: path of a uv, the one that mlenv uses.
+uv_program() {
+  command -v uv || find "$XDG_CACHE_HOME/mlenv/uv" -name uv -type f -perm -u+x | LC_ALL=C sort | head -n 1
+}
+
+# make_user: an ordinary user, of an id that nobody has, with a home and an mlenv of its own.
+user_id=61234
+user_home=$work/home
+make_user() {
+  need_root
+  need setpriv
+  as_root install -d -m 700 -o "$user_id" -g "$user_id" "$user_home"
+  # The originals may lie where only root can look.
+  mkdir "$work/bin"
+  cp "$MLENV" "$work/bin/mlenv"
+  if [ -n "$(uv_program)" ]; then cp "$(uv_program)" "$work/bin/uv"; fi
+  chmod -R a+rX "$work/bin"
+}
+
+# as_user [K=V]… COMMAND…: nothing is inherited but what says how this machine reaches its package
+# sources.
+as_user() {
+  as_root setpriv --reuid "$user_id" --regid "$user_id" --clear-groups --no-new-privs \
+    env -i HOME="$user_home" PATH="$work/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
+    LC_ALL=C.UTF-8 "${machine_env[@]}" "$@"
+}
+machine_env=()
+while IFS= read -r -d '' variable; do
+  machine_env+=("$variable")
+done < <(env -0 | grep -zE '^(PIP_|UV_|SSL_|CURL_CA|REQUESTS_CA|[A-Za-z]+_proxy=|[A-Z]+_PROXY=|MLENV_DEBIAN)' || true)
+
+# recipe NAME: copies catalog recipe NAME into $work/NAME and prints the copy's path. The lock made
+# first by any test of this run is used by all.
+recipe() {
+  mkdir -p "$work/$1"
+  cp "$root/recipes/catalog/$1.yaml" "$work/$1/"
+  (
+    flock 9
+    if [ ! -e "$MLENV_TEST_SHARED/$1.lock" ]; then
+      "$MLENV" lock "$work/$1/$1.yaml" >&2
+      cp "$work/$1/$1.lock" "$MLENV_TEST_SHARED/$1.lock.new"
+      mv "$MLENV_TEST_SHARED/$1.lock.new" "$MLENV_TEST_SHARED/$1.lock"
+    fi
+  ) 9>"$MLENV_TEST_SHARED/$1.lock.busy"
+  cp "$MLENV_TEST_SHARED/$1.lock" "$work/$1/"
+  echo "$work/$1/$1.yaml"
+}
+
+# shared_image NAME: builds catalog recipe NAME, once per run, in a store that tests share and must
+# not damage; sets MLENV_STORE to it, $recipe_path, and $image to the digest.
+shared_image() {
+  export MLENV_STORE=$MLENV_TEST_SHARED/store
+  recipe_path=$(recipe "$1")
+  image=$(build_digest "$recipe_path")
+}
+
+# build_digest ARGUMENT…: of `mlenv build`; prints the digest alone.
+build_digest() {
+  local digest
+  digest=$("$MLENV" build "$@" | tail -n 1)
+  [[ $digest =~ ^sha256:[0-9a-f]{64}$ ]] || fail "build printed \`$digest\`, not a digest"
+  echo "$digest"
+}
+
+# small_recipe FILE PACKAGE…: Debian, Python and a few wheels.
+small_recipe() {
+  local file=$1
+  shift
+  cat >"$file" <<RECIPE
+name: small
+base: debian:bookworm
+python: "3.11"
+packages: [$(printf '%s, ' "$@")]
+RECIPE
+}
+
+# base_store: the own store begins with the Debian base that all recipes here have, built once.
+base_store() {
+  (
+    flock 9
+    if [ ! -d "$MLENV_TEST_SHARED/base" ]; then
+      printf 'name: base\nbase: debian:bookworm\npython: "3.11"\n' >"$work/base.yaml"
+      MLENV_STORE=$MLENV_TEST_SHARED/base.new "$MLENV" build "$work/base.yaml" >&2
+      mv "$MLENV_TEST_SHARED/base.new" "$MLENV_TEST_SHARED/base"
+    fi
+  ) 9>"$MLENV_TEST_SHARED/base.busy"
+  cp -a --reflink=auto "$MLENV_TEST_SHARED/base" "$MLENV_STORE"
+}
+
+# verify_store [STORE]: after every change of a store, it must verify.
+verify_store() {
+  MLENV_STORE=${1:-$MLENV_STORE} "$MLENV" store verify >"$work/verify.log" 2>&1 || {
+    cat "$work/verify.log"
+    fail "the store does not verify"
+  }
+}

@@ -1,0 +1,262 @@
+# shellcheck shell=bash
+# The parts of tests/run.sh. A result is a line `pass|fail|skip TAB AREA/TEST TAB SECONDS TAB REASON`
+# in $results; logs lie in build/tests/logs/AREA/TEST.log.
+# shellcheck disable=SC2154  # root, work, results, only, long: set by tests/run.sh
+area_name=
+area_began=0
+
+now_ms() {
+  local stamp=${EPOCHREALTIME/[.,]/}
+  echo $((stamp / 1000))
+}
+
+# Ends the area before; its minutes go into the table at the end.
+area() {
+  end_area
+  area_name=$1
+  area_began=$(now_ms)
+  mkdir -p "$work/logs/$1"
+  if [ "$1" = install ] || wanted "$1"; then echo "== $1"; fi
+}
+
+end_area() {
+  if [ -n "$area_name" ]; then
+    printf '%s\t%d\n' "$area_name" $((($(now_ms) - area_began) / 1000)) >>"$work/areas"
+    area_name=
+  fi
+}
+
+# Whether --only lets AREA or AREA/TEST run. An area runs when any of its tests may.
+wanted() {
+  [ ${#only[@]} -eq 0 ] && return 0
+  local pattern
+  for pattern in "${only[@]}"; do
+    # shellcheck disable=SC2053  # a pattern on purpose
+    [[ $1 == $pattern || $1 == $pattern/* || $pattern == $1/* ]] && return 0
+  done
+  return 1
+}
+
+# record VERDICT NAME MILLISECONDS [REASON]
+record() {
+  local line
+  printf -v line '%s\t%s\t%d.%01d\t%s' "$1" "$2" $(($3 / 1000)) $(($3 % 1000 / 100)) "${4:-}"
+  printf '%s\n' "$line" >>"$results"
+  case $1 in
+    pass) printf 'ok    %-40s %6d.%01d s\n' "$2" $(($3 / 1000)) $(($3 % 1000 / 100)) ;;
+    skip) printf 'skip  %-40s %s\n' "$2" "${4:-}" ;;
+    fail) printf 'FAIL  %-40s %6d.%01d s  %s\n' "$2" $(($3 / 1000)) $(($3 % 1000 / 100)) "${4:-}" ;;
+  esac
+}
+
+# What must work before anything else; output is shown, a failure ends the run.
+step() {
+  local began status=0
+  began=$(now_ms)
+  "$@" || status=$?
+  if [ "$status" -ne 0 ]; then
+    record fail "$area_name/${1##*/}" $(($(now_ms) - began)) "exit $status"
+    exit 1
+  fi
+}
+
+# step_if NAME COMMAND…: a test that is one command; its output is shown when it fails.
+step_if() {
+  local name=$1 log=$work/logs/$1.log began status=0
+  shift
+  wanted "$name" || return 0
+  began=$(now_ms)
+  "$@" >"$log" 2>&1 || status=$?
+  if [ "$status" -eq 0 ]; then
+    record pass "$name" $(($(now_ms) - began))
+  else
+    tail -n 200 "$log"
+    record fail "$name" $(($(now_ms) - began)) "exit $status"
+  fi
+}
+
+with_ccache() {
+  if command -v ccache >/dev/null; then echo -DCMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+}
+
+# build_folder PRESET FOLDER [TARGET…]
+build_folder() {
+  local preset=$1 folder=$2 log=$work/logs/build/$1.log began
+  shift 2
+  began=$(now_ms)
+  mkdir -p "${log%/*}"
+  # shellcheck disable=SC2046  # none or one word
+  if ! { cmake --preset "$preset" $(with_ccache) &&
+    cmake --build "$folder" ${1:+--target "$@"}; } >"$log" 2>&1; then
+    grep -E -A12 'FAILED|error:|CMake Error' "$log" | head -n 200 || tail -n 50 "$log"
+    record fail "build/$preset" $(($(now_ms) - began)) "see ${log#"$root"/}"
+    exit 1
+  fi
+  record pass "build/$preset" $(($(now_ms) - began))
+}
+
+# The program as the README builds it.
+build_release() {
+  wanted e2e || wanted golden || wanted build || return 0
+  build_folder release build mlenv
+  export MLENV=$root/build/mlenv
+}
+
+# unit_tests AREA BINARY [FILTER]: each GoogleTest case is a test.
+unit_tests() {
+  local began log=$work/logs/$1/gtest.log status=0 failed
+  began=$(now_ms)
+  ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
+    UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+    "$2" --gtest_color=no ${3:+--gtest_filter="$3"} >"$log" 2>&1 || status=$?
+  sed -nE -e "s,^\[       OK \] (\S+).* \(([0-9]+) ms\)$,pass\t$1/\1\t\2," \
+    -e "s,^\[  SKIPPED \] (\S+).* \(([0-9]+) ms\)$,skip\t$1/\1\t\2\tsee ${log#"$root"/}," \
+    -e "s,^\[  FAILED  \] (\S+).* \(([0-9]+) ms\)$,fail\t$1/\1\t\2\tsee ${log#"$root"/}," \
+    "$log" >"$work/gtest"
+  cat "$work/gtest" >>"$results"
+  failed=$(grep -c ^fail "$work/gtest" || true)
+  if [ "$status" -ne 0 ]; then
+    grep -vE '^\[( RUN      |       OK |---)' "$log" | tail -n 200 || true
+    # A crash says nothing in the list of failures.
+    if [ "$failed" -eq 0 ]; then
+      record fail "$1/program" $(($(now_ms) - began)) "exit $status: $(tail -n 1 "$log")"
+    fi
+  fi
+  printf '%s: %d cases passed, %d failed, %d skipped in %d s\n' "$1" \
+    "$(grep -c ^pass "$work/gtest" || true)" "$failed" "$(grep -c ^skip "$work/gtest" || true)" \
+    $((($(now_ms) - began) / 1000))
+}
+
+goldens() {
+  local command
+  for command in tests/golden/*.cmd; do
+    [ -e "$command" ] || continue
+    command=${command##*/}
+    step_if "golden/${command%.cmd}" bash tests/support/golden.sh "${command%.cmd}"
+  done
+}
+
+# run_script FILE: one scenario, in a process of its own group so that nothing outlives it.
+run_script() {
+  local name=e2e/${1##*/} log began status=0
+  name=${name%.sh}
+  log=$work/logs/$name.log
+  began=$(now_ms)
+  timeout --kill-after=30 "${MLENV_TEST_TIMEOUT:-1500}" bash "$1" >"$log" 2>&1 </dev/null &
+  local child=$!
+  # shellcheck disable=SC2064  # this child
+  trap "kill $child; wait $child" TERM
+  wait "$child" || status=$?
+  local took=$(($(now_ms) - began))
+  case $status in
+    0) record pass "$name" "$took" ;;
+    77) record skip "$name" "$took" "$(tail -n 1 "$log")" ;;
+    *)
+      {
+        echo "---- $name (${log#"$root"/}), last 150 lines:"
+        tail -n 150 "$log"
+        echo "----"
+      } >"$log.shown"
+      cat "$log.shown"
+      record fail "$name" "$took" "exit $status"
+      ;;
+  esac
+}
+
+# Two at a time; scripts that say `# first` near the top take longest and go first.
+e2e_scripts() {
+  local script scripts=()
+  for script in "$@"; do
+    [ -e "$script" ] || continue
+    script=${script%.sh}
+    wanted "e2e/${script##*/}" && scripts+=("$script.sh")
+  done
+  [ ${#scripts[@]} -eq 0 ] && return 0
+  mkdir -p "$work/logs/e2e" "$work/shared"
+  export MLENV_TEST_SHARED=$work/shared
+  export MLENV_TEST_CACHE=${MLENV_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/mlenv-tests}
+  mkdir -p "$MLENV_TEST_CACHE"
+  local running=0
+  while IFS= read -r script; do
+    if [ "$running" -ge 2 ]; then
+      wait -n || true
+      running=$((running - 1))
+    fi
+    run_script "$script" &
+    running=$((running + 1))
+  done < <({
+    grep -l '^# first$' "${scripts[@]}" || true
+    grep -L '^# first$' "${scripts[@]}" || true
+  })
+  wait
+}
+
+# fuzz_targets SECONDS: each target from its corpus, in a scratch copy of it.
+fuzz_targets() {
+  local target name corpus targets=()
+  for target in tests/fuzz/*_fuzz.cpp; do
+    name=${target##*/}
+    if [ -e "$target" ]; then targets+=("${name%.cpp}"); fi
+  done
+  [ ${#targets[@]} -eq 0 ] && return 0
+  build_folder fuzz build/fuzz "${targets[@]}"
+  for target in build/fuzz/tests/*_fuzz; do
+    [ -x "$target" ] || continue
+    name=${target##*/}
+    corpus=$work/corpus/$name
+    mkdir -p "$corpus"
+    if [ -d "tests/fuzz/corpus/${name%_fuzz}" ]; then cp -r "tests/fuzz/corpus/${name%_fuzz}/." "$corpus"; fi
+    step_if "fuzz/${name%_fuzz}" "$target" -max_total_time="$1" -timeout=10 -rss_limit_mb=2048 \
+      -artifact_prefix="$work/logs/fuzz/" -print_final_stats=1 "$corpus"
+  done
+}
+
+# The end of the run, however it comes: `finish STATUS`.
+finish() {
+  local status=$1 children passed failed skipped
+  children=$(jobs -p)
+  # shellcheck disable=SC2086  # one process id a word
+  if [ -n "$children" ]; then kill $children 2>/dev/null || true; fi
+  wait
+  if [ "$status" -ne 0 ] && ! grep -q ^fail "$results"; then
+    record fail "$area_name/run" 0 "the test program itself ended with status $status"
+  fi
+  report
+  passed=$(grep -c ^pass "$results" || true)
+  failed=$(grep -c ^fail "$results" || true)
+  skipped=$(grep -c ^skip "$results" || true)
+  echo "$passed passed, $failed failed, $skipped skipped"
+  if [ "$failed" -ne 0 ] || [ -e "$work/unexpected" ] || [ "$passed" -eq 0 ]; then exit 1; fi
+  exit 0
+}
+
+# Skips must be expected: `AREA/TEST  reason` in tests/allowed-skips, shell patterns allowed.
+unexpected_skips() {
+  local name pattern allowed
+  while IFS= read -r name; do
+    allowed=0
+    while read -r pattern _; do
+      # shellcheck disable=SC2053  # a pattern on purpose
+      if [[ -n $pattern && $pattern != '#'* && $name == $pattern ]]; then allowed=1; fi
+    done <tests/allowed-skips
+    if [ "$allowed" = 0 ]; then echo "$name"; fi
+  done < <(grep ^skip "$results" | cut -f2)
+}
+
+report() {
+  end_area
+  echo "== minutes by area"
+  awk -F'\t' '{printf "%-10s %5.1f\n", $1, $2 / 60; all += $2} END {printf "%-10s %5.1f\n", "all", all / 60}' \
+    "$work/areas"
+  local unexpected
+  unexpected=$(unexpected_skips)
+  if grep -q ^fail "$results"; then
+    echo "== failed"
+    grep ^fail "$results" | cut -f2,4
+  fi
+  if [ -n "$unexpected" ]; then
+    echo "== skipped, and not on the list tests/allowed-skips"
+    echo "$unexpected"
+    : >"$work/unexpected"
+  fi
+}

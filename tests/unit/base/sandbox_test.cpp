@@ -1,0 +1,227 @@
+#include "base/sandbox/sandbox.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "base/sandbox/plan.hpp"
+
+namespace mlenv {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A root that is empty but for this machine's own programs, which are mounted into it.
+class SandboxTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto refusal = sandbox_refusal()) GTEST_SKIP() << refusal->reason;
+    for (const char* name : {"bin", "lib", "lib64"}) {
+      fs::create_symlink(std::string("usr/") + name, folder_.path() / name);
+    }
+    fs::create_directory(folder_.path() / "etc");
+    fs::create_directory(folder_.path() / "work");
+  }
+
+  SandboxCommand shell(std::string script) const {
+    SandboxCommand command;
+    command.root = folder_.path();
+    command.argv = {"/bin/sh", "-c", std::move(script)};
+    command.env = {"PATH=/usr/sbin:/usr/bin:/bin", "LC_ALL=C"};
+    command.mounts = {{"/usr", "/usr", true}};
+    return command;
+  }
+  RecordedRun recorded(std::string script, const Owners& initial = {}) const {
+    return run_recorded(shell(std::move(script)), initial, 30s);
+  }
+  fs::path path(const char* name) const { return folder_.path() / name; }
+
+  TemporaryFolder folder_{temporary_root(), "mlenv-sandbox-"};
+};
+
+TEST_F(SandboxTest, PassesOnHowTheProgramEnded) {
+  Sandbox seven{shell("exit 7")};
+  EXPECT_EQ(seven.wait(), (Exit{7, false}));
+  Sandbox killed{shell("kill -TERM $$")};
+  EXPECT_EQ(killed.wait(), (Exit{128 + SIGTERM, true}));
+  EXPECT_EQ(recorded("exit 9").exit, (Exit{9, false}));
+  EXPECT_EQ(recorded("kill -KILL $$").exit, (Exit{128 + SIGKILL, true}));
+}
+
+TEST_F(SandboxTest, IsAnotherMachineWithOneUser) {
+  const RecordedRun run = recorded(
+      "id -u; id -G; hostname; echo $$; umask; pwd; wc -l < /proc/net/dev; echo >/dev/null && "
+      "head -c 3 /dev/zero | wc -c; test -w /proc/sys/kernel/hostname || echo no");
+  // Two lines of heading and the loopback device.
+  EXPECT_EQ(run.output, "0\n0\nlocalhost\n2\n0022\n/\n3\n3\nno\n");
+}
+
+TEST_F(SandboxTest, LeavesNoTraceOfItsScaffold) {
+  const RecordedRun run = recorded("test -c /dev/null && test -d /proc/self && test -d /usr/bin");
+  EXPECT_EQ(run.exit.code, 0);
+  for (const char* name : {"dev", "proc", "usr"}) EXPECT_FALSE(fs::exists(path(name))) << name;
+}
+
+TEST_F(SandboxTest, KeepsAReadOnlyRootAsItIs) {
+  SandboxCommand command = shell("echo x > /work/file 2>/dev/null && exit 1; exit 0");
+  command.read_only_root = true;
+  EXPECT_EQ(run_recorded(command, {}, 30s).exit.code, 0);
+  EXPECT_FALSE(fs::exists(path("work/file")));
+  EXPECT_FALSE(fs::exists(path("dev")));
+}
+
+TEST_F(SandboxTest, MountsWhatItIsGiven) {
+  const TemporaryFolder source{temporary_root()};
+  write_file(source.path() / "file", "text\n", false);
+  SandboxCommand command = shell("cat /a/b/file; touch /a/b/new 2>/dev/null || echo read-only");
+  command.mounts.push_back({source.path(), "/a/b", true});
+  EXPECT_EQ(run_recorded(command, {}, 30s).output, "text\nread-only\n");
+  EXPECT_FALSE(fs::exists(path("a")));
+  command.mounts.back().read_only = false;
+  EXPECT_EQ(run_recorded(command, {}, 30s).output, "text\n");
+  EXPECT_TRUE(fs::exists(source.path() / "new"));
+}
+
+TEST_F(SandboxTest, RecordsOwnersAndShowsThem) {
+  const RecordedRun run = recorded(
+      "cd /work && touch a b c && ln -s a link && chown 1:2 a && chown :7 b && chown 5 c &&"
+      "chown 0:0 c && chown -h 8:9 link && stat -c '%u:%g %n' a b c link && stat -Lc %u link &&"
+      "mv a moved && ln b hard && cp -p moved copy && ls -n copy | cut -d' ' -f3,4");
+  EXPECT_EQ(run.output, "1:2 a\n0:7 b\n0:0 c\n8:9 link\n1\n1 2\n");
+  const Owners expected{{"/work/b", {0, 7}},     {"/work/copy", {1, 2}}, {"/work/hard", {0, 7}},
+                        {"/work/link", {8, 9}}, {"/work/moved", {1, 2}}};
+  EXPECT_EQ(run.owners, expected);
+  struct stat status {};
+  ASSERT_EQ(::lstat(path("work/moved").c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, ::geteuid()) << "on the disk all belongs to the caller";
+}
+
+TEST_F(SandboxTest, StartsFromTheOwnersGiven) {
+  write_file(path("etc/shadow"), "", false);
+  const RecordedRun run = recorded("stat -c %u:%g /etc/shadow; chown :43 /etc/shadow; touch /work/x;"
+                                   "chown --reference=/etc/shadow /work/x",
+                                   {{"/etc/shadow", {0, 42}}, {"/etc/absent", {3, 3}}});
+  EXPECT_EQ(run.output, "0:42\n");
+  EXPECT_EQ(run.owners, (Owners{{"/etc/shadow", {0, 43}}, {"/work/x", {0, 43}}}));
+}
+
+TEST_F(SandboxTest, ForgetsADeletedFilesOwner) {
+  // Its inode number is free at once, and the next file of many file systems gets it.
+  const RecordedRun run = recorded(
+      "cd /work; for i in 1 2 3 4 5 6 7 8; do touch a; chown 5:5 a; rm a; touch b$i; done;"
+      "stat -c %u b* | sort -u");
+  EXPECT_EQ(run.output, "0\n");
+  EXPECT_TRUE(run.owners.empty());
+}
+
+TEST_F(SandboxTest, ClearsSetIdBitsAsTheKernelDoes) {
+  const RecordedRun run = recorded(
+      "cd /work && touch x l && mkdir d && chmod 6755 x && chmod 2644 l && chmod 2755 d &&"
+      "chown 1:1 x l d && stat -c '%a %n' x l d && chmod 4755 x && stat -c %a x");
+  EXPECT_EQ(run.output, "755 x\n2644 l\n2755 d\n4755\n");
+}
+
+TEST_F(SandboxTest, KeepsTheErrorsOfTheKernel) {
+  const RecordedRun run = recorded("chown 1 /work/absent; chown 1 /etc/x/y; stat /work/absent");
+  EXPECT_NE(run.output.find("chown: cannot access '/work/absent': No such file"),
+            std::string::npos)
+      << run.output;
+  EXPECT_NE(run.exit.code, 0);
+}
+
+TEST_F(SandboxTest, AcceptsDevicesAndIdentities) {
+  const RecordedRun run = recorded(
+      "mknod /work/null c 1 3 && test ! -e /work/null && mkfifo /work/pipe && test -p /work/pipe &&"
+      "perl -e '$( = 5; $> = 6; $! = 0; exit(defined(getpgrp) ? 0 : 1)' && echo fine");
+  EXPECT_EQ(run.output, "fine\n");
+}
+
+TEST_F(SandboxTest, RecordsCapabilitiesInsteadOfSettingThem) {
+#if defined(__x86_64__)
+  const RecordedRun run = recorded(
+      "touch /work/x; perl -e '$v = pack(\"V5\", 0x02000001, 0x400, 0, 0, 0); $n = "
+      "\"security.capability\"; $f = \"/work/x\"; syscall(188, $f, $n, $v, 20, 0) == 0 or die $!;"
+      "$o = \" \" x 64; print syscall(191, $f, $n, $o, 64), $o =~ /^\\Q$v\\E/ ? \"same\" : \"no\"'");
+  EXPECT_EQ(run.output, "20same");
+  ASSERT_EQ(run.capabilities.size(), 1U);
+  EXPECT_EQ(run.capabilities.at("/work/x").size(), 20U);
+  EXPECT_TRUE(run.owners.empty());
+#else
+  GTEST_SKIP() << "system call numbers of x86-64";
+#endif
+}
+
+TEST_F(SandboxTest, KeepsTheLastOutput) {
+  std::size_t seen = 0;
+  const RecordedRun run =
+      run_recorded(shell("head -c 9000000 /dev/zero; echo end"), {}, 60s,
+                   [&](std::string_view part) { seen += part.size(); });
+  EXPECT_EQ(seen, 9'000'004U);
+  EXPECT_EQ(run.output.size(), std::size_t{8} << 20U);
+  EXPECT_TRUE(run.output.ends_with("end\n"));
+}
+
+TEST_F(SandboxTest, EndsEverythingAtTheDeadline) {
+  try {
+    run_recorded(shell("sleep 1000 & sleep 1000"), {}, 300ms);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "timeout");
+  }
+}
+
+TEST_F(SandboxTest, WaitsForNoDaemon) {
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(recorded("setsid sleep 1000 >/dev/null 2>&1 & echo started").output, "started\n");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 20s);
+}
+
+TEST_F(SandboxTest, SaysWhatCannotBeStarted) {
+  SandboxCommand command = shell("");
+  command.argv = {"/bin/absent"};
+  for (const bool record : {false, true}) {
+    try {
+      if (record) {
+        run_recorded(command, {}, 10s);
+      } else {
+        Sandbox{command};
+      }
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), "cannot-start");
+      EXPECT_EQ(std::string(error.what()),
+                "cannot start `/bin/absent`: No such file or directory");
+    }
+  }
+}
+
+TEST(SandboxPlan, TravelsWhole) {
+  sandbox::Plan plan;
+  plan.command.root = "/r";
+  plan.command.argv = {"/bin/x", "\xff not UTF-8"};
+  plan.command.mounts = {{"/from", "/to", false}};
+  plan.initial = {{"/etc/\xfe", {1, 2}}};
+  plan.recorded = true;
+  plan.way = sandbox::Way::change_root;
+  const sandbox::Plan copy = sandbox::decode_plan(sandbox::encode(plan));
+  EXPECT_EQ(copy.command.argv, plan.command.argv);
+  EXPECT_EQ(copy.initial, plan.initial);
+  EXPECT_EQ(copy.way, plan.way);
+  ASSERT_EQ(copy.command.mounts.size(), 1U);
+  EXPECT_EQ(copy.command.mounts[0].target, "/to");
+  EXPECT_FALSE(copy.command.mounts[0].read_only);
+
+  const Error error =
+      sandbox::decode_error(sandbox::encode(failure("a", "b").because("c").hint("d")));
+  EXPECT_EQ(std::string(error.what()), "b: c");
+  EXPECT_EQ(error.code(), "a");
+  EXPECT_EQ(error.hint(), "d");
+}
+
+}  // namespace
+}  // namespace mlenv

@@ -1,0 +1,117 @@
+#include "images/credentials.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "images/registry_auth.hpp"
+
+namespace mlenv {
+namespace {
+
+TEST(Base64, VectorsOfRfc4648) {
+  const std::vector<std::pair<std::string, std::string>> vectors = {{"", ""},
+                                                                    {"f", "Zg=="},
+                                                                    {"fo", "Zm8="},
+                                                                    {"foo", "Zm9v"},
+                                                                    {"foob", "Zm9vYg=="},
+                                                                    {"fooba", "Zm9vYmE="},
+                                                                    {"foobar", "Zm9vYmFy"},
+                                                                    {"\xff\xfe\xfd", "//79"}};
+  for (const auto& [plain, encoded] : vectors) {
+    EXPECT_EQ(base64_encode(plain), encoded);
+    EXPECT_EQ(base64_decode(encoded), plain);
+  }
+  EXPECT_EQ(base64_decode("Zg"), "f");
+  EXPECT_EQ(base64_decode("Z*=="), std::nullopt);
+}
+
+class CredentialsTest : public testing::Test {
+ protected:
+  std::optional<Credentials> find(const std::string& json, std::string_view host,
+                                  std::string_view repository = "team/x") {
+    const fs::path path = folder.path() / "config.json";
+    write_file(path, json, false);
+    return find_credentials(path, host, repository);
+  }
+  std::string error_of(const std::string& json, std::string_view host) {
+    try {
+      find(json, host);
+    } catch (const Error& error) {
+      return error.code() + ": " + error.what() + " / " + error.hint();
+    }
+    return "no error";
+  }
+  TemporaryFolder folder{temporary_root()};
+};
+
+const Credentials kAnn{"ann", "s3:cret"};  // base64: YW5uOnMzOmNyZXQ=
+
+TEST_F(CredentialsTest, KeysAsPeopleAndToolsWriteThem) {
+  for (const char* key : {"host.org:5000", "https://host.org:5000", "http://host.org:5000/",
+                          "https://host.org:5000/v1/", "https://host.org:5000/v2/",
+                          "host.org:5000/team", "host.org:5000/team/x"}) {
+    const std::string json =
+        fmt::format(R"({{"auths": {{"{}": {{"auth": "YW5uOnMzOmNyZXQ="}}}}}})", key);
+    EXPECT_EQ(find(json, "host.org:5000"), kAnn) << key;
+    EXPECT_EQ(find(json, "host.org"), std::nullopt) << key;
+    EXPECT_EQ(find(json, "host.org:50000"), std::nullopt) << key;
+  }
+}
+
+TEST_F(CredentialsTest, LongestKeyWins) {
+  const std::string json = R"({"auths": {
+      "host.org": {"username": "wide", "password": "p"},
+      "host.org/team": {"username": "team", "password": "p"},
+      "host.org/te": {"username": "wrong", "password": "p"}}})";
+  EXPECT_EQ(find(json, "host.org", "team/x")->user, "team");
+  EXPECT_EQ(find(json, "host.org", "teams/x")->user, "wide");
+}
+
+TEST_F(CredentialsTest, AbsentIsNotAnError) {
+  EXPECT_EQ(find_credentials(folder.path() / "none.json", "h", "r"), std::nullopt);
+  EXPECT_EQ(find("{}", "host.org"), std::nullopt);
+  EXPECT_EQ(find(R"({"auths": {}, "credsStore": "secretservice"})", "host.org"), std::nullopt);
+  EXPECT_EQ(find(R"({"auths": {"host.org": {}}})", "host.org"), std::nullopt);
+}
+
+TEST_F(CredentialsTest, HelpersAreNamed) {
+  const std::string by_host = error_of(R"({"credHelpers": {"host.org": "ecr-login"}})", "host.org");
+  EXPECT_NE(by_host.find("docker-credential-ecr-login"), std::string::npos) << by_host;
+  EXPECT_NE(by_host.find("not supported yet"), std::string::npos) << by_host;
+  const std::string store =
+      error_of(R"({"auths": {"host.org": {}}, "credsStore": "pass"})", "host.org");
+  EXPECT_NE(store.find("docker-credential-pass"), std::string::npos) << store;
+}
+
+TEST_F(CredentialsTest, MalformedFilesAreErrorsWithoutTheSecret) {
+  EXPECT_EQ(error_of("{", "host.org").substr(0, 8), "bad-json");
+  const std::string text =
+      error_of(R"({"auths": {"host.org": {"auth": "bm9jb2xvbg=="}}})", "host.org");
+  EXPECT_EQ(text.substr(0, 11), "credentials") << text;
+  EXPECT_EQ(text.find("bm9jb2xvbg"), std::string::npos) << text;
+}
+
+TEST_F(CredentialsTest, ConfigPath) {
+  EXPECT_EQ(docker_config_path(folder.path()), folder.path() / "config.json");
+  EXPECT_EQ(docker_config_path(folder.path() / "x.json"), folder.path() / "x.json");
+}
+
+TEST(Challenges, AsRegistriesSendThem) {
+  const auto bearer = parse_challenges(
+      R"(Bearer realm="https://auth.example.org/token",service="registry",scope="repository:a/b:pull,push")");
+  ASSERT_EQ(bearer.size(), 1U);
+  EXPECT_EQ(bearer[0].scheme, "bearer");
+  EXPECT_EQ(bearer[0].parameters.at("realm"), "https://auth.example.org/token");
+  EXPECT_EQ(bearer[0].parameters.at("scope"), "repository:a/b:pull,push");
+  const auto both = parse_challenges(R"(BASIC realm="a \"b\"", Bearer realm=x , error="invalid")");
+  ASSERT_EQ(both.size(), 2U);
+  EXPECT_EQ(both[0].scheme, "basic");
+  EXPECT_EQ(both[0].parameters.at("realm"), "a \"b\"");
+  EXPECT_EQ(both[1].parameters.at("realm"), "x");
+  EXPECT_EQ(both[1].parameters.at("error"), "invalid");
+  EXPECT_TRUE(parse_challenges("").empty());
+  EXPECT_EQ(parse_challenges("Basic realm=\"open").size(), 1U);
+}
+
+}  // namespace
+}  // namespace mlenv

@@ -1,0 +1,88 @@
+#include "images/reference.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+const std::string kDigest = "sha256:" + std::string(64, 'a');
+
+struct Case {
+  std::string text, host, repository, tag;
+  bool digest = false;
+};
+
+class GoodReference : public testing::TestWithParam<Case> {};
+
+TEST_P(GoodReference, Parses) {
+  const Case& expected = GetParam();
+  const Reference reference = Reference::parse(expected.text);
+  EXPECT_EQ(reference.host(), expected.host);
+  EXPECT_EQ(reference.repository(), expected.repository);
+  EXPECT_EQ(reference.tag(), expected.tag);
+  EXPECT_EQ(reference.digest().has_value(), expected.digest);
+  // What it prints means the same again.
+  EXPECT_EQ(Reference::parse(reference.str()).str(), reference.str());
+}
+
+// The forms are those of the tests of github.com/distribution/reference.
+INSTANTIATE_TEST_SUITE_P(
+    Forms, GoodReference,
+    testing::Values(
+        Case{"jax", "", "jax", "latest"}, Case{"jax:v1", "", "jax", "v1"},
+        Case{"team/jax:v1.2-rc_3", "", "team/jax", "v1.2-rc_3"},
+        Case{"localhost/jax", "localhost", "jax", "latest"},
+        Case{"localhost:5000/jax:v1", "localhost:5000", "jax", "v1"},
+        Case{"127.0.0.1:5000/a/b/c", "127.0.0.1:5000", "a/b/c", "latest"},
+        Case{"[::1]:5000/x", "[::1]:5000", "x", "latest"},
+        Case{"[2001:db8::1]/x", "[2001:db8::1]", "x", "latest"},
+        Case{"Registry.Example.org/x", "Registry.Example.org", "x", "latest"},
+        Case{"registry.example.org/x@" + kDigest, "registry.example.org", "x", "", true},
+        Case{"registry.example.org/x:t@" + kDigest, "registry.example.org", "x", "t", true},
+        Case{"a.b__c-d---e", "", "a.b__c-d---e", "latest"},
+        Case{"x:_underscore", "", "x", "_underscore"},
+        Case{"xn--n3h.com/myimage:xn--n3h.com", "xn--n3h.com", "myimage", "xn--n3h.com"},
+        Case{"5000/x", "", "5000/x", "latest"}));
+
+struct BadCase {
+  std::string text, why;
+};
+
+class BadReference : public testing::TestWithParam<BadCase> {};
+
+TEST_P(BadReference, SaysWhichPart) {
+  try {
+    Reference::parse(GetParam().text);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "bad-reference");
+    EXPECT_EQ(error.kind(), Kind::usage);
+    EXPECT_NE(std::string(error.what()).find(GetParam().why), std::string::npos) << error.what();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Forms, BadReference,
+    testing::Values(BadCase{"", "empty"}, BadCase{":v1", "no repository name"},
+                    BadCase{"Jax", "upper-case"}, BadCase{"localhost:5000/Team/jax", "`Team`"},
+                    BadCase{"jax:", "nothing follows"}, BadCase{"jax:.v1", "tag `.v1`"},
+                    BadCase{"jax:" + std::string(129, 'a'), "longer than 128"},
+                    BadCase{"a//b", "empty part"}, BadCase{"a/", "empty part"},
+                    BadCase{"-a", "begin and end"}, BadCase{"a..b", "`..`"},
+                    BadCase{"a___b", "`___`"}, BadCase{"a b", "character ` `"},
+                    BadCase{"jax@sha256:12", "sha256:12"}, BadCase{"jax@", "digest"},
+                    BadCase{"https://host.org/x", "begins with `https://`"},
+                    BadCase{"host.org:port/x", "port `port`"}, BadCase{"host_.org/x", "host name"},
+                    BadCase{"[::1/x", "lacks its `]`"}, BadCase{"[xyz]:5/x", "IPv6"},
+                    BadCase{"user:pw@host.org/x", "digest"},
+                    BadCase{std::string(256, 'a'), "longer than 255"}));
+
+TEST(ReferenceTest, ManifestName) {
+  EXPECT_EQ(Reference::parse("x:t").manifest_name(), "t");
+  EXPECT_EQ(Reference::parse("x:t@" + kDigest).manifest_name(), kDigest);
+}
+
+}  // namespace
+}  // namespace mlenv

@@ -1,0 +1,347 @@
+#include "images/registry.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "base/error.hpp"
+#include "images/credentials.hpp"
+#include "tests/support/fault_server.hpp"
+
+namespace mlenv {
+namespace {
+
+using test::FaultServer;
+using test::Reply;
+using test::Seen;
+
+std::string noise(std::size_t size_bytes) {
+  std::string text(size_bytes, '\0');
+  std::uint32_t state = 99;
+  for (char& c : text) {
+    state = state * 1664525U + 1013904223U;
+    c = static_cast<char>(state >> 24U);
+  }
+  return text;
+}
+
+Reply status(int code, std::vector<std::pair<std::string, std::string>> headers = {},
+             std::string body = {}) {
+  Reply reply;
+  reply.status = code;
+  reply.headers = std::move(headers);
+  reply.body = std::move(body);
+  return reply;
+}
+
+class RegistryTest : public testing::Test {
+ protected:
+  RegistryTest() : http(http_options()) {
+    options.plain_http = true;
+    options.docker_config = folder.path() / "config.json";
+  }
+  static HttpOptions http_options() {
+    HttpOptions options;
+    options.pause = [](std::chrono::milliseconds) {};
+    return options;
+  }
+  Registry registry() { return {http, Reference::parse(server.host() + "/team/x"), options}; }
+  static Descriptor describe(const std::string& bytes) {
+    return {std::string(kLayerGzipType), Digest::of(bytes), bytes.size()};
+  }
+  void upload(const std::string& bytes) {
+    Registry to = registry();
+    to.upload_blob(
+        describe(bytes),
+        [&](std::uint64_t offset) {
+          return std::make_unique<MemorySource>(as_bytes(bytes).subspan(offset));
+        },
+        [this](std::uint64_t amount) { advanced += amount; });
+  }
+  template <typename Work>
+  Error error_of(const Work& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      return error;
+    }
+    ADD_FAILURE() << "no error";
+    return failure("none", "none");
+  }
+  void log_in(const std::string& user, const std::string& password) {
+    write_file(options.docker_config,
+               fmt::format(R"({{"auths": {{"{}": {{"auth": "{}"}}}}}})", server.host(),
+                           Credentials{user, password}.basic()),
+               false);
+  }
+
+  FaultServer server;
+  TemporaryFolder folder{temporary_root()};
+  RegistryOptions options;
+  Http http;
+  std::uint64_t advanced = 0;
+};
+
+constexpr const char* kUploads = "/v2/team/x/blobs/uploads/";
+
+TEST_F(RegistryTest, UploadsSmallBlobsWithOnePut) {
+  server.script(kUploads, {status(202, {{"Location", "/session/1?state=a"}})});
+  server.script("/session/1", {status(201)});
+  const std::string bytes = noise(1000);
+  upload(bytes);
+  const std::vector<Seen> seen = server.seen();
+  ASSERT_EQ(seen.size(), 2U);
+  EXPECT_EQ(seen[1].method, "PUT");
+  EXPECT_EQ(seen[1].target,
+            "/session/1?state=a&digest=" + url_query_encode(Digest::of(bytes).str()));
+  EXPECT_EQ(seen[1].body, bytes);
+  EXPECT_EQ(advanced, bytes.size());
+}
+
+TEST_F(RegistryTest, UploadsLargeBlobsWithOnePatch) {
+  server.script(kUploads, {status(202, {{"Location", server.url("/session/1")}})});
+  server.script("/session/1", {status(202, {{"Location", "/session/2?x=1"}})});
+  server.script("/session/2", {status(201)});
+  const std::string bytes = noise(3'000'000);
+  upload(bytes);
+  const std::vector<Seen> seen = server.seen();
+  ASSERT_EQ(seen.size(), 3U);
+  EXPECT_EQ(seen[1].method, "PATCH");
+  EXPECT_EQ(seen[1].body, bytes);
+  EXPECT_EQ(seen[2].method, "PUT");
+  EXPECT_EQ(seen[2].header("content-length"), "0");
+}
+
+TEST_F(RegistryTest, ContinuesWhereTheRegistryIs) {
+  const std::string bytes = noise(2'000'000);
+  server.script(kUploads, {status(202, {{"Location", "/session/1"}})});
+  Reply broken;
+  broken.reset_upload_at = 700'000;
+  // The registry kept less than it had read.
+  server.script("/session/1",
+                {broken, status(204, {{"Location", "/session/2"}, {"Range", "0-649999"}})});
+  server.script("/session/2", {status(202, {{"Location", "/session/3"}})});
+  server.script("/session/3", {status(201)});
+  upload(bytes);
+  const std::vector<Seen> seen = server.seen("/session/2");
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].method, "PATCH");
+  EXPECT_EQ(seen[0].header("content-range"), "650000-1999999");
+  EXPECT_EQ(seen[0].body, bytes.substr(650'000));
+  EXPECT_EQ(advanced, bytes.size());
+}
+
+TEST_F(RegistryTest, LostSessionMeansANewOne) {
+  const std::string bytes = noise(500'000);
+  server.script(kUploads, {status(202, {{"Location", "/session/1"}}),
+                           status(202, {{"Location", "/session/2"}})});
+  Reply broken;
+  broken.reset_upload_at = 100'000;
+  server.script("/session/1", {broken, status(404)});
+  server.script("/session/2", {status(202), status(201)});
+  upload(bytes);
+  EXPECT_EQ(server.seen("/session/2")[0].body, bytes);
+  EXPECT_EQ(advanced, bytes.size());
+}
+
+TEST_F(RegistryTest, LostAnswerOfTheLastStepIsFine) {
+  const std::string bytes = noise(1000);
+  server.script(kUploads, {status(202, {{"Location", "/session/1"}})});
+  Reply broken;
+  broken.reset_upload_at = 1000;
+  server.script("/session/1", {broken, status(404)});
+  server.script("/v2/team/x/blobs/" + Digest::of(bytes).str(), {status(200)});
+  upload(bytes);
+}
+
+TEST_F(RegistryTest, EverLostSessionsEnd) {
+  server.script(kUploads, {status(202, {{"Location", "/session/1"}})});
+  server.script("/session/1", {status(404)});
+  const Error error = error_of([&] { upload(noise(1000)); });
+  EXPECT_EQ(error.code(), "registry");
+  EXPECT_EQ(server.seen(kUploads).size(), 5U);
+}
+
+TEST_F(RegistryTest, WrongDigestIsSaid) {
+  server.script(kUploads, {status(202, {{"Location", "/session/1"}})});
+  server.script("/session/1",
+                {status(400, {}, R"({"errors":[{"code":"DIGEST_INVALID","message":"bad"}]})")});
+  EXPECT_EQ(error_of([&] { upload(noise(1000)); }).code(), "digest-mismatch");
+}
+
+TEST_F(RegistryTest, RegistrysOwnWords) {
+  server.script("/v2/team/x/manifests/v1",
+                {status(400, {}, R"({"errors":[{"code":"MANIFEST_INVALID",
+                  "message":"manifest invalid","detail":{"name":"x"}}]})")});
+  Registry to = registry();
+  const Error error = error_of([&] { to.put_manifest("v1", "{}", kManifestType); });
+  EXPECT_EQ(error.code(), "registry");
+  EXPECT_NE(std::string(error.what()).find(R"(MANIFEST_INVALID: manifest invalid ({"name":"x"}))"),
+            std::string::npos)
+      << error.what();
+}
+
+TEST_F(RegistryTest, BasicLoginIsSentOnlyWhenAsked) {
+  log_in("ann", "secret");
+  const std::string path = "/v2/team/x/manifests/v1";
+  server.script(path, {status(401, {{"WWW-Authenticate", "Basic realm=\"r\""}}), status(404)});
+  Registry from = registry();
+  EXPECT_FALSE(from.get_manifest("v1"));
+  const std::vector<Seen> seen = server.seen(path);
+  ASSERT_EQ(seen.size(), 2U);
+  EXPECT_EQ(seen[0].header("authorization"), "");
+  EXPECT_EQ(seen[1].header("authorization"), "Basic YW5uOnNlY3JldA==");
+  EXPECT_FALSE(from.get_manifest("v1"));  // known by now
+  EXPECT_EQ(server.seen(path).size(), 3U);
+}
+
+TEST_F(RegistryTest, DeniedSaysWhatToDo) {
+  const std::string path = "/v2/team/x/manifests/v1";
+  server.script(path, {status(401, {{"WWW-Authenticate", "Basic realm=\"r\""}})});
+  Registry stranger = registry();
+  const Error unknown = error_of([&] { stranger.get_manifest("v1"); });
+  EXPECT_EQ(unknown.code(), "denied");
+  EXPECT_NE(unknown.hint().find("docker login " + server.host()), std::string::npos);
+  EXPECT_NE(unknown.hint().find(options.docker_config.string()), std::string::npos);
+  log_in("ann", "wrong");
+  Registry known = registry();
+  const Error refused = error_of([&] { known.get_manifest("v1"); });
+  EXPECT_EQ(refused.code(), "denied");
+  EXPECT_NE(refused.hint().find("`ann`"), std::string::npos) << refused.hint();
+  EXPECT_EQ(refused.hint().find("wrong"), std::string::npos);
+}
+
+/// A registry that wants tokens: `/token` gives token-1, token-2, …; only the newest is good.
+class TokenTest : public RegistryTest {
+ protected:
+  TokenTest() {
+    server.otherwise([this](const Seen& seen) {
+      if (seen.target.starts_with("/token")) {
+        asked.push_back(seen);
+        ++given;
+        return status(200, {}, fmt::format(R"({{"token": "token-{}"}})", given));
+      }
+      if (seen.header("authorization") != fmt::format("Bearer token-{}", good)) {
+        return status(
+            401, {{"WWW-Authenticate",
+                   fmt::format(R"(Bearer realm="{}",service="s v",scope="repository:team/x:pull")",
+                               server.url("/token"))}});
+      }
+      Reply reply = status(200, {}, content);
+      reply.ranges = true;
+      if (cut) {
+        reply.fault = Reply::Fault::close;
+        reply.cut_at = 100'000;
+        cut = false;
+        good = 2;  // the token runs out meanwhile
+      }
+      return reply;
+    });
+  }
+  std::string content = noise(300'000);
+  bool cut = false;
+  std::atomic<int> given = 0;
+  std::atomic<int> good = 1;
+  std::vector<Seen> asked;
+};
+
+TEST_F(TokenTest, AnonymousToken) {
+  Registry from = registry();
+  EXPECT_TRUE(from.has_blob(Digest::of(content)));
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked[0].target, "/token?service=s%20v&scope=repository%3Ateam%2Fx%3Apull");
+  EXPECT_EQ(asked[0].header("authorization"), "");
+  EXPECT_TRUE(from.has_blob(Digest::of(content)));
+  EXPECT_EQ(asked.size(), 1U);
+}
+
+TEST_F(TokenTest, LoginGoesToTheTokenServer) {
+  log_in("ann", "secret");
+  Registry from = registry();
+  EXPECT_TRUE(from.has_blob(Digest::of(content)));
+  EXPECT_EQ(asked.at(0).header("authorization"), "Basic YW5uOnNlY3JldA==");
+}
+
+TEST_F(TokenTest, TokenThatRunsOutDuringADownloadIsRenewed) {
+  cut = true;
+  Registry from = registry();
+  const Fd file = open_file(folder.path() / "blob", O_RDWR | O_CREAT);
+  from.download_blob(describe(content), file.get(), nullptr);
+  EXPECT_EQ(read_file(folder.path() / "blob"), content);
+  EXPECT_EQ(given, 2);
+}
+
+TEST_F(TokenTest, TokensThatNeverPleaseEnd) {
+  good = -1;
+  Registry from = registry();
+  const Fd file = open_file(folder.path() / "blob", O_RDWR | O_CREAT);
+  EXPECT_EQ(error_of([&] { from.has_blob(Digest::of(content)); }).code(), "denied");
+  EXPECT_EQ(error_of([&] { from.download_blob(describe(content), file.get(), nullptr); }).code(),
+            "http-status");
+  EXPECT_LE(given, 3);
+}
+
+TEST_F(RegistryTest, IndexIsResolvedForThisMachine) {
+#if defined(__aarch64__)
+  const std::string ours = "arm64", other = "amd64";
+#else
+  const std::string ours = "amd64", other = "arm64";
+#endif
+  const std::string manifest = R"({"schemaVersion":2,"config":{},"layers":[]})";
+  const auto entry = [](const std::string& architecture, const Digest& digest) {
+    return fmt::format(
+        R"({{"digest":"{}","size":1,"platform":{{"os":"linux","architecture":"{}"}}}})",
+        digest.str(), architecture);
+  };
+  const std::string index = fmt::format(R"({{"schemaVersion":2,"manifests":[{},{}]}})",
+                                        entry(other, Digest::of(std::string_view("other"))),
+                                        entry(ours, Digest::of(manifest)));
+  server.script("/v2/team/x/manifests/v1",
+                {status(200, {{"Content-Type", std::string(kIndexType)}}, index)});
+  server.script("/v2/team/x/manifests/" + Digest::of(manifest).str(),
+                {status(200, {{"Content-Type", std::string(kManifestType)}}, manifest)});
+  Registry from = registry();
+  EXPECT_EQ(from.get_manifest("v1")->bytes, manifest);
+
+  const std::string foreign = fmt::format(R"({{"schemaVersion":2,"manifests":[{}]}})",
+                                          entry("s390x", Digest::of(manifest)));
+  server.script("/v2/team/x/manifests/v2",
+                {status(200, {{"Content-Type", std::string(kIndexType)}}, foreign)});
+  const Error error = error_of([&] { from.get_manifest("v2"); });
+  EXPECT_EQ(error.code(), "not-found");
+  EXPECT_NE(std::string(error.what()).find("linux/s390x"), std::string::npos) << error.what();
+}
+
+TEST_F(RegistryTest, ManifestIsVerified) {
+  const std::string promised = Digest::of(std::string_view("promised")).str();
+  server.script("/v2/team/x/manifests/" + promised, {status(200, {}, "{}")});
+  server.script("/v2/team/x/manifests/v1",
+                {status(200, {{"Docker-Content-Digest", promised}}, "{}")});
+  Registry from = registry();
+  EXPECT_EQ(error_of([&] { from.get_manifest(promised); }).code(), "digest-mismatch");
+  EXPECT_EQ(error_of([&] { from.get_manifest("v1"); }).code(), "digest-mismatch");
+}
+
+TEST_F(RegistryTest, LoopbackMayDoWithoutTls) {
+  options.plain_http = false;
+  Registry from = registry();
+  EXPECT_FALSE(from.get_manifest("v1"));
+}
+
+TEST_F(RegistryTest, OtherHostsNeverDoWithoutTls) {
+  options.plain_http = false;
+  // Reaches our server too, but is not a loopback name.
+  const std::string host = "0.0.0.0" + server.host().substr(server.host().find(':'));
+  Registry from{http, Reference::parse(host + "/x"), options};
+  EXPECT_EQ(error_of([&] { from.get_manifest("v1"); }).code(), "network");
+  for (const Seen& seen : server.seen()) ADD_FAILURE() << seen.method << " " << seen.target;
+}
+
+TEST_F(RegistryTest, WantsAHost) {
+  EXPECT_EQ(error_of([&] { Registry(http, Reference::parse("jax"), options); }).code(),
+            "bad-reference");
+}
+
+}  // namespace
+}  // namespace mlenv

@@ -1,0 +1,230 @@
+#include "recipes/lock.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+Lock sample() {
+  Lock lock;
+  lock.epoch = 1700000000;
+  lock.request = {.base = "debian:bookworm",
+                  .python = "3.11",
+                  .framework = "pytorch",
+                  .cuda = "13.0",
+                  .packages = {"numpy"},
+                  .system = {"git"}};
+  lock.settings = {.name = "bert",
+                   .env = {{"A", "a \"b\"\n\t\\ü"}},
+                   .workdir = "/workspace",
+                   .command = {"python", "train.py"},
+                   .bytecode = true};
+  lock.distribution = "debian";
+  lock.suite = "bookworm";
+  lock.python = "3.11.2";
+  lock.cuda = LockedCuda{.release = "13.0", .min_driver = "580"};
+  lock.debs = {{.name = "git",
+                .version = "1:2.39.5-0+deb12u2",
+                .architecture = "amd64",
+                .path = "pool/main/g/git/git_2.39.5-0+deb12u2_amd64.deb",
+                .size_bytes = 7256,
+                .digest = Digest::of("git")}};
+  lock.wheels = {{.name = "numpy",
+                  .version = "2.4.6",
+                  .file = "numpy-2.4.6-cp311-cp311-manylinux_2_27_x86_64.whl",
+                  .size_bytes = 16,
+                  .digest = Digest::of("numpy"),
+                  .requested = true},
+                 {.name = "torch",
+                  .version = "2.14.1",
+                  .file = "torch-2.14.1-cp311-cp311-manylinux_2_28_x86_64.whl",
+                  .size_bytes = 9'000'000'000,
+                  .digest = Digest::of("torch")}};
+  return lock;
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+/// Code and message of a refused lock; empty when it is read.
+std::string refusal_of(std::string_view text) {
+  try {
+    parse_lock(text, "r.lock");
+    return {};
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), Kind::usage);
+    return error.code() + ' ' + error.frames().front();
+  }
+}
+
+TEST(Lock, SurvivesWritingAndReading) {
+  const Lock lock = sample();
+  const std::string text = render_lock(lock);
+  EXPECT_EQ(parse_lock(text, "r.lock"), lock);
+  EXPECT_EQ(render_lock(parse_lock(text, "r.lock")), text);
+  EXPECT_TRUE(text.ends_with("]\n"));
+  EXPECT_EQ(lock_digest(lock), Digest::of(text));
+  EXPECT_EQ(lock.python_minor(), "3.11");
+}
+
+// Golden: a change here changes every lock digest, and so what images record.
+TEST(Lock, HasStableText) {
+  Lock lock = sample();
+  lock.settings.env.clear();
+  lock.wheels.pop_back();
+  EXPECT_EQ(render_lock(lock),
+            R"(# Written by `mlenv lock`: every package by name, version, size and digest.
+version = 1
+revision = 0
+platform = "linux/amd64"
+epoch = 1700000000
+
+[request]
+base = "debian:bookworm"
+python = "3.11"
+framework = "pytorch"
+cuda = "13.0"
+packages = ["numpy"]
+system = ["git"]
+
+[settings]
+name = "bert"
+workdir = "/workspace"
+command = ["python", "train.py"]
+bytecode = true
+
+[resolved]
+distribution = "debian"
+suite = "bookworm"
+python = "3.11.2"
+cuda = "13.0"
+min-driver = "580"
+
+[packages]
+debian = [
+  { name = "git", version = "1:2.39.5-0+deb12u2", architecture = "amd64", path = "pool/main/g/git/git_2.39.5-0+deb12u2_amd64.deb", size = 7256, sha256 = "9a881b9b9f23849475296a8cd768ea1965bc3152df7118e60c145975af6aa58a" },
+]
+wheels = [
+  { name = "numpy", version = "2.4.6", file = "numpy-2.4.6-cp311-cp311-manylinux_2_27_x86_64.whl", size = 16, sha256 = "73dd0baf8e5438da8816254a073ee43b61f8b2cdef6f393e0059cdbc55cb8d9c", requested = true },
+]
+)");
+}
+
+TEST(Lock, RefusesWhatItDoesNotKnow) {
+  const std::string text = render_lock(sample());
+  EXPECT_EQ(refusal_of(replaced(text, "epoch = ", "extra = 1\nepoch = ")).substr(0, 38),
+            "lock-invalid r.lock:5:9: unknown key \"");
+  EXPECT_NE(refusal_of(replaced(text, "epoch =", "epohc =")).find("did you mean `epoch`?"),
+            std::string::npos);
+  EXPECT_NE(refusal_of(replaced(text, ", requested = true", ", requsted = true")), "");
+}
+
+TEST(Lock, NewerRevisionIsReadAndNewerVersionRefused) {
+  std::string text = replaced(render_lock(sample()), "revision = 0", "revision = 7\nnews = [1]");
+  text = replaced(text, ", requested = true", ", requested = true, colour = \"red\"");
+  Lock expected = sample();
+  expected.revision = 7;
+  EXPECT_EQ(parse_lock(text, "r.lock"), expected);
+  EXPECT_EQ(refusal_of(replaced(text, "version = 1", "version = 2")),
+            "lock-newer `r.lock` has format version 2, this mlenv reads 1");
+}
+
+TEST(Lock, RefusesBadValuesWithTheirPlace) {
+  const std::string text = render_lock(sample());
+  const auto bad = [&](std::string_view from, std::string_view to) {
+    const std::string refused = refusal_of(replaced(text, from, to));
+    EXPECT_TRUE(refused.starts_with("lock-invalid r.lock:")) << to << ": " << refused;
+    return refused;
+  };
+  bad("size = 16,", "size = -1,");
+  bad("size = 16,", "size = 1.5,");
+  bad("size = 16,", "");
+  bad("\"numpy-2", "\"../numpy-2");
+  bad("\"numpy-2", "\"a\\\\numpy-2");
+  bad(".whl\"", ".zip\"");
+  bad("\"pool/main/g", "\"pool/../g");
+  bad("\"pool/main/g", "\"/pool/main/g");
+  bad("\"pool/main/g", "\"pool//g");
+  bad("\"amd64\"", "\"m68k\"");
+  bad("name = \"numpy\"", "name = \"Numpy\"");
+  bad("name = \"numpy\"", "name = \"torch\"");
+  bad(Digest::of("torch").hex(), "123");
+  bad(Digest::of("torch").hex(), std::string(64, 'A'));
+  bad("workdir = \"/workspace\"", "workdir = \"work\"");
+  bad("suite = \"bookworm\"", "suite = \"book/worm\"");
+  bad("suite = \"bookworm\"", "suite = \"../x\"");
+  bad("python = \"3.11.2\"", "python = \"three\"");
+  bad("python = \"3.11.2\"\n", "");
+  bad("min-driver = \"580\"\n", "");
+  bad("platform = \"linux/amd64\"", "platform = \"plan9\"");
+  bad("version = 1\n", "version = 0\n");
+  bad("A = ", "\"A B\" = ");
+  bad("[packages]", "[packages");
+  EXPECT_NE(bad("name = \"git\"", "name = \"g\\u0001it\"").find("control"), std::string::npos);
+}
+
+TEST(Lock, OrderDoesNotMatter) {
+  const Lock lock = sample();
+  Lock other = lock;
+  std::swap(other.wheels[0], other.wheels[1]);
+  EXPECT_EQ(parse_lock(render_lock(other), "r.lock"), lock);
+}
+
+TEST(Lock, TellsDifferences) {
+  const Lock from = sample();
+  Lock to = from;
+  EXPECT_TRUE(lock_differences(from, to).empty());
+  to.request.packages = {"numpy", "scipy"};
+  to.settings.env["B"] = "b";
+  to.cuda->release = "13.2";
+  to.debs[0].digest = Digest::of("other");
+  to.wheels[0].version = "2.5.0";
+  to.wheels[1] = {.name = "scipy",
+                  .version = "1.17",
+                  .file = "scipy-1.17-py3-none-any.whl",
+                  .size_bytes = 1,
+                  .digest = Digest::of("scipy")};
+  const std::vector<std::string> expected = {
+      "packages: numpy → numpy, scipy",
+      "+ env B=b",
+      "cuda: 13.0 → 13.2",
+      "git 1:2.39.5-0+deb12u2: other bytes (" + Digest::of("git").brief() + " → " +
+          Digest::of("other").brief() + ")",
+      "numpy 2.4.6 → 2.5.0",
+      "+ scipy 1.17",
+      "- torch 2.14.1"};
+  EXPECT_EQ(lock_differences(from, to), expected);
+}
+
+TEST(Lock, TakesFromTheRecipe) {
+  const Recipe recipe = parse_recipe(
+      "name: a\nbase: debian:bookworm\npackages: [b, a, b]\nsystem: [git]\n", "r.yaml");
+  EXPECT_EQ(request_of(recipe).packages, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(request_of(recipe).python, "");
+  EXPECT_EQ(settings_of(recipe).workdir, "/workspace");
+}
+
+TEST(Lock, LiesBesideTheRecipe) {
+  EXPECT_EQ(lock_path("dir/recipe.yaml"), fs::path("dir/recipe.lock"));
+  EXPECT_EQ(built_path("dir/my.train.yaml"), fs::path("dir/my.train.built"));
+}
+
+TEST(Built, SurvivesWritingAndReading) {
+  const Built built{.platform = "linux/amd64",
+                    .lock = Digest::of("lock"),
+                    .layer_format = 1,
+                    .image = Digest::of("image"),
+                    .layers = {{"debian:bookworm", Digest::of("a")}, {"torch 2", Digest::of("b")}}};
+  EXPECT_EQ(parse_built(render_built(built), "r.built"), built);
+  const std::string text = render_built(built);
+  EXPECT_THROW(parse_built(replaced(text, "image = ", "imgae = "), "r.built"), Error);
+  EXPECT_THROW(parse_built(replaced(text, Digest::of("b").hex(), "b"), "r.built"), Error);
+}
+
+}  // namespace
+}  // namespace mlenv

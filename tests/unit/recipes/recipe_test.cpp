@@ -1,0 +1,183 @@
+#include "recipes/recipe.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+/// The message of a refused recipe; empty when it is read.
+std::string mistakes(std::string_view text) {
+  try {
+    parse_recipe(text, "r.yaml");
+    return {};
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "recipe-invalid");
+    EXPECT_EQ(error.kind(), Kind::usage);
+    return error.frames().front();
+  }
+}
+
+/// Mistakes of a recipe whose required keys stand in the first two lines.
+std::string with_head(const std::string& rest) {
+  return mistakes("name: a\nbase: debian:bookworm\n" + rest);
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Recipe, ReadsEveryKey) {
+  const Recipe recipe = parse_recipe(R"(name: team/bert-train
+base: debian:bookworm
+python: 3.10
+framework: pytorch>=2.9
+cuda: "13.0"
+packages: [transformers, "datasets[audio] >= 2"]
+system:
+  - git
+  - openssh-client=1:9.2p1-2
+env: {A: "1", B: "", C: false}
+workdir: /work
+command: [python, train.py]
+bytecode: false
+sources:
+  debian: {uri: "https://mirror.example/debian", components: [main, contrib]}
+  pypi: https://mirror.example/simple
+)",
+                                     "r.yaml");
+  EXPECT_EQ(recipe.name, "team/bert-train");
+  EXPECT_EQ(recipe.distribution, "debian");
+  EXPECT_EQ(recipe.suite, "bookworm");
+  EXPECT_EQ(recipe.python->text, "3.10");  // not 3.1
+  EXPECT_EQ(recipe.framework->text, "pytorch>=2.9");
+  EXPECT_EQ(recipe.cuda->text, "13.0");
+  ASSERT_EQ(recipe.packages.size(), 2U);
+  EXPECT_EQ(recipe.packages[1].text, "datasets[audio] >= 2");
+  EXPECT_EQ(recipe.packages[1].line, 6);
+  EXPECT_EQ(recipe.packages[1].column, 26);
+  EXPECT_EQ(recipe.system[1].text, "openssh-client=1:9.2p1-2");
+  EXPECT_EQ(recipe.env, (std::map<std::string, std::string>{{"A", "1"}, {"B", ""}, {"C", "false"}}));
+  EXPECT_EQ(recipe.workdir, "/work");
+  EXPECT_EQ(recipe.command, (std::vector<std::string>{"python", "train.py"}));
+  EXPECT_FALSE(recipe.bytecode);
+  ASSERT_EQ(recipe.sources.debian.size(), 1U);
+  EXPECT_EQ(recipe.sources.debian[0].components.size(), 2U);
+  EXPECT_EQ(recipe.sources.pypi, std::vector<std::string>{"https://mirror.example/simple"});
+  EXPECT_TRUE(recipe.wants_python());
+}
+
+TEST(Recipe, HasDefaults) {
+  const Recipe recipe = parse_recipe("name: a\nbase: debian:trixie\npackages:\nenv:\n", "r.yaml");
+  EXPECT_EQ(recipe.workdir, "/workspace");
+  EXPECT_TRUE(recipe.bytecode);
+  EXPECT_TRUE(recipe.command.empty());
+  EXPECT_FALSE(recipe.wants_python());
+}
+
+TEST(Recipe, ReportsAllMistakesInOrderWithLineAndCaret) {
+  EXPECT_EQ(mistakes("name: Bert\nframwork: pytorch\nbase: debain:bookworm\ngpus: [sm_80]\n"),
+            "r.yaml:1:7: `Bert` is not an image name: lower-case letters and digits, joined by "
+            "single `.`, `_`, `-` or `/`\n"
+            "    name: Bert\n"
+            "          ^\n"
+            "r.yaml:2:1: unknown key `framwork`; did you mean `framework`?\n"
+            "    framwork: pytorch\n"
+            "    ^\n"
+            "r.yaml:3:7: unknown distribution `debain`; did you mean `debian`?\n"
+            "    base: debain:bookworm\n"
+            "          ^\n"
+            "r.yaml:4:1: `gpus` is not supported yet\n"
+            "    gpus: [sm_80]\n"
+            "    ^");
+}
+
+TEST(Recipe, RequiresNameAndBase) {
+  const std::string text = mistakes("python: \"3.11\"\n");
+  EXPECT_TRUE(has(text, "`name` is missing"));
+  EXPECT_TRUE(has(text, "`base` is missing"));
+  EXPECT_TRUE(has(mistakes(""), "r.yaml:1:1: the recipe is empty"));
+  EXPECT_TRUE(has(mistakes("- a\n"), "a recipe is a map"));
+}
+
+TEST(Recipe, RefusesDuplicateKeysAtEveryLevel) {
+  EXPECT_TRUE(has(with_head("name: b\n"), "r.yaml:3:1: `name` is given twice, first in line 1"));
+  EXPECT_TRUE(has(with_head("env: {A: a, A: b}\n"), "`A` is given twice"));
+}
+
+TEST(Recipe, NamesBasesThatComeLater) {
+  EXPECT_TRUE(has(mistakes("name: a\nbase: ubuntu:noble\n"), "not supported yet"));
+  EXPECT_TRUE(has(mistakes("name: a\nbase: registry.example/a/b:1\n"), "not supported yet"));
+  EXPECT_TRUE(has(mistakes("name: a\nbase: bookworm\n"), "write `debian:bookworm`"));
+  EXPECT_TRUE(has(mistakes("name: a\nbase: debian:bookwurm\n"), "did you mean `bookworm`?"));
+  EXPECT_TRUE(has(mistakes("name: a\nbase: debian:stable\n"), "another release every few years"));
+}
+
+TEST(Recipe, ChecksValues) {
+  EXPECT_TRUE(has(with_head("python: 3.11.2\n"), "r.yaml:3:9: `3.11.2` is not a Python version"));
+  EXPECT_TRUE(has(with_head("python: 3\n"), "is not a Python version"));
+  EXPECT_TRUE(has(with_head("cuda: gpu\n"), "is not a CUDA release"));
+  EXPECT_TRUE(has(with_head("cuda: 12.6.1\n"), "is not a CUDA release"));
+  EXPECT_EQ(with_head("packages: [a]\ncuda: 12\n"), "");
+  EXPECT_TRUE(has(with_head("workdir: work\n"), "is not an absolute path"));
+  EXPECT_TRUE(has(with_head("workdir: /a/../b\n"), "is not an absolute path"));
+  EXPECT_TRUE(has(with_head("bytecode: \"true\"\n"), "without quotes"));
+  EXPECT_TRUE(has(with_head("system: [Git]\n"), "`Git` is not a Debian package"));
+  EXPECT_TRUE(has(with_head("env: {1A: x}\n"), "`1A` is not a name"));
+  EXPECT_TRUE(has(with_head("env: {A: [x]}\n"), "`A` has no text"));
+  EXPECT_TRUE(has(with_head("env: {A: }\n"), "`A` has no text"));
+}
+
+TEST(Recipe, ExplainsAPlainCommand) {
+  EXPECT_TRUE(has(with_head("command: python train.py\n"),
+                  "`command` is a list, as in `[python, train.py]`"));
+  EXPECT_TRUE(has(with_head("command: run --fast x\n"), "as in `[run, --fast, x]`"));
+}
+
+TEST(Recipe, PointsIntoRequirements) {
+  EXPECT_TRUE(has(with_head("packages: [numpy=1.0]\n"),
+                  "r.yaml:3:17: `=` is not a version operator; did you mean `==`?"));
+  EXPECT_TRUE(has(with_head("packages:\n  - \"a>\"\n"), "r.yaml:4:8: a version is missing"));
+  EXPECT_TRUE(has(with_head("packages: [\"a @ https://x/a.whl\"]\n"), "not supported yet"));
+  EXPECT_TRUE(has(with_head("packages: [./a]\n"), "not supported yet"));
+  EXPECT_TRUE(has(with_head("packages: [pytorch]\n"), "the package is called `torch`"));
+}
+
+TEST(Recipe, RefusesLoginsInSources) {
+  const std::string text = with_head("sources: {pypi: [\"https://me:secret@x.example/simple\"]}\n");
+  EXPECT_TRUE(has(text, "must not hold a login"));
+  EXPECT_TRUE(has(with_head("sources: {pipy: []}\n"), "did you mean `pypi`?"));
+  EXPECT_TRUE(has(with_head("sources: {debian: {suite: bookworm}}\n"), "`uri` is missing"));
+}
+
+TEST(Recipe, SyntaxMistakesHaveAPlace) {
+  EXPECT_TRUE(has(mistakes("name: a\n\tbase: b\n"), "r.yaml:2:"));
+  EXPECT_TRUE(has(mistakes("name: [a\n"), "r.yaml:"));
+  EXPECT_TRUE(has(mistakes("name: a\n---\nname: b\n"), "starts a second"));
+  EXPECT_TRUE(has(mistakes("name: \xff\n"), "r.yaml:1:7: the file is not UTF-8 text"));
+  EXPECT_TRUE(has(mistakes("name: &a b\nbase: *a\n"), "anchors"));
+  EXPECT_TRUE(has(mistakes("name: !!str b\n"), "tags"));
+  EXPECT_TRUE(has(mistakes(std::string(5000, '[')), "r.yaml:1:"));
+}
+
+TEST(Recipe, CountsColumnsInCharacters) {
+  const std::string text = mistakes("name: a\nbase: debian:bookworm\nenv: {A: \"äöü\", B: [x]}\n");
+  EXPECT_TRUE(has(text, "r.yaml:3:20: ")) << text;
+}
+
+TEST(Recipe, KeepsLongFilesReadable) {
+  std::string text = "name: a\nbase: debian:bookworm\n";
+  for (int i = 0; i < 100; ++i) text += fmt::format("unknown{}: 1\n", i);
+  EXPECT_TRUE(has(mistakes(text), "and 80 more mistakes"));
+}
+
+TEST(Recipe, LaterErrorsPointIntoTheFile) {
+  const Recipe recipe = parse_recipe("name: a\nbase: debian:bookworm\ncuda: 12.6\n", "r.yaml");
+  const Error error = recipe_error(recipe, *recipe.cuda, "nothing here uses it");
+  EXPECT_EQ(error.frames().front(),
+            "r.yaml:3:7: nothing here uses it\n    cuda: 12.6\n          ^");
+}
+
+}  // namespace
+}  // namespace mlenv

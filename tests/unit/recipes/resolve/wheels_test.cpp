@@ -1,0 +1,295 @@
+#include "recipes/resolve/wheels.hpp"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "recipes/resolve/cuda.hpp"
+#include "recipes/resolve/locations.hpp"
+#include "recipes/resolve/pylock.hpp"
+#include "recipes/resolve/resolve.hpp"
+#include "recipes/resolve/uv.hpp"
+#include "recipes/resolve/versions.hpp"
+#include "recipes/resolve/wheel_tags.hpp"
+
+namespace mlenv {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+Recipe recipe_with(const std::string& rest) {
+  return parse_recipe("name: a\nbase: debian:bookworm\n" + rest, "r.yaml");
+}
+
+LockedWheel wheel(const std::string& name, const std::string& version) {
+  return {.name = name,
+          .version = version,
+          .file = name + "-" + version + "-py3-none-any.whl",
+          .size_bytes = 1,
+          .digest = Digest::of(name + version)};
+}
+
+// What uv 0.13.8 said it takes for `--python-version 3.11 --python-platform x86_64-manylinux_2_36`,
+// out of what the index had of these releases in November 2026.
+TEST(WheelTags, ChooseAsUvDoes) {
+  struct Case {
+    Strings files;
+    std::string chosen;
+  };
+  const std::vector<Case> cases = {
+      {{"aiohttp-3.14.5-py3-none-any.whl",
+        "aiohttp-3.14.5-cp311-cp311-manylinux2014_x86_64.manylinux_2_17_x86_64.manylinux_2_28_x86_"
+        "64."
+        "whl"},
+       "aiohttp-3.14.5-cp311-cp311-manylinux2014_x86_64.manylinux_2_17_x86_64.manylinux_2_28_x86_"
+       "64."
+       "whl"},
+      {{"cryptography-50.0.2-cp311-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
+        "cryptography-50.0.2-cp311-abi3-manylinux_2_28_x86_64.whl",
+        "cryptography-50.0.2-cp311-abi3-manylinux_2_34_x86_64.whl",
+        "cryptography-50.0.2-cp39-abi3-manylinux_2_34_x86_64.whl"},
+       "cryptography-50.0.2-cp311-abi3-manylinux_2_34_x86_64.whl"},
+      {{"lxml-6.1.3-cp311-cp311-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
+        "lxml-6.1.3-cp311-cp311-manylinux_2_26_x86_64.manylinux_2_28_x86_64.whl"},
+       "lxml-6.1.3-cp311-cp311-manylinux_2_26_x86_64.manylinux_2_28_x86_64.whl"},
+      {{"protobuf-7.36.2-py3-none-any.whl", "protobuf-7.36.2-cp310-abi3-manylinux2014_x86_64.whl"},
+       "protobuf-7.36.2-cp310-abi3-manylinux2014_x86_64.whl"},
+      {{"tensorboard_data_server-0.7.2-py3-none-any.whl",
+        "tensorboard_data_server-0.7.2-py3-none-manylinux_2_31_x86_64.whl"},
+       "tensorboard_data_server-0.7.2-py3-none-manylinux_2_31_x86_64.whl"}};
+  const WheelTags tags("3.11", "2.36", "amd64");
+  for (const Case& one : cases) {
+    const auto best = tags.best(one.files);
+    ASSERT_TRUE(best);
+    EXPECT_EQ(one.files[*best], one.chosen);
+  }
+}
+
+TEST(WheelTags, RefuseWhatDoesNotRunHere) {
+  const WheelTags tags("3.11", "2.36", "amd64");
+  for (const char* file :
+       {"a-1-cp312-cp312-manylinux_2_17_x86_64.whl", "a-1-cp311-cp311-manylinux_2_39_x86_64.whl",
+        "a-1-cp311-cp311-manylinux_2_17_aarch64.whl", "a-1-cp311-cp311-musllinux_1_1_x86_64.whl",
+        "a-1-cp312-abi3-manylinux_2_17_x86_64.whl", "a-1-cp311-cp311-win_amd64.whl",
+        "a-1-py2-none-any.whl", "a-1.tar.gz", "a.whl", ""}) {
+    EXPECT_FALSE(tags.rank(file)) << file;
+  }
+  for (const char* file :
+       {"a-1-py2.py3-none-any.whl", "a-1-cp311-none-manylinux1_x86_64.whl",
+        "a-1-1-cp311-cp311-linux_x86_64.whl", "a-1-cp32-abi3-manylinux2010_x86_64.whl"}) {
+    EXPECT_TRUE(tags.rank(file)) << file;
+  }
+  EXPECT_TRUE(WheelTags("3.13", "2.41", "arm64").rank("a-1-cp313-cp313-manylinux2014_aarch64.whl"));
+  EXPECT_EQ(tags.best({"a-1-1-py3-none-any.whl", "a-1-2-py3-none-any.whl", "a-1-py3-none-any.whl"}),
+            1U);
+  EXPECT_FALSE(tags.best({}));
+}
+
+// PEP 440, "Summary of permitted suffixes and relative ordering".
+TEST(Versions, Order) {
+  const Strings ordered = {"0.9",    "1.dev0",   "1.0.dev456", "1.0a1",     "1.0a2",
+                           "1.0b1",  "1.0rc1",   "1.0",        "1.0+abc.5", "1.0.post456",
+                           "1.0.15", "1.1.dev1", "1.10",       "1!0.1"};
+  for (std::size_t i = 0; i + 1 < ordered.size(); ++i) {
+    EXPECT_TRUE(std::is_lt(compare_versions(ordered[i], ordered[i + 1]))) << ordered[i];
+  }
+  EXPECT_TRUE(std::is_eq(compare_versions("1.0", "1.0.0")));
+  EXPECT_EQ(version_prefix("13.2.2", 2), "13.2");
+  EXPECT_EQ(version_prefix("13", 2), "13");
+  EXPECT_EQ(upstream_version("1:3.11.2-6+deb12u5"), "3.11.2");
+  EXPECT_EQ(upstream_version("2.36-9+deb12u13"), "2.36");
+}
+
+TEST(Cuda, ReleaseAndDriverComeFromTheWheels) {
+  const auto torch =
+      locked_cuda({wheel("cuda-toolkit", "13.2.2"), wheel("nvidia-cudnn-cu13", "9.1"),
+                   wheel("nvidia-cuda-runtime", "13.2.86")});
+  EXPECT_EQ(std::get<0>(torch), (LockedCuda{.release = "13.2", .min_driver = "580"}));
+  const auto old = locked_cuda({wheel("nvidia-cuda-runtime-cu12", "12.6.77")});
+  EXPECT_EQ(std::get<0>(old), (LockedCuda{.release = "12.6", .min_driver = "525.60.13"}));
+  EXPECT_EQ(std::get<0>(locked_cuda({wheel("numpy", "2")})), std::nullopt);
+  EXPECT_EQ(std::get<0>(locked_cuda({wheel("nvidia-nccl-cu12", "2.32")})), std::nullopt);
+}
+
+TEST(Cuda, TwoMajorsAndUnknownOnesAreConflicts) {
+  const auto two =
+      locked_cuda({wheel("cuda-toolkit", "13.2.2"), wheel("nvidia-nccl-cu12", "2.32")});
+  ASSERT_EQ(two.index(), 1U);
+  EXPECT_EQ(std::get<1>(two).headline, "the wheels carry CUDA 12 and 13 in one image");
+  EXPECT_EQ(locked_cuda({wheel("cuda-toolkit", "99.0.0")}).index(), 1U);
+}
+
+TEST(Cuda, FrameworksStandForTheirPackages) {
+  const auto first = [](const std::string& rest) {
+    return framework_requirements(recipe_with(rest)).requirements.front();
+  };
+  EXPECT_EQ(first("framework: pytorch>=2.9\n"), "torch>=2.9");
+  EXPECT_EQ(first("framework: jax\n"), "jax");
+  EXPECT_EQ(first("framework: jax\ncuda: 12.6\n"), "jax[cuda12]");
+  EXPECT_EQ(first("framework: \"jax[k8s] < 1\"\ncuda: 13\n"), "jax[k8s,cuda13]<1");
+  EXPECT_EQ(first("framework: tensorflow\ncuda: 12.6\n"), "tensorflow[and-cuda]");
+  EXPECT_EQ(first("framework: tensorflow>=2.16\ncuda: cpu\n"), "tensorflow-cpu>=2.16");
+  EXPECT_EQ(first("framework: scikit-learn\n"), "scikit-learn");
+}
+
+TEST(Cuda, ReleasesStandForConstraints) {
+  const auto has = [](const Strings& all, std::string_view one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  const Strings torch =
+      framework_requirements(recipe_with("framework: pytorch\ncuda: \"13.0\"\n")).constraints;
+  EXPECT_TRUE(has(torch, "cuda-toolkit==13.0.*"));
+  EXPECT_TRUE(has(torch, "nvidia-cuda-runtime-cu12<0"));
+  EXPECT_TRUE(has(torch, "torch>=2"));
+  const Strings older = cuda_constraints("12.6");
+  EXPECT_TRUE(has(older, "nvidia-cuda-runtime-cu12==12.6.*"));
+  EXPECT_TRUE(has(older, "nvidia-cuda-runtime<0"));
+  EXPECT_FALSE(has(older, "nvidia-cuda-runtime-cu12<0"));
+  EXPECT_TRUE(framework_requirements(recipe_with("framework: jax\n")).constraints.empty());
+  EXPECT_THROW(framework_requirements(recipe_with("cuda: 12.6\n")), Error);
+}
+
+TEST(Uv, UnknownPackageIsAConflictThatNamesIt) {
+  const auto said = explain_uv_failure(
+      "error: No solution found when resolving dependencies\n"
+      "  cause: Because nunpy was not found in the package registry and you require nunpy, we can "
+      "conclude that your requirements are unsatisfiable.\n");
+  const auto& conflict = std::get<Conflict>(said);
+  EXPECT_EQ(conflict.headline, "the Python indexes have no package `nunpy`");
+  ASSERT_EQ(conflict.facts.size(), 1U);
+}
+
+TEST(Uv, DerivationBecomesFactsWithoutHosts) {
+  // As uv 0.11 draws it, wrapped and boxed.
+  const auto said = explain_uv_failure(
+      "  × No solution found when resolving dependencies:\n"
+      "  ╰─▶ Because torch>=2.15.0 depends on cuda-toolkit[cublas]==13.2.2 and you\n"
+      "      require torch==2.15.0, we can conclude that you require\n"
+      "      cuda-toolkit==13.2.2.\n"
+      "      And because you require cuda-toolkit==13.0.*, we can conclude that your\n"
+      "      requirements are unsatisfiable (https://user:secret@mirror.example/simple).\n\n"
+      "hint: something\n");
+  EXPECT_EQ(
+      std::get<Conflict>(said).facts,
+      (Strings{"Because torch>=2.15.0 depends on cuda-toolkit[cublas]==13.2.2 and you require "
+               "torch==2.15.0, we can conclude that you require cuda-toolkit==13.2.2",
+               "And because you require cuda-toolkit==13.0.*, we can conclude that your "
+               "requirements are unsatisfiable (the index)"}));
+}
+
+TEST(Uv, BuildsAreRecognised) {
+  for (const char* text :
+       {"error: Failed to download and build `Horovod==0.28.1`\n  cause: Failed to identify base "
+        "Python interpreter\n",
+        "  × Failed to build `horovod==0.28.1`\n  ╰─▶ No such file or directory (os error 2)\n"}) {
+    const auto said = explain_uv_failure(text);
+    EXPECT_EQ(std::get<NeedsBuild>(said).name, "horovod");
+    EXPECT_EQ(std::get<NeedsBuild>(said).version, "0.28.1");
+  }
+}
+
+TEST(Uv, NetworkFailuresAreErrors) {
+  try {
+    explain_uv_failure(
+        "error: Request failed after 3 retries in 7.4s\n"
+        "  cause: Failed to fetch: http://me:secret@127.0.0.1:9/simple/idna/\n"
+        "  cause: tcp connect error\n");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "network");
+    EXPECT_EQ(std::string(error.what()).find("secret"), std::string::npos) << error.what();
+    EXPECT_EQ(error.frames().back(), "tcp connect error");
+  }
+  try {
+    explain_uv_failure("error: unexpected argument '--x' found\n");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "uv-failed");
+  }
+}
+
+TEST(Pylock, ReadsWheelsOfAnyOrigin) {
+  const std::string hex = Digest::of("x").hex();
+  const auto packages = parse_pylock(
+      "lock-version = \"1.0\"\n[[packages]]\nname = \"Torch_x\"\nversion = \"2.9+cpu\"\nwheels = "
+      "[\n"
+      "{ url = \"https://h/p/torch_x-2.9%2Bcpu-py3-none-any.whl\", upload-time = "
+      "2026-10-09T08:38:56Z, "
+      "hashes = { sha256 = \"" +
+          hex +
+          "\" } },\n"
+          "{ path = \"sub/torch_x-2.9-py3-none-any.whl\", size = 7, hashes = { md5 = \"1\" } "
+          "},\n]\n"
+          "[[packages]]\nname = \"src\"\nversion = \"1\"\nsdist = { url = "
+          "\"https://h/src-1.tar.gz\" }\n",
+      "/tmp/q");
+  ASSERT_EQ(packages.size(), 2U);
+  EXPECT_EQ(packages[0].name, "torch-x");
+  EXPECT_EQ(packages[0].wheels[0].file, "torch_x-2.9+cpu-py3-none-any.whl");
+  EXPECT_EQ(packages[0].wheels[0].digest, Digest::of("x"));
+  EXPECT_EQ(packages[0].wheels[1].url, "file:///tmp/q/sub/torch_x-2.9-py3-none-any.whl");
+  EXPECT_EQ(packages[0].wheels[1].size_bytes, 7U);
+  EXPECT_FALSE(packages[0].wheels[1].digest);
+  EXPECT_TRUE(packages[1].has_source);
+  EXPECT_TRUE(packages[1].wheels.empty());
+  EXPECT_THROW(parse_pylock("lock-version = \"2.0\"\n", "/tmp/q"), Error);
+  EXPECT_THROW(parse_pylock("<html>", "/tmp/q"), Error);
+}
+
+TEST(Locations, AreRemembered) {
+  const TemporaryFolder cache(temporary_root());
+  const Digest digest = Digest::of("x");
+  EXPECT_FALSE(recall_location(cache.path(), digest));
+  remember_location(cache.path(), digest, {.url = "https://h/a.whl", .size_bytes = 9});
+  EXPECT_EQ(recall_location(cache.path(), digest)->url, "https://h/a.whl");
+  EXPECT_EQ(recall_location(cache.path(), digest)->size_bytes, 9U);
+  write_file(cache.path() / "locations" / digest.hex(), "junk", false);
+  EXPECT_FALSE(recall_location(cache.path(), digest));
+}
+
+TEST(Resolve, PythonThatTheSuiteLacksIsAConflictAtOnce) {
+  const Recipe recipe = recipe_with("python: \"3.13\"\n");
+  Http http;
+  QuietProgress progress;
+  const Resolution answer = resolve(recipe, {}, http, progress);
+  const auto& conflict = std::get<Conflict>(answer);
+  EXPECT_EQ(conflict.headline, "`base: debian:bookworm` has Python 3.11, the recipe wants 3.13");
+  EXPECT_EQ(conflict.hint, "write `python: \"3.11\"`, or `base: debian:trixie`");
+}
+
+TEST(Resolve, KeepsEverythingWhenOnlySettingsChange) {
+  const Recipe before = recipe_with("framework: jax\n");
+  Lock previous;
+  previous.request = request_of(before);
+  previous.settings = settings_of(before);
+  previous.distribution = "debian";
+  previous.suite = "bookworm";
+  previous.python = "3.11.2";
+  for (const auto& [name, version] :
+       {std::pair{"libc6", "2.36-9+deb12u13"}, std::pair{"python3", "3.11.2-1+b1"},
+        std::pair{"python3.11-minimal", "3.11.2-6+deb12u5"}}) {
+    previous.debs.push_back({.name = name,
+                             .version = version,
+                             .architecture = "amd64",
+                             .path = std::string("pool/") + name + ".deb",
+                             .size_bytes = 1,
+                             .digest = Digest::of(name)});
+  }
+  previous.wheels = {wheel("jax", "0.10.2")};
+  const Recipe after = recipe_with("framework: jax\nenv: {A: b}\ncommand: [python]\n");
+  ResolveOptions options;
+  options.cache = "/nonexistent";  // nothing may be asked or written
+  options.previous = &previous;
+  Http http;
+  QuietProgress progress;
+  Lock expected = previous;
+  expected.settings = settings_of(after);
+  EXPECT_EQ(std::get<Lock>(resolve(after, options, http, progress)), expected);
+
+  previous.revision = Lock::kRevision + 1;
+  EXPECT_THROW(resolve(after, options, http, progress), Error);
+}
+
+}  // namespace
+}  // namespace mlenv
