@@ -1,9 +1,9 @@
 #include "builder/debian.hpp"
 
-#include <algorithm>
-#include <cerrno>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cerrno>
 
 #include "base/error.hpp"
 #include "base/pool.hpp"
@@ -94,8 +94,7 @@ DebianBase build_debian_base(const Lock& lock, const std::vector<fs::path>& pack
   debian::normalise(root);
   debian::set_times(root, lock.epoch);
 
-  std::erase_if(state.owners,
-                [&](const auto& item) { return !exists_below(root, item.first); });
+  std::erase_if(state.owners, [&](const auto& item) { return !exists_below(root, item.first); });
   std::erase_if(state.capabilities,
                 [&](const auto& item) { return !exists_below(root, item.first); });
   return {std::move(state.owners), std::move(state.capabilities)};

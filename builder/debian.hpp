@@ -11,14 +11,14 @@
 namespace mlenv {
 
 struct DebianBase {
-  Owners owners;  ///< of every path in the tree that is not 0:0
+  Owners owners;                  ///< of every path in the tree that is not 0:0
   FileCapabilities capabilities;  ///< `security.capability` of files (the tree itself has none)
 };
 
-/// `packages[i]` is the file of `lock.debs[i]`. Fills `root` (an empty folder). Times of all entries
-/// are set to `lock.epoch`, and every entry belongs to the caller, whatever `owners` says. Other users
-/// must not get at `root` (set-user-ID programs lie in it). Throws `base-failed` with the maintainer
-/// script's last lines, `sandbox-failed` where there is no sandbox to be had.
+/// `packages[i]` is the file of `lock.debs[i]`. Fills `root` (an empty folder). Times of all
+/// entries are set to `lock.epoch`, and every entry belongs to the caller, whatever `owners` says.
+/// Other users must not get at `root` (set-user-ID programs lie in it). Throws `base-failed` with
+/// the maintainer script's last lines, `sandbox-failed` where there is no sandbox to be had.
 DebianBase build_debian_base(const Lock& lock, const std::vector<fs::path>& packages,
                              const fs::path& root, Progress& progress);
 

@@ -156,6 +156,7 @@ recipe() {
 shared_image() {
   export MLENV_STORE=$MLENV_TEST_SHARED/store
   recipe_path=$(recipe "$1")
+  # shellcheck disable=SC2034  # for the caller
   image=$(build_digest "$recipe_path")
 }
 
@@ -193,6 +194,7 @@ base_store() {
 }
 
 # verify_store [STORE]: after every change of a store, it must verify.
+# shellcheck disable=SC2120
 verify_store() {
   MLENV_STORE=${1:-$MLENV_STORE} "$MLENV" store verify >"$work/verify.log" 2>&1 || {
     cat "$work/verify.log"

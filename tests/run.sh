@@ -29,7 +29,7 @@ while [ $# -gt 0 ]; do
 done
 export MLENV_TEST_LONG=$long
 
-work=$root/build/tests
+work=$root/build/test-run
 results=$work/results
 rm -rf "$work"
 mkdir -p "$work"

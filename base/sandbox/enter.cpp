@@ -1,7 +1,5 @@
 #include "base/sandbox/enter.hpp"
 
-#include <array>
-#include <cerrno>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <net/if.h>
@@ -13,6 +11,8 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#include <array>
+#include <cerrno>
 
 #include <fmt/format.h>
 
@@ -27,18 +27,17 @@ struct Device {
   unsigned major;
   unsigned minor;
 };
-constexpr std::array kDevices{Device{"null", 1, 3}, Device{"zero", 1, 5},    Device{"full", 1, 7},
+constexpr std::array kDevices{Device{"null", 1, 3},   Device{"zero", 1, 5},    Device{"full", 1, 7},
                               Device{"random", 1, 8}, Device{"urandom", 1, 9}, Device{"tty", 5, 0}};
 
 struct Link {
   const char* name;
   const char* target;
 };
-constexpr std::array kDeviceLinks{Link{"/dev/fd", "/proc/self/fd"},
-                                  Link{"/dev/stdin", "/proc/self/fd/0"},
-                                  Link{"/dev/stdout", "/proc/self/fd/1"},
-                                  Link{"/dev/stderr", "/proc/self/fd/2"},
-                                  Link{"/dev/ptmx", "pts/ptmx"}};
+constexpr std::array kDeviceLinks{
+    Link{"/dev/fd", "/proc/self/fd"}, Link{"/dev/stdin", "/proc/self/fd/0"},
+    Link{"/dev/stdout", "/proc/self/fd/1"}, Link{"/dev/stderr", "/proc/self/fd/2"},
+    Link{"/dev/ptmx", "pts/ptmx"}};
 
 // Writable to user 0 of the namespace where that is the host's root: settings of the whole machine.
 constexpr std::array kHostSettings{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus",
@@ -128,16 +127,16 @@ void enter_namespaces() {
 }
 
 Scaffold::Part Scaffold::clone(const std::string& source, std::string target, bool read_only) {
-  Part part{Fd{::open_tree(AT_FDCWD, source.c_str(),
-                           OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE)},
-            std::move(target)};
+  Part part{
+      Fd{::open_tree(AT_FDCWD, source.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE)},
+      std::move(target)};
   if (!part.tree) throw stage_error(errno, "cannot mount `{}`", source);
   if (read_only) set_read_only(part.tree.get(), "", AT_EMPTY_PATH | AT_RECURSIVE);
   return part;
 }
 
-/// All that comes from the host, or needs the host's /proc in sight (a new one may show no more than
-/// one that is already there), in the order of attaching.
+/// All that comes from the host, or needs the host's /proc in sight (a new one may show no more
+/// than one that is already there), in the order of attaching.
 std::vector<Scaffold::Part> Scaffold::prepare(const SandboxCommand& command) {
   std::vector<Part> parts;
   constexpr unsigned kQuiet = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
@@ -147,8 +146,8 @@ std::vector<Scaffold::Part> Scaffold::prepare(const SandboxCommand& command) {
     const std::string path = fmt::format("/dev/{}", device.name);
     if (::access(path.c_str(), F_OK) == 0) parts.push_back(clone(path, path, false));
   }
-  parts.push_back({new_mount("tmpfs", {{"mode", "1777"}}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV),
-                   "/dev/shm"});
+  parts.push_back(
+      {new_mount("tmpfs", {{"mode", "1777"}}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV), "/dev/shm"});
   try {
     parts.push_back({new_mount("devpts", {{"ptmxmode", "0666"}, {"mode", "0620"}},
                                MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC),

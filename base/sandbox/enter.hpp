@@ -1,5 +1,6 @@
 #pragma once
-// Getting from the host into the tree: namespaces, mounts, device nodes; and leaving no trace of it.
+// Getting from the host into the tree: namespaces, mounts, device nodes; and leaving no trace of
+// it.
 #include <string>
 #include <vector>
 

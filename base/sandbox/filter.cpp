@@ -1,17 +1,17 @@
 #include "base/sandbox/filter.hpp"
 
-#include <array>
-#include <cerrno>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
-#include <string>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <string>
 
 #include "base/bytes.hpp"
 #include "base/error.hpp"
@@ -52,10 +52,10 @@ constexpr std::array kWatched{
 // Identities: there is only one here, and it may do all that these would give or take away.
 // getgroups: none, instead of the caller's own, which the namespace shows as 65534.
 // Flushing: the tree is thrown away if the machine goes down, and made durable later as a whole.
-constexpr std::array kSucceed{
-    "setuid",    "setgid",    "setreuid",  "setregid", "setresuid", "setresgid",
-    "setfsuid",  "setfsgid",  "setgroups", "capset",   "getgroups", "sync",
-    "syncfs",    "fsync",     "fdatasync", "msync",    "sync_file_range"};
+constexpr std::array kSucceed{"setuid",    "setgid",         "setreuid", "setregid",  "setresuid",
+                              "setresgid", "setfsuid",       "setfsgid", "setgroups", "capset",
+                              "getgroups", "sync",           "syncfs",   "fsync",     "fdatasync",
+                              "msync",     "sync_file_range"};
 
 // io_uring does what is watched here without making the calls.
 constexpr std::array kAbsent{"io_uring_setup", "io_uring_enter", "io_uring_register"};

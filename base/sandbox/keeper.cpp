@@ -1,12 +1,5 @@
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
-#include <exception>
 #include <fcntl.h>
 #include <linux/limits.h>
-#include <optional>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -15,6 +8,16 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <sstream>
+
+#include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/files.hpp"
@@ -174,12 +177,27 @@ int serve_until_end(pid_t program, int signals, Supervisor* supervisor) {
   }
 }
 
-void end_others(const Plan& plan, pid_t program) {
-  // As process 1 all others are ours. Without a process namespace it is the program's session.
-  ::kill(plan.way == Way::namespaces ? -1 : -program, SIGKILL);
+/// Our children, as /proc has them (proc(5)).
+std::vector<pid_t> children_of(int proc, pid_t parent) {
+  std::vector<pid_t> children;
+  const std::string name = fmt::format("{}/task/{}/children", parent, parent);
+  const Fd file{::openat(proc, name.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!file) return children;
+  FdSource source{file.get()};
+  std::istringstream list{read_all(source, std::uint64_t{1} << 20U)};
+  for (pid_t child = 0; list >> child;) children.push_back(child);
+  return children;
+}
+
+/// Ends what the program left running. As process 1 all others are ours; without a process
+/// namespace we are their subreaper: each that ends hands us its children.
+void end_others(const Plan& plan, int proc) {
+  if (plan.way == Way::namespaces) ::kill(-1, SIGKILL);
   int status = 0;
-  while (::waitpid(-1, &status, 0) > 0 || errno == EINTR) {
-  }
+  do {
+    if (plan.way == Way::namespaces) continue;
+    for (const pid_t child : children_of(proc, ::getpid())) ::kill(child, SIGKILL);
+  } while (::waitpid(-1, &status, 0) > 0 || errno == EINTR);
 }
 
 Exit decode(int status) {
@@ -208,6 +226,7 @@ class Keeper {
     if (plan_.recorded) ownership_.load(outside_.get(), plan_.initial);
     signals_ = watch_children();
     scaffold_.build(plan_.command, plan_.way);
+    proc_ = scaffold_.take_proc();
     SocketPair sockets = make_sockets();
     program_ = ::fork();
     if (program_ < 0) throw os_error(errno, "cannot start a process");
@@ -215,20 +234,20 @@ class Keeper {
     sockets.theirs.reset();
     if (!plan_.recorded) return;
     if (std::optional<Fd> listener = receive_fd(sockets.ours.get())) {
-      supervisor_.emplace(*std::move(listener), scaffold_.take_proc(), ownership_);
+      supervisor_.emplace(*std::move(listener), proc_.get(), ownership_);
     }
   }
 
   /// Until it has ended; errors go into the result.
   int finish() {
     report_.reset();
-    std::array null{open_file("/dev/null", O_RDWR)};
-    for (const int stream : {0, 1, 2}) ::dup2(null[0].get(), stream);
+    const Fd null = open_file("/dev/null", O_RDWR);
+    for (const int stream : {0, 1, 2}) ::dup2(null.get(), stream);
     Result result;
     int status = kOwnFailure << 8;
     try {
       status = serve_until_end(program_, signals_.get(), supervisor_ ? &*supervisor_ : nullptr);
-      end_others(plan_, program_);
+      end_others(plan_, proc_.get());
       result.exit = decode(status);
       if (plan_.recorded) ownership_.collect(outside_.get(), result.owners, result.capabilities);
     } catch (const std::exception& error) {
@@ -251,6 +270,7 @@ class Keeper {
   Scaffold scaffold_;
   Fd report_;
   Fd signals_;
+  Fd proc_;
   pid_t program_ = -1;
   std::optional<Supervisor> supervisor_;
 };

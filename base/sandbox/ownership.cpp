@@ -1,11 +1,11 @@
 #include "base/sandbox/ownership.hpp"
 
-#include <cerrno>
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <cerrno>
 
 #include "base/error.hpp"
 

@@ -40,8 +40,8 @@ class Ownership {
     const auto found = records_.find(id);
     return found == records_.end() ? nullptr : &found->second;
   }
-  /// `file` (O_PATH) is `id`; an id not given stays as it is. Takes any capability away, as chown(2)
-  /// does.
+  /// `file` (O_PATH) is `id`; an id not given stays as it is. Takes any capability away, as
+  /// chown(2) does.
   void change_owner(FileId id, Fd file, std::optional<std::uint32_t> uid,
                     std::optional<std::uint32_t> gid);
   void set_capability(FileId id, Fd file, std::string value);

@@ -17,7 +17,8 @@ json from_bytes(std::string_view bytes) {
   try {
     return json::from_cbor(bytes);
   } catch (const json::exception& error) {
-    throw Error{Kind::internal, "internal", "the two halves of the sandbox do not understand each "
+    throw Error{Kind::internal, "internal",
+                "the two halves of the sandbox do not understand each "
                 "other"}
         .because(error.what());
   }
@@ -68,8 +69,8 @@ Plan decode_plan(std::string_view bytes) {
   plan.command.env = value.at("env").get<std::vector<std::string>>();
   plan.command.folder = value.at("folder").get<std::string>();
   for (const json& mount : value.at("mounts")) {
-    plan.command.mounts.push_back({mount.at(0).get<std::string>(), mount.at(1).get<std::string>(),
-                                   mount.at(2).get<bool>()});
+    plan.command.mounts.push_back(
+        {mount.at(0).get<std::string>(), mount.at(1).get<std::string>(), mount.at(2).get<bool>()});
   }
   plan.command.hostname = value.at("hostname").get<std::string>();
   plan.recorded = value.at("recorded").get<bool>();
@@ -101,8 +102,7 @@ Result decode_result(std::string_view bytes) {
 }
 
 std::string encode(const Error& error) {
-  return to_bytes(
-      {{"code", error.code()}, {"frames", error.frames()}, {"hint", error.hint()}});
+  return to_bytes({{"code", error.code()}, {"frames", error.frames()}, {"hint", error.hint()}});
 }
 
 Error decode_error(std::string_view bytes) {

@@ -1,9 +1,9 @@
 #include "base/sandbox/refusal.hpp"
 
-#include <optional>
-#include <string>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <optional>
+#include <string>
 
 #include "base/files.hpp"
 #include "base/sandbox/sandbox.hpp"
@@ -50,8 +50,7 @@ std::optional<SandboxRefusal> namespaces_switched_off() {
 std::optional<SandboxRefusal> diagnose(const std::string& text) {
   if (std::optional<SandboxRefusal> off = namespaces_switched_off()) return off;
   if (text.find("another supervisor") != std::string::npos) {
-    return SandboxRefusal{"this process itself runs in such a sandbox",
-                          "run mlenv outside of it"};
+    return SandboxRefusal{"this process itself runs in such a sandbox", "run mlenv outside of it"};
   }
   if (text.find(errno_text(ENOSYS)) != std::string::npos) {
     return SandboxRefusal{"this kernel is too old, or not Linux's own",

@@ -1,12 +1,12 @@
 #include "base/sandbox/sandbox.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
 
 #include "base/error.hpp"
 #include "base/sandbox/plan.hpp"
@@ -53,7 +53,8 @@ Child launch(Plan plan, const Fd& result) {
   report.write_end = moved_up(std::move(report.write_end));
 
   Command command;
-  command.argv = {own_executable().string(), std::string(sandbox::kArgument)};
+  // Not by its name: the file may have been replaced since we were started.
+  command.argv = {"/proc/self/exe", std::string(sandbox::kArgument)};
   command.folder = "/";
   command.stdin_fd = plan.command.stdin_fd;
   command.stdout_fd = plan.command.stdout_fd;

@@ -5,8 +5,8 @@
 // The sandbox is a single-ID user namespace (plus mount, PID, UTS, IPC and network namespaces)
 // entered by re-exec, since a threaded process may not unshare(CLONE_NEWUSER) (unshare(2)). Where
 // ownership matters, a seccomp supervisor (seccomp_unotify(2)) answers chown-like calls, keeps the
-// owners in a table and shows them back in stat-like calls, so that the program sees a machine where
-// it is root although every file belongs to the caller.
+// owners in a table and shows them back in stat-like calls, so that the program sees a machine
+// where it is root although every file belongs to the caller.
 //
 // Where namespaces are forbidden (a container's default profile) and the caller is root there,
 // run_recorded falls back to a plain chroot under the same supervisor.
@@ -39,13 +39,13 @@ using Owners = std::map<std::string, Owner>;
 using FileCapabilities = std::map<std::string, std::string>;
 
 struct SandboxMount {
-  fs::path source;      ///< on the host
-  std::string target;   ///< within the root, absolute; made when absent, and then removed again
+  fs::path source;     ///< on the host
+  std::string target;  ///< within the root, absolute; made when absent, and then removed again
   bool read_only = true;
 };
 
 struct SandboxCommand {
-  fs::path root;                  ///< becomes `/`
+  fs::path root;  ///< becomes `/`
   bool read_only_root = false;
   std::vector<std::string> argv;  ///< argv[0] absolute within the root
   std::vector<std::string> env;   ///< the whole environment, `K=V`
@@ -74,9 +74,9 @@ class Sandbox {
 
 struct RecordedRun {
   Exit exit;
-  Owners owners;  ///< every path below the root whose owner is not 0:0, at the end
+  Owners owners;                  ///< every path below the root whose owner is not 0:0, at the end
   FileCapabilities capabilities;  ///< file capabilities that the program set, at the end
-  std::string output;  ///< stdout and stderr together, as they came; the last 8 MiB
+  std::string output;             ///< stdout and stderr together, as they came; the last 8 MiB
 };
 
 /// Runs `command` to its end with ownership recorded: `initial` says who owns what beforehand

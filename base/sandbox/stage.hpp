@@ -4,8 +4,8 @@
 //   stage     enters the namespaces, starts the keeper, ends as the program ended; the keeper goes
 //             with it, and it goes with the caller
 //   keeper    process 1 of the sandbox: builds the scaffold, starts the program, reaps, and, in
-//             recorded runs, answers system calls and collects the owners; the kernel ends all others
-//             with it
+//             recorded runs, answers system calls and collects the owners; the kernel ends all
+//             others with it
 //   program   what was asked for
 #include "base/sandbox/plan.hpp"
 

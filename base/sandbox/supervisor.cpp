@@ -1,15 +1,15 @@
 #include "base/sandbox/supervisor.hpp"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
-#include <optional>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -27,8 +27,8 @@ namespace {
 constexpr std::string_view kCapability = "security.capability";
 constexpr std::string_view kAccess = "system.posix_acl_access";
 constexpr std::string_view kDefaultAccess = "system.posix_acl_default";
-constexpr std::size_t kAccessLimit = 65536;         // XATTR_SIZE_MAX
-constexpr std::size_t kAttributeNameLimit = 256;    // XATTR_NAME_MAX and the NUL
+constexpr std::size_t kAccessLimit = 65536;        // XATTR_SIZE_MAX
+constexpr std::size_t kAttributeNameLimit = 256;   // XATTR_NAME_MAX and the NUL
 constexpr std::size_t kCapabilityBytesLimit = 24;  // struct vfs_ns_cap_data
 
 FileId id_of(const struct stat& status) { return {status.st_dev, status.st_ino}; }
@@ -75,7 +75,8 @@ struct AccessEntry {
 };
 constexpr std::size_t kAccessHeaderBytes = 4;
 
-/// The permission bits that go with a list that names users or groups; nullopt for one that does not.
+/// The permission bits that go with a list that names users or groups; nullopt for one that does
+/// not.
 std::optional<mode_t> mode_of_named_list(ByteView value) {
   constexpr std::uint16_t kUser = 0x02;
   constexpr std::uint16_t kGroup = 0x08;
@@ -97,11 +98,8 @@ std::optional<mode_t> mode_of_named_list(ByteView value) {
 
 }  // namespace
 
-Supervisor::Supervisor(Fd listener, Fd proc, Ownership& ownership)
-    : listener_(std::move(listener)),
-      proc_(std::move(proc)),
-      ownership_(ownership),
-      calls_(watched_calls()) {
+Supervisor::Supervisor(Fd listener, int proc, Ownership& ownership)
+    : listener_(std::move(listener)), proc_(proc), ownership_(ownership), calls_(watched_calls()) {
   seccomp_notif_sizes sizes{};
   if (::syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) != 0) {
     throw os_error(errno, "cannot supervise system calls");
@@ -121,7 +119,7 @@ void Supervisor::serve() {
     if (errno == EINTR || errno == ENOENT) return;
     throw os_error(errno, "cannot receive a system call");
   }
-  const Tracee tracee{listener_.get(), proc_.get(), *call};
+  const Tracee tracee{listener_.get(), proc_, *call};
   const auto number = static_cast<std::size_t>(call->data.nr);
   const Answer answered = answer(tracee, number < calls_.size() ? calls_[number] : Call::none);
 
@@ -206,7 +204,7 @@ Supervisor::Answer Supervisor::change_owner(const Tracee& tracee, Call call) {
   if (error == ENOENT && call == Call::fchown) error = EBADF;
   if (error != 0) return fail(error);
   if (!tracee.waits()) return fail(ESRCH);
-  clear_set_id(proc_.get(), file, status);
+  clear_set_id(proc_, file, status);
   ownership_.change_owner(id_of(status), std::move(file), given(tracee.argument(ids)),
                           given(tracee.argument(ids + 1)));
   return {};
@@ -254,8 +252,8 @@ Supervisor::Answer Supervisor::show_statx(const Tracee& tracee) {
                             static_cast<unsigned>(tracee.argument(3)) | STATX_INO, &status) != 0) {
     return proceed();
   }
-  const Owner owner = shown_owner(ownership_.find(
-      {::makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino}));
+  const Owner owner = shown_owner(
+      ownership_.find({::makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino}));
   if (owner == Owner{status.stx_uid, status.stx_gid}) return proceed();
   status.stx_uid = owner.uid;
   status.stx_gid = owner.gid;
@@ -285,10 +283,9 @@ Supervisor::Answer Supervisor::set_attribute(const Tracee& tracee, Call call) {
   return proceed();
 }
 
-/// The kernel refuses a list that names users or groups which the namespace lacks (EINVAL). Layers do
-/// not carry lists anyway, so of such a one only the mode that comes with it is kept (acl(5)).
-Supervisor::Answer Supervisor::set_access_list(const Tracee& tracee, Call call,
-                                               bool of_new_files) {
+/// The kernel refuses a list that names users or groups which the namespace lacks (EINVAL). Layers
+/// do not carry lists anyway, so of such a one only the mode that comes with it is kept (acl(5)).
+Supervisor::Answer Supervisor::set_access_list(const Tracee& tracee, Call call, bool of_new_files) {
   Bytes value(static_cast<std::size_t>(std::min<std::uint64_t>(tracee.argument(3), kAccessLimit)));
   if (!tracee.read(tracee.argument(2), value)) return proceed();
   const std::optional<mode_t> mode = mode_of_named_list(value);
@@ -300,7 +297,7 @@ Supervisor::Answer Supervisor::set_access_list(const Tracee& tracee, Call call,
   int error = locate_attribute(tracee, call, place);
   if (error == 0) error = open_place(place, file, status);
   if (error != 0) return fail(error);
-  change_mode(proc_.get(), file, (status.st_mode & 07000U) | *mode);
+  change_mode(proc_, file, (status.st_mode & 07000U) | *mode);
   return {};
 }
 

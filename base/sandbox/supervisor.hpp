@@ -15,9 +15,9 @@ namespace mlenv::sandbox {
 
 class Supervisor {
  public:
-  /// `proc` is /proc of the program's process namespace. The calling process must have the program's
-  /// root as its own root.
-  Supervisor(Fd listener, Fd proc, Ownership& ownership);
+  /// `proc` is /proc of the program's process namespace. The calling process must have the
+  /// program's root as its own root.
+  Supervisor(Fd listener, int proc, Ownership& ownership);
 
   int listener() const { return listener_.get(); }
   /// Takes one call and answers it; a call whose process has gone meanwhile is passed over.
@@ -46,7 +46,7 @@ class Supervisor {
   int locate_attribute(const Tracee& tracee, Call call, Place& place);
 
   Fd listener_;
-  Fd proc_;
+  int proc_;
   Ownership& ownership_;
   std::vector<Call> calls_;
   std::vector<std::byte> received_;  // as large as this kernel says, which may be more than we know

@@ -1,12 +1,12 @@
 #include "base/sandbox/tracee.hpp"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -20,9 +20,9 @@ struct Alias {
   std::string_view prefix;
   std::string_view below_process;
 };
-constexpr std::array kAliases{
-    Alias{"/proc/self", ""},      Alias{"/proc/thread-self", ""}, Alias{"/dev/fd", "/fd"},
-    Alias{"/dev/stdin", "/fd/0"}, Alias{"/dev/stdout", "/fd/1"},  Alias{"/dev/stderr", "/fd/2"}};
+constexpr std::array kAliases{Alias{"/proc/self", ""},       Alias{"/proc/thread-self", ""},
+                              Alias{"/dev/fd", "/fd"},       Alias{"/dev/stdin", "/fd/0"},
+                              Alias{"/dev/stdout", "/fd/1"}, Alias{"/dev/stderr", "/fd/2"}};
 
 template <typename... Args>
 void set_path(Place& place, fmt::format_string<Args...> format, Args&&... args) {
@@ -81,8 +81,7 @@ void Tracee::locate_own(std::string_view rest, Place& place) const {
   set_path(place, "{}{}", call_.pid, copy);
 }
 
-int Tracee::locate(int folder, std::uint64_t path_address, bool empty_allowed,
-                   Place& place) const {
+int Tracee::locate(int folder, std::uint64_t path_address, bool empty_allowed, Place& place) const {
   std::array<char, PATH_MAX> text{};
   // A null path with AT_EMPTY_PATH is as good as an empty one since Linux 6.11.
   const bool absent = path_address == 0 && empty_allowed;

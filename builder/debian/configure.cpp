@@ -1,9 +1,9 @@
 #include "builder/debian/configure.hpp"
 
+#include <sys/stat.h>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <sys/stat.h>
 
 #include <fmt/format.h>
 
@@ -85,32 +85,21 @@ void Configurator::run(const std::string& script, Configured& state, Activity& a
   SandboxCommand command;
   command.root = root_;
   command.argv = {"/bin/sh", "-c", script};
-  command.env = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-                 "HOME=/root",
-                 "USER=root",
-                 "LOGNAME=root",
-                 "SHELL=/bin/sh",
-                 "TERM=dumb",
-                 "LANG=C.UTF-8",
-                 "LC_ALL=C.UTF-8",
-                 "TZ=UTC",
-                 "DEBIAN_FRONTEND=noninteractive",
-                 "DEBCONF_NONINTERACTIVE_SEEN=true",
-                 "DEBCONF_NOWARNINGS=yes",
-                 "DPKG_ADMINDIR=/var/lib/dpkg",
-                 "DPKG_ROOT=",
-                 "DPKG_RUNNING_VERSION=" + running_version(packages_),
-                 // Orders of hash tables that would otherwise differ from run to run.
-                 "PERL_HASH_SEED=0",
-                 "PYTHONHASHSEED=0",
-                 fmt::format("SOURCE_DATE_EPOCH={}", epoch_)};
-  RecordedRun result =
-      run_recorded(command, state.owners, kDeadline,
-                   [&](std::string_view text) { activity.advance(count_set_up(text)); });
+  command.env = {
+      "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
+      "USER=root", "LOGNAME=root", "SHELL=/bin/sh", "TERM=dumb", "LANG=C.UTF-8", "LC_ALL=C.UTF-8",
+      "TZ=UTC", "DEBIAN_FRONTEND=noninteractive", "DEBCONF_NONINTERACTIVE_SEEN=true",
+      "DEBCONF_NOWARNINGS=yes", "DPKG_ADMINDIR=/var/lib/dpkg",
+      "DPKG_ROOT=", "DPKG_RUNNING_VERSION=" + running_version(packages_),
+      // Orders of hash tables that would otherwise differ from run to run.
+      "PERL_HASH_SEED=0", "PYTHONHASHSEED=0", fmt::format("SOURCE_DATE_EPOCH={}", epoch_)};
+  RecordedRun result = run_recorded(command, state.owners, kDeadline, [&](std::string_view text) {
+    activity.advance(count_set_up(text));
+  });
   if (result.exit.code != 0) throw configuration_error(result.output, result.exit.code);
   for (const Complaint& complaint : complaints(result.output)) {
-    progress_.note(fmt::format("`{}` said while it was configured: {}", complaint.package,
-                               complaint.text));
+    progress_.note(
+        fmt::format("`{}` said while it was configured: {}", complaint.package, complaint.text));
   }
   state.owners = std::move(result.owners);
   state.capabilities.merge(result.capabilities);

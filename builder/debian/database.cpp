@@ -1,8 +1,8 @@
 #include "builder/debian/database.hpp"
 
+#include <sys/stat.h>
 #include <algorithm>
 #include <cerrno>
-#include <sys/stat.h>
 
 #include "base/digest.hpp"
 #include "base/error.hpp"

@@ -8,8 +8,8 @@
 
 namespace mlenv::debian {
 
-/// Below the root: one folder for each package that has a preinst, named as its info files, with all
-/// its control files.
+/// Below the root: one folder for each package that has a preinst, named as its info files, with
+/// all its control files.
 inline constexpr const char* kPreinstFolder = "var/lib/dpkg/tmp.preinst";
 
 /// Conffiles' digests are taken from the tree as it is.

@@ -1,11 +1,11 @@
 #include "builder/debian/normalise.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <fcntl.h>
 #include <string>
-#include <sys/stat.h>
 #include <vector>
 
 #include "base/error.hpp"

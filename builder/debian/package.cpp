@@ -1,13 +1,13 @@
 #include "builder/debian/package.hpp"
 
-#include <algorithm>
-#include <cctype>
-#include <cerrno>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
 
 #include "base/error.hpp"
 
@@ -116,8 +116,8 @@ class Staging {
     open_how how{};
     how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-    return Fd{static_cast<int>(
-        ::syscall(SYS_openat2, root_.get(), folder.c_str(), &how, sizeof how))};
+    return Fd{
+        static_cast<int>(::syscall(SYS_openat2, root_.get(), folder.c_str(), &how, sizeof how))};
   }
 
   void make_missing(const std::string& folder) const {

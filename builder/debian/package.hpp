@@ -12,8 +12,8 @@
 
 namespace mlenv::debian {
 
-/// The fields of one control stanza (deb-control(5)); names in lower case, continuation lines joined
-/// with their newlines.
+/// The fields of one control stanza (deb-control(5)); names in lower case, continuation lines
+/// joined with their newlines.
 using Fields = std::map<std::string, std::string>;
 Fields parse_stanza(std::string_view text);
 

@@ -1,11 +1,11 @@
 #include "builder/debian/tree.hpp"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
 
 #include <fmt/format.h>
 
@@ -131,8 +131,7 @@ bool Tree::may_take(const std::vector<Package>& packages, std::size_t index, con
   return false;
 }
 
-void Tree::merge(const std::vector<Package>& packages, std::size_t index,
-                 const fs::path& staging) {
+void Tree::merge(const std::vector<Package>& packages, std::size_t index, const fs::path& staging) {
   const Fd from = open_file(staging, O_PATH | O_DIRECTORY);
   for (const TarEntry& entry : packages[index].entries) {
     if (entry.path == ".") continue;
@@ -158,10 +157,10 @@ void Tree::finish_folders() {
   folder_modes_.clear();
 }
 
-/// Path in the archive → where it has to go, for what is not there (or not certainly the right one).
+/// Path in the archive → where it has to go, for what is not there (or not certainly the right
+/// one).
 std::map<std::string, std::string> Tree::moves_of(std::size_t index,
-                                                  const std::vector<Package>& packages,
-                                                  bool last) {
+                                                  const std::vector<Package>& packages, bool last) {
   const Package& package = packages[index];
   const Diversions diversions = read_diversions(root_);
   std::map<std::string, std::string> moves;

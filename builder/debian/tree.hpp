@@ -16,16 +16,16 @@ class Tree {
   /// `root` is empty. Makes the links of a merged /usr for `architecture`.
   Tree(fs::path root, const std::string& architecture);
 
-  /// Moves the files of `packages[index]` from `staging` to their places: an existing folder (or link
-  /// to one) stays as it is; a file of another package is taken over where one of the two has
+  /// Moves the files of `packages[index]` from `staging` to their places: an existing folder (or
+  /// link to one) stays as it is; a file of another package is taken over where one of the two has
   /// `Replaces`, and left to `settle` where not.
   void merge(const std::vector<Package>& packages, std::size_t index, const fs::path& staging);
   /// Gives the folders their modes. After the last merge.
   void finish_folders();
 
   /// After preinst scripts have run: files that they took away, or moved by a diversion, come back
-  /// to where dpkg would have unpacked them. `files[i]` is the archive of `packages[i]`. With `last`,
-  /// throws `base-failed` for a path that two packages ship and no diversion settles.
+  /// to where dpkg would have unpacked them. `files[i]` is the archive of `packages[i]`. With
+  /// `last`, throws `base-failed` for a path that two packages ship and no diversion settles.
   void settle(const std::vector<Package>& packages, const std::vector<fs::path>& files,
               const fs::path& scratch, bool last);
 
@@ -53,7 +53,7 @@ class Tree {
   Fd fd_;
   Owners owners_;
   std::map<std::string, std::uint32_t> folder_modes_;
-  std::map<std::string, std::size_t> holders_;            // canonical path → package
+  std::map<std::string, std::size_t> holders_;              // canonical path → package
   std::map<std::string, std::set<std::size_t>> contested_;  // canonical path → packages
   std::map<std::size_t, std::set<std::string>> lost_;
   std::map<std::string, std::string> folders_;  // memory of resolved_folder

@@ -11,12 +11,6 @@
 #include "base/error.hpp"
 
 namespace mlenv {
-namespace {
-
-constexpr std::uint64_t kReadLimit = std::uint64_t{16} << 20;
-
-}  // namespace
-
 ImageRoot::ImageRoot(const fs::path& folder) : folder_(open_file(folder, O_PATH | O_DIRECTORY)) {}
 
 Fd ImageRoot::open(const std::string& path, int flags) const {
@@ -27,12 +21,13 @@ Fd ImageRoot::open(const std::string& path, int flags) const {
       static_cast<int>(::syscall(SYS_openat2, folder_.get(), path.c_str(), &how, sizeof how))};
 }
 
-std::optional<std::string> ImageRoot::read(const std::string& path) const {
+std::optional<std::string> ImageRoot::read(const std::string& path, std::size_t limit) const {
   struct stat status {};
   const Fd fd = open(path, O_RDONLY | O_NONBLOCK);
   if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  FdSource source{fd.get()};
-  return read_all(source, kReadLimit);
+  const auto size = static_cast<std::size_t>(status.st_size);
+  SliceSource source{fd.get(), 0, std::min(size, limit)};
+  return read_all(source, limit);
 }
 
 bool ImageRoot::exists(const std::string& path) const {
@@ -95,7 +90,9 @@ ImageRoot::Program ImageRoot::program(const std::string& path) const {
   struct stat status {};
   const Fd fd = open(path, O_PATH);
   if (!fd || ::fstat(fd.get(), &status) != 0) {
-    return errno == EACCES ? Program::not_executable : Program::absent;
+    if (errno == EACCES) return Program::not_executable;
+    // A link may lead into what is mounted later.
+    return open(path, O_PATH | O_NOFOLLOW) ? Program::found : Program::absent;
   }
   const bool runs = S_ISREG(status.st_mode) && (status.st_mode & 0111U) != 0;
   return runs ? Program::found : Program::not_executable;

@@ -14,8 +14,9 @@ class ImageRoot {
  public:
   explicit ImageRoot(const fs::path& folder);
 
-  /// A regular file's text; nullopt when it is absent or something else.
-  std::optional<std::string> read(const std::string& path) const;
+  /// A regular file's text, its first `limit` bytes; nullopt when it is absent or something else.
+  std::optional<std::string> read(const std::string& path,
+                                  std::size_t limit = std::size_t{16} << 20) const;
   bool exists(const std::string& path) const;
   /// Names in a folder, sorted; empty when it is absent.
   std::vector<std::string> list(const std::string& path) const;
@@ -23,6 +24,7 @@ class ImageRoot {
   /// are made when absent. Throws `image-root`.
   void write(const std::string& path, std::string_view text, mode_t mode = 0644) const;
 
+  /// A link that leads nowhere counts as found: its end may be mounted later.
   enum class Program { found, absent, not_executable };
   Program program(const std::string& path) const;
 

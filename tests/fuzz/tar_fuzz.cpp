@@ -1,6 +1,9 @@
-#include "tests/fuzz/entries.hpp"
+#include <cstddef>
+#include <cstdint>
+
+#include "tests/fuzz/one_tar.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  (void)mlenv::fuzz::read_tar(std::as_bytes(std::span(data, size)));
+  mlenv::fuzz::one_tar(std::as_bytes(std::span(data, size)));
   return 0;
 }

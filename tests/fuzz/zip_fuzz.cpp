@@ -1,6 +1,9 @@
-#include "tests/fuzz/entries.hpp"
+#include <cstddef>
+#include <cstdint>
+
+#include "tests/fuzz/one_zip.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  (void)mlenv::fuzz::read_zip(std::as_bytes(std::span(data, size)));
+  mlenv::fuzz::one_zip(std::as_bytes(std::span(data, size)));
   return 0;
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # The parts of tests/run.sh. A result is a line `pass|fail|skip TAB AREA/TEST TAB SECONDS TAB REASON`
-# in $results; logs lie in build/tests/logs/AREA/TEST.log.
+# in $results; logs lie in build/test-run/logs/AREA/TEST.log.
 # shellcheck disable=SC2154  # root, work, results, only, long: set by tests/run.sh
 area_name=
 area_began=0

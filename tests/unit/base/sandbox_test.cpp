@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cerrno>
-#include <csignal>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <cerrno>
+#include <csignal>
 
 #include "base/error.hpp"
 #include "base/sandbox/plan.hpp"
@@ -93,8 +93,11 @@ TEST_F(SandboxTest, RecordsOwnersAndShowsThem) {
       "chown 0:0 c && chown -h 8:9 link && stat -c '%u:%g %n' a b c link && stat -Lc %u link &&"
       "mv a moved && ln b hard && cp -p moved copy && ls -n copy | cut -d' ' -f3,4");
   EXPECT_EQ(run.output, "1:2 a\n0:7 b\n0:0 c\n8:9 link\n1\n1 2\n");
-  const Owners expected{{"/work/b", {0, 7}},     {"/work/copy", {1, 2}}, {"/work/hard", {0, 7}},
-                        {"/work/link", {8, 9}}, {"/work/moved", {1, 2}}};
+  const Owners expected{{"/work/b", {0, 7}},
+                        {"/work/copy", {1, 2}},
+                        {"/work/hard", {0, 7}},
+                        {"/work/link", {8, 9}},
+                        {"/work/moved", {1, 2}}};
   EXPECT_EQ(run.owners, expected);
   struct stat status {};
   ASSERT_EQ(::lstat(path("work/moved").c_str(), &status), 0);
@@ -103,9 +106,10 @@ TEST_F(SandboxTest, RecordsOwnersAndShowsThem) {
 
 TEST_F(SandboxTest, StartsFromTheOwnersGiven) {
   write_file(path("etc/shadow"), "", false);
-  const RecordedRun run = recorded("stat -c %u:%g /etc/shadow; chown :43 /etc/shadow; touch /work/x;"
-                                   "chown --reference=/etc/shadow /work/x",
-                                   {{"/etc/shadow", {0, 42}}, {"/etc/absent", {3, 3}}});
+  const RecordedRun run = recorded(
+      "stat -c %u:%g /etc/shadow; chown :43 /etc/shadow; touch /work/x;"
+      "chown --reference=/etc/shadow /work/x",
+      {{"/etc/shadow", {0, 42}}, {"/etc/absent", {3, 3}}});
   EXPECT_EQ(run.output, "0:42\n");
   EXPECT_EQ(run.owners, (Owners{{"/etc/shadow", {0, 43}}, {"/work/x", {0, 43}}}));
 }
@@ -128,8 +132,7 @@ TEST_F(SandboxTest, ClearsSetIdBitsAsTheKernelDoes) {
 
 TEST_F(SandboxTest, KeepsTheErrorsOfTheKernel) {
   const RecordedRun run = recorded("chown 1 /work/absent; chown 1 /etc/x/y; stat /work/absent");
-  EXPECT_NE(run.output.find("chown: cannot access '/work/absent': No such file"),
-            std::string::npos)
+  EXPECT_NE(run.output.find("chown: cannot access '/work/absent': No such file"), std::string::npos)
       << run.output;
   EXPECT_NE(run.exit.code, 0);
 }
@@ -146,7 +149,8 @@ TEST_F(SandboxTest, RecordsCapabilitiesInsteadOfSettingThem) {
   const RecordedRun run = recorded(
       "touch /work/x; perl -e '$v = pack(\"V5\", 0x02000001, 0x400, 0, 0, 0); $n = "
       "\"security.capability\"; $f = \"/work/x\"; syscall(188, $f, $n, $v, 20, 0) == 0 or die $!;"
-      "$o = \" \" x 64; print syscall(191, $f, $n, $o, 64), $o =~ /^\\Q$v\\E/ ? \"same\" : \"no\"'");
+      "$o = \" \" x 64; print syscall(191, $f, $n, $o, 64), $o =~ /^\\Q$v\\E/ ? \"same\" : "
+      "\"no\"'");
   EXPECT_EQ(run.output, "20same");
   ASSERT_EQ(run.capabilities.size(), 1U);
   EXPECT_EQ(run.capabilities.at("/work/x").size(), 20U);
@@ -158,9 +162,8 @@ TEST_F(SandboxTest, RecordsCapabilitiesInsteadOfSettingThem) {
 
 TEST_F(SandboxTest, KeepsTheLastOutput) {
   std::size_t seen = 0;
-  const RecordedRun run =
-      run_recorded(shell("head -c 9000000 /dev/zero; echo end"), {}, 60s,
-                   [&](std::string_view part) { seen += part.size(); });
+  const RecordedRun run = run_recorded(shell("head -c 9000000 /dev/zero; echo end"), {}, 60s,
+                                       [&](std::string_view part) { seen += part.size(); });
   EXPECT_EQ(seen, 9'000'004U);
   EXPECT_EQ(run.output.size(), std::size_t{8} << 20U);
   EXPECT_TRUE(run.output.ends_with("end\n"));
@@ -194,8 +197,7 @@ TEST_F(SandboxTest, SaysWhatCannotBeStarted) {
       FAIL();
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), "cannot-start");
-      EXPECT_EQ(std::string(error.what()),
-                "cannot start `/bin/absent`: No such file or directory");
+      EXPECT_EQ(std::string(error.what()), "cannot start `/bin/absent`: No such file or directory");
     }
   }
 }

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <sys/stat.h>
+#include <algorithm>
 
 #include "base/error.hpp"
 #include "builder/debian/database.hpp"
@@ -37,7 +37,8 @@ std::vector<std::string> names(const std::vector<Package>& packages,
 }
 
 TEST(DebianStanza, FoldsContinuationLines) {
-  const Fields fields = parse_stanza("Package: a\nDescription: short\n long\n .\nMulti-Arch: same\n");
+  const Fields fields =
+      parse_stanza("Package: a\nDescription: short\n long\n .\nMulti-Arch: same\n");
   EXPECT_EQ(fields.at("package"), "a");
   EXPECT_EQ(fields.at("description"), "short\nlong\n.");
   EXPECT_EQ(fields.at("multi-arch"), "same");
@@ -59,10 +60,10 @@ TEST(DebianPackage, NamesItsRecords) {
 }
 
 TEST(DebianOrder, PutsEssentialAndDependenciesFirst) {
-  const std::vector<Package> packages{
-      package("app", "Depends: mta | other, zlib (>= 1)\n"),
-      package("bash", "Essential: yes\nPre-Depends: libc\n"),
-      package("exim", "Provides: mta (= 1)\n"), package("libc"), package("zlib")};
+  const std::vector<Package> packages{package("app", "Depends: mta | other, zlib (>= 1)\n"),
+                                      package("bash", "Essential: yes\nPre-Depends: libc\n"),
+                                      package("exim", "Provides: mta (= 1)\n"), package("libc"),
+                                      package("zlib")};
   const Order order = order_of(packages);
   EXPECT_EQ(names(packages, order.essential), (std::vector<std::string>{"libc", "bash"}));
   EXPECT_EQ(names(packages, order.rest), (std::vector<std::string>{"exim", "zlib", "app"}));
@@ -87,8 +88,9 @@ TEST(DebianOutput, NamesThePackageTheReasonAndTheLastLines) {
   EXPECT_EQ(error.code(), "base-failed");
   ASSERT_EQ(error.frames().size(), 3U);
   EXPECT_EQ(error.frames()[0], "cannot configure the package `bad`");
-  EXPECT_EQ(error.frames()[1],
-            "installed bad package post-installation script subprocess returned error exit status 1");
+  EXPECT_EQ(
+      error.frames()[1],
+      "installed bad package post-installation script subprocess returned error exit status 1");
   EXPECT_TRUE(error.frames()[2].ends_with("no such thing: x")) << error.frames()[2];
   EXPECT_EQ(configuration_error("", 2).frames().at(1), "the scripts ended with status 2");
 }

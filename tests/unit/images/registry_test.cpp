@@ -218,7 +218,6 @@ class TokenTest : public RegistryTest {
   TokenTest() {
     server.otherwise([this](const Seen& seen) {
       if (seen.target.starts_with("/token")) {
-        asked.push_back(seen);
         ++given;
         return status(200, {}, fmt::format(R"({{"token": "token-{}"}})", given));
       }
@@ -240,27 +239,27 @@ class TokenTest : public RegistryTest {
     });
   }
   std::string content = noise(300'000);
-  bool cut = false;
+  std::atomic<bool> cut = false;
   std::atomic<int> given = 0;
   std::atomic<int> good = 1;
-  std::vector<Seen> asked;
+  std::vector<Seen> asked() const { return server.seen("/token"); }
 };
 
 TEST_F(TokenTest, AnonymousToken) {
   Registry from = registry();
   EXPECT_TRUE(from.has_blob(Digest::of(content)));
-  ASSERT_EQ(asked.size(), 1U);
-  EXPECT_EQ(asked[0].target, "/token?service=s%20v&scope=repository%3Ateam%2Fx%3Apull");
-  EXPECT_EQ(asked[0].header("authorization"), "");
+  ASSERT_EQ(asked().size(), 1U);
+  EXPECT_EQ(asked()[0].target, "/token?service=s%20v&scope=repository%3Ateam%2Fx%3Apull");
+  EXPECT_EQ(asked()[0].header("authorization"), "");
   EXPECT_TRUE(from.has_blob(Digest::of(content)));
-  EXPECT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked().size(), 1U);
 }
 
 TEST_F(TokenTest, LoginGoesToTheTokenServer) {
   log_in("ann", "secret");
   Registry from = registry();
   EXPECT_TRUE(from.has_blob(Digest::of(content)));
-  EXPECT_EQ(asked.at(0).header("authorization"), "Basic YW5uOnNlY3JldA==");
+  EXPECT_EQ(asked().at(0).header("authorization"), "Basic YW5uOnNlY3JldA==");
 }
 
 TEST_F(TokenTest, TokenThatRunsOutDuringADownloadIsRenewed) {

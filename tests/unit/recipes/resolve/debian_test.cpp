@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "support/fault_server.hpp"
-#include "unit/recipes/resolve/debian_fixture.hpp"
+#include "tests/support/fault_server.hpp"
+#include "tests/unit/recipes/resolve/debian_fixture.hpp"
 
 namespace mlenv {
 namespace {

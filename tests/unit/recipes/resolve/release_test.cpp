@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "recipes/resolve/release_signature.hpp"
-#include "unit/recipes/resolve/debian_fixture.hpp"
+#include "tests/unit/recipes/resolve/debian_fixture.hpp"
 
 namespace mlenv {
 namespace {

@@ -8,7 +8,7 @@
 #include "recipes/resolve/apt_choice.hpp"
 #include "recipes/resolve/debian_conflict.hpp"
 #include "recipes/resolve/debian_index.hpp"
-#include "unit/recipes/resolve/debian_fixture.hpp"
+#include "tests/unit/recipes/resolve/debian_fixture.hpp"
 
 namespace mlenv {
 namespace {

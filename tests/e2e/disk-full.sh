@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# A store on a disk that is too small: the build says so and fails, the store verifies, and with more
+# room the same store gives the same digest.
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+need_root
+
+path=$work/small.yaml
+small_recipe "$path" numpy einops
+base_store
+image=$(build_digest "$path")
+as_root rm -rf "$MLENV_STORE"
+
+mkdir "$work/disk"
+as_root mount -t tmpfs -o size=20m,mode=777 tmpfs "$work/disk"
+mounted+=("$work/disk")
+export MLENV_STORE=$work/disk/store
+for size in 20m 60m 150m 300m 400m; do
+  as_root mount -o "remount,size=$size" "$work/disk"
+  status=0
+  "$MLENV" build "$path" --locked >"$work/out" 2>"$work/err" || status=$?
+  note "$size: exit $status, $(df --output=pcent "$work/disk" | tail -n 1) full"
+  if [ "$status" -eq 0 ]; then break; fi
+  equal "exit status on a full disk" 1 "$status"
+  grep -q 'No space left on device' "$work/err" || fail "no word of the disk: $(cat "$work/err")"
+  "$MLENV" --json build "$path" --locked 2>&1 >/dev/null | grep -q '"code":"no-space"' ||
+    fail "the error code is not no-space"
+  # Little must be left of what was not finished.
+  verify_store
+done
+[ "$size" != 20m ] || fail "20 MB were enough"
+as_root mount -o "remount,size=4g" "$work/disk"
+equal "digest when there is room" "$image" "$(build_digest "$path" --locked)"
+verify_store

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Docker runs the image, after `docker load` of our archive and after push and `docker pull`; both
+# are the same image to it.
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+need dockerd docker
+need_root
+
+shared_image jax-cpu
+"$MLENV" build "$recipe_path" --locked --output "docker-archive:$work/jax.tar" >/dev/null
+
+mkdir "$work/docker"
+start "$work/dockerd.log" as_root dockerd --data-root "$work/docker/data" --exec-root "$work/docker/exec" \
+  --pidfile "$work/docker/pid" --host "unix://$work/docker/socket" --bridge none --iptables=false \
+  --ip6tables=false
+docker() { as_root docker --host "unix://$work/docker/socket" "$@"; }
+wait_until 60 docker version
+mounted+=("$work/docker/exec")
+
+trains() { # trains IMAGE
+  docker run --rm --network host -v "$root/examples:/workspace:ro" "$1" python train-jax.py |
+    tee "$work/out"
+  grep -q 'accuracy 1.000' "$work/out" || fail "no accuracy of 1 under docker"
+}
+
+note "docker load"
+docker load --quiet --input "$work/jax.tar"
+rm "$work/jax.tar"
+loaded=$(docker image inspect --format '{{.Id}}' jax-cpu:latest)
+trains jax-cpu:latest
+docker rmi --force jax-cpu:latest >/dev/null
+
+note "push and docker pull"
+start_registry
+"$MLENV" push jax-cpu "$registry/jax-cpu:v1" >/dev/null
+docker pull --quiet "$registry/jax-cpu:v1"
+equal "image id after pull" "$loaded" "$(docker image inspect --format '{{.Id}}' "$registry/jax-cpu:v1")"
+equal "digest after pull" "$registry/jax-cpu@$image" \
+  "$(docker image inspect --format '{{index .RepoDigests 0}}' "$registry/jax-cpu:v1")"
+trains "$registry/jax-cpu:v1"
+
+note "and back: mlenv pull into an empty store"
+MLENV_STORE=$work/pulled "$MLENV" pull "$registry/jax-cpu:v1" | tail -n 1 >"$work/digest"
+equal "digest after mlenv pull" "$image" "$(cat "$work/digest")"
+verify_store "$work/pulled"

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# An index and a registry that cut, corrupt, refuse and stall: what can be mended by asking again is,
+# the rest is an error that names the digest, and nothing wrong gets into the store.
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+need curl python3
+
+# liar NAME UPSTREAM: a server that passes on what UPSTREAM says; sets $liar to its address. `lie MODE`
+# (honest cut-once error-once wrong-once cut wrong error) says how it treats the files of interest.
+liar() {
+  local port
+  port=$(free_port)
+  start "$work/$1.log" python3 "$root/tests/support/lying_server.py" "$port" "$2"
+  liar=127.0.0.1:$port
+  wait_until 20 curl --noproxy '*' -fs "http://$liar/.lie/honest"
+}
+lie() { curl --noproxy '*' -fsS "http://$liar/.lie/$1" >/dev/null; }
+
+fetched=$XDG_CACHE_HOME/wheels
+mkdir -p "$fetched"
+pip=(python3 -m pip download --quiet --no-deps --dest "$fetched" --only-binary=:all:
+  --python-version 3.11 --platform manylinux2014_x86_64)
+for package in einops regex; do
+  compgen -G "$fetched/$package-*" >/dev/null || "${pip[@]}" "$package"
+done
+python3 -c 'import pathlib, sys
+sys.path.insert(0, sys.argv[1])
+from index import write_index
+write_index(sorted(pathlib.Path(sys.argv[2]).glob("*.whl")), pathlib.Path(sys.argv[3]))' \
+  "$root/tests/bench" "$fetched" "$work/index"
+liar index "$work/index"
+export UV_DEFAULT_INDEX=http://$liar/simple
+unset UV_INDEX UV_INDEX_URL UV_EXTRA_INDEX_URL UV_FIND_LINKS PIP_FIND_LINKS
+
+path=$work/small.yaml
+small_recipe "$path" einops regex
+base_store
+cp -a "$MLENV_STORE" "$work/begin"
+again() { # with the store as it was, and empty caches
+  rm -rf "$MLENV_STORE" "$work/cache"
+  cp -a --reflink=auto "$work/begin" "$MLENV_STORE"
+  mkdir -p "$work/cache/mlenv"
+  if [ -d "$shared_cache/mlenv/uv" ]; then cp -r "$shared_cache/mlenv/uv" "$work/cache/mlenv/"; fi
+}
+shared_cache=$XDG_CACHE_HOME
+export XDG_CACHE_HOME=$work/cache
+again
+image=$(build_digest "$path")
+note "honest: $image"
+
+for mode in cut-once error-once wrong-once; do
+  again
+  lie "$mode"
+  equal "digest in spite of $mode" "$image" "$(build_digest "$path" --locked)"
+  verify_store
+  note "$mode: the same digest"
+done
+for mode in cut wrong error; do
+  again
+  lie "$mode"
+  status=0
+  "$MLENV" build "$path" --locked >"$work/out" 2>"$work/err" || status=$?
+  equal "exit status with $mode" 1 "$status"
+  if [ "$mode" = wrong ]; then
+    grep -q 'sha256:' "$work/err" || fail "no digest in: $(cat "$work/err")"
+  fi
+  verify_store
+  lie honest
+  equal "digest after $mode" "$image" "$(build_digest "$path" --locked)"
+  verify_store
+  note "$mode: refused, and then the same digest"
+done
+
+start_registry
+"$MLENV" push small "$registry/small:v1" >/dev/null
+liar registry "http://$registry"
+for mode in cut-once error-once wrong-once; do
+  lie "$mode"
+  rm -rf "$work/pulled"
+  equal "digest pulled in spite of $mode" "$image" \
+    "$(MLENV_STORE=$work/pulled "$MLENV" pull "$liar/small:v1" | tail -n 1)"
+  verify_store "$work/pulled"
+done
+for mode in cut wrong; do
+  lie "$mode"
+  rm -rf "$work/pulled"
+  status=0
+  MLENV_STORE=$work/pulled "$MLENV" pull "$liar/small:v1" >"$work/out" 2>"$work/err" || status=$?
+  equal "exit status of pull with $mode" 1 "$status"
+  verify_store "$work/pulled"
+  note "registry, $mode: refused"
+done

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# The environment in the image is what `uv pip install` makes of the same wheels, file by file: bytecode,
+# who installed it, RECORD's lines about these, and the interpreter named in scripts aside.
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+need jq
+
+shared_image jax-cpu
+version=$("$MLENV" run jax-cpu -- python -c 'import platform; print(platform.python_version())')
+python=/usr/bin/python3
+[ "$("$python" -c 'import platform; print(platform.python_version())' 2>/dev/null)" = "$version" ] ||
+  skip "$python is not Python $version, as in the image"
+
+mkdir "$work/ours"
+"$MLENV" run jax-cpu -- tar -C /opt/venv -cf - . | tar -C "$work/ours" -xf -
+
+# What the lock says, as uv takes it: requested packages by name, all others as constraints.
+lock=${recipe_path%.yaml}.lock
+python3 - "$lock" "$work" <<'READ' || skip "this Python cannot read TOML"
+import sys, tomllib
+wheels = tomllib.load(open(sys.argv[1], "rb"))["wheel"]
+with open(sys.argv[2] + "/requested", "w") as requested, open(sys.argv[2] + "/pins", "w") as pins:
+    for wheel in wheels:
+        print(f"{wheel['name']}=={wheel['version']}", file=pins)
+        if wheel.get("requested"):
+            print(wheel["name"], file=requested)
+READ
+uv=$(uv_program)
+"$uv" venv --quiet --no-config --python "$python" "$work/venv"
+VIRTUAL_ENV=$work/venv "$uv" pip install --quiet --link-mode copy --only-binary :all: -r "$work/requested" \
+  -c "$work/pins"
+mv "$work/venv" "$work/theirs"
+
+# One place for site-packages, nothing that is the environment's own, RECORD without what may differ.
+normalise() {
+  cd "$1"
+  find . -name __pycache__ -prune -exec rm -rf {} +
+  [ -d lib/python3 ] || mv lib/python3.* lib/python3
+  find lib -maxdepth 1 -type l -delete
+  rm -rf lib64 pyvenv.cfg CACHEDIR.TAG .gitignore .lock share/man/nothing
+  find . -name RECORD -path '*.dist-info/*' -exec sed -i -E \
+    -e '/__pycache__/d' -e 's,^((\.\./)*bin/[^,]*)\,.*,\1,' -e '/\/INSTALLER,/d' {} \; \
+    -exec sort -o {} {} \;
+  find . -name INSTALLER -path '*.dist-info/*' -delete
+  find bin -maxdepth 1 \( -name 'activate*' -o -name 'deactivate*' -o -name 'python*' -o \
+    -name 'pydoc.bat' \) -delete
+  find lib/python3/site-packages -maxdepth 1 -name '_virtualenv.p*' -delete
+  find bin -type f -exec sed -i -e '1s,^#!.*,#!python,' {} +
+  find . -type f -printf '%m %p\n' | sort >"$1.modes"
+}
+(normalise "$work/ours")
+(normalise "$work/theirs")
+diff -r "$work/theirs" "$work/ours" >"$work/diff" || {
+  head -n 60 "$work/diff"
+  fail "the trees differ"
+}
+diff "$work/theirs.modes" "$work/ours.modes" >"$work/diff" || {
+  head -n 40 "$work/diff"
+  fail "modes differ"
+}
+note "$(wc -l <"$work/ours.modes") files, all the same"

@@ -1,0 +1,140 @@
+#include "base/files.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+class Files : public ::testing::Test {
+ protected:
+  static std::string code_of(const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return "none";
+  }
+  TemporaryFolder folder_{temporary_root()};
+  fs::path at(const char* name) const { return folder_.path() / name; }
+};
+
+TEST_F(Files, WriteThenRead) {
+  const std::string content("a\0b\n", 4);
+  write_file(at("x"), content);
+  EXPECT_EQ(read_file(at("x")), content);
+  EXPECT_EQ(file_size(at("x")), 4U);
+  write_file(at("x"), "replaced", false);
+  EXPECT_EQ(read_file_if_exists(at("x")), "replaced");
+  EXPECT_EQ(list_folder(folder_.path()), std::vector<fs::path>{at("x")});
+}
+
+TEST_F(Files, AbsentIsToldApart) {
+  EXPECT_EQ(read_file_if_exists(at("x")), std::nullopt);
+  EXPECT_EQ(code_of([&] { (void)read_file(at("x")); }), "absent");
+  EXPECT_EQ(code_of([&] { (void)file_size(at("x")); }), "absent");
+  EXPECT_TRUE(list_folder(at("none")).empty());
+  EXPECT_NO_THROW(remove_tree(at("x")));
+}
+
+TEST_F(Files, DescriptorsCloseOnExecAndOnce) {
+  write_file(at("x"), "x");
+  Fd fd = open_file(at("x"));
+  const int number = fd.get();
+  EXPECT_NE(::fcntl(number, F_GETFD) & FD_CLOEXEC, 0);
+  Fd moved = std::move(fd);
+  EXPECT_FALSE(fd);  // NOLINT(bugprone-use-after-move): it is the empty state that is looked at
+  EXPECT_EQ(moved.get(), number);
+  moved.reset();
+  EXPECT_EQ(::fcntl(number, F_GETFD), -1);
+}
+
+TEST_F(Files, AtomicFileLeavesNothingWithoutCommit) {
+  {
+    AtomicFile file{at("x")};
+    file.write(as_bytes("half"));
+    EXPECT_FALSE(fs::exists(at("x")));
+    EXPECT_EQ(list_folder(folder_.path()).size(), 1U);
+  }
+  EXPECT_TRUE(list_folder(folder_.path()).empty());
+}
+
+TEST_F(Files, AtomicFileReplacesAsAWhole) {
+  write_file(at("x"), "old");
+  const Fd reader = open_file(at("x"));
+  AtomicFile file{at("x"), 0600};
+  file.write(as_bytes("new"));
+  EXPECT_EQ(read_file(at("x")), "old");
+  file.commit();
+  EXPECT_EQ(read_file(at("x")), "new");
+  EXPECT_EQ(fs::status(at("x")).permissions(), fs::perms(0600));
+  FdSource source{reader.get()};
+  EXPECT_EQ(read_all(source, 100), "old");
+}
+
+TEST_F(Files, RemoveTreeFollowsNoLinksAndEntersClosedFolders) {
+  make_folders(at("keep"));
+  write_file(at("keep/file"), "x");
+  make_folders(at("tree/a/b"));
+  write_file(at("tree/a/b/file"), "x");
+  fs::create_symlink(at("keep"), at("tree/link"));
+  fs::create_symlink("nowhere", at("tree/broken"));
+  fs::permissions(at("tree/a"), fs::perms(0555));
+  fs::permissions(at("tree"), fs::perms(0555));
+  remove_tree(at("tree"));
+  EXPECT_FALSE(fs::exists(at("tree")));
+  EXPECT_TRUE(fs::exists(at("keep/file")));
+  fs::create_symlink(at("keep"), at("link"));
+  remove_tree(at("link"));
+  EXPECT_TRUE(fs::exists(at("keep/file")));
+}
+
+TEST_F(Files, TemporaryFolderGoesUnlessReleased) {
+  fs::path gone;
+  fs::path kept;
+  {
+    const TemporaryFolder one{folder_.path(), "one-"};
+    write_file(one.path() / "file", "x");
+    gone = one.path();
+    TemporaryFolder two{folder_.path()};
+    kept = two.release();
+    EXPECT_EQ(fs::status(gone).permissions(), fs::perms(0700));
+  }
+  EXPECT_FALSE(fs::exists(gone));
+  EXPECT_TRUE(fs::exists(kept));
+}
+
+TEST_F(Files, SlicesShareADescriptor) {
+  write_file(at("x"), "0123456789");
+  const Fd fd = open_file(at("x"));
+  SliceSource first{fd.get(), 2, 3};
+  SliceSource second{fd.get(), 5, 5};
+  EXPECT_EQ(read_all(second, 100), "56789");
+  EXPECT_EQ(read_all(first, 100), "234");
+  SliceSource beyond{fd.get(), 8, 5};
+  EXPECT_EQ(code_of([&] { (void)read_all(beyond, 100); }), "truncated");
+}
+
+TEST_F(Files, LocksExcludeEachOther) {
+  {
+    const FileLock shared = FileLock::wait(at("lock"), FileLock::Mode::shared);
+    EXPECT_TRUE(FileLock::attempt(at("lock"), FileLock::Mode::shared));
+    EXPECT_FALSE(FileLock::attempt(at("lock"), FileLock::Mode::exclusive));
+  }
+  const auto exclusive = FileLock::attempt(at("lock"), FileLock::Mode::exclusive);
+  EXPECT_TRUE(exclusive);
+  EXPECT_FALSE(FileLock::attempt(at("lock"), FileLock::Mode::shared));
+}
+
+TEST_F(Files, AFullDiskIsToldApart) {
+  const Fd full = open_file("/dev/full", O_WRONLY);
+  EXPECT_EQ(code_of([&] { write_all(full.get(), as_bytes("x")); }), "no-space");
+}
+
+}  // namespace
+}  // namespace mlenv

@@ -1,0 +1,106 @@
+#include "base/process.hpp"
+
+#include <csignal>
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::chrono::seconds kLong{30};
+
+Command command(std::vector<std::string> argv) {
+  Command result;
+  result.argv = std::move(argv);
+  return result;
+}
+
+std::string code_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return "none";
+}
+
+TEST(Process, CapturesBothOutputsAndTheStatus) {
+  const Captured run = run_captured(command({"sh", "-c", "cat; echo oops >&2; exit 7"}), kLong, "in");
+  EXPECT_EQ(run.out, "in");
+  EXPECT_EQ(run.err, "oops\n");
+  EXPECT_EQ(run.exit, (Exit{7, false}));
+}
+
+TEST(Process, LargeInputAndOutputDoNotBlockEachOther) {
+  const std::string input(5'000'000, 'x');
+  EXPECT_EQ(run_captured(command({"cat"}), kLong, input).out, input);
+  // A program that does not read its input is no error.
+  EXPECT_EQ(run_captured(command({"true"}), kLong, input).exit.code, 0);
+}
+
+TEST(Process, SignalsAreToldAsAShellDoes) {
+  const Captured run = run_captured(command({"sh", "-c", "kill -TERM $$"}), kLong);
+  EXPECT_EQ(run.exit, (Exit{128 + SIGTERM, true}));
+}
+
+TEST(Process, EnvironmentAndFolderAreThoseGiven) {
+  Command shell = command({"/bin/sh", "-c", "echo $ONLY:$HOME; pwd"});
+  shell.env = {{"ONLY=1"}};
+  shell.folder = "/usr/lib";
+  EXPECT_EQ(run_captured(shell, kLong).out, "1:\n/usr/lib\n");
+}
+
+TEST(Process, ArgumentsAreNeverAShellsWords) {
+  EXPECT_EQ(run_captured(command({"printf", "%s|", "a b", "$HOME", "*"}), kLong).out, "a b|$HOME|*|");
+}
+
+TEST(Process, AbsentProgramsAreErrors) {
+  EXPECT_EQ(code_of([] { (void)run_captured(command({"no-such-program-here"}), kLong); }), "cannot-start");
+  EXPECT_EQ(find_program("no-such-program-here"), std::nullopt);
+  EXPECT_TRUE(find_program("sh"));
+}
+
+TEST(Process, TheDeadlineEndsTheWholeGroup) {
+  const auto start = std::chrono::steady_clock::now();
+  // The grandchild holds the pipe: only ending the group ends the call.
+  EXPECT_EQ(code_of([] {
+              (void)run_captured(command({"sh", "-c", "sleep 60 & sleep 60"}), std::chrono::milliseconds{100});
+            }),
+            "timeout");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, kLong);
+}
+
+TEST(Process, WaitWithADeadlineComesBack) {
+  Child child{command({"sleep", "60"})};
+  EXPECT_EQ(child.wait(std::chrono::milliseconds{10}), std::nullopt);
+  child.signal(SIGKILL);
+  const std::optional<Exit> exit = child.wait();
+  EXPECT_EQ(exit, (Exit{128 + SIGKILL, true}));
+  EXPECT_EQ(child.wait(), exit);
+}
+
+TEST(Process, DescriptorsDoNotLeakIntoChildren) {
+  const Pipe pipe = make_pipe();
+  const Captured run = run_captured(command({"sh", "-c", "ls /proc/self/fd | wc -l"}), kLong);
+  // Standard input, output, error, and the folder that ls reads.
+  EXPECT_EQ(run.out, "4\n");
+  EXPECT_TRUE(pipe.read_end);
+}
+
+TEST(Process, ExtraDescriptorsArrive) {
+  Pipe pipe = make_pipe();
+  Command writer = command({"sh", "-c", "echo hi >&7"});
+  writer.extra_fds = {{pipe.write_end.get(), 7}};
+  Child child{writer};
+  pipe.write_end.reset();
+  FdSource source{pipe.read_end.get()};
+  EXPECT_EQ(read_all(source, 100), "hi\n");
+  EXPECT_EQ(child.wait(), (Exit{0, false}));
+}
+
+TEST(Process, OwnExecutableIsThisTest) { EXPECT_TRUE(fs::exists(own_executable())); }
+
+}  // namespace
+}  // namespace mlenv
