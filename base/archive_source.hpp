@@ -1,6 +1,6 @@
 #pragma once
-// libarchive read from a Source: callbacks that let no exception through C code, errors as ours, and
-// names as the bytes that are in the archive whatever the locale.
+// libarchive read from a Source: callbacks that let no exception through C code, errors as ours,
+// and names as the bytes that are in the archive whatever the locale.
 #include <memory>
 #include <string>
 

@@ -41,7 +41,8 @@ void append_stored_blocks(Bytes& out, ByteView data) {
 }
 
 Bytes gzip_stored(ByteView data) {
-  const std::size_t blocks = std::max<std::size_t>(1, (data.size() + kStoredLimit - 1) / kStoredLimit);
+  const std::size_t blocks =
+      std::max<std::size_t>(1, (data.size() + kStoredLimit - 1) / kStoredLimit);
   Bytes member;
   member.reserve(data.size() + 5 * blocks + 18);
   member.assign(gzip_header().begin(), gzip_header().end());

@@ -49,9 +49,9 @@ void inflate_whole(ByteView deflated, ByteSpan out) {
 
 std::optional<InflatedPart> inflate_part(ByteView deflated, ByteSpan out) {
   InflatedPart part;
-  const libdeflate_result result = libdeflate_deflate_decompress_ex(
-      thread_decompressor(), deflated.data(), deflated.size(), out.data(), out.size(), &part.used,
-      &part.written);
+  const libdeflate_result result =
+      libdeflate_deflate_decompress_ex(thread_decompressor(), deflated.data(), deflated.size(),
+                                       out.data(), out.size(), &part.used, &part.written);
   if (result != LIBDEFLATE_SUCCESS) return std::nullopt;
   return part;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// ISA-L's inflater behind the two things it needs: input that can be refilled, and an exact answer to
-// where a stream ended.
+// ISA-L's inflater behind the two things it needs: input that can be refilled, and an exact answer
+// to where a stream ended.
 #include <memory>
 #include <optional>
 
@@ -12,8 +12,8 @@ namespace mlenv {
 
 inline constexpr std::size_t kStreamBufferBytes = std::size_t{1} << 18;
 
-/// Input in a buffer that is refilled when empty. The last few bytes consumed can be given back, also
-/// those of the filling before.
+/// Input in a buffer that is refilled when empty. The last few bytes consumed can be given back,
+/// also those of the filling before.
 class BufferedInput {
  public:
   static constexpr std::size_t kGiveBack = 8;
@@ -63,9 +63,9 @@ class StreamInflater {
   ~StreamInflater();
   /// Makes ready for the next stream.
   void reset();
-  /// Inflates what `input` has in its buffer into `out` until one of them is used up: when `out` was
-  /// not filled, the next step needs more input. When finished, `input` stands at the first byte
-  /// behind the stream.
+  /// Inflates what `input` has in its buffer into `out` until one of them is used up: when `out`
+  /// was not filled, the next step needs more input. When finished, `input` stands at the first
+  /// byte behind the stream.
   Step step(BufferedInput& input, ByteSpan out);
 
  private:

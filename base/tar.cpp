@@ -45,7 +45,8 @@ class Block {
   void text(Field field, std::string_view value) {
     const auto begin = bytes_.begin() + static_cast<std::ptrdiff_t>(field.offset);
     const std::string_view kept = value.substr(0, field.length);
-    std::transform(kept.begin(), kept.end(), begin, [](char c) { return static_cast<std::byte>(c); });
+    std::transform(kept.begin(), kept.end(), begin,
+                   [](char c) { return static_cast<std::byte>(c); });
   }
   /// Octal digits, zero-filled, NUL at the end.
   void number(Field field, std::uint64_t value) {
@@ -124,8 +125,8 @@ char type_flag(TarEntry::Type type) {
   throw Error{Kind::internal, "bad-tar", "a tar entry has no known type"};
 }
 
-/// The name in the name field, or split at the last slash that leaves a prefix of at most 155 bytes,
-/// or in a pax record with its first 100 bytes in the field.
+/// The name in the name field, or split at the last slash that leaves a prefix of at most 155
+/// bytes, or in a pax record with its first 100 bytes in the field.
 void put_path(Block& block, PaxRecords& pax, const std::string& path) {
   block.text(kName, path);
   if (path.size() <= kName.length) return;
@@ -158,9 +159,10 @@ void put_time(Block& block, PaxRecords& pax, std::int64_t mtime) {
 }
 
 void check_text(const TarEntry& entry) {
-  const bool has_nul = entry.path.find('\0') != std::string::npos ||
-                       entry.link.find('\0') != std::string::npos;
-  if (entry.path.empty() || has_nul) throw cannot_say(entry, "its name is empty or holds a NUL byte");
+  const bool has_nul =
+      entry.path.find('\0') != std::string::npos || entry.link.find('\0') != std::string::npos;
+  if (entry.path.empty() || has_nul)
+    throw cannot_say(entry, "its name is empty or holds a NUL byte");
   if (!Block::fits(kDeviceMajor, entry.device_major) ||
       !Block::fits(kDeviceMinor, entry.device_minor)) {
     throw cannot_say(entry, "its device number is too large");
@@ -176,7 +178,8 @@ void check_text(const TarEntry& entry) {
 
 Bytes tar_header(const TarEntry& entry) {
   check_text(entry);
-  const bool links = entry.type == TarEntry::Type::symlink || entry.type == TarEntry::Type::hardlink;
+  const bool links =
+      entry.type == TarEntry::Type::symlink || entry.type == TarEntry::Type::hardlink;
   const bool file = entry.type == TarEntry::Type::file;
   PaxRecords pax;
   Block block;

@@ -1,10 +1,10 @@
 #include "base/zip.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <optional>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.hpp"
 #include "base/inflate.hpp"
@@ -58,7 +58,8 @@ class Fields {
   std::uint64_t take(std::size_t count) {
     const ByteView raw = bytes(count);
     std::uint64_t value = 0;
-    for (std::size_t i = count; i-- > 0;) value = value << 8U | std::to_integer<std::uint64_t>(raw[i]);
+    for (std::size_t i = count; i-- > 0;)
+      value = value << 8U | std::to_integer<std::uint64_t>(raw[i]);
     return value;
   }
   ByteView rest_;
@@ -74,7 +75,8 @@ class File {
   std::uint64_t size() const { return size_; }
   /// Fills `out` from `offset`.
   void read(std::uint64_t offset, ByteSpan out) const {
-    if (offset > size_ || out.size() > size_ - offset) throw bad_zip("a record lies outside the file");
+    if (offset > size_ || out.size() > size_ - offset)
+      throw bad_zip("a record lies outside the file");
     while (!out.empty()) {
       const ssize_t count = ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
       if (count < 0 && errno == EINTR) continue;
@@ -115,7 +117,8 @@ std::optional<Directory> read_directory64(const File& file, std::uint64_t end) {
   if (disk != 0 || disks > 1) throw bad_zip("it spans several disks");
   const Bytes record = file.read(offset, kEnd64Bytes);
   Fields end64{record};
-  if (end64.u32() != kEnd64Signature) throw bad_zip("its ZIP64 end record is not where it should be");
+  if (end64.u32() != kEnd64Signature)
+    throw bad_zip("its ZIP64 end record is not where it should be");
   const std::uint64_t length = end64.u64();
   if (offset + 12 > end - kLocator64Bytes || length != end - kLocator64Bytes - offset - 12) {
     throw bad_zip("its ZIP64 end record has a wrong length");
@@ -175,8 +178,8 @@ Directory read_end(const File& file) {
   throw bad_zip("it has no end record");
 }
 
-/// Sizes and offset as a header gives them, those that do not fit replaced from its ZIP64 extra field
-/// (APPNOTE 4.5.3).
+/// Sizes and offset as a header gives them, those that do not fit replaced from its ZIP64 extra
+/// field (APPNOTE 4.5.3).
 struct Extent {
   std::uint64_t size_bytes = 0;
   std::uint64_t compressed_bytes = 0;
@@ -332,9 +335,8 @@ void locate(const File& file, Entry& entry, Bytes& buffer) {
 
 /// Reads local headers in file order and checks that members lie one after the other.
 void locate_all(const File& file, std::vector<Entry>& entries, std::uint64_t directory_offset) {
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return a.header_offset < b.header_offset;
-  });
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.header_offset < b.header_offset; });
   std::uint64_t end = 0;
   Bytes buffer;
   for (Entry& entry : entries) {

@@ -45,8 +45,8 @@ Built parse_built(std::string_view text, const fs::path& shown_path) {
   const TomlValue root = parse_toml(text, shown_path, kCode);
   TomlReader reader(shown_path, std::string(kCode));
   read_format(reader, root, shown_path, kVersion, kRevision);
-  constexpr std::array<std::string_view, 7> kKeys = {"version", "revision", "platform",
-                                                     "layer-format", "lock", "image", "layers"};
+  constexpr std::array<std::string_view, 7> kKeys = {
+      "version", "revision", "platform", "layer-format", "lock", "image", "layers"};
   reader.only(root, kKeys);
   const std::uint64_t layer_format = reader.size(root, "layer-format");
   if (layer_format < 1 || layer_format > 1'000'000) {

@@ -15,9 +15,9 @@
 namespace mlenv {
 
 struct LockedWheel {
-  std::string name;     ///< normalised (PEP 503)
+  std::string name;  ///< normalised (PEP 503)
   std::string version;
-  std::string file;     ///< wheel filename
+  std::string file;  ///< wheel filename
   std::uint64_t size_bytes = 0;
   Digest digest;
   bool requested = false;  ///< the recipe names it (PEP 376 REQUESTED)
@@ -37,9 +37,9 @@ struct LockedDeb {
 /// The resolved part of a recipe, as it was when locked: `--locked` compares it.
 struct Request {
   std::string base;
-  std::string python;     ///< empty: not given
-  std::string framework;  ///< empty: not given
-  std::string cuda;       ///< empty: not given
+  std::string python;                 ///< empty: not given
+  std::string framework;              ///< empty: not given
+  std::string cuda;                   ///< empty: not given
   std::vector<std::string> packages;  ///< as written, sorted, unique
   std::vector<std::string> system;    ///< sorted, unique
   friend bool operator==(const Request&, const Request&) = default;
@@ -102,9 +102,9 @@ fs::path built_path(const fs::path& recipe);
 /// What a build yields, per platform: written beside the lock (docs/lock.md).
 struct Built {
   std::string platform;
-  Digest lock;   ///< of the lock it was built from
+  Digest lock;  ///< of the lock it was built from
   int layer_format = 1;
-  Digest image;  ///< manifest
+  Digest image;                                        ///< manifest
   std::vector<std::pair<std::string, Digest>> layers;  ///< title, blob digest
   friend bool operator==(const Built&, const Built&) = default;
 };

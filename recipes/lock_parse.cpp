@@ -84,8 +84,8 @@ class LockReader {
 
   void environment(const std::string& key, const TomlValue& value, Settings& settings) const {
     if (!is_env_name(key)) {
-      reader_.fail(value, fmt::format("{} is not a name for an environment variable",
-                                      toml_text(key)));
+      reader_.fail(value,
+                   fmt::format("{} is not a name for an environment variable", toml_text(key)));
     }
     if (value.kind != Is::text) reader_.fail(value, fmt::format("`{}` is not a text", key));
     if (has_control(value.text, "\t\n")) {
@@ -177,9 +177,8 @@ class LockReader {
     }
     if (!deb.path.starts_with("pool/") || !deb.path.ends_with(".deb") ||
         !is_clean_relative_path(deb.path)) {
-      reader_.fail(*table.find("path"),
-                   fmt::format("{} is not a path like `pool/main/…/NAME.deb`",
-                               toml_text(deb.path)));
+      reader_.fail(*table.find("path"), fmt::format("{} is not a path like `pool/main/…/NAME.deb`",
+                                                    toml_text(deb.path)));
     }
     once(table, deb.name + ':' + deb.architecture, seen);
     once(table, deb.path, seen);
@@ -198,13 +197,13 @@ class LockReader {
                       .digest = read_digest(reader_, table, "sha256"),
                       .requested = reader_.optional_flag(table, "requested", false)};
     if (!is_wheel_name(wheel.name)) {
-      reader_.fail(table, fmt::format("{} is not a normalised package name",
-                                      toml_text(wheel.name)));
+      reader_.fail(table,
+                   fmt::format("{} is not a normalised package name", toml_text(wheel.name)));
     }
     if (!is_clean_relative_path(wheel.file) || wheel.file.find('/') != std::string::npos ||
         wheel.file.find('\\') != std::string::npos || !wheel.file.ends_with(".whl")) {
-      reader_.fail(*table.find("file"), fmt::format("{} is not the name of a wheel",
-                                                    toml_text(wheel.file)));
+      reader_.fail(*table.find("file"),
+                   fmt::format("{} is not the name of a wheel", toml_text(wheel.file)));
     }
     once(table, wheel.name, seen);
     once(table, wheel.file, seen);

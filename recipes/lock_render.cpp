@@ -61,9 +61,10 @@ void render_resolved(std::string& out, const Lock& lock) {
 
 std::string render(const LockedDeb& deb) {
   return fmt::format(
-      "  {{ name = {}, version = {}, architecture = {}, path = {}, size = {}, sha256 = \"{}\" }},\n",
-      toml_text(deb.name), toml_text(deb.version), toml_text(deb.architecture),
-      toml_text(deb.path), deb.size_bytes, deb.digest.hex());
+      "  {{ name = {}, version = {}, architecture = {}, path = {}, size = {}, sha256 = \"{}\" "
+      "}},\n",
+      toml_text(deb.name), toml_text(deb.version), toml_text(deb.architecture), toml_text(deb.path),
+      deb.size_bytes, deb.digest.hex());
 }
 
 std::string render(const LockedWheel& wheel) {

@@ -31,10 +31,10 @@ struct RecipeSources {
 };
 
 struct Recipe {
-  fs::path path;  ///< the file, for messages
+  fs::path path;       ///< the file, for messages
   std::string source;  ///< its text, for carets
   std::string name;
-  Placed base;         ///< `debian:bookworm`
+  Placed base;               ///< `debian:bookworm`
   std::string distribution;  ///< `debian`
   std::string suite;         ///< `bookworm`
   std::optional<Placed> python;
@@ -43,7 +43,7 @@ struct Recipe {
   std::vector<Placed> packages;
   std::vector<Placed> system;
   std::map<std::string, std::string> env;
-  std::string workdir;  ///< absolute; `/workspace` when not given
+  std::string workdir;               ///< absolute; `/workspace` when not given
   std::vector<std::string> command;  ///< empty: none
   bool bytecode = true;
   RecipeSources sources;

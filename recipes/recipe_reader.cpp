@@ -15,9 +15,9 @@ using Is = YamlNode::Kind;
 constexpr std::array<std::string_view, 7> kLater = {"driver", "gpus",      "requirements", "files",
                                                     "run",    "libraries", "data"};
 constexpr std::array<std::string_view, 19> kKeys = {
-    "name",     "base",   "python",       "framework", "cuda",      "packages", "system",
-    "env",      "workdir", "command",     "bytecode",  "sources",   "driver",   "gpus",
-    "requirements", "files", "run",       "libraries", "data"};
+    "name",         "base",    "python",  "framework", "cuda",    "packages", "system",
+    "env",          "workdir", "command", "bytecode",  "sources", "driver",   "gpus",
+    "requirements", "files",   "run",     "libraries", "data"};
 constexpr std::array<std::string_view, 5> kSuites = {"bullseye", "bookworm", "trixie", "forky",
                                                      "sid"};
 constexpr std::array<std::string_view, 4> kMovingSuites = {"stable", "oldstable", "testing",
@@ -60,7 +60,7 @@ void RecipeReader::read(const YamlNode& root) {
   if (root.kind != Is::map) {
     mistakes_.add(std::max(root.line, 1), std::max(root.column, 1),
                   root.kind == Is::null ? "the recipe is empty; it needs `name` and `base`"
-                                          : "a recipe is a map: lines of `key: value`");
+                                        : "a recipe is a map: lines of `key: value`");
     return;
   }
   for (const auto& [key, value] : values_.members(root, "a recipe", kKeys)) {
@@ -145,8 +145,8 @@ void RecipeReader::debian_suite(const YamlNode& node, const std::string& suite) 
                                       "release's own name, as in `debian:bookworm`",
                                       suite));
   } else {
-    values_.mistake(node, fmt::format("unknown Debian suite `{}`{}", suite,
-                                      suggestion(suite, kSuites)));
+    values_.mistake(node,
+                    fmt::format("unknown Debian suite `{}`{}", suite, suggestion(suite, kSuites)));
   }
 }
 

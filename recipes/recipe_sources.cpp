@@ -14,8 +14,7 @@ std::optional<std::string> RecipeReader::source_url(const YamlNode& node, std::s
   const std::size_t start = url.find("://");
   const std::string scheme = start == std::string::npos ? "" : url.substr(0, start);
   const bool known = scheme == "http" || scheme == "https" || scheme == "file";
-  if (!known || url.size() <= start + 3 || has_control(url) ||
-      url.find(' ') != std::string::npos) {
+  if (!known || url.size() <= start + 3 || has_control(url) || url.find(' ') != std::string::npos) {
     values_.mistake(node, fmt::format("{} is not a URL that starts with `https://`, `http://` or "
                                       "`file://`",
                                       what));

@@ -50,8 +50,8 @@ std::vector<std::pair<std::string, const YamlNode*>> ValueReader::members(
     }
     const auto [known_at, fresh] = first_line.emplace(key.text, key.line);
     if (!fresh) {
-      mistake(key, fmt::format("`{}` is given twice, first in line {}", key.text,
-                               known_at->second));
+      mistake(key,
+              fmt::format("`{}` is given twice, first in line {}", key.text, known_at->second));
       continue;
     }
     if (!known.empty() && std::find(known.begin(), known.end(), key.text) == known.end()) {

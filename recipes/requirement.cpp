@@ -110,11 +110,10 @@ class Reader {
   }
 
   std::string specifier() {
-    const std::string_view sign = run([](char c) {
-      return c == '=' || c == '<' || c == '>' || c == '!' || c == '~';
-    });
-    constexpr std::array<std::string_view, 8> kSigns = {"==", "!=", "<=", ">=",
-                                                        "~=", "<",  ">",  "==="};
+    const std::string_view sign =
+        run([](char c) { return c == '=' || c == '<' || c == '>' || c == '!' || c == '~'; });
+    constexpr std::array<std::string_view, 8> kSigns = {
+        "==", "!=", "<=", ">=", "~=", "<", ">", "==="};
     if (std::find(kSigns.begin(), kSigns.end(), sign) == kSigns.end()) {
       at_ -= sign.size();
       if (sign == "=") fail("`=` is not a version operator; did you mean `==`?");

@@ -191,9 +191,9 @@ bool is_debian_version(std::string_view text) {
 
 bool is_wheel_name(std::string_view text) {
   return !text.empty() && text.front() != '-' && text.back() != '-' &&
-         normalise_wheel_name(text) == text &&
-         std::all_of(text.begin(), text.end(),
-                     [](char c) { return is_lower(c) || is_digit(c) || c == '-'; });
+         normalise_wheel_name(text) == text && std::all_of(text.begin(), text.end(), [](char c) {
+           return is_lower(c) || is_digit(c) || c == '-';
+         });
 }
 
 std::string normalise_wheel_name(std::string_view text) {

@@ -42,12 +42,18 @@ TomlValue convert(const toml::node& node) {
 
 std::string_view kind_name(TomlValue::Kind kind) {
   switch (kind) {
-    case TomlValue::Kind::text: return "a text";
-    case TomlValue::Kind::integer: return "a whole number";
-    case TomlValue::Kind::boolean: return "`true` or `false`";
-    case TomlValue::Kind::list: return "a list";
-    case TomlValue::Kind::table: return "a table";
-    case TomlValue::Kind::other: break;
+    case TomlValue::Kind::text:
+      return "a text";
+    case TomlValue::Kind::integer:
+      return "a whole number";
+    case TomlValue::Kind::boolean:
+      return "`true` or `false`";
+    case TomlValue::Kind::list:
+      return "a list";
+    case TomlValue::Kind::table:
+      return "a table";
+    case TomlValue::Kind::other:
+      break;
   }
   return "another kind of value";
 }
@@ -68,8 +74,7 @@ TomlValue parse_toml(std::string_view text, const fs::path& shown_path, std::str
     return root;
   } catch (const toml::parse_error& error) {
     throw usage_error(std::string(code), "{}:{}:{}: {}", shown_path.string(),
-                      error.source().begin.line, error.source().begin.column,
-                      error.description());
+                      error.source().begin.line, error.source().begin.column, error.description());
   }
 }
 

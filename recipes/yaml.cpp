@@ -117,7 +117,7 @@ class Builder final : public YAML::EventHandler {
       key.push_back(std::move(done));
       return;
     }
-    parent.members.emplace_back(std::move(key.back()), std::move(done));
+    parent.members.push_back({std::move(key.back()), std::move(done)});
     key.clear();
   }
 
@@ -139,7 +139,8 @@ YamlMistake at_offset(std::string_view text, std::size_t offset, std::string mes
 class Columns {
  public:
   explicit Columns(std::string_view text) : text_(text) {
-    for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
+    for (std::size_t at = text.find('\n'); at != std::string_view::npos;
+         at = text.find('\n', at + 1)) {
       starts_.push_back(at + 1);
     }
   }
@@ -197,8 +198,8 @@ void read_document(std::string& text, YamlDocument& document) {
     YamlDocument second;
     Builder rest(second);
     if (parser.HandleNextDocument(rest)) {
-      document.mistakes.push_back(
-          {second.root.line, second.root.column, "a recipe is one YAML document, this starts a second"});
+      document.mistakes.push_back({second.root.line, second.root.column,
+                                   "a recipe is one YAML document, this starts a second"});
     }
   } catch (const YAML::Exception& error) {
     document.complete = false;

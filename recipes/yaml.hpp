@@ -2,20 +2,26 @@
 // YAML text as a tree of values with their places. The only file that knows yaml-cpp is yaml.cpp.
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace mlenv {
 
+struct YamlMember;
+
 struct YamlNode {
   enum class Kind { null, scalar, list, map };
   Kind kind = Kind::null;
-  std::string text;  ///< of a scalar, as written: `3.10` stays `3.10`
-  bool quoted = false;  ///< a quoted or block scalar: `"~"` is a text, `~` is null
-  int line = 0;         ///< 1-based
-  int column = 0;       ///< 1-based, in characters
-  std::vector<YamlNode> items;                           ///< of a list
-  std::vector<std::pair<YamlNode, YamlNode>> members;  ///< of a map, in file order, duplicates kept
+  std::string text;                 ///< of a scalar, as written: `3.10` stays `3.10`
+  bool quoted = false;              ///< a quoted or block scalar: `"~"` is a text, `~` is null
+  int line = 0;                     ///< 1-based
+  int column = 0;                   ///< 1-based, in characters
+  std::vector<YamlNode> items;      ///< of a list
+  std::vector<YamlMember> members;  ///< of a map, in file order, duplicates kept
+};
+
+struct YamlMember {
+  YamlNode key;
+  YamlNode value;
 };
 
 /// Why a text is no YAML document that mlenv reads, and where.

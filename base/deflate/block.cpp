@@ -166,7 +166,8 @@ void write_body(BitWriter& out, std::span<const Token> tokens, const Lengths& le
   codewords(lengths.litlen, litlen_words);
   codewords(lengths.distance, distance_words);
   std::array<Coded, 257> literals{};
-  for (std::size_t i = 0; i < literals.size(); ++i) literals[i] = {litlen_words[i], lengths.litlen[i]};
+  for (std::size_t i = 0; i < literals.size(); ++i)
+    literals[i] = {litlen_words[i], lengths.litlen[i]};
   std::array<Coded, kMaxMatch + 1> matches{};  // by length, extra bits included
   for (std::size_t length = kMinMatch; length <= kMaxMatch; ++length) {
     const std::size_t slot = length_slot(length);

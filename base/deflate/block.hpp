@@ -9,8 +9,8 @@
 
 namespace mlenv::deflate {
 
-/// Least significant bit first (RFC 1951 §3.1.1). The caller says beforehand how much room is needed.
-/// The buffer is kept from one stream to the next.
+/// Least significant bit first (RFC 1951 §3.1.1). The caller says beforehand how much room is
+/// needed. The buffer is kept from one stream to the next.
 class BitWriter {
  public:
   /// Starts a stream, forgetting the last one.
@@ -40,7 +40,7 @@ class BitWriter {
 
 struct Block {
   std::span<const Token> tokens;
-  ByteView raw;  ///< the input bytes that the tokens stand for
+  ByteView raw;                ///< the input bytes that the tokens stand for
   const Histogram& histogram;  ///< of the tokens and one end-of-block
   bool last = false;
 };

@@ -123,7 +123,8 @@ void codewords(std::span<const std::uint8_t> lengths, std::span<std::uint16_t> w
     const unsigned length = lengths[symbol];
     std::uint32_t word = length == 0 ? 0 : next[length]++;
     std::uint32_t reversed = 0;
-    for (unsigned bit = 0; bit < length; ++bit, word >>= 1U) reversed = reversed << 1U | (word & 1U);
+    for (unsigned bit = 0; bit < length; ++bit, word >>= 1U)
+      reversed = reversed << 1U | (word & 1U);
     words[symbol] = static_cast<std::uint16_t>(reversed);
   }
 }

@@ -6,8 +6,9 @@
 
 namespace mlenv::deflate {
 
-/// Sets `lengths[s]` for each symbol: 0 where `frequencies[s]` is 0, else at most `limit` (15 or 7).
-/// The code is complete: where fewer than two symbols occur, the lowest others join with length 1.
+/// Sets `lengths[s]` for each symbol: 0 where `frequencies[s]` is 0, else at most `limit` (15 or
+/// 7). The code is complete: where fewer than two symbols occur, the lowest others join with
+/// length 1.
 void code_lengths(std::span<const std::uint32_t> frequencies, unsigned limit,
                   std::span<std::uint8_t> lengths);
 

@@ -18,8 +18,8 @@ struct Match {
 
 /// How much work one search may be.
 struct Effort {
-  unsigned candidates = 0;    ///< how many earlier positions are looked at
-  std::uint32_t enough = 0;   ///< a match this long ends the search
+  unsigned candidates = 0;   ///< how many earlier positions are looked at
+  std::uint32_t enough = 0;  ///< a match this long ends the search
 };
 
 /// Works on one input of at most 1 MiB. Tables hold the low 16 bits of positions; what they say is

@@ -62,7 +62,8 @@ constexpr std::array<std::uint8_t, 256> length_lookup() {
   }
   return lookup;
 }
-/// Slot of each distance: by distance - 1 up to 256, then by (distance - 1) / 128 in the second half.
+/// Slot of each distance: by distance - 1 up to 256, then by (distance - 1) / 128 in the second
+/// half.
 constexpr std::array<std::uint8_t, 512> distance_lookup() {
   std::array<std::uint8_t, 512> lookup{};
   for (std::size_t slot = 0; slot < kDistanceSymbols; ++slot) {

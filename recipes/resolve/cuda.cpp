@@ -18,7 +18,8 @@ struct Floor {
   std::string_view major;
   std::string_view driver;
 };
-constexpr std::array<Floor, 3> kFloors = {{{"11", "450.80.02"}, {"12", "525.60.13"}, {"13", "580"}}};
+constexpr std::array<Floor, 3> kFloors = {
+    {{"11", "450.80.02"}, {"12", "525.60.13"}, {"13", "580"}}};
 
 /// Majors whose packages are named `nvidia-…-cuNN`; from 13 on the name has no suffix.
 constexpr std::array<std::string_view, 2> kSuffixedMajors = {"11", "12"};
@@ -131,8 +132,8 @@ std::variant<std::optional<LockedCuda>, Conflict> locked_cuda(
   const std::string_view floor = cuda_driver_floor(major_of(*release));
   if (floor.empty()) {
     Conflict conflict;
-    conflict.headline = fmt::format("the wheels carry CUDA {}, which this mlenv does not know",
-                                    *release);
+    conflict.headline =
+        fmt::format("the wheels carry CUDA {}, which this mlenv does not know", *release);
     conflict.facts = {"the oldest driver that runs it is unknown here"};
     conflict.hint = "set `cuda` to an older release, or use a newer mlenv";
     return conflict;

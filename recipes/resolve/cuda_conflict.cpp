@@ -9,7 +9,8 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kAddIndex = "add an index that has such builds under `sources: {pypi: […]}`";
+constexpr std::string_view kAddIndex =
+    "add an index that has such builds under `sources: {pypi: […]}`";
 
 /// The wheel that the recipe's framework is: `torch 2.10.0`; empty when there is none.
 std::string framework_wheel(const Recipe& recipe, const WheelResolution& resolution) {
@@ -27,10 +28,9 @@ std::string framework_wheel(const Recipe& recipe, const WheelResolution& resolut
 bool meets(const std::string& wanted, const WheelResolution& resolution) {
   if (wanted == "cpu") {
     // Builds of PyTorch's own index carry what they were built for in their local version.
-    return std::none_of(resolution.wheels.begin(), resolution.wheels.end(),
-                        [](const LockedWheel& wheel) {
-                          return wheel.version.find("+cu") != std::string::npos;
-                        });
+    return std::none_of(
+        resolution.wheels.begin(), resolution.wheels.end(),
+        [](const LockedWheel& wheel) { return wheel.version.find("+cu") != std::string::npos; });
   }
   const std::string found = resolution.cuda ? resolution.cuda->release : "";
   return found == wanted || found.starts_with(wanted + '.');
@@ -38,7 +38,8 @@ bool meets(const std::string& wanted, const WheelResolution& resolution) {
 
 class Alternatives {
  public:
-  Alternatives(const WheelRequest& request, const std::function<WheelAnswer(const WheelRequest&)>& find)
+  Alternatives(const WheelRequest& request,
+               const std::function<WheelAnswer(const WheelRequest&)>& find)
       : request_(request), find_(find) {}
 
   /// What the recipe gets with another `cuda`; nullopt when nothing.
@@ -83,9 +84,9 @@ std::optional<Conflict> cuda_conflict(const WheelRequest& request, const WheelAn
   const auto plain = alternatives.with(std::nullopt);
   if (!plain) return std::nullopt;  // without `cuda` it has no lock either
   Conflict conflict;
-  conflict.headline = fmt::format(
-      "the Python indexes have no build {} that fits the recipe",
-      wanted == "cpu" ? std::string("without CUDA") : "for CUDA " + wanted);
+  conflict.headline =
+      fmt::format("the Python indexes have no build {} that fits the recipe",
+                  wanted == "cpu" ? std::string("without CUDA") : "for CUDA " + wanted);
   conflict.facts = {fmt::format("without `cuda` the recipe gets {}", described(recipe, *plain))};
   conflict.hint = kAddIndex;
   const std::string major = wanted.substr(0, wanted.find('.'));

@@ -1,5 +1,6 @@
 #pragma once
-// The cache's memory of where wheels lie: `cache/locations/HEX` holds a URL and a size, a line each.
+// The cache's memory of where wheels lie: `cache/locations/HEX` holds a URL and a size, a line
+// each.
 #include <cstdint>
 #include <map>
 #include <optional>

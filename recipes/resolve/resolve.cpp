@@ -67,8 +67,8 @@ std::string glibc_version(const std::vector<LockedDeb>& debs) {
 
 Conflict python_conflict(const Recipe& recipe, std::string_view offered) {
   Conflict conflict;
-  conflict.headline = fmt::format("`base: {}` has Python {}, the recipe wants {}",
-                                  recipe.base.text, offered, recipe.python->text);
+  conflict.headline = fmt::format("`base: {}` has Python {}, the recipe wants {}", recipe.base.text,
+                                  offered, recipe.python->text);
   std::string_view fitting;
   for (const SuitePython& known : kSuitePythons) {
     conflict.facts.push_back(fmt::format("debian:{} has Python {}", known.suite, known.minor));

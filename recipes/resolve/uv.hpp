@@ -32,9 +32,9 @@ std::vector<std::string> uv_environment();
 struct UvQuestion {
   std::vector<std::string> requirements;
   std::vector<std::string> constraints;
-  std::vector<LockedWheel> preferences;    ///< versions to keep where they fit
-  std::vector<std::string> only_wheels;    ///< packages whose source releases are out of the question
-  bool no_sources = false;                 ///< none may come from source
+  std::vector<LockedWheel> preferences;  ///< versions to keep where they fit
+  std::vector<std::string> only_wheels;  ///< packages whose source releases are out of the question
+  bool no_sources = false;               ///< none may come from source
   bool no_dependencies = false;
 };
 

@@ -19,10 +19,10 @@ constexpr std::chrono::minutes kDeadline{15};
 /// They would answer another question than the one asked. Index, login, proxy and cache settings
 /// stay.
 constexpr std::array<std::string_view, 14> kUnwanted = {
-    "UV_PYTHON",        "UV_NO_BUILD",      "UV_NO_BINARY",        "UV_ONLY_BINARY",
-    "UV_BUILD",         "UV_CONSTRAINT",    "UV_OVERRIDE",         "UV_SYSTEM_PYTHON",
-    "UV_PROJECT",       "UV_WORKING_DIR",   "UV_MANAGED_PYTHON",   "UV_NO_MANAGED_PYTHON",
-    "VIRTUAL_ENV",      "CONDA_PREFIX"};
+    "UV_PYTHON",   "UV_NO_BUILD",    "UV_NO_BINARY",      "UV_ONLY_BINARY",
+    "UV_BUILD",    "UV_CONSTRAINT",  "UV_OVERRIDE",       "UV_SYSTEM_PYTHON",
+    "UV_PROJECT",  "UV_WORKING_DIR", "UV_MANAGED_PYTHON", "UV_NO_MANAGED_PYTHON",
+    "VIRTUAL_ENV", "CONDA_PREFIX"};
 
 std::string lines(const std::vector<std::string>& all) { return join(all, "\n") + '\n'; }
 
@@ -37,10 +37,12 @@ std::vector<std::string> arguments(const UvQuestion& question, const WheelReques
                                    const fs::path& uv, const fs::path& cache) {
   const fs::path interpreter =
       described_interpreter(cache, request.python, request.glibc, request.architecture);
-  std::vector<std::string> argv = {
-      uv.string(), "pip", "compile", "requirements.in", "--constraint", "constraints.txt",
-      "--format", "pylock.toml", "--output-file", "pylock.toml", "--python", interpreter.string(),
-      "--no-header", "--no-progress", "--quiet", "--color", "never"};
+  std::vector<std::string> argv = {uv.string(),       "pip",           "compile",
+                                   "requirements.in", "--constraint",  "constraints.txt",
+                                   "--format",        "pylock.toml",   "--output-file",
+                                   "pylock.toml",     "--python",      interpreter.string(),
+                                   "--no-header",     "--no-progress", "--quiet",
+                                   "--color",         "never"};
   if (question.no_sources) argv.emplace_back("--no-build");
   if (question.no_dependencies) argv.emplace_back("--no-deps");
   for (const std::string& name : question.only_wheels) {

@@ -86,8 +86,16 @@ bool uv_understands(const fs::path& uv, const fs::path& cache) {
   const TemporaryFolder folder(temporary_root(), "mlenv-uv-");
   write_file(folder.path() / "uv.toml", "", false);
   Command command;
-  command.argv = {uv.string(), "pip", "compile", "--offline", "--quiet", "--format", "pylock.toml",
-                  "--python", described_interpreter(cache, "3.11.2", "2.36", "amd64").string(), "-"};
+  command.argv = {uv.string(),
+                  "pip",
+                  "compile",
+                  "--offline",
+                  "--quiet",
+                  "--format",
+                  "pylock.toml",
+                  "--python",
+                  described_interpreter(cache, "3.11.2", "2.36", "amd64").string(),
+                  "-"};
   command.env = uv_environment();
   command.folder = folder.path();
   return run_captured(command, std::chrono::seconds(60)).exit.code == 0;

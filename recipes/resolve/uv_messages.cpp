@@ -91,10 +91,15 @@ Conflict conflict_from(const std::string& text) {
 }
 
 bool is_network(std::string_view text) {
-  constexpr std::array<std::string_view, 9> kSigns = {
-      "Failed to fetch",       "error sending request", "Could not connect", "Request failed after",
-      "Failed to download",    "connection refused",    "dns error",         "timed out",
-      "Network connectivity is disabled"};
+  constexpr std::array<std::string_view, 9> kSigns = {"Failed to fetch",
+                                                      "error sending request",
+                                                      "Could not connect",
+                                                      "Request failed after",
+                                                      "Failed to download",
+                                                      "connection refused",
+                                                      "dns error",
+                                                      "timed out",
+                                                      "Network connectivity is disabled"};
   return std::any_of(kSigns.begin(), kSigns.end(),
                      [&](std::string_view sign) { return says(text, sign); });
 }
@@ -116,8 +121,9 @@ Error network_error(std::string_view said) {
     line = std::string(trim(line));
     if (!line.empty() && error.frames().size() < 6) error.because(line);
   }
-  error.hint("check the network and the index settings of uv (`UV_DEFAULT_INDEX`, uv.toml; uv does "
-             "not read pip's)");
+  error.hint(
+      "check the network and the index settings of uv (`UV_DEFAULT_INDEX`, uv.toml; uv does "
+      "not read pip's)");
   return error;
 }
 
@@ -126,7 +132,8 @@ Error network_error(std::string_view said) {
 std::variant<Conflict, NeedsBuild> explain_uv_failure(std::string_view said) {
   const std::string text = flattened(said);
   std::smatch found;
-  static const std::regex build("[Ff]ailed to (?:download and )?build `([A-Za-z0-9._-]+)==([^`]+)`");
+  static const std::regex build(
+      "[Ff]ailed to (?:download and )?build `([A-Za-z0-9._-]+)==([^`]+)`");
   if (std::regex_search(text, found, build)) {
     return NeedsBuild{normalise_wheel_name(found[1].str()), found[2].str()};
   }

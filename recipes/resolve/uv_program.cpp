@@ -1,6 +1,6 @@
 // Where the uv program comes from.
-#include <array>
 #include <sys/utsname.h>
+#include <array>
 
 #include "base/log.hpp"
 #include "base/process.hpp"
@@ -72,9 +72,19 @@ fs::path download_wheel(const fs::path& folder) {
   }
   write_file(folder / "requirements.txt", requirement + '\n', false);
   Command command;
-  command.argv = {python->string(), "-m", "pip", "download", "--quiet", "--no-input", "--no-deps",
-                  "--only-binary=:all:", "--require-hashes", "--requirement", "requirements.txt",
-                  "--dest", "."};
+  command.argv = {python->string(),
+                  "-m",
+                  "pip",
+                  "download",
+                  "--quiet",
+                  "--no-input",
+                  "--no-deps",
+                  "--only-binary=:all:",
+                  "--require-hashes",
+                  "--requirement",
+                  "requirements.txt",
+                  "--dest",
+                  "."};
   command.folder = folder;
   const Captured said = run_captured(command, std::chrono::minutes(10));
   if (said.exit.code != 0) throw no_uv("pip: " + last_line(said.err));

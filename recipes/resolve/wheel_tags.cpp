@@ -88,8 +88,7 @@ WheelTags::WheelTags(std::string_view python_minor, std::string_view glibc,
 
 void WheelTags::add(const std::string& python, const std::string& abi) {
   for (const std::string& platform : platforms_) {
-    ranks_.emplace(fmt::format("{}-{}-{}", python, abi, platform),
-                   static_cast<int>(ranks_.size()));
+    ranks_.emplace(fmt::format("{}-{}-{}", python, abi, platform), static_cast<int>(ranks_.size()));
   }
 }
 

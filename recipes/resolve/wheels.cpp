@@ -7,8 +7,8 @@
 // answer tells which older release would have been taken; that is said, not done.
 //
 // A package that stops the first question may have been looked at only because the solver stepped
-// back through old releases. It is one of those when the wheels-only answer holds a newer release of
-// it; the first question is then repeated without its source releases.
+// back through old releases. It is one of those when the wheels-only answer holds a newer release
+// of it; the first question is then repeated without its source releases.
 #include "recipes/resolve/wheels.hpp"
 
 #include <algorithm>
@@ -94,9 +94,7 @@ class WheelResolver {
   }
 
  private:
-  UvAnswer ask(const UvQuestion& question) const {
-    return ask_uv(question, request_, uv_, cache_);
-  }
+  UvAnswer ask(const UvQuestion& question) const { return ask_uv(question, request_, uv_, cache_); }
 
   UvAnswer ask_for_wheels_only() const {
     UvQuestion question = question_;
@@ -126,10 +124,9 @@ class WheelResolver {
 
   Conflict no_wheel(const NeedsBuild& package, const UvAnswer& wheels_only) const {
     Conflict conflict;
-    conflict.headline = fmt::format("`{}` {} has no wheel for Python {} and glibc {} on {}",
-                                    package.name, package.version,
-                                    version_prefix(request_.python, 2), request_.glibc,
-                                    machine_name(request_.architecture));
+    conflict.headline = fmt::format(
+        "`{}` {} has no wheel for Python {} and glibc {} on {}", package.name, package.version,
+        version_prefix(request_.python, 2), request_.glibc, machine_name(request_.architecture));
     conflict.facts = {"it would have to be built from source, which mlenv does not do yet"};
     const auto* packages = std::get_if<Packages>(&wheels_only);
     const PylockPackage* older =
@@ -146,8 +143,8 @@ class WheelResolver {
       conflict.facts.emplace_back("no older release with a wheel fits the recipe");
     }
     if (!pins.empty() && fits(pins)) {
-      conflict.hint = fmt::format("to take older releases, add `{}` to `packages`",
-                                  join(pins, "`, `"));
+      conflict.hint =
+          fmt::format("to take older releases, add `{}` to `packages`", join(pins, "`, `"));
     } else {
       conflict.hint = fmt::format("leave out `{}` and what needs it", package.name);
     }
@@ -224,7 +221,8 @@ void fill_sizes(WheelResolution& resolution, const Lock* previous, const fs::pat
     const std::string& hex = wheel.digest.hex();
     if (wheel.size_bytes == 0) wheel.size_bytes = before[hex];
     if (wheel.size_bytes == 0) {
-      if (const auto known = recall_location(cache, wheel.digest)) wheel.size_bytes = known->size_bytes;
+      if (const auto known = recall_location(cache, wheel.digest))
+        wheel.size_bytes = known->size_bytes;
     }
     if (wheel.size_bytes != 0) continue;
     questions.push_back({.url = resolution.urls.at(hex), .file = wheel.file, .size_bytes = 0});

@@ -13,13 +13,14 @@
 
 namespace mlenv {
 
-/// The uv program: on PATH when it is new enough, else installed once into `cache` from the machine's
-/// own Python index (`pip download`, pinned by hash), else throws `no-uv` with what to do.
+/// The uv program: on PATH when it is new enough, else installed once into `cache` from the
+/// machine's own Python index (`pip download`, pinned by hash), else throws `no-uv` with what to
+/// do.
 fs::path provide_uv(const fs::path& cache, Progress& progress);
 
 struct WheelRequest {
-  std::string python;        ///< full version, `3.11.2`: markers may ask for it
-  std::string glibc;         ///< `2.36`: the newest manylinux tag that the base can load
+  std::string python;  ///< full version, `3.11.2`: markers may ask for it
+  std::string glibc;   ///< `2.36`: the newest manylinux tag that the base can load
   std::string architecture = "amd64";
   const Recipe* recipe = nullptr;  ///< framework, cuda, packages, sources
   const Lock* previous = nullptr;  ///< its versions are kept where they still fit; may be null

@@ -1,60 +1,60 @@
-#!/bin/bash
-# Uploads that break: the registry is killed within one and comes back; then mlenv itself is killed.
+#!/usr/bin/env bash
+# Transfers that break: the registry is killed within an upload and comes back; then mlenv itself is
+# killed within a push and within a pull.
 set -euo pipefail
-. "$(dirname "$0")/../support/registry.sh"
-need docker-registry skopeo
-export MLENV_STORE=$work/store
-start_registry
-port=${registry##*:}
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/registry.sh
+. "$root/tests/support/registry.sh"
+need skopeo
+logged_registry ""
 
-random_layer "$work/l.tar" 300000000
-skopeo copy -q "tarball:$work/l.tar" "oci:$work/oci:v1"
+random_image "$work/oci" 300000000
 skopeo copy -q --dest-tls-verify=false "oci:$work/oci:v1" "docker://$registry/source:v1"
 "$MLENV" pull "$registry/source:v1"
-wanted=$(skopeo inspect --raw --tls-verify=false "docker://$registry/source:v1" | sha256sum)
-rm -rf "$work/data"
+wanted=$(raw_digest source:v1)
 
-# Waits until the registry has some of the upload on its disk.
+# Blobs that the registry has by whatever name would not be sent.
+forget() {
+  rm -rf "$work/registry"
+  "$MLENV" tag "$registry/source:v1" "$registry/target:$1"
+}
 under_way() {
-  for _ in $(seq 400); do
-    find "$work/data" -path '*_uploads*' -name data -size +20M 2>/dev/null | grep -q . && return
-    pause 0.02
-  done
-  fail "no upload seen"
+  find "$work/registry" -path '*/_uploads/*' -name data -size +20M 2>/dev/null | grep -q .
 }
-verify() {
-  found=$(skopeo inspect --raw --tls-verify=false "docker://$registry/target:$1" | sha256sum)
-  [ "$wanted" = "$found" ] || fail "manifests differ"
-  rm -rf "$work/dir"
+arrived() {
+  equal "manifest of $1" "$wanted" "$(raw_digest "target:$1")"
   skopeo copy -q --src-tls-verify=false "docker://$registry/target:$1" "dir:$work/dir"
+  find "$work/dir" -regextype egrep -regex '.*/[0-9a-f]{64}' -printf '%f  %p\n' | sha256sum --quiet -c
+  rm -r "$work/dir"
 }
 
-"$MLENV" tag "$registry/source:v1" "$registry/target:v1"
-"$MLENV" push "$registry/target:v1" &
-push=$!
-under_way
-stop_registry KILL
-pause 0.5
-start_registry "$port"
-wait "$push" || fail "the push did not outlive the registry's restart"
-verify v1
+note "the registry restarts within an upload"
+forget v1
+start "$work/push.log" "$MLENV" push "$registry/target:v1"
+push=${started[-1]}
+wait_until 60 under_way
+kill_registry
+logged_registry "${registry##*:}"
+wait "$push" || fail "the push did not outlive it: $(cat "$work/push.log")"
+arrived v1
 
-rm -rf "$work/data"
-"$MLENV" tag "$registry/source:v1" "$registry/target:v2"
-"$MLENV" push "$registry/target:v2" &
-push=$!
-under_way
+note "push is killed"
+forget v2
+start "$work/push.log" "$MLENV" push "$registry/target:v2"
+push=${started[-1]}
+wait_until 60 under_way
 kill -KILL "$push"
-wait "$push" 2>/dev/null || true
 "$MLENV" push "$registry/target:v2"
-verify v2
+arrived v2
 
-# A pull that is killed, too.
+note "pull is killed"
 export MLENV_STORE=$work/store2
-"$MLENV" pull "$registry/target:v2" &
-pull=$!
-pause 0.15
+start "$work/pull.log" "$MLENV" pull "$registry/target:v2"
+pull=${started[-1]}
+part_there() { find "$work/store2" -type f -size +10M | grep -q .; }
+wait_until 60 part_there
 kill -KILL "$pull" 2>/dev/null || true
-wait "$pull" 2>/dev/null || true
+verify_store
 "$MLENV" pull "$registry/target:v2"
-"$MLENV" push "$registry/target:v2"
+verify_store

@@ -1,47 +1,49 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # A registry behind TLS with a private certificate authority and a password.
 set -euo pipefail
-. "$(dirname "$0")/../support/registry.sh"
-need docker-registry skopeo openssl htpasswd
-export MLENV_STORE=$work/store
-unset CURL_CA_BUNDLE SSL_CERT_DIR
-
-openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=e2e CA" \
-  -keyout "$work/ca.key" -out "$work/ca.pem" 2>/dev/null
-openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout "$work/key.pem" \
-  -out "$work/request.pem" 2>/dev/null
-openssl x509 -req -in "$work/request.pem" -CA "$work/ca.pem" -CAkey "$work/ca.key" -days 2 \
-  -CAcreateserial -extfile <(echo subjectAltName=DNS:localhost,IP:127.0.0.1) \
-  -out "$work/cert.pem" 2>/dev/null
-htpasswd -Bbn ann secret >"$work/htpasswd"
-start_registry 0 "  tls: {certificate: $work/cert.pem, key: $work/key.pem}" \
-  "auth: {htpasswd: {realm: e2e, path: $work/htpasswd}}"
-at=localhost:${registry##*:}/team/x:v1
-
-random_layer "$work/l.tar" 5000000
-skopeo copy -q "tarball:$work/l.tar" "oci:$work/oci:v1"
-skopeo copy -q --dest-tls-verify=false --dest-creds ann:secret "oci:$work/oci:v1" "docker://$at"
-
-refused() { # what it must say
-  if "$MLENV" pull "$at" 2>"$work/err"; then fail "pulled without: $1"; fi
-  grep -q "$1" "$work/err" || fail "does not say \`$1\`: $(cat "$work/err")"
-}
-login() {
-  mkdir -p "$work/docker"
-  echo "{\"auths\": {\"https://localhost:${registry##*:}/v1/\": {\"auth\": \"$(printf %s "$1" | base64)\"}}}" \
-    >"$work/docker/config.json"
-}
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/registry.sh
+. "$root/tests/support/registry.sh"
+need skopeo openssl htpasswd
+unset CURL_CA_BUNDLE SSL_CERT_FILE SSL_CERT_DIR
 export DOCKER_CONFIG=$work/docker
+mkdir "$DOCKER_CONFIG"
 
-env -u SSL_CERT_FILE "$MLENV" pull "$at" 2>"$work/err" && fail "trusted an unknown authority"
-grep -q SSL_CERT_FILE "$work/err" || fail "no way out named: $(cat "$work/err")"
+{
+  openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=test" -keyout "$work/ca.key" -out "$work/ca.pem"
+  openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout "$work/key.pem" -out "$work/request.pem"
+  openssl x509 -req -in "$work/request.pem" -CA "$work/ca.pem" -CAkey "$work/ca.key" -days 2 \
+    -CAcreateserial -extfile <(echo subjectAltName=DNS:localhost) -out "$work/cert.pem"
+} 2>"$work/openssl.log"
+htpasswd -Bbn ann s3cret >"$work/htpasswd"
+logged_registry "$(free_port)" "  tls: {certificate: $work/cert.pem, key: $work/key.pem}" \
+  "auth: {htpasswd: {realm: test, path: $work/htpasswd}}"
+host=localhost:${registry##*:}
+
+random_image "$work/oci" 5000000
+skopeo copy -q --dest-tls-verify=false --dest-creds ann:s3cret "oci:$work/oci:v1" "docker://$host/team/x:v1"
+
+refused() { # refused PATTERN: pull fails and says so
+  if "$MLENV" pull "$host/team/x:v1" 2>"$work/err"; then fail "pulled; expected \`$1\`"; fi
+  grep -q "$1" "$work/err" || fail "does not say \`$1\`: $(cat "$work/err")"
+  if grep -q s3cret "$work/err"; then fail "prints the password"; fi
+}
+login() { # login USER:PASSWORD
+  printf '{"auths": {"https://%s/v1/": {"auth": "%s"}}}' "$host" "$(printf %s "$1" | base64)" \
+    >"$DOCKER_CONFIG/config.json"
+}
+
+note "unknown authority"
+refused SSL_CERT_FILE
 export SSL_CERT_FILE=$work/ca.pem
-refused "docker login"
+note "no login, a wrong one, the right one"
+refused "docker login $host"
 login ann:wrong
-refused "docker login"
-login ann:secret
-"$MLENV" pull "$at"
-"$MLENV" tag "$at" "${at%:v1}:v2"
-"$MLENV" push "${at%:v1}:v2"
-skopeo inspect --tls-verify=false --creds ann:secret "docker://${at%:v1}:v2" >/dev/null
-if grep -q secret "$work/err"; then fail "the password was printed"; fi
+refused "may do this"
+login ann:s3cret
+"$MLENV" pull "$host/team/x:v1"
+"$MLENV" tag "$host/team/x:v1" "$host/other/x:v2"
+"$MLENV" push "$host/other/x:v2"
+skopeo inspect --tls-verify=false --creds ann:s3cret "docker://$host/other/x:v2" >/dev/null
+verify_store

@@ -1,32 +1,33 @@
-#!/bin/bash
-# Pull what skopeo pushed, push it elsewhere: the same bytes, nothing sent twice.
+#!/usr/bin/env bash
+# Pull what skopeo pushed, push it elsewhere: the same bytes, nothing sent or fetched twice.
 set -euo pipefail
-. "$(dirname "$0")/../support/registry.sh"
-need docker-registry skopeo
-export MLENV_STORE=$work/store
-start_registry
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/registry.sh
+. "$root/tests/support/registry.sh"
+need skopeo
+logged_registry ""
 
-random_layer "$work/l.tar" 20000000
-skopeo copy -q "tarball:$work/l.tar" "oci:$work/oci:v1"
+random_image "$work/oci" 20000000
 skopeo copy -q --dest-tls-verify=false "oci:$work/oci:v1" "docker://$registry/team/source:v1"
-wanted=$(skopeo inspect --raw --tls-verify=false "docker://$registry/team/source:v1" | sha256sum)
 
+note "pull, tag, push"
 "$MLENV" pull "$registry/team/source:v1"
+verify_store
 "$MLENV" tag "$registry/team/source:v1" "$registry/other/target:v2"
 "$MLENV" push "$registry/other/target:v2"
-found=$(skopeo inspect --raw --tls-verify=false "docker://$registry/other/target:v2" | sha256sum)
-[ "$wanted" = "$found" ] || fail "manifests differ: $wanted $found"
+equal manifest "$(raw_digest team/source:v1)" "$(raw_digest other/target:v2)"
 skopeo copy -q --src-tls-verify=false "docker://$registry/other/target:v2" "dir:$work/dir"
-(cd "$work/dir" && for blob in $(ls | grep -E '^[0-9a-f]{64}$'); do
-  echo "$blob  $blob" | sha256sum --quiet -c
-done)
+find "$work/dir" -regextype egrep -regex '.*/[0-9a-f]{64}' -printf '%f  %p\n' | sha256sum --quiet -c
 
-# What is there is neither sent nor fetched again.
-posts=$(requests POST) gets=$(grep -c '"GET /v2/.*/blobs/' "$work/registry.log")
+note "again"
+posts=$(requests 'POST /v2/')
+gets=$(requests 'GET /v2/.*/blobs/')
 "$MLENV" push "$registry/other/target:v2"
 "$MLENV" pull "$registry/other/target:v2"
-[ "$(requests POST)" = "$posts" ] || fail "the second push sent a blob"
-[ "$(grep -c '"GET /v2/.*/blobs/' "$work/registry.log")" = "$gets" ] || fail "pulled a blob twice"
+equal "blobs sent" "$posts" "$(requests 'POST /v2/')"
+equal "blobs fetched" "$gets" "$(requests 'GET /v2/.*/blobs/')"
 
+note "what is not there"
 if "$MLENV" pull "$registry/team/none:v1" 2>"$work/err"; then fail "pulled what is not there"; fi
-grep -q 'no image' "$work/err" || fail "unclear: $(cat "$work/err")"
+grep -q 'has no image' "$work/err" || fail "unclear: $(cat "$work/err")"

@@ -7,7 +7,8 @@
 
 namespace mlenv::fuzz {
 
-/// True when it was read. Throws std::logic_error when what was read cannot be written and read again.
+/// True when it was read. Throws std::logic_error when what was read cannot be written and read
+/// again.
 inline bool one_tar(ByteView input) {
   constexpr std::uint64_t kContentLimit = std::uint64_t{1} << 20;
   MemorySource source{input};

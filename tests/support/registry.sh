@@ -1,66 +1,45 @@
-# shellcheck shell=bash
-# A real registry for e2e tests: Debian's docker-registry on 127.0.0.1, on a free port. Source it,
-# then call `need` and `start_registry`. Sets $work (a folder that goes with the script).
-work=$(mktemp -d)
+# shellcheck shell=bash disable=SC2154,SC2119,SC2120  # tests/lib.sh sets $work
+# A registry that tests of push and pull may configure, stop and start again: Debian's
+# docker-registry on 127.0.0.1. To be sourced after tests/lib.sh.
 registry_pid=
-mkfifo "$work/never"
 
-# Waits without a sleeping process.
-pause() { read -rt "$1" _ <>"$work/never" || true; }
-
-stop_registry() {
-  [ -z "$registry_pid" ] && return
-  kill "-${1:-TERM}" "$registry_pid" 2>/dev/null || true
-  wait "$registry_pid" 2>/dev/null || true
-  registry_pid=
-}
-trap 'stop_registry; rm -rf "$work"' EXIT
-
-# Skips the test unless these programs are there.
-need() {
-  for program in "$@"; do
-    command -v "$program" >/dev/null || { echo "skip: $program is not installed"; exit 77; }
-  done
-}
-
-# start_registry [PORT [HTTP-LINES [OTHER-LINES]]]: sets $registry (host:port). Data stay in
-# $work/data over restarts; the log is $work/registry.log.
-start_registry() {
-  local log=$work/registry.log
-  : >"$log"
-  cat >"$work/registry.yml" <<YAML
+# logged_registry [PORT [HTTP-LINE [OTHER-LINE]]]: sets $registry (127.0.0.1:PORT) and $registry_pid.
+# Data stay in $work/registry over restarts; $work/registry.log has a line for each request.
+logged_registry() {
+  need docker-registry
+  local port=${1:-$(free_port)}
+  cat >"$work/registry.yml" <<CONFIG
 version: 0.1
-log: {level: info, accesslog: {disabled: false}}
-storage: {filesystem: {rootdirectory: $work/data}}
+log: {level: info}
+storage: {filesystem: {rootdirectory: $work/registry}}
 http:
-  addr: 127.0.0.1:${1:-0}
-  secret: e2e
+  addr: 127.0.0.1:$port
+  secret: test
 ${2:-}
 ${3:-}
-YAML
-  docker-registry serve "$work/registry.yml" >>"$log" 2>&1 &
-  registry_pid=$!
-  for _ in $(seq 200); do
-    registry=$(sed -n 's/.*listening on \(127\.0\.0\.1:[0-9]*\).*/\1/p' "$log" | head -n 1)
-    [ -n "$registry" ] && return
-    pause 0.1
-  done
-  echo "docker-registry does not start:"
-  cat "$log"
-  exit 1
+CONFIG
+  start "$work/registry.log" docker-registry serve "$work/registry.yml"
+  registry_pid=${started[-1]}
+  registry=127.0.0.1:$port
+  wait_until 20 grep -q 'listening on' "$work/registry.log"
 }
 
-# random_layer FILE BYTES: a tar with one file that does not compress.
-random_layer() {
+kill_registry() {
+  kill -KILL "$registry_pid"
+  wait "$registry_pid" 2>/dev/null || true
+}
+
+# random_image FOLDER BYTES: an OCI layout with one layer that does not compress.
+random_image() {
   mkdir -p "$work/layer"
   head -c "$2" /dev/urandom >"$work/layer/data"
-  tar -C "$work/layer" -cf "$1" data
+  tar -C "$work/layer" -cf "$work/layer.tar" data
+  skopeo copy -q "tarball:$work/layer.tar" "oci:$1:v1"
+  rm "$work/layer.tar" "$work/layer/data"
 }
 
-# requests METHOD: how many such requests the registry has answered since it started.
-requests() { grep -c "\"$1 /v2/" "$work/registry.log" || true; }
+# requests PATTERN: how many requests since its start begin so (`POST /v2/`).
+requests() { grep -cE "\"$1" "$work/registry.log" || true; }
 
-fail() {
-  echo "FAILED: $*"
-  exit 1
-}
+# raw_digest REPOSITORY:TAG: of the manifest's bytes, as skopeo fetches them.
+raw_digest() { skopeo inspect --raw --tls-verify=false "docker://$registry/$1" | sha256sum; }

@@ -43,9 +43,8 @@ std::string ZipBuilder::finish(const std::string& comment, int extra_members, bo
   std::string directory;
   for (const ZipHeader& header : directory_) {
     directory += "PK\1\2" + little_endian(header.made_by, 2) + little_endian(20, 2) +
-                 common_part(header) + little_endian(0, 6) +
-                 little_endian(header.attributes, 4) + little_endian(header.offset, 4) +
-                 header.name + header.extra;
+                 common_part(header) + little_endian(0, 6) + little_endian(header.attributes, 4) +
+                 little_endian(header.offset, 4) + header.name + header.extra;
   }
   const std::uint64_t members = directory_.size() + static_cast<std::uint64_t>(extra_members);
   const std::string where =

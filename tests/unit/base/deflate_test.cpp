@@ -18,7 +18,9 @@ using test::prose;
 using test::records;
 using test::zlib_inflate;
 
-std::string deflated(std::string_view text) { return std::string(as_text(deflate_chunk(as_bytes(text)))); }
+std::string deflated(std::string_view text) {
+  return std::string(as_text(deflate_chunk(as_bytes(text))));
+}
 
 struct Golden {
   const char* name;
@@ -63,7 +65,8 @@ TEST(Deflate, EmptyInputIsOneFixedBlock) { EXPECT_EQ(deflated(""), std::string("
 
 TEST(Deflate, EveryShortLengthRoundTrips) {
   for (std::size_t size = 1; size < 300; ++size) {
-    for (const std::string& input : {prose(size, size), noise(size, size), std::string(size, 'z')}) {
+    for (const std::string& input :
+         {prose(size, size), noise(size, size), std::string(size, 'z')}) {
       ASSERT_EQ(zlib_inflate(deflated(input)), input) << size;
     }
   }
@@ -71,7 +74,8 @@ TEST(Deflate, EveryShortLengthRoundTrips) {
 
 TEST(Deflate, CopiesFromTheWindowEdgeRoundTrip) {
   const std::string mark = noise(300, 1);
-  for (const std::size_t gap : {32767UL - 300, 32768UL - 300, 32769UL - 300, 65536UL - 300, 131072UL - 300}) {
+  for (const std::size_t gap :
+       {32767UL - 300, 32768UL - 300, 32769UL - 300, 65536UL - 300, 131072UL - 300}) {
     const std::string input = mark + noise(gap, gap) + mark;
     const std::string out = deflated(input);
     ASSERT_EQ(zlib_inflate(out), input) << gap;
@@ -165,10 +169,8 @@ TEST(DeflateSymbols, SlotsCoverEveryLengthAndDistance) {
 /// Part of the layer-format version: a change here changes every image.
 std::vector<Golden> goldens() {
   return {
-      {"empty", "", 2,
-       "9b4fb24edd6d1d8830e272398263cdbf026b97392cc35387b991dc0248a628f9"},
-      {"one byte", "x", 3,
-       "f5b976feaac71fd875e2850ce8a0f229ad2fe83beab9d1284fe2a75f1e172a56"},
+      {"empty", "", 2, "9b4fb24edd6d1d8830e272398263cdbf026b97392cc35387b991dc0248a628f9"},
+      {"one byte", "x", 3, "f5b976feaac71fd875e2850ce8a0f229ad2fe83beab9d1284fe2a75f1e172a56"},
       {"zeros", std::string(kChunkBytes, '\0'), 1033,
        "aa75002f559814b774c053c8acc2681946774ee802d071460298d3960ed745f7"},
       {"noise", noise(kChunkBytes, 11), 1048761,
@@ -187,8 +189,12 @@ std::vector<Golden> goldens() {
        "65736de4c178ae85aeb89dbb5c88ac153bb0e0fb2eb58cdd2aa093c4c709d997"},
       {"fibonacci", fibonacci_letters(), 18170,
        "36939dec07b8a5f713e9606e9fe3005092f94969f449826a79368b4b91d3de2f"},
-      {"repeat", [] { const std::string line = prose(40000, 19); return line + line + line; }(), 43076,
-       "c742dab27a2187c0a5b66c8214cf5e9582a8e8b1cbfb00f69671dc3aae03447f"},
+      {"repeat",
+       [] {
+         const std::string line = prose(40000, 19);
+         return line + line + line;
+       }(),
+       43076, "c742dab27a2187c0a5b66c8214cf5e9582a8e8b1cbfb00f69671dc3aae03447f"},
   };
 }
 

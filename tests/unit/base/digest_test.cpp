@@ -50,10 +50,10 @@ TEST(Digest, ParsesOnlyTheExactForm) {
   const std::string good = "sha256:" + std::string(kAbc);
   EXPECT_EQ(Digest::parse(good), Digest::of("abc"));
   EXPECT_EQ(Digest::from_hex(kAbc), Digest::of("abc"));
-  for (const std::string& bad : {std::string(kAbc), "sha512:" + std::string(kAbc), good + "0",
-                                 good.substr(0, 70), std::string("sha256:"),
-                                 "sha256:BA" + std::string(kAbc.substr(2)),
-                                 "sha256:g" + std::string(kAbc.substr(1))}) {
+  for (const std::string& bad :
+       {std::string(kAbc), "sha512:" + std::string(kAbc), good + "0", good.substr(0, 70),
+        std::string("sha256:"), "sha256:BA" + std::string(kAbc.substr(2)),
+        "sha256:g" + std::string(kAbc.substr(1))}) {
     EXPECT_EQ(code_of([&] { (void)Digest::parse(bad); }), "bad-digest") << bad;
   }
 }

@@ -28,7 +28,7 @@ TEST_F(Files, WriteThenRead) {
   const std::string content("a\0b\n", 4);
   write_file(at("x"), content);
   EXPECT_EQ(read_file(at("x")), content);
-  EXPECT_EQ(file_size(at("x")), 4U);
+  EXPECT_EQ(mlenv::file_size(at("x")), 4U);
   write_file(at("x"), "replaced", false);
   EXPECT_EQ(read_file_if_exists(at("x")), "replaced");
   EXPECT_EQ(list_folder(folder_.path()), std::vector<fs::path>{at("x")});
@@ -37,7 +37,7 @@ TEST_F(Files, WriteThenRead) {
 TEST_F(Files, AbsentIsToldApart) {
   EXPECT_EQ(read_file_if_exists(at("x")), std::nullopt);
   EXPECT_EQ(code_of([&] { (void)read_file(at("x")); }), "absent");
-  EXPECT_EQ(code_of([&] { (void)file_size(at("x")); }), "absent");
+  EXPECT_EQ(code_of([&] { (void)mlenv::file_size(at("x")); }), "absent");
   EXPECT_TRUE(list_folder(at("none")).empty());
   EXPECT_NO_THROW(remove_tree(at("x")));
 }

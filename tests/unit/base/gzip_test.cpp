@@ -10,7 +10,8 @@ namespace mlenv {
 namespace {
 
 TEST(Gzip, StoredMembersAreReadByZlib) {
-  for (const std::size_t size : {0UL, 1UL, 512UL, 65534UL, 65535UL, 65536UL, 131070UL, 131071UL, 200000UL}) {
+  for (const std::size_t size :
+       {0UL, 1UL, 512UL, 65534UL, 65535UL, 65536UL, 131070UL, 131071UL, 200000UL}) {
     const std::string text = test::noise(size, size);
     const Bytes member = gzip_stored(as_bytes(text));
     EXPECT_EQ(test::zlib_inflate(as_text(member), 31), text) << size;

@@ -23,7 +23,9 @@ using test::zlib_deflate;
 class DripSource final : public Source {
  public:
   DripSource(std::string_view text, std::size_t step) : source_(as_bytes(text)), step_(step) {}
-  std::size_t read(ByteSpan out) override { return source_.read(out.first(std::min(out.size(), step_))); }
+  std::size_t read(ByteSpan out) override {
+    return source_.read(out.first(std::min(out.size(), step_)));
+  }
 
  private:
   MemorySource source_;
@@ -68,7 +70,12 @@ std::string decompressed(std::string_view data, std::size_t step = 1U << 20U) {
 }
 
 std::vector<std::string> samples() {
-  return {"", "a", prose(1000, 1), prose(700'000, 2), records(400'000, 3), noise(300'000, 4),
+  return {"",
+          "a",
+          prose(1000, 1),
+          prose(700'000, 2),
+          records(400'000, 3),
+          noise(300'000, 4),
           std::string(1'000'000, '\0')};
 }
 
@@ -146,7 +153,8 @@ TEST(Inflate, GunzipReadsOptionalHeaderFields) {
   const std::string text = "hello";
   const std::string plain = zlib_deflate(text, 6, 31);
   using namespace std::string_literals;
-  const std::string header = "\x1F\x8B\x08\x1E\0\0\0\0\0\x03"s + "\x03\0abc"s + "name\0"s + "comment\0"s + "\x12\x34"s;
+  const std::string header =
+      "\x1F\x8B\x08\x1E\0\0\0\0\0\x03"s + "\x03\0abc"s + "name\0"s + "comment\0"s + "\x12\x34"s;
   EXPECT_EQ(gunzipped(header + plain.substr(10)), text);
   EXPECT_EQ(gunzipped(header + plain.substr(10), 1), text);
   std::string reserved = plain;
@@ -188,7 +196,8 @@ TEST(Decompress, TellsByMagicNumber) {
   EXPECT_EQ(decompressed(zstd + zstd, 1), "hellohello");
   EXPECT_EQ(decompressed("\x50\x2A\x4D\x18\x02\0\0\0ab"s + zstd), "hello");
   EXPECT_EQ(code_of([&] { (void)decompressed(zstd.substr(0, 10)); }), "bad-zstd");
-  EXPECT_EQ(code_of([&] { (void)decompressed(zstd.substr(0, 5) + "\x06\x29\0\0hello!"s); }), "bad-zstd");
+  EXPECT_EQ(code_of([&] { (void)decompressed(zstd.substr(0, 5) + "\x06\x29\0\0hello!"s); }),
+            "bad-zstd");
 }
 
 TEST(Decompress, ReadsXzOfPython) {
@@ -229,7 +238,9 @@ class FailingSource final : public Source {
 
 TEST(Decompress, ErrorsOfTheInputPassThrough) {
   using namespace std::string_literals;
-  for (const std::string& head : {"\xFD" "7zXZ\0"s, "\x1F\x8B\x08"s, "\x28\xB5\x2F\xFD"s, "plain"s}) {
+  for (const std::string& head : {"\xFD"
+                                  "7zXZ\0"s,
+                                  "\x1F\x8B\x08"s, "\x28\xB5\x2F\xFD"s, "plain"s}) {
     FailingSource source{head};
     StringSink sink;
     EXPECT_EQ(code_of([&] { decompress(source, sink); }), "network");

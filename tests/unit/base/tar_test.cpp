@@ -164,9 +164,9 @@ TEST(Tar, PaxRecordsAreWrittenOnlyWhereNeeded) {
     EXPECT_EQ(size % kTarBlock, 0U);
     if (size > kTarBlock) with_pax.push_back(item.entry.path.substr(0, 9));
   }
-  EXPECT_EQ(with_pax, (std::vector<std::string>{
-                          "bbbbbbbbb", "ppppppppp", "d/nnnnnnn", "uuuuuuuuu", "ggggggggg",
-                          "link101", "hard long", "large ids", "late", "early", "capable"}));
+  EXPECT_EQ(with_pax, (std::vector<std::string>{"bbbbbbbbb", "ppppppppp", "d/nnnnnnn", "uuuuuuuuu",
+                                                "ggggggggg", "link101", "hard long", "large ids",
+                                                "late", "early", "capable"}));
 }
 
 TEST(Tar, PaxRecordsCountTheirOwnLength) {
@@ -201,7 +201,8 @@ for m in t:
     dev = (m.devmajor, m.devminor) if m.isdev() and not m.isfifo() else (0, 0)
     print(ascii([m.type.decode(), m.name, m.linkname, m.mode, m.uid, m.gid, m.size, int(m.mtime),
           dev[0], dev[1], data.decode(), x]))
-)", tar_of(zoo()));
+)",
+                                           tar_of(zoo()));
   std::string script = "rows = []\n";
   const std::string_view flags = "0521346";  // in the order of Type: file, folder, symlink, ...
   for (const Item& item : zoo()) {
@@ -216,19 +217,20 @@ for m in t:
     script += fmt::format("rows.append(['{}',{},{},{},{},{},{},{},{},{},{},[{}]])\n",
                           flags[static_cast<std::size_t>(entry.type)], quoted(entry.path),
                           quoted(entry.link), entry.mode, entry.uid, entry.gid, entry.size_bytes,
-                          entry.mtime, entry.device_major, entry.device_minor,
-                          quoted(item.content), xattrs);
+                          entry.mtime, entry.device_major, entry.device_minor, quoted(item.content),
+                          xattrs);
   }
   EXPECT_EQ(listing, test::python(script + "for r in rows: print(ascii(r))\n"));
 }
 
 TEST(Tar, GnuTarReadsWhatWeWrite) {
   const std::vector<Item> items = zoo();
-  const std::string listing = test::output_of(
-      {"tar", "--list", "--verbose", "--numeric-owner", "--utc", "--full-time", "--quoting-style=escape",
-       "--file=-"},
-      tar_of(items));
-  EXPECT_EQ(static_cast<std::size_t>(std::count(listing.begin(), listing.end(), '\n')), items.size());
+  const std::string listing =
+      test::output_of({"tar", "--list", "--verbose", "--numeric-owner", "--utc", "--full-time",
+                       "--quoting-style=escape", "--file=-"},
+                      tar_of(items));
+  EXPECT_EQ(static_cast<std::size_t>(std::count(listing.begin(), listing.end(), '\n')),
+            items.size());
   for (const std::string line : {
            "-rw-r--r-- 0/0               6 1970-01-01 00:00:00 plain\n",
            "crw-r--r-- 0/0             1,3 1970-01-01 00:00:00 null\n",
@@ -254,7 +256,8 @@ TEST(Tar, ReadsDialectsOfPythonAndGnu) {
   for (const std::string format : {"USTAR", "GNU", "PAX"}) {
     const std::string tar = test::python(R"(
 import io, sys, tarfile
-t = tarfile.open(fileobj=sys.stdout.buffer, mode="w|", format=tarfile.)" + format + R"(_FORMAT)
+t = tarfile.open(fileobj=sys.stdout.buffer, mode="w|", format=tarfile.)" +
+                                         format + R"(_FORMAT)
 def add(name, data=b"", **k):
     m = tarfile.TarInfo(name); m.size = len(data)
     for a, v in k.items(): setattr(m, a, v)
@@ -341,8 +344,8 @@ TEST(Tar, HeadersThatCannotBeSaidAreRefused) {
 
 /// A member of an ar archive (deb(5)).
 std::string ar_member(std::string name, std::string_view content) {
-  std::string member = fmt::format("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", name, 0, 0, 0, "100644",
-                                   content.size());
+  std::string member =
+      fmt::format("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", name, 0, 0, 0, "100644", content.size());
   member += content;
   if (content.size() % 2 == 1) member += '\n';
   return member;
@@ -388,7 +391,8 @@ TEST_F(Deb, ReadsEveryCompression) {
   const std::string control = tar_of({file("./control", "Package: x\n")});
   const std::string data = tar_of(zoo());
   const std::string start = "!<arch>\n" + ar_member("debian-binary", "2.0\n");
-  const std::string control_gz = ar_member("control.tar.gz", as_text(gzip_chunk(as_bytes(control))));
+  const std::string control_gz =
+      ar_member("control.tar.gz", as_text(gzip_chunk(as_bytes(control))));
   const std::vector<std::pair<std::string, std::string>> tails = {
       {"data.tar", data},
       {"data.tar.gz", std::string(as_text(gzip_chunk(as_bytes(data))))},
@@ -436,12 +440,14 @@ TEST_F(Deb, ReadsPackagesOfDpkgInParallel) {
   const std::string text = test::prose(400'000, 5);
   write_file(tree / "DEBIAN/control",
              "Package: x\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example.org>\n"
-             "Description: x\n", false);
+             "Description: x\n",
+             false);
   write_file(tree / "usr/share/na\xC3\xAFve/prose", text, false);
   Pool pool{4};
   for (const std::string compression : {"xz", "zstd", "gzip", "none"}) {
     const fs::path path = folder_.path() / (compression + ".deb");
-    (void)test::output_of({"dpkg-deb", "-z1", "--root-owner-group", "-Z" + compression, "--build", tree.string(), path.string()});
+    (void)test::output_of({"dpkg-deb", "-z1", "--root-owner-group", "-Z" + compression, "--build",
+                           tree.string(), path.string()});
     std::vector<Read> results(6);
     pool.for_each(results.size(), [&](std::size_t i) { results[i] = read(path); });
     for (const Read& found : results) {

@@ -103,7 +103,8 @@ z.close())");
 TEST(Zip, RawBytesLieWhereTheMemberSays) {
   const std::string text = test::prose(100'000, 1);
   ZipBuilder builder;
-  builder.add("first", "x", false, [](ZipHeader& header) { header.extra = std::string("\x99\x99\2\0ab", 6); });
+  builder.add("first", "x", false,
+              [](ZipHeader& header) { header.extra = std::string("\x99\x99\2\0ab", 6); });
   builder.add("text", text, true);
   const Fd fd = memory_file(builder.finish("a comment"));
   const std::vector<ZipMember> members = read_zip_directory(fd.get());
@@ -147,8 +148,10 @@ TEST(Zip, Zip64Sizes) {
 
 TEST(Zip, RefusesNamesThatAreNotPlainPaths) {
   EXPECT_EQ(outcome_of_names({"a/b", "a.b", "..c", "d..", "\xFF"}), "..c a.b a/b d.. \xFF ");
-  for (const std::string name : {"/a", "../a", "a/../b", "a/..", ".", "./a", "a//b", "a/./b", "//", "/", ".."}) {
-    EXPECT_NE(outcome_of_names({name}).find("is not a plain relative path"), std::string::npos) << name;
+  for (const std::string name :
+       {"/a", "../a", "a/../b", "a/..", ".", "./a", "a//b", "a/./b", "//", "/", ".."}) {
+    EXPECT_NE(outcome_of_names({name}).find("is not a plain relative path"), std::string::npos)
+        << name;
   }
   EXPECT_EQ(outcome_of_names({"a\\b"}), "`a\\b` holds a backslash");
   EXPECT_EQ(outcome_of_names({std::string("a\0b", 3)}), "a name holds a NUL byte");
@@ -182,18 +185,30 @@ TEST(Zip, RefusesHeadersThatContradict) {
   };
   auto flagged = [](H& h) { h.flags = 8; };
   EXPECT_EQ(outcome_of_change(later, flagged), "a ");
-  EXPECT_EQ(outcome_of_change([](H& h) { h.flags = 8; ++h.size_bytes; }, flagged), two_ways);
+  EXPECT_EQ(outcome_of_change(
+                [](H& h) {
+                  h.flags = 8;
+                  ++h.size_bytes;
+                },
+                flagged),
+            two_ways);
 }
 
 TEST(Zip, RefusesWhatWheelsNeverHold) {
   using H = ZipHeader;
   auto both = [](const ZipBuilder::Change& change) { return outcome_of_change(change, change); };
   EXPECT_EQ(both([](H& h) { h.flags = 1; }), "`a` is encrypted");
-  EXPECT_EQ(both([](H& h) { h.method = 12; }), "`a` is compressed by method 12, which wheels do not use");
+  EXPECT_EQ(both([](H& h) { h.method = 12; }),
+            "`a` is compressed by method 12, which wheels do not use");
   EXPECT_EQ(both([](H& h) { h.attributes = 0120777U << 16U; }), "`a` is a symbolic link");
-  EXPECT_EQ(both([](H& h) { h.attributes = 0020777U << 16U; }), "`a` is neither a file nor a folder");
+  EXPECT_EQ(both([](H& h) { h.attributes = 0020777U << 16U; }),
+            "`a` is neither a file nor a folder");
   EXPECT_EQ(both([](H& h) { ++h.size_bytes; }), "`a` cannot be 8 bytes from 7");
-  EXPECT_EQ(both([](H& h) { h.method = 8; h.size_bytes = 1'000'000; }), "`a` cannot be 1000000 bytes from 7");
+  EXPECT_EQ(both([](H& h) {
+              h.method = 8;
+              h.size_bytes = 1'000'000;
+            }),
+            "`a` cannot be 1000000 bytes from 7");
   ZipBuilder folder;
   folder.add("a/", "x");
   EXPECT_EQ(outcome(folder.finish()), "`a/` is a folder with content");
@@ -212,7 +227,10 @@ TEST(Zip, ModesOfOtherSystemsAreNone) {
 TEST(Zip, RefusesOverlaps) {
   ZipBuilder same;
   same.add("a", "xxxx");
-  same.add("b", "yyyy", false, {}, [](ZipHeader& header) { header.offset = 0; header.name = "a2"; });
+  same.add("b", "yyyy", false, {}, [](ZipHeader& header) {
+    header.offset = 0;
+    header.name = "a2";
+  });
   EXPECT_NE(outcome(same.finish()).find("overlaps another member"), std::string::npos);
   // The first one's data reaches over the second header.
   ZipBuilder quoted;
@@ -237,9 +255,12 @@ TEST(Zip, RefusesBadDirectories) {
   EXPECT_EQ(outcome(builder.finish("", 1)), "its directory cannot have 47 bytes for 2 members");
   builder.add("b", "y");
   EXPECT_EQ(outcome(builder.finish("", -1)), "its directory has more members than it says");
-  EXPECT_EQ(outcome(builder.finish("PK\5\6 and more than twenty-two bytes")), "its end record is ambiguous");
-  EXPECT_EQ(outcome_of_change({}, [](ZipHeader& header) { header.offset = 1; }), "`a` is not where it should be");
-  EXPECT_EQ(outcome_of_change({}, [](ZipHeader& header) { header.offset = 100000; }), "a record lies outside the file");
+  EXPECT_EQ(outcome(builder.finish("PK\5\6 and more than twenty-two bytes")),
+            "its end record is ambiguous");
+  EXPECT_EQ(outcome_of_change({}, [](ZipHeader& header) { header.offset = 1; }),
+            "`a` is not where it should be");
+  EXPECT_EQ(outcome_of_change({}, [](ZipHeader& header) { header.offset = 100000; }),
+            "a record lies outside the file");
 }
 
 TEST(Zip, EveryTruncationIsNoticed) {

@@ -189,15 +189,15 @@ TEST(Lock, TellsDifferences) {
                   .file = "scipy-1.17-py3-none-any.whl",
                   .size_bytes = 1,
                   .digest = Digest::of("scipy")};
-  const std::vector<std::string> expected = {
-      "packages: numpy → numpy, scipy",
-      "+ env B=b",
-      "cuda: 13.0 → 13.2",
-      "git 1:2.39.5-0+deb12u2: other bytes (" + Digest::of("git").brief() + " → " +
-          Digest::of("other").brief() + ")",
-      "numpy 2.4.6 → 2.5.0",
-      "+ scipy 1.17",
-      "- torch 2.14.1"};
+  const std::vector<std::string> expected = {"packages: numpy → numpy, scipy",
+                                             "+ env B=b",
+                                             "cuda: 13.0 → 13.2",
+                                             "git 1:2.39.5-0+deb12u2: other bytes (" +
+                                                 Digest::of("git").brief() + " → " +
+                                                 Digest::of("other").brief() + ")",
+                                             "numpy 2.4.6 → 2.5.0",
+                                             "+ scipy 1.17",
+                                             "- torch 2.14.1"};
   EXPECT_EQ(lock_differences(from, to), expected);
 }
 

@@ -58,7 +58,8 @@ sources:
   EXPECT_EQ(recipe.packages[1].line, 6);
   EXPECT_EQ(recipe.packages[1].column, 26);
   EXPECT_EQ(recipe.system[1].text, "openssh-client=1:9.2p1-2");
-  EXPECT_EQ(recipe.env, (std::map<std::string, std::string>{{"A", "1"}, {"B", ""}, {"C", "false"}}));
+  EXPECT_EQ(recipe.env,
+            (std::map<std::string, std::string>{{"A", "1"}, {"B", ""}, {"C", "false"}}));
   EXPECT_EQ(recipe.workdir, "/work");
   EXPECT_EQ(recipe.command, (std::vector<std::string>{"python", "train.py"}));
   EXPECT_FALSE(recipe.bytecode);

@@ -1,0 +1,75 @@
+#include "builder/plan.hpp"
+
+#include <gtest/gtest.h>
+
+namespace mlenv {
+namespace {
+
+Lock lock_with(std::size_t wheels, std::uint64_t size_bytes) {
+  Lock lock;
+  lock.distribution = "debian";
+  lock.suite = "bookworm";
+  lock.python = "3.11.2";
+  for (std::size_t i = 0; i < wheels; ++i) {
+    const std::string name = "p" + std::to_string(1000 + i);
+    lock.wheels.push_back({name, "1", name + "-1-py3-none-any.whl", size_bytes, Digest::of(name), false});
+  }
+  return lock;
+}
+
+std::vector<Digest> keys(const Plan& plan) {
+  std::vector<Digest> all;
+  for (const Step& step : plan.steps) all.push_back(step.key);
+  return all;
+}
+
+TEST(Plan, LargeWheelsGetALayerEachAndSmallOnesShareOne) {
+  Lock lock = lock_with(3, 1000);
+  lock.wheels[1].size_bytes = kOwnLayerBytes;
+  const Plan plan = make_plan(lock);
+  ASSERT_EQ(plan.steps.size(), 5U);
+  EXPECT_EQ(plan.steps[0].kind, Step::Kind::base);
+  EXPECT_EQ(plan.steps[1].kind, Step::Kind::environment);
+  EXPECT_EQ(plan.steps[2].wheels, std::vector<std::size_t>{1});
+  EXPECT_EQ(plan.steps[3].wheels, (std::vector<std::size_t>{0, 2}));
+  EXPECT_EQ(plan.steps[4].kind, Step::Kind::bytecode);
+}
+
+TEST(Plan, NeverMoreThanTheOwnLayersAllowed) {
+  Lock lock = lock_with(200, kOwnLayerBytes);
+  for (std::size_t i = 0; i < 50; ++i) lock.wheels[i].size_bytes = kOwnLayerBytes * 8;
+  EXPECT_LE(make_plan(lock).steps.size(), kOwnLayers + 4);
+}
+
+TEST(Plan, KeysFollowWhatTheyAreMadeOfAndNothingElse) {
+  const Lock lock = lock_with(2, kOwnLayerBytes);
+  const std::vector<Digest> before = keys(make_plan(lock));
+  Lock renamed = lock;
+  renamed.settings.name = "other";
+  renamed.settings.env["A"] = "b";
+  EXPECT_EQ(keys(make_plan(renamed)), before);
+  Lock other_python = lock;
+  other_python.python = "3.11.9";
+  const std::vector<Digest> moved = keys(make_plan(other_python));
+  EXPECT_EQ(moved[0], before[0]);
+  EXPECT_NE(moved[1], before[1]);
+  EXPECT_EQ(moved[2], before[2]) << "a wheel's layer serves every Python";
+  EXPECT_NE(moved[4], before[4]) << "bytecode belongs to one full Python version";
+  Lock other_time = lock;
+  other_time.epoch = 1;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_NE(keys(make_plan(other_time))[i], before[i]);
+  }
+  Lock requested = lock;
+  requested.wheels[0].requested = true;
+  EXPECT_NE(keys(make_plan(requested))[2], before[2]);
+}
+
+TEST(Plan, WithoutPythonOnlyTheBase) {
+  Lock lock = lock_with(0, 0);
+  lock.python.clear();
+  EXPECT_EQ(make_plan(lock).steps.size(), 1U);
+}
+
+}  // namespace
+}  // namespace mlenv
