@@ -24,7 +24,8 @@ inline std::string_view as_text(ByteView bytes) {
 class Source {
  public:
   virtual ~Source() = default;
-  /// Fills at most `out.size()` bytes and returns how many; 0 only at the end (or for an empty out).
+  /// Fills at most `out.size()` bytes and returns how many; 0 only at the end (or for an empty
+  /// out).
   virtual std::size_t read(ByteSpan out) = 0;
 };
 

@@ -36,7 +36,7 @@ constexpr std::size_t kLongestStep = 16;
 constexpr std::size_t kPieceTokens = 2048;
 constexpr std::size_t kBlockTokens = 65536;
 /// What a block's header costs, about, in the unit of `entropy`: 110 bytes in sixteenths of a bit.
-constexpr std::uint64_t kHeaderCost = 110 * 8 * 16;
+constexpr std::uint64_t kHeaderCost = std::uint64_t{110} * 8 * 16;
 
 /// log2(value) in sixteenths of a bit, value > 0.
 std::uint32_t log2_sixteenths(std::uint32_t value) {
@@ -139,7 +139,8 @@ inline void Encoder::add(Token token, std::size_t bytes) {
 bool better(Match next, Match now) {
   if (next.length == 0) return false;
   const int gained = static_cast<int>(next.length) - static_cast<int>(now.length);
-  const int nearer = std::bit_width(now.distance) - std::bit_width(next.distance);
+  const int nearer = static_cast<int>(std::bit_width(now.distance)) -
+                     static_cast<int>(std::bit_width(next.distance));
   return 4 * gained + nearer > 2;
 }
 

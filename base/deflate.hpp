@@ -1,7 +1,7 @@
 #pragma once
 // The frozen DEFLATE encoder. Its output is part of the layer-format version: the same input gives
-// the same bytes for ever, on every machine, whatever compiler built it. Never tune it without a new
-// format version. Golden digests in tests/unit/base/deflate_test.cpp hold it still.
+// the same bytes for ever, on every machine, whatever compiler built it. Never tune it without a
+// new format version. Golden digests in tests/unit/base/deflate_test.cpp hold it still.
 #include "base/bytes.hpp"
 
 namespace mlenv {

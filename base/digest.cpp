@@ -16,12 +16,12 @@ constexpr std::size_t kHexLength = 64;
 bool is_lower_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
 std::string to_hex(std::span<const unsigned char> raw) {
-  constexpr std::string_view digits = "0123456789abcdef";
+  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string hex;
   hex.reserve(raw.size() * 2);
   for (const unsigned char byte : raw) {
-    hex.push_back(digits[byte >> 4U]);
-    hex.push_back(digits[byte & 15U]);
+    hex.push_back(kDigits[byte >> 4U]);
+    hex.push_back(kDigits[byte & 15U]);
   }
   return hex;
 }
@@ -81,7 +81,10 @@ Digest Sha256::finish() {
 
 VerifyingSink::VerifyingSink(Sink& next, Digest expected, std::uint64_t size_bytes,
                              std::string what)
-    : next_(next), expected_(std::move(expected)), size_bytes_(size_bytes), what_(std::move(what)) {}
+    : next_(next),
+      expected_(std::move(expected)),
+      size_bytes_(size_bytes),
+      what_(std::move(what)) {}
 
 void VerifyingSink::write(ByteView data) {
   if (hash_.size_bytes() + data.size() > size_bytes_) {

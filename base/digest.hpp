@@ -39,6 +39,8 @@ class Digest {
 class Sha256 final : public Sink {
  public:
   Sha256();
+  Sha256(const Sha256&) = delete;
+  Sha256& operator=(const Sha256&) = delete;
   Sha256(Sha256&&) noexcept;
   Sha256& operator=(Sha256&&) noexcept;
   ~Sha256() override;
@@ -52,8 +54,8 @@ class Sha256 final : public Sink {
   std::uint64_t size_bytes_ = 0;
 };
 
-/// Passes bytes on and, at `finish`, throws `digest-mismatch` unless exactly `size_bytes` bytes with
-/// digest `expected` went through. Stops with the same error as soon as more arrive.
+/// Passes bytes on and, at `finish`, throws `digest-mismatch` unless exactly `size_bytes` bytes
+/// with digest `expected` went through. Stops with the same error as soon as more arrive.
 class VerifyingSink final : public Sink {
  public:
   VerifyingSink(Sink& next, Digest expected, std::uint64_t size_bytes, std::string what);

@@ -62,7 +62,8 @@ Error refusal(std::string code, fmt::format_string<Args...> format, Args&&... ar
 std::string errno_text(int error_number);
 
 /// `error_number` comes first so that formatting cannot disturb errno. The code follows the errno:
-/// `no-space` for ENOSPC and EDQUOT, `permission` for EACCES and EPERM, `absent` for ENOENT, else `io`.
+/// `no-space` for ENOSPC and EDQUOT, `permission` for EACCES and EPERM, `absent` for ENOENT, else
+/// `io`.
 Error make_os_error(int error_number, std::string headline);
 template <typename... Args>
 Error os_error(int error_number, fmt::format_string<Args...> format, Args&&... args) {

@@ -1,14 +1,14 @@
 #include "base/files.hpp"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
-#include <dirent.h>
-#include <fcntl.h>
 #include <random>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "base/error.hpp"
 
@@ -37,11 +37,11 @@ void remove_entry(int parent_fd, const char* name, const fs::path& shown) {
   if (errno != EISDIR && errno != EPERM && errno != EACCES) {
     throw os_error(errno, "cannot remove `{}`", shown.string());
   }
-  constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-  Fd fd{::openat(parent_fd, name, flags)};
+  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  Fd fd{::openat(parent_fd, name, kFlags)};
   if (!fd && errno == EACCES) {
     (void)::fchmodat(parent_fd, name, 0700, 0);
-    fd = Fd{::openat(parent_fd, name, flags)};
+    fd = Fd{::openat(parent_fd, name, kFlags)};
   }
   if (!fd) throw os_error(errno, "cannot remove `{}`", shown.string());
   remove_entries(fd.get(), shown);
@@ -79,7 +79,8 @@ Fd open_file(const fs::path& path, int flags, mode_t mode) {
 std::string read_file(const fs::path& path) {
   const Fd fd = open_file(path);
   FdSource source{fd.get()};
-  return while_doing("reading `" + path.string() + "`", [&] { return read_all(source, 1ULL << 31); });
+  return while_doing("reading `" + path.string() + "`",
+                     [&] { return read_all(source, 1ULL << 31); });
 }
 
 std::optional<std::string> read_file_if_exists(const fs::path& path) {
@@ -118,9 +119,7 @@ std::vector<fs::path> list_folder(const fs::path& path) {
   return entries;
 }
 
-void remove_tree(const fs::path& path) {
-  remove_entry(AT_FDCWD, path.c_str(), path);
-}
+void remove_tree(const fs::path& path) { remove_entry(AT_FDCWD, path.c_str(), path); }
 
 void remove_tree_at(int folder_fd, const std::string& name) {
   remove_entry(folder_fd, name.c_str(), name);
@@ -209,10 +208,11 @@ fs::path temporary_root() {
 }
 
 namespace {
-std::optional<Fd> lock_file(const fs::path& path, int operation) {
+/// Without a descriptor when somebody else holds it.
+Fd lock_file(const fs::path& path, int operation) {
   Fd fd = open_file(path, O_RDWR | O_CREAT, 0644);
   while (::flock(fd.get(), operation) != 0) {
-    if (errno == EWOULDBLOCK) return std::nullopt;
+    if (errno == EWOULDBLOCK) return {};
     if (errno != EINTR) throw os_error(errno, "cannot lock `{}`", path.string());
   }
   return fd;
@@ -223,13 +223,13 @@ int lock_operation(FileLock::Mode mode) {
 }  // namespace
 
 FileLock FileLock::wait(const fs::path& path, Mode mode) {
-  return FileLock{*lock_file(path, lock_operation(mode))};
+  return FileLock{lock_file(path, lock_operation(mode))};
 }
 
 std::optional<FileLock> FileLock::attempt(const fs::path& path, Mode mode) {
-  std::optional<Fd> fd = lock_file(path, lock_operation(mode) | LOCK_NB);
+  Fd fd = lock_file(path, lock_operation(mode) | LOCK_NB);
   if (!fd) return std::nullopt;
-  return FileLock{*std::move(fd)};
+  return FileLock{std::move(fd)};
 }
 
 }  // namespace mlenv

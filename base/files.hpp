@@ -1,11 +1,11 @@
 #pragma once
 // Files: whole-file reads, atomic writes, temporary folders, safe removal. Paths are host paths.
+#include <sys/stat.h>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <sys/stat.h>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -115,7 +115,8 @@ class TemporaryFolder {
 /// $TMPDIR, else /tmp.
 fs::path temporary_root();
 
-/// An advisory lock (flock) on a file that is made when absent; freed with the object or the process.
+/// An advisory lock (flock) on a file that is made when absent; freed with the object or the
+/// process.
 class FileLock {
  public:
   enum class Mode { shared, exclusive };

@@ -8,8 +8,9 @@ namespace mlenv {
 /// Members whose inflated size is at most this are inflated in one call; larger ones are streamed.
 inline constexpr std::uint64_t kWholeInflateLimit = std::uint64_t{16} << 20;
 
-/// Inflates a raw deflate stream of exactly `out.size()` bytes into `out`. Throws `bad-deflate` when
-/// the stream is malformed, ends early, or holds more or fewer bytes. Reuses a per-thread state.
+/// Inflates a raw deflate stream of exactly `out.size()` bytes into `out`. Throws `bad-deflate`
+/// when the stream is malformed, ends early, or holds more or fewer bytes. Reuses a per-thread
+/// state.
 void inflate_whole(ByteView deflated, ByteSpan out);
 
 /// Streams a raw deflate stream to `out` in chunks of at most 256 KiB. Throws `bad-deflate` when it

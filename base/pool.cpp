@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include <exception>
 #include <sched.h>
+#include <exception>
 
 namespace mlenv {
 

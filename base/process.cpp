@@ -1,16 +1,16 @@
 #include "base/process.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <csignal>
-#include <cstdlib>
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
 
 #include "base/error.hpp"
 
@@ -92,6 +92,24 @@ int poll_for(std::vector<pollfd>& fds, std::optional<Clock::time_point> until) {
     if (ready >= 0) return ready;
     if (errno != EINTR) throw os_error(errno, "cannot wait for a process");
   }
+}
+
+/// write(2) to a pipe whose reader may be gone: EPIPE, never a SIGPIPE that would end us.
+ssize_t write_quietly(int fd, std::string_view data) {
+  sigset_t pipe_signal;
+  sigemptyset(&pipe_signal);
+  sigaddset(&pipe_signal, SIGPIPE);
+  sigset_t before;
+  ::pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+  const ssize_t count = ::write(fd, data.data(), data.size());
+  const int error = errno;
+  if (count < 0 && error == EPIPE) {
+    constexpr timespec kNow{};
+    (void)::sigtimedwait(&pipe_signal, nullptr, &kNow);
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return count;
 }
 
 }  // namespace
@@ -181,7 +199,7 @@ Captured run_captured(Command command, std::chrono::milliseconds deadline, std::
     if (fds[0].revents != 0) drain(out.read_end, result.out);
     if (fds[1].revents != 0) drain(err.read_end, result.err);
     if (fds[2].revents != 0) {
-      const ssize_t count = ::write(in.write_end.get(), input.data(), input.size());
+      const ssize_t count = write_quietly(in.write_end.get(), input);
       if (count > 0) input.remove_prefix(static_cast<std::size_t>(count));
       if (input.empty() || (count < 0 && errno != EAGAIN && errno != EINTR)) in.write_end.reset();
     }

@@ -22,11 +22,11 @@ struct Command {
   std::vector<std::string> argv;  ///< argv[0] is looked up on PATH when it has no slash
   std::optional<std::vector<std::string>> env;  ///< `K=V`; nullopt inherits
   fs::path folder;                              ///< working directory; empty inherits
-  int stdin_fd = -1;   ///< -1 is /dev/null
-  int stdout_fd = 1;   ///< inherited
-  int stderr_fd = 2;   ///< inherited
-  std::vector<std::pair<int, int>> extra_fds;  ///< ours, theirs
-  bool own_group = true;                       ///< false for a job that keeps our terminal
+  int stdin_fd = -1;                            ///< -1 is /dev/null
+  int stdout_fd = 1;                            ///< inherited
+  int stderr_fd = 2;                            ///< inherited
+  std::vector<std::pair<int, int>> extra_fds;   ///< ours, theirs
+  bool own_group = true;                        ///< false for a job that keeps our terminal
 };
 
 class Child {

@@ -1,6 +1,7 @@
 #pragma once
 // Tar: the header bytes that layers are made of (frozen with the layer format; POSIX.1-2001 ustar,
-// pax records only where ustar cannot say it), and reading of anybody's archives through libarchive.
+// pax records only where ustar cannot say it), and reading of anybody's archives through
+// libarchive.
 #include <functional>
 #include <map>
 #include <optional>
@@ -14,8 +15,8 @@ namespace mlenv {
 struct TarEntry {
   enum class Type { file, folder, symlink, hardlink, char_device, block_device, fifo };
   Type type = Type::file;
-  std::string path;  ///< relative, no leading `/` or `./`, no trailing `/`
-  std::string link;  ///< target of a symlink (verbatim) or hardlink (a path as above)
+  std::string path;           ///< relative, no leading `/` or `./`, no trailing `/`
+  std::string link;           ///< target of a symlink (verbatim) or hardlink (a path as above)
   std::uint32_t mode = 0644;  ///< permission bits, setuid, setgid, sticky
   std::uint64_t uid = 0;
   std::uint64_t gid = 0;
@@ -40,9 +41,9 @@ inline std::size_t tar_padding(std::uint64_t size_bytes) {
 ByteView tar_end();
 
 /// Reads a tar stream (any dialect; already decompressed), calling `take` for each entry in order.
-/// `data` yields the file's content and need not be read to its end. Paths are cleaned (`./a` → `a`,
-/// the root itself → `.`); a path or hardlink that is absolute is taken relative to the root; one
-/// that holds `..` throws `bad-tar`, as do malformed archives and unknown entry types.
+/// `data` yields the file's content and need not be read to its end. Paths are cleaned (`./a` →
+/// `a`, the root itself → `.`); a path or hardlink that is absolute is taken relative to the root;
+/// one that holds `..` throws `bad-tar`, as do malformed archives and unknown entry types.
 void read_tar(Source& in, const std::function<void(const TarEntry&, Source& data)>& take);
 
 /// Members of a Debian package (ar with control.tar.* and data.tar.*, any compression, deb(5)):

@@ -15,8 +15,8 @@ struct ZipMember {
   std::uint32_t crc32 = 0;
   std::uint64_t size_bytes = 0;        ///< inflated
   std::uint64_t compressed_bytes = 0;  ///< as in the archive
-  std::uint64_t offset = 0;  ///< of the raw data in the file (the local header was read)
-  std::uint32_t mode = 0;    ///< Unix mode bits from the external attributes, 0 when there are none
+  std::uint64_t offset = 0;            ///< of the raw data in the file (the local header was read)
+  std::uint32_t mode = 0;  ///< Unix mode bits from the external attributes, 0 when there are none
   bool is_folder() const { return name.ends_with('/'); }
 };
 

@@ -1,6 +1,6 @@
-#include <cerrno>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <cerrno>
 
 #include "base/error.hpp"
 #include "builder/debian.hpp"
@@ -34,8 +34,9 @@ Layer make_base_layer(const Lock& lock, const std::vector<fs::path>& packages, S
   Store::StagedTree staged = store.stage_tree();
   const DebianBase base = build_debian_base(lock, packages, staged.fs_path(), progress);
   Activity activity{progress, "pack the base", 0, ""};
-  Layer layer = pack_tree(staged.fs_path(), base.owners, lock.epoch,
-                          fmt::format("{}:{}", lock.distribution, lock.suite), store, pool);
+  Layer layer = pack_tree({staged.fs_path(), base.owners, lock.epoch,
+                           fmt::format("{}:{}", lock.distribution, lock.suite)},
+                          store, pool);
   set_owners(staged.fs_path(), base.owners);
   staged.publish(layer.diff_id);
   return layer;

@@ -42,7 +42,8 @@ class Build {
     for (const StepReport& report : reports_) {
       layers.insert(layers.end(), report.layers.begin(), report.layers.end());
     }
-    BuildResult result{compose_image(image_config(lock_), layers, lock_.epoch), std::move(reports_)};
+    BuildResult result{compose_image(image_config(lock_), layers, lock_.epoch),
+                       std::move(reports_)};
     store_.put_image(result.image);
     return result;
   }
@@ -104,6 +105,7 @@ class Build {
       }
     }
     std::vector<LockedWheel> wheels;
+    wheels.reserve(needed_.size());
     for (const std::size_t index : needed_) wheels.push_back(lock_.wheels[index]);
     return wheels;
   }
@@ -147,7 +149,8 @@ class Build {
       }
       waiting_[index] = step.wheels.size();
     }
-    bytecode_left_ = wants_bytecode() ? std::count(segments_.begin(), segments_.end(), std::nullopt) : 0;
+    bytecode_left_ =
+        wants_bytecode() ? std::count(segments_.begin(), segments_.end(), std::nullopt) : 0;
     // Largest first: the longest chain of work starts earliest.
     std::vector<std::size_t> order(needed_.begin(), needed_.end());
     std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
@@ -197,6 +200,7 @@ class Build {
 
   std::vector<WheelFile> wheel_files(const std::vector<std::size_t>& wheels) {
     std::vector<WheelFile> files;
+    files.reserve(wheels.size());
     for (const std::size_t wheel : wheels) {
       files.push_back({lock_.wheels[wheel], inputs_.wheel(lock_.wheels[wheel])});
     }
@@ -208,7 +212,7 @@ class Build {
       const LockedWheel& locked = lock_.wheels[wheel];
       const SegmentJob job{locked, inputs_.wheel(locked), bytecode_key(lock_, locked), lock_.epoch,
                            std::stoi(lock_.python_minor().substr(2))};
-      make_segment(job, store_, *compiler_, *work_, *group_, [this, wheel](Segment segment) {
+      make_segment(job, {store_, *compiler_, *work_, *group_}, [this, wheel](Segment segment) {
         const std::lock_guard lock{mutex_};
         segments_[wheel] = std::move(segment);
         if (--bytecode_left_ == 0) group_->spawn(*work_, [this] { make_bytecode(); });
@@ -221,11 +225,13 @@ class Build {
     std::vector<Segment> segments;
     std::vector<std::string> names;
     for (std::size_t i = 0; i < segments_.size(); ++i) {
-      segments.push_back(segments_[i].value());
+      const std::optional<Segment>& segment = segments_[i];
+      if (!segment) throw Error{Kind::internal, "unmade", "a wheel's bytecode was not made"};
+      segments.push_back(*segment);
       names.push_back(lock_.wheels[i].name + " " + lock_.wheels[i].version);
     }
-    finish_step(plan_.steps.size() - 1,
-                make_bytecode_layers(segments, names, lock_.epoch, store_), /*made=*/true);
+    finish_step(plan_.steps.size() - 1, make_bytecode_layers(segments, names, lock_.epoch, store_),
+                /*made=*/true);
   }
 
   // --- afterwards --------------------------------------------------------------------------------
@@ -238,7 +244,8 @@ class Build {
       }
     }
     Pool pool{options_.jobs};
-    pool.for_each(folded.size(), [&](std::size_t i) { unpack_layer(store_, folded[i], progress_); });
+    pool.for_each(folded.size(),
+                  [&](std::size_t i) { unpack_layer(store_, folded[i], progress_); });
   }
 
   /// Wheels that were checked against each other once are not read again for it.
@@ -264,7 +271,7 @@ class Build {
   std::vector<std::size_t> missing_;  // steps
   std::set<std::size_t> needed_;      // wheels
 
-  std::mutex mutex_;  // guards what follows while tasks run
+  std::mutex mutex_;                  // guards what follows while tasks run
   std::vector<std::size_t> waiting_;  // by step: wheels not there yet
   std::vector<std::optional<Segment>> segments_;
   std::ptrdiff_t bytecode_left_ = 0;

@@ -1,5 +1,7 @@
 #include "builder/image_config.hpp"
 
+#include <fmt/core.h>
+
 #include "builder/plan.hpp"
 
 namespace mlenv {
@@ -25,7 +27,7 @@ ImageConfig image_config(const Lock& lock) {
     config.labels["dev.mlenv.min-driver"] = lock.cuda->min_driver;
   }
   for (const auto& [name, value] : lock.settings.env) env[name] = value;
-  for (const auto& [name, value] : env) config.env.push_back(name + "=" + value);
+  for (const auto& [name, value] : env) config.env.push_back(fmt::format("{}={}", name, value));
   config.command = lock.settings.command;
   if (config.command.empty()) config.command = {lock.python.empty() ? "/bin/sh" : "python"};
   config.workdir = lock.settings.workdir;

@@ -52,7 +52,9 @@ void Inputs::locate(const std::vector<LockedWheel>& wheels) {
     if (!gone) gone = failure("input-gone", "not everything that the lock names can still be had");
     gone->because(fmt::format("`{}` is on none of this machine's package indexes", wheel.file));
   }
-  if (gone) throw std::move(*gone).hint("lock again with `mlenv lock --upgrade`, or add the index that has it under `sources`");
+  if (gone)
+    throw std::move(*gone).hint(
+        "lock again with `mlenv lock --upgrade`, or add the index that has it under `sources`");
 }
 
 fs::path Inputs::wheel(const LockedWheel& wheel) {
@@ -69,11 +71,12 @@ fs::path Inputs::wheel(const LockedWheel& wheel) {
                    [&](std::uint64_t count) { activity.advance(count); });
   });
   staged.commit(wheel.digest);
-  return *store_.path_of(wheel.digest);
+  if (std::optional<fs::path> path = store_.path_of(wheel.digest)) return *path;
+  throw failure("absent", "`{}` vanished from the store", wheel.file).hint("build again");
 }
 
 fs::path Inputs::package(const LockedDeb& deb) {
-  const fs::path path = cache_ / "debs" / deb.digest.hex();
+  fs::path path = cache_ / "debs" / deb.digest.hex();
   if (is_intact(path, deb)) return path;
   make_folders(path.parent_path());
   std::optional<Error> last;
@@ -94,7 +97,8 @@ fs::path Inputs::package(const LockedDeb& deb) {
   } else {
     gone.because("no Debian source is known for it");
   }
-  throw std::move(gone).hint("lock again with `mlenv lock --upgrade`: mirrors drop superseded packages");
+  throw std::move(gone).hint(
+      "lock again with `mlenv lock --upgrade`: mirrors drop superseded packages");
 }
 
 }  // namespace mlenv

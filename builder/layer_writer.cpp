@@ -20,7 +20,8 @@ void read_raw(int fd, const ZipMember& member, ByteSpan out) {
 }
 
 Error bad_member(const ZipMember& member, std::string_view what) {
-  return failure("bad-wheel", "`{}` in the wheel is damaged", member.name).because(std::string(what));
+  return failure("bad-wheel", "`{}` in the wheel is damaged", member.name)
+      .because(std::string(what));
 }
 
 /// Hashes what passes on its way to the inflater.
@@ -51,7 +52,8 @@ void LayerWriter::add_folder(const std::string& path) {
   entry.path = path;
   entry.mode = 0755;
   header(entry);
-  if (tree_ != nullptr) tree_->add_folder(path, {.mode = 0755, .uid = 0, .gid = 0, .mtime = mtime_});
+  if (tree_ != nullptr)
+    tree_->add_folder(path, {.mode = 0755, .uid = 0, .gid = 0, .mtime = mtime_});
 }
 
 void LayerWriter::add_parents(const std::string& path) {
@@ -154,9 +156,10 @@ void LayerWriter::stored_member(const ZipMember& member, int wheel_fd, const Dig
       const auto length =
           static_cast<std::size_t>(std::min<std::uint64_t>(kStoredBlock, member.size_bytes - done));
       const bool last = done + length == member.size_bytes;
-      const std::array<std::byte, 5> block{
-          std::byte{last}, static_cast<std::byte>(length & 255U), static_cast<std::byte>(length >> 8U),
-          static_cast<std::byte>(~length & 255U), static_cast<std::byte>((~length >> 8U) & 255U)};
+      const std::array<std::byte, 5> block{std::byte{last}, static_cast<std::byte>(length & 255U),
+                                           static_cast<std::byte>(length >> 8U),
+                                           static_cast<std::byte>(~length & 255U),
+                                           static_cast<std::byte>((~length >> 8U) & 255U)};
       literal(block);
       slice(wheel, member.offset + done, length);
       ByteSpan raw = ByteSpan(raw_).first(length);
@@ -176,7 +179,8 @@ void LayerWriter::add_segment(const Digest& blob, std::uint64_t size_bytes, Sour
   flush();
   slice(blob, 0, size_bytes);
   Bytes buffer(kStreamBytes);
-  while (const std::size_t count = compressed.read(buffer)) raw_bytes(ByteView(buffer).first(count));
+  while (const std::size_t count = compressed.read(buffer))
+    raw_bytes(ByteView(buffer).first(count));
   while (const std::size_t count = tar.read(buffer)) tar_hash_.write(ByteView(buffer).first(count));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Makes a layer in one pass: its gzip bytes as slices, their digest, the tar's digest (diff-id), and
-// the unpacked tree.
+// Makes a layer in one pass: its gzip bytes as slices, their digest, the tar's digest (diff-id),
+// and the unpacked tree.
 //
 // A wheel member is a raw DEFLATE stream with a CRC-32 and a size: the body and trailer of a gzip
 // member (RFC 1952 §2.3). So the layer is spliced: members of stored blocks hold tar headers and
@@ -35,8 +35,8 @@ class LayerWriter {
   void add_text(const std::string& path, std::uint32_t mode, std::string_view text);
   void add_symlink(const std::string& path, const std::string& target);
   /// Inflates the member once, checking its CRC and size (`bad-wheel`).
-  void add_member(const std::string& path, std::uint32_t mode, const ZipMember& member, int wheel_fd,
-                  const Digest& wheel);
+  void add_member(const std::string& path, std::uint32_t mode, const ZipMember& member,
+                  int wheel_fd, const Digest& wheel);
   /// Gzip members that are already a blob of the store and inflate to `tar` (whole tar entries).
   /// Not unpacked.
   void add_segment(const Digest& blob, std::uint64_t size_bytes, Source& compressed, Source& tar);

@@ -1,5 +1,6 @@
 #pragma once
-// One function per kind of step: its inputs → its layers, in the store and (when `unpack`) unpacked.
+// One function per kind of step: its inputs → its layers, in the store and (when `unpack`)
+// unpacked.
 #include <string>
 #include <vector>
 

@@ -10,12 +10,16 @@ namespace {
 /// Key material: one fact a line, so that no two lists of facts read alike.
 class KeyText {
  public:
-  explicit KeyText(std::string_view kind) { add("mlenv layer", fmt::format("{} {}", kLayerFormat, kind)); }
+  explicit KeyText(std::string_view kind) {
+    add("mlenv layer", fmt::format("{} {}", kLayerFormat, kind));
+  }
   KeyText& add(std::string_view name, std::string_view value) {
     text_ += fmt::format("{} {}:{}\n", name, value.size(), value);
     return *this;
   }
-  KeyText& add(std::string_view name, std::int64_t value) { return add(name, std::to_string(value)); }
+  KeyText& add(std::string_view name, std::int64_t value) {
+    return add(name, std::to_string(value));
+  }
   Digest digest() const { return Digest::of(text_); }
 
  private:
@@ -33,7 +37,8 @@ Step base_step(const Lock& lock) {
 Step environment_step(const Lock& lock) {
   KeyText key{"environment"};
   key.add("epoch", lock.epoch).add("python", lock.python);
-  return {Step::Kind::environment, "environment for Python " + lock.python_minor(), key.digest(), {}};
+  return {
+      Step::Kind::environment, "environment for Python " + lock.python_minor(), key.digest(), {}};
 }
 
 Step wheels_step(const Lock& lock, std::vector<std::size_t> wheels, std::string title) {

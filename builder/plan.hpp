@@ -15,7 +15,7 @@ inline constexpr int kLayerFormat = 1;
 struct Step {
   enum class Kind { base, environment, wheels, bytecode };
   Kind kind = Kind::base;
-  std::string title;                ///< `debian:bookworm`, `torch 2.15.0`, `37 small wheels`
+  std::string title;  ///< `debian:bookworm`, `torch 2.15.0`, `37 small wheels`
   Digest key;
   std::vector<std::size_t> wheels;  ///< of wheels and bytecode: indexes into lock.wheels
 };

@@ -8,7 +8,7 @@
 namespace mlenv {
 namespace {
 constexpr std::string_view kSchema = "mlenv.layers/1";
-}
+}  // namespace
 
 std::optional<std::vector<Layer>> find_layers(const Store& store, const Digest& key) {
   const std::optional<std::string> text = store.find_key(key);

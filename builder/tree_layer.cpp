@@ -1,10 +1,10 @@
 #include "builder/tree_layer.hpp"
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <algorithm>
 #include <cerrno>
 #include <map>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include "base/deflate.hpp"
 #include "base/digest.hpp"
@@ -40,7 +40,10 @@ class ChunkedGzip final : public Sink {
     const std::uint64_t size = blob_hash_.size_bytes();
     const std::uint64_t tar_bytes = tar_hash_.size_bytes();
     const Digest digest = blob_hash_.finish();
-    return {{std::string(kLayerGzipType), digest, size}, tar_hash_.finish(), tar_bytes, std::move(title)};
+    return {{std::string(kLayerGzipType), digest, size},
+            tar_hash_.finish(),
+            tar_bytes,
+            std::move(title)};
   }
 
  private:
@@ -85,7 +88,8 @@ class TreeTar {
  private:
   void add(const std::string& path) {
     struct stat status {};
-    if (::lstat((root_ / path).c_str(), &status) != 0) throw os_error(errno, "cannot read `/{}`", path);
+    if (::lstat((root_ / path).c_str(), &status) != 0)
+      throw os_error(errno, "cannot read `/{}`", path);
     TarEntry entry;
     entry.path = path;
     entry.mode = status.st_mode & 07777U;
@@ -104,7 +108,8 @@ class TreeTar {
     } else if (S_ISFIFO(status.st_mode)) {
       entry.type = TarEntry::Type::fifo;
     } else if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)) {
-      entry.type = S_ISCHR(status.st_mode) ? TarEntry::Type::char_device : TarEntry::Type::block_device;
+      entry.type =
+          S_ISCHR(status.st_mode) ? TarEntry::Type::char_device : TarEntry::Type::block_device;
       entry.device_major = major(status.st_rdev);
       entry.device_minor = minor(status.st_rdev);
     } else {
@@ -115,7 +120,8 @@ class TreeTar {
 
   void add_file(TarEntry& entry, const struct stat& status) {
     if (status.st_nlink > 1) {
-      const auto [first, is_new] = links_.emplace(std::pair{status.st_dev, status.st_ino}, entry.path);
+      const auto [first, is_new] =
+          links_.emplace(std::pair{status.st_dev, status.st_ino}, entry.path);
       if (!is_new) {
         entry.type = TarEntry::Type::hardlink;
         entry.link = first->second;
@@ -140,12 +146,11 @@ class TreeTar {
 
 }  // namespace
 
-Layer pack_tree(const fs::path& root, const Owners& owners, std::int64_t mtime, std::string title,
-                Store& store, Pool& pool) {
+Layer pack_tree(const TreeToPack& tree, Store& store, Pool& pool) {
   Store::Staged staged = store.stage();
   ChunkedGzip gzip{staged.fd(), pool};
-  TreeTar{root, owners, mtime, gzip}.write();
-  Layer layer = gzip.finish(std::move(title));
+  TreeTar{tree.root, tree.owners, tree.mtime, gzip}.write();
+  Layer layer = gzip.finish(tree.title);
   staged.commit(layer.blob.digest);
   return layer;
 }

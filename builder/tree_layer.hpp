@@ -8,9 +8,14 @@
 
 namespace mlenv {
 
+struct TreeToPack {
+  fs::path root;
+  Owners owners;
+  std::int64_t mtime = 0;
+  std::string title;
+};
 /// Writes all below `root` as a tar of sorted paths with time `mtime`, modes as they are, owners as
 /// `owners` says (else 0:0), hard links kept, into the store as a whole blob. Sockets are left out.
-Layer pack_tree(const fs::path& root, const Owners& owners, std::int64_t mtime, std::string title,
-                Store& store, Pool& pool);
+Layer pack_tree(const TreeToPack& tree, Store& store, Pool& pool);
 
 }  // namespace mlenv

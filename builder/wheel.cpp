@@ -33,7 +33,8 @@ class Installation {
     add_text(dist_info_ + "/INSTALLER", std::string(kInstaller), record);
     if (wheel_.requested) add_text(dist_info_ + "/REQUESTED", "", record);
     record[dist_info_ + "/RECORD"] = {};
-    set(site(dist_info_ + "/RECORD"), {.path = {}, .mode = 0644, .member = {}, .text = render_record(record)});
+    set(site(dist_info_ + "/RECORD"),
+        {.path = {}, .mode = 0644, .member = {}, .text = render_record(record)});
     std::vector<InstalledFile> result;
     result.reserve(files_.size());
     for (auto& [path, file] : files_) {
@@ -53,12 +54,14 @@ class Installation {
       dist_info_ = top;
     }
     if (dist_info_.empty()) throw bad_wheel(wheel_, "it holds no .dist-info folder");
-    data_ = dist_info_.substr(0, dist_info_.size() - std::string_view(".dist-info").size()) + ".data/";
+    data_ =
+        dist_info_.substr(0, dist_info_.size() - std::string_view(".dist-info").size()) + ".data/";
   }
 
   const ZipMember* find(std::string_view name) const {
-    const auto at = std::lower_bound(members_.begin(), members_.end(), name,
-                                     [](const ZipMember& m, std::string_view n) { return m.name < n; });
+    const auto at =
+        std::lower_bound(members_.begin(), members_.end(), name,
+                         [](const ZipMember& m, std::string_view n) { return m.name < n; });
     return at != members_.end() && at->name == name ? &*at : nullptr;
   }
 
@@ -70,15 +73,18 @@ class Installation {
 
   void check_version() const {
     const std::string text = member_text(dist_info_ + "/WHEEL");
-    constexpr std::string_view key = "Wheel-Version:";
-    const std::size_t at = text.find(key);
-    const std::size_t value = at == std::string::npos ? at : text.find_first_not_of(' ', at + key.size());
+    constexpr std::string_view kKey = "Wheel-Version:";
+    const std::size_t at = text.find(kKey);
+    const std::size_t value =
+        at == std::string::npos ? at : text.find_first_not_of(' ', at + kKey.size());
     if (value == std::string::npos || text.compare(value, 2, "1.") != 0) {
       throw bad_wheel(wheel_, "its Wheel-Version is not 1.x");
     }
   }
 
-  static std::string site(std::string_view name) { return fmt::format("{}/{}", kSitePackages, name); }
+  static std::string site(std::string_view name) {
+    return fmt::format("{}/{}", kSitePackages, name);
+  }
 
   void set(const std::string& path, InstalledFile file) {
     if (!files_.emplace(path, std::move(file)).second) {

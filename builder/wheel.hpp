@@ -1,6 +1,7 @@
 #pragma once
 // A wheel as it lies in an image: every file that installing it gives, without installing it
-// (PyPA "Binary distribution format", "Recording installed projects", "Entry points specification").
+// (PyPA "Binary distribution format", "Recording installed projects", "Entry points
+// specification").
 //
 // All wheels go to one site-packages that does not name a Python version, so that a py3-none wheel
 // is one layer for every interpreter (docs/layers.md). Most files are the wheel's own members as

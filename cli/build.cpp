@@ -1,5 +1,6 @@
 #include <memory>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
@@ -54,32 +55,37 @@ void answer(const Options& options, const BuildOutcome& outcome, Ui& ui) {
                         {"steps", steps}}));
 }
 
+/// Where a build pushes to, from its first layer on.
+struct Target {
+  Target(const Options& options, Ui& ui)
+      : reference(Reference::parse(options.push)),
+        registry(ui.http(), reference, registry_options(options.plain_http)),
+        pusher(ui.store(), registry, ui.progress()) {}
+  Reference reference;
+  Registry registry;
+  Pusher pusher;
+};
+
 int build_command(const Options& options, Ui& ui) {
   std::vector<Output> outputs;
+  outputs.reserve(options.outputs.size());
   for (const std::string& text : options.outputs) outputs.push_back(Output::parse(text));
-  std::optional<Reference> target;
-  std::unique_ptr<Registry> registry;
-  std::unique_ptr<Pusher> pusher;
-  if (!options.push.empty()) {
-    target = Reference::parse(options.push);
-    registry = std::make_unique<Registry>(ui.http(), *target, registry_options(options.plain_http));
-    pusher = std::make_unique<Pusher>(ui.store(), *registry, ui.progress());
-  }
+  const std::unique_ptr<Target> target =
+      options.push.empty() ? nullptr : std::make_unique<Target>(options, ui);
   BuildChoice choice = options.choice;
   choice.unpack = !options.no_unpack;
-  if (pusher) choice.on_layer = [&](const Layer& layer) { pusher->add(layer); };
+  if (target) choice.on_layer = [&](const Layer& layer) { target->pusher.add(layer); };
   const BuildOutcome outcome = build_recipe(ui, options.recipe, choice);
   const Image& image = outcome.result.image;
   if (options.explain) explain(outcome.result, ui);
   for (const Output& output : outputs) {
-    write_output(ui.store(), image, Reference::parse(outcome.lock.settings.name + ":latest"), output,
-                 ui.progress());
+    write_output(ui.store(), image, Reference::parse(outcome.lock.settings.name + ":latest"),
+                 output, ui.progress());
   }
-  if (pusher) {
-    const Pusher::Pushed pushed = pusher->finish(image, *target);
-    ui.store().tag(*target, image.digest());
-    ui.say(fmt::format("pushed `{}`: {} layers, {}; {} already there", target->str(), pushed.uploaded,
-                       human_bytes(pushed.uploaded_bytes), pushed.present));
+  if (target) {
+    const Pusher::Pushed pushed = target->pusher.finish(image, target->reference);
+    ui.store().tag(target->reference, image.digest());
+    say_pushed(ui, target->reference, pushed);
   }
   answer(options, outcome, ui);
   return 0;
@@ -93,7 +99,8 @@ Action declare_build(CLI::App& app) {
   app.add_flag("--locked", options->choice.lock.locked,
                "the lock must exist and match the recipe, and the result the .built file");
   app.add_option("-j,--jobs", options->choice.jobs, "threads; by default one a processor");
-  app.add_flag("--explain", options->explain, "say of each step whether it was reused, and why not");
+  app.add_flag("--explain", options->explain,
+               "say of each step whether it was reused, and why not");
   app.add_flag("--no-unpack", options->no_unpack, "layers only, not ready to run here (for CI)");
   app.add_option("-o,--output", options->outputs,
                  "also write oci:DIR, oci-archive:FILE or docker-archive:FILE");

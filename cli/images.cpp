@@ -1,5 +1,6 @@
 #include <memory>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
@@ -48,7 +49,8 @@ nlohmann::json inspection(const Image& image, const std::string& name) {
                       {"title", layer.title}});
   }
   nlohmann::json labels = nlohmann::json::array();
-  for (const auto& [key, value] : image.settings.labels) labels.push_back({{"name", key}, {"value", value}});
+  for (const auto& [key, value] : image.settings.labels)
+    labels.push_back({{"name", key}, {"value", value}});
   return {{"schema", "mlenv.inspect/1"},
           {"name", name},
           {"digest", image.digest().str()},
@@ -80,7 +82,8 @@ int inspect_command(const std::string& name, Ui& ui) {
   Ui::answer("command   " + joined(image.settings.command));
   Ui::answer("workdir   " + image.settings.workdir);
   for (const std::string& variable : image.settings.env) Ui::answer("env       " + variable);
-  for (const auto& [key, value] : image.settings.labels) Ui::answer(fmt::format("label     {}={}", key, value));
+  for (const auto& [key, value] : image.settings.labels)
+    Ui::answer(fmt::format("label     {}={}", key, value));
   for (const Layer& layer : image.layers) {
     Ui::answer(fmt::format("layer     {}  {:>8}  {}", layer.blob.digest.brief(),
                            human_bytes(layer.blob.size_bytes), layer.title));
@@ -130,7 +133,8 @@ Action declare_rm(CLI::App& app) {
 Action declare_save(CLI::App& app) {
   auto options = std::make_shared<std::pair<std::string, std::vector<std::string>>>();
   app.add_option("IMAGE", options->first, "name or digest")->required();
-  app.add_option("OUTPUT", options->second, "oci:DIR, oci-archive:FILE or docker-archive:FILE")->required();
+  app.add_option("OUTPUT", options->second, "oci:DIR, oci-archive:FILE or docker-archive:FILE")
+      ->required();
   app.footer("example: mlenv save jax-cpu docker-archive:jax-cpu.tar");
   return [options](Ui& ui) {
     const Image image = image_named(ui, options->first);

@@ -1,5 +1,6 @@
 #include <memory>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
@@ -28,8 +29,9 @@ int lock_command(const Options& options, Ui& ui) {
     return 0;
   }
   for (const std::string& change : outcome.changes) Ui::answer(change);
-  ui.say(fmt::format("{} `{}`: {} wheels, {} Debian packages", outcome.written ? "wrote" : "unchanged:",
-                     path, outcome.lock.wheels.size(), outcome.lock.debs.size()));
+  ui.say(fmt::format("{} `{}`: {} wheels, {} Debian packages",
+                     outcome.written ? "wrote" : "unchanged:", path, outcome.lock.wheels.size(),
+                     outcome.lock.debs.size()));
   return 0;
 }
 
@@ -38,8 +40,10 @@ int lock_command(const Options& options, Ui& ui) {
 Action declare_lock(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("RECIPE", options->recipe, "recipe file")->capture_default_str();
-  app.add_flag("--upgrade", options->choice.upgrade, "resolve everything anew, to the newest that fits");
-  app.add_flag("--locked", options->choice.locked, "only check that the lock matches (exit 3 when not)");
+  app.add_flag("--upgrade", options->choice.upgrade,
+               "resolve everything anew, to the newest that fits");
+  app.add_flag("--locked", options->choice.locked,
+               "only check that the lock matches (exit 3 when not)");
   app.footer("example: mlenv lock recipe.yaml");
   return [options](Ui& ui) { return lock_command(*options, ui); };
 }

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <new>
 
+#include <CLI/CLI.hpp>
+
 #include "base/log.hpp"
 #include "base/sandbox/sandbox.hpp"
 #include "cli/ui.hpp"
@@ -63,7 +65,8 @@ Error usage_mistake(const CLI::ParseError& error, const CLI::App& app, int argc,
   if (no_command && argc > 1 && argv[1][0] != '-') {
     Error mistake = usage_error("unknown-command", "there is no command `{}`", argv[1]);
     const std::string near = nearest_command(argv[1]);
-    if (!near.empty()) return std::move(mistake).hint(fmt::format("did you mean `mlenv {}`?", near));
+    if (!near.empty())
+      return std::move(mistake).hint(fmt::format("did you mean `mlenv {}`?", near));
     return std::move(mistake).hint("`mlenv --help` lists the commands");
   }
   std::string command = "mlenv";
@@ -81,7 +84,8 @@ int run_main_command(Ui& ui, const Action& action) {
   } catch (const std::bad_alloc&) {
     return ui.report(failure("no-memory", "there is not enough memory"));
   } catch (const std::exception& error) {
-    return ui.report(Error{Kind::internal, "internal", "an unexpected error"}.because(error.what()));
+    return ui.report(
+        Error{Kind::internal, "internal", "an unexpected error"}.because(error.what()));
   }
 }
 

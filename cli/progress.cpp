@@ -1,11 +1,11 @@
 // Three ways to draw progress, all on stderr.
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <map>
 #include <mutex>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -20,7 +20,8 @@ using Clock = std::chrono::steady_clock;
 void print(std::string_view text) { (void)std::fwrite(text.data(), 1, text.size(), stderr); }
 
 std::string seconds_since(Clock::time_point start) {
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
+  const auto ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
   return fmt::format("{}.{} s", ms / 1000, ms % 1000 / 100);
 }
 
@@ -93,7 +94,10 @@ class PlainProgress final : public Tracker {
 class JsonProgress final : public Tracker {
  protected:
   void begun(int number, const Shown& shown) override {
-    line({{"event", "begin"}, {"activity", number}, {"name", shown.name}, {"total", shown.total},
+    line({{"event", "begin"},
+          {"activity", number},
+          {"name", shown.name},
+          {"total", shown.total},
           {"unit", shown.unit}});
   }
   void ended(int number, const Shown& shown, std::string_view note) override {
@@ -144,10 +148,10 @@ class TerminalProgress final : public Tracker {
   }
   void redraw() {
     erase();
-    constexpr std::size_t most = 12;
+    constexpr std::size_t kMost = 12;
     const auto width = static_cast<std::size_t>(std::max(columns() - 1, 20));
     for (const auto& [number, shown] : shown_) {
-      if (lines_ == most) break;
+      if (lines_ == kMost) break;
       std::string line = "  · " + shown.name;
       if (shown.total > 0 && shown.unit == "bytes") {
         line += fmt::format("  {} / {}", human_bytes(shown.done), human_bytes(shown.total));

@@ -1,5 +1,6 @@
 #include <memory>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
@@ -34,8 +35,7 @@ int push_command(const PushOptions& options, Ui& ui) {
                           {"present_layers", pushed.present}}));
     return 0;
   }
-  ui.say(fmt::format("pushed `{}`: {} layers, {}; {} already there", target.str(), pushed.uploaded,
-                     human_bytes(pushed.uploaded_bytes), pushed.present));
+  say_pushed(ui, target, pushed);
   Ui::answer(pushed.digest.str());
   return 0;
 }
@@ -70,7 +70,8 @@ int pull_command(const PullOptions& options, Ui& ui) {
 Action declare_push(CLI::App& app) {
   auto options = std::make_shared<PushOptions>();
   app.add_option("IMAGE", options->image, "an image in the store")->required();
-  app.add_option("REF", options->target, "where to; by default IMAGE itself, when it names a registry");
+  app.add_option("REF", options->target,
+                 "where to; by default IMAGE itself, when it names a registry");
   app.add_flag("--plain-http", options->plain_http, "the registry has no TLS");
   app.footer("example: mlenv push jax-cpu registry.example.org/team/jax-cpu:v1");
   return [options](Ui& ui) { return push_command(*options, ui); };

@@ -81,7 +81,8 @@ LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice)
   Resolution resolution = while_doing("locking `" + recipe.path.string() + "`", [&] {
     return resolve(recipe, options, ui.http(), ui.progress());
   });
-  if (const Conflict* conflict = std::get_if<Conflict>(&resolution)) throw conflict_error(*conflict);
+  if (const Conflict* conflict = std::get_if<Conflict>(&resolution))
+    throw conflict_error(*conflict);
   Lock lock = std::get<Lock>(std::move(resolution));
   const bool changed = !previous || *previous != lock;
   if (changed) write_file(path, render_lock(lock));
@@ -133,7 +134,8 @@ void sync_in_background() {
   posix_spawnattr_t attributes;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawnattr_init(&attributes);
-  for (int fd = 0; fd < 3; ++fd) ::posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", 2, 0);
+  for (int fd = 0; fd < 3; ++fd)
+    ::posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", 2, 0);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
   pid_t pid = 0;
   (void)::posix_spawn(&pid, program.c_str(), &actions, &attributes, argv.data(), environ);

@@ -14,9 +14,9 @@ struct LockOutcome {
   bool written = false;
   std::vector<std::string> changes;  ///< against the lock that was there
 };
-/// Reads the recipe's lock and resolves what is missing or changed; writes it beside the recipe when
-/// it differs. `locked`: it must exist and match, else a refusal (exit 3) that shows the difference.
-/// A conflict is a refusal too.
+/// Reads the recipe's lock and resolves what is missing or changed; writes it beside the recipe
+/// when it differs. `locked`: it must exist and match, else a refusal (exit 3) that shows the
+/// difference. A conflict is a refusal too.
 struct LockChoice {
   bool locked = false;
   bool upgrade = false;

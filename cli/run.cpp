@@ -1,5 +1,7 @@
-#include <memory>
 #include <unistd.h>
+#include <memory>
+
+#include <CLI/CLI.hpp>
 
 #include "cli/recipes_use.hpp"
 #include "images/unpack.hpp"
@@ -67,8 +69,10 @@ Action declare_run(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("IMAGE", options->image, "an image in the store, or a recipe (built when needed)")
       ->required();
-  app.add_option("-v,--volume", options->mounts, "mount SRC:DST or SRC:DST:ro")->allow_extra_args(false);
-  app.add_option("-e,--env", options->env, "set K=V, or pass the caller's K on")->allow_extra_args(false);
+  app.add_option("-v,--volume", options->mounts, "mount SRC:DST or SRC:DST:ro")
+      ->allow_extra_args(false);
+  app.add_option("-e,--env", options->env, "set K=V, or pass the caller's K on")
+      ->allow_extra_args(false);
   app.add_option("-w,--workdir", options->workdir, "start there; by default the image's");
   app.add_option("--runtime", options->runtime, "runc, crun or a path to one");
   app.add_flag("--no-project", options->no_project, "do not mount this folder at the workdir");

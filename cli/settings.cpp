@@ -1,10 +1,10 @@
 #include "cli/settings.hpp"
 
+#include <pwd.h>
+#include <unistd.h>
 #include <array>
 #include <charconv>
 #include <cstdlib>
-#include <pwd.h>
-#include <unistd.h>
 
 #include "base/error.hpp"
 
@@ -21,7 +21,8 @@ constexpr std::array kVariables = {
     Variable{"NO_COLOR", "no colour when set"},
     Variable{"TMPDIR", "where short-lived files go"},
     Variable{"HTTPS_PROXY", "proxy for TLS, as curl reads it (also HTTP_PROXY, NO_PROXY)"},
-    Variable{"SSL_CERT_FILE", "certificate authorities to trust (also SSL_CERT_DIR, CURL_CA_BUNDLE)"},
+    Variable{"SSL_CERT_FILE",
+             "certificate authorities to trust (also SSL_CERT_DIR, CURL_CA_BUNDLE)"},
     Variable{"HOME", "where the folders above are by default"},
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// Environment variables: the one table, from which docs/settings.md is made, and the only place that
-// reads them.
+// Environment variables: the one table, from which docs/settings.md is made, and the only place
+// that reads them.
 #include <optional>
 #include <span>
 #include <string>

@@ -1,5 +1,6 @@
 #include <memory>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
@@ -36,7 +37,8 @@ Action declare_store(CLI::App& app) {
   auto action = std::make_shared<Action>();
   auto repair = std::make_shared<bool>(false);
   app.require_subcommand(1);
-  CLI::App* verify = app.add_subcommand("verify", "read everything and say what is damaged (exit 3)");
+  CLI::App* verify =
+      app.add_subcommand("verify", "read everything and say what is damaged (exit 3)");
   verify->add_flag("--repair", *repair, "remove what is damaged, so that it is made anew");
   verify->callback([=] { *action = [repair](Ui& ui) { return verify_command(*repair, ui); }; });
   CLI::App* sync = app.add_subcommand("sync", "wait until all of the store is on the disk");

@@ -1,7 +1,7 @@
 #include "cli/ui.hpp"
 
-#include <cstdio>
 #include <unistd.h>
+#include <cstdio>
 
 #include <nlohmann/json.hpp>
 
@@ -102,25 +102,31 @@ RegistryOptions registry_options(bool plain_http) {
   return options;
 }
 
+void say_pushed(const Ui& ui, const Reference& where, const Pusher::Pushed& pushed) {
+  ui.say(fmt::format("pushed `{}`: {} layers, {}; {} already there", where.str(), pushed.uploaded,
+                     human_bytes(pushed.uploaded_bytes), pushed.present));
+}
+
 std::string human_bytes(std::uint64_t bytes) {
-  constexpr std::array<std::string_view, 5> units = {"B", "kB", "MB", "GB", "TB"};
+  constexpr std::array<std::string_view, 5> kUnits = {"B", "kB", "MB", "GB", "TB"};
   std::uint64_t scale = 1;
   std::size_t unit = 0;
-  while (bytes / scale >= 1000 && unit + 1 < units.size()) {
+  while (bytes / scale >= 1000 && unit + 1 < kUnits.size()) {
     scale *= 1000;
     ++unit;
   }
   if (unit == 0) return fmt::format("{} B", bytes);
   const std::uint64_t tenths = (bytes * 10 + scale / 2) / scale;
-  if (tenths >= 1000) return fmt::format("{} {}", (tenths + 5) / 10, units.at(unit));
-  return fmt::format("{}.{} {}", tenths / 10, tenths % 10, units.at(unit));
+  if (tenths >= 1000) return fmt::format("{} {}", (tenths + 5) / 10, kUnits.at(unit));
+  return fmt::format("{}.{} {}", tenths / 10, tenths % 10, kUnits.at(unit));
 }
 
 Image image_named(Ui& ui, std::string_view name) {
   const std::optional<Digest> digest = ui.store().find_image(name);
   if (digest) return ui.store().image(*digest);
   Error error = failure("not-found", "there is no image `{}` in the store", name);
-  throw std::move(error).hint("`mlenv images` lists what is there; `mlenv build` and `mlenv pull` add to it");
+  throw std::move(error).hint(
+      "`mlenv images` lists what is there; `mlenv build` and `mlenv pull` add to it");
 }
 
 }  // namespace mlenv::cli

@@ -5,13 +5,15 @@
 #include <string>
 #include <string_view>
 
-#include <CLI/CLI.hpp>
-
 #include "base/error.hpp"
 #include "base/http.hpp"
 #include "base/progress.hpp"
 #include "images/registry.hpp"
 #include "images/store.hpp"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): theirs
+class App;
+}  // namespace CLI
 
 namespace mlenv::cli {
 
@@ -44,7 +46,8 @@ class Ui {
   std::unique_ptr<Http> http_;
 };
 
-/// Draws as `mode` says: `tty` one redrawn block, `plain` a line at each end, `json` a line an event.
+/// Draws as `mode` says: `tty` one redrawn block, `plain` a line at each end, `json` a line an
+/// event.
 std::unique_ptr<Progress> make_progress(std::string_view mode, bool quiet);
 
 using Action = std::function<int(Ui&)>;
@@ -67,6 +70,8 @@ Action declare_save(CLI::App& app);
 Action declare_store(CLI::App& app);
 
 RegistryOptions registry_options(bool plain_http);
+/// What a push came to, on stderr.
+void say_pushed(const Ui& ui, const Reference& where, const Pusher::Pushed& pushed);
 
 /// `1.4 GB`, `312 kB`: decimal, as registries and package indexes count.
 std::string human_bytes(std::uint64_t bytes);

@@ -11,13 +11,16 @@ namespace mlenv {
 
 class Reference {
  public:
-  /// Throws `bad-reference` (usage), saying which part is wrong. A first part is a host when it holds
+  /// Throws `bad-reference` (usage), saying which part is wrong. A first part is a host when it
+  /// holds
   /// `.` or `:` or is `localhost`; without a host the reference is local to the store.
   static Reference parse(std::string_view text);
 
   const std::string& host() const { return host_; }  ///< empty: local
   const std::string& repository() const { return repository_; }
-  const std::string& tag() const { return tag_; }  ///< `latest` when neither tag nor digest is given
+  const std::string& tag() const {
+    return tag_;
+  }  ///< `latest` when neither tag nor digest is given
   const std::optional<Digest>& digest() const { return digest_; }
   /// host/repository:tag@digest, whatever of it there is.
   std::string str() const;

@@ -1,11 +1,11 @@
 #include "builder/bytecode/compiler.hpp"
 
-#include <array>
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <cstring>
 
 #include "base/error.hpp"
 #include "builder/bytecode/marshal.hpp"
@@ -59,7 +59,11 @@ class BytecodeCompiler::Worker {
     SandboxCommand command;
     command.root = base;
     command.read_only_root = true;
-    command.argv = {fmt::format("/usr/bin/python3.{}", python_minor), "-I", "-S", "-B", "-c",
+    command.argv = {fmt::format("/usr/bin/python3.{}", python_minor),
+                    "-I",
+                    "-S",
+                    "-B",
+                    "-c",
                     std::string(kWorkerScript)};
     command.env = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8"};
     command.stdin_fd = in.read_end.get();
@@ -87,8 +91,8 @@ class BytecodeCompiler::Worker {
         outgoing += source.path;
         outgoing += source.text;
       }
-      std::array<pollfd, 2> fds{{{out_.get(), POLLIN, 0},
-                                 {sent < outgoing.size() ? in_.get() : -1, POLLOUT, 0}}};
+      std::array<pollfd, 2> fds{
+          {{out_.get(), POLLIN, 0}, {sent < outgoing.size() ? in_.get() : -1, POLLOUT, 0}}};
       const int timeout = static_cast<int>(std::chrono::milliseconds{kStall}.count());
       const int ready = ::poll(fds.data(), fds.size(), timeout);
       if (ready < 0 && errno == EINTR) continue;

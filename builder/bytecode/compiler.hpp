@@ -27,9 +27,9 @@ class BytecodeCompiler {
   BytecodeCompiler(const BytecodeCompiler&) = delete;
   BytecodeCompiler& operator=(const BytecodeCompiler&) = delete;
 
-  /// One .pyc a source (unchecked-hash, PEP 552), in order; empty where the source does not compile,
-  /// as compileall leaves such files alone. May be called from many threads; waits for a free worker.
-  /// Throws `bytecode-failed` when the interpreter dies.
+  /// One .pyc a source (unchecked-hash, PEP 552), in order; empty where the source does not
+  /// compile, as compileall leaves such files alone. May be called from many threads; waits for a
+  /// free worker. Throws `bytecode-failed` when the interpreter dies.
   std::vector<std::string> compile(const std::vector<PythonSource>& sources);
 
  private:

@@ -38,6 +38,7 @@ std::optional<CodeLayout> code_layout(int minor) {
 }
 
 using NodeId = std::uint32_t;
+constexpr NodeId kNone = ~NodeId{0};
 
 enum class Sort : unsigned char { atom, text, bytes, tuple, frozen_set, code };
 
@@ -100,12 +101,13 @@ class Reader {
     const char type = static_cast<char>(byte & ~kRefFlag);
     if (type == kReference) {
       const std::size_t index = length();
-      if (index >= references_.size() || !references_[index]) fail("a reference to nothing");
-      return *references_[index];
+      if (index >= references_.size() || references_[index] == kNone)
+        fail("a reference to nothing");
+      return references_[index];
     }
     // Containers take their place in the table before their content (r_ref_reserve).
     const std::size_t slot = references_.size();
-    if ((byte & kRefFlag) != 0) references_.emplace_back();
+    if ((byte & kRefFlag) != 0) references_.push_back(kNone);
     const NodeId id = add(value(type, depth));
     if ((byte & kRefFlag) != 0) references_[slot] = id;
     return id;
@@ -186,7 +188,7 @@ class Reader {
   std::string_view data_;
   CodeLayout layout_;
   std::size_t position_ = 0;
-  std::vector<std::optional<NodeId>> references_;
+  std::vector<NodeId> references_;
 };
 
 bool is_name_character(char c) {
@@ -202,11 +204,11 @@ bool is_one_character(std::string_view utf8) {
 /// Shares equal values and fixes what CPython leaves to chance.
 class Canon {
  public:
-  explicit Canon(std::vector<Node>& nodes) : nodes_(nodes), done_(nodes.size()) {}
+  explicit Canon(std::vector<Node>& nodes) : nodes_(nodes), done_(nodes.size(), kNone) {}
 
   /// The canonical node for `id`.
   NodeId visit(NodeId id) {
-    if (done_[id]) return *done_[id];
+    if (done_[id] != kNone) return done_[id];
     Node& node = nodes_[id];
     if (node.sort == Sort::text && !node.interned) {
       node.interned = is_one_character(node.payload) ||
@@ -252,14 +254,14 @@ class Canon {
   }
 
   std::vector<Node>& nodes_;
-  std::vector<std::optional<NodeId>> done_;
+  std::vector<NodeId> done_;
   std::unordered_map<std::string, NodeId> shared_;
 };
 
 class Writer {
  public:
   explicit Writer(const std::vector<Node>& nodes)
-      : nodes_(nodes), uses_(nodes.size()), index_(nodes.size()) {}
+      : nodes_(nodes), uses_(nodes.size()), index_(nodes.size(), kNone) {}
 
   std::string write_all(NodeId root) {
     count(root);
@@ -269,7 +271,7 @@ class Writer {
 
  private:
   static bool referable(const Node& node) {
-    return node.sort != Sort::code && !(node.sort == Sort::atom && node.payload.empty());
+    return node.sort != Sort::code && (node.sort != Sort::atom || !node.payload.empty());
   }
 
   void count(NodeId id) {
@@ -289,16 +291,18 @@ class Writer {
     const Node& node = nodes_[id];
     unsigned flag = 0;
     if (referable(node)) {
-      if (index_[id]) {
+      if (index_[id] != kNone) {
         out_ += kReference;
-        return number(*index_[id]);
+        return number(index_[id]);
       }
       if (uses_[id] > 1) {
         flag = kRefFlag;
         index_[id] = next_index_++;
       }
     }
-    auto type = [&](char letter) { out_ += static_cast<char>(static_cast<unsigned>(letter) | flag); };
+    auto type = [&](char letter) {
+      out_ += static_cast<char>(static_cast<unsigned>(letter) | flag);
+    };
     switch (node.sort) {
       case Sort::atom:
         type(node.type);
@@ -350,16 +354,16 @@ class Writer {
   void write_code(const Node& node) {
     out_ += kCode;
     out_ += node.head;
-    constexpr std::size_t before_line = 8;
+    constexpr std::size_t kBeforeLine = 8;
     for (std::size_t i = 0; i < node.children.size(); ++i) {
-      if (i == before_line) out_ += node.line;
+      if (i == kBeforeLine) out_ += node.line;
       write(node.children[i]);
     }
   }
 
   const std::vector<Node>& nodes_;
   std::vector<std::uint32_t> uses_;
-  std::vector<std::optional<std::uint32_t>> index_;
+  std::vector<std::uint32_t> index_;
   std::uint32_t next_index_ = 0;
   std::string out_;
 };
@@ -371,7 +375,8 @@ bool marshal_supported(int python_minor) { return code_layout(python_minor).has_
 std::string canonical_marshal(ByteView marshalled, int python_minor) {
   const std::optional<CodeLayout> layout = code_layout(python_minor);
   if (!layout) {
-    throw failure("bad-bytecode", "bytecode of Python 3.{} is not known to this mlenv", python_minor)
+    throw failure("bad-bytecode", "bytecode of Python 3.{} is not known to this mlenv",
+                  python_minor)
         .hint("set `bytecode: false` in the recipe");
   }
   Reader reader{marshalled, *layout};

@@ -1,8 +1,9 @@
 #pragma once
-// Canonical bytecode. What `marshal.dumps` writes for a code object depends on what else the process
-// had interned and shared (reference counts decide where FLAG_REF stands), so that compiling in
-// another order, in parallel or on another machine gives other bytes for equal code. Here the object
-// graph is read, equal constants become one, and it is written again by fixed rules:
+// Canonical bytecode. What `marshal.dumps` writes for a code object depends on what else the
+// process had interned and shared (reference counts decide where FLAG_REF stands), so that
+// compiling in another order, in parallel or on another machine gives other bytes for equal code.
+// Here the object graph is read, equal constants become one, and it is written again by fixed
+// rules:
 //   - strings, bytes, numbers, tuples and frozensets are shared by value, code objects never;
 //   - FLAG_REF stands exactly on what is referred to again;
 //   - a string is interned when CPython would intern it (all name characters, or one character);

@@ -18,7 +18,7 @@ namespace mlenv {
 namespace {
 
 constexpr std::string_view kSchema = "mlenv.bytecode/1";
-constexpr std::size_t kBatchBytes = std::size_t{1} << 20;      // of source
+constexpr std::size_t kBatchBytes = std::size_t{1} << 20;         // of source
 constexpr std::uint64_t kOwnLayerBytes = std::uint64_t{2} << 20;  // compressed
 
 struct Pyc {
@@ -129,47 +129,55 @@ void remember_segment(Store& store, const Digest& key, const Segment& segment) {
   store.put_key(key, canonical(value));
 }
 
+/// Compresses the tar into the store.
+void store_segment(const Bytes& tar, Store& store, Segment& segment) {
+  Store::Staged staged = store.stage();
+  Sha256 hash;
+  for (ByteView rest = tar; !rest.empty();) {
+    const ByteView chunk = rest.first(std::min(rest.size(), kChunkBytes));
+    const Bytes member = gzip_chunk(chunk);
+    hash.write(member);
+    write_all(staged.fd(), member);
+    rest = rest.subspan(chunk.size());
+  }
+  segment.size_bytes = hash.size_bytes();
+  const Digest digest = hash.finish();
+  staged.commit(digest);
+  segment.blob = digest;
+}
+
 Segment finish_segment(Compilation& work, Store& store) {
   Segment segment;
   const Bytes tar = segment_tar(work, segment.folders);
   segment.tar_bytes = tar.size();
-  if (!tar.empty()) {
-    Store::Staged staged = store.stage();
-    Sha256 hash;
-    for (ByteView rest = tar; !rest.empty();) {
-      const ByteView chunk = rest.first(std::min(rest.size(), kChunkBytes));
-      const Bytes member = gzip_chunk(chunk);
-      hash.write(member);
-      write_all(staged.fd(), member);
-      rest = rest.subspan(chunk.size());
-    }
-    segment.size_bytes = hash.size_bytes();
-    segment.blob = hash.finish();
-    staged.commit(*segment.blob);
-  }
+  if (!tar.empty()) store_segment(tar, store, segment);
   remember_segment(store, work.job.key, segment);
   return segment;
 }
 
-/// Gunzips one blob as a Source would be read: through memory, for segments are small.
+void add_segment(LayerWriter& writer, const Segment& segment, const Store& store) {
+  if (!segment.blob) return;
+  StringSink tar;
+  const std::unique_ptr<Source> blob = store.open(*segment.blob);
+  gunzip(*blob, tar);
+  if (tar.text.size() != segment.tar_bytes) {
+    throw failure("damaged", "cached bytecode in the store is damaged")
+        .hint("run `mlenv store verify --repair`, then build again");
+  }
+  const std::unique_ptr<Source> compressed = store.open(*segment.blob);
+  MemorySource tar_source{as_bytes(tar.text)};
+  writer.add_segment(*segment.blob, segment.size_bytes, *compressed, tar_source);
+}
+
 Layer make_layer(const std::vector<const Segment*>& segments, std::string title, std::int64_t epoch,
                  Store& store) {
   LayerWriter writer{nullptr, epoch};
   std::set<std::string> folders;
-  for (const Segment* segment : segments) folders.insert(segment->folders.begin(), segment->folders.end());
-  for (const std::string& folder : folders) writer.add_folder(folder);
   for (const Segment* segment : segments) {
-    StringSink tar;
-    const std::unique_ptr<Source> blob = store.open(*segment->blob);
-    gunzip(*blob, tar);
-    if (tar.text.size() != segment->tar_bytes) {
-      throw failure("damaged", "cached bytecode in the store is damaged")
-          .hint("run `mlenv store verify --repair`, then build again");
-    }
-    const std::unique_ptr<Source> compressed = store.open(*segment->blob);
-    MemorySource tar_source{as_bytes(tar.text)};
-    writer.add_segment(*segment->blob, segment->size_bytes, *compressed, tar_source);
+    folders.insert(segment->folders.begin(), segment->folders.end());
   }
+  for (const std::string& folder : folders) writer.add_folder(folder);
+  for (const Segment* segment : segments) add_segment(writer, *segment, store);
   MadeLayer made = writer.finish(std::move(title));
   store.put_spliced(made.layer.blob.digest, made.layer.blob.size_bytes, made.spliced);
   return std::move(made.layer);
@@ -184,7 +192,8 @@ std::optional<Segment> find_segment(const Store& store, const Digest& key) {
     const nlohmann::json value = parse_json(*text, "a segment's record");
     if (value.at("schema") != kSchema) return std::nullopt;
     Segment segment;
-    if (!value.at("blob").is_null()) segment.blob = Digest::parse(value.at("blob").get<std::string>());
+    if (!value.at("blob").is_null())
+      segment.blob = Digest::parse(value.at("blob").get<std::string>());
     segment.size_bytes = value.at("size_bytes").get<std::uint64_t>();
     segment.tar_bytes = value.at("tar_bytes").get<std::uint64_t>();
     segment.folders = value.at("folders").get<std::vector<std::string>>();
@@ -197,16 +206,16 @@ std::optional<Segment> find_segment(const Store& store, const Digest& key) {
   }
 }
 
-void make_segment(const SegmentJob& job, Store& store, BytecodeCompiler& compiler, Pool& pool,
-                  TaskGroup& group, std::function<void(Segment)> done) {
+void make_segment(const SegmentJob& job, const SegmentTools& tools,
+                  std::function<void(Segment)> done) {
   auto work = std::make_shared<Compilation>(job, std::move(done));
   find_sources(*work);
-  if (work->batches.empty()) return work->done(finish_segment(*work, store));
+  if (work->batches.empty()) return work->done(finish_segment(*work, tools.store));
   for (std::size_t batch = 0; batch < work->batches.size(); ++batch) {
-    group.spawn(pool, [work, batch, &store, &compiler] {
+    tools.group.spawn(tools.pool, [work, batch, tools] {
       while_doing("compiling `" + work->job.wheel.file + "`",
-                  [&] { compile_batch(*work, batch, compiler); });
-      if (--work->left == 0) work->done(finish_segment(*work, store));
+                  [&] { compile_batch(*work, batch, tools.compiler); });
+      if (--work->left == 0) work->done(finish_segment(*work, tools.store));
     });
   }
 }

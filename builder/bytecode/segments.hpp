@@ -34,8 +34,14 @@ struct SegmentJob {
   std::int64_t epoch = 0;
   int python_minor = 0;
 };
-void make_segment(const SegmentJob& job, Store& store, BytecodeCompiler& compiler, Pool& pool,
-                  TaskGroup& group, std::function<void(Segment)> done);
+struct SegmentTools {
+  Store& store;
+  BytecodeCompiler& compiler;
+  Pool& pool;
+  TaskGroup& group;
+};
+void make_segment(const SegmentJob& job, const SegmentTools& tools,
+                  std::function<void(Segment)> done);
 
 /// Large segments become a layer each, the others share one; the wheels' order is kept.
 std::vector<Layer> make_bytecode_layers(const std::vector<Segment>& segments,

@@ -31,8 +31,8 @@ bool is_fetchable(std::string_view uri) {
 
 /// apt's words for no; anything else stays yes.
 bool says_no(std::string_view text) {
-  constexpr std::string_view no_words[] = {"no", "false", "without", "off", "disable", "0"};
-  return std::any_of(std::begin(no_words), std::end(no_words),
+  constexpr std::string_view kNoWords[] = {"no", "false", "without", "off", "disable", "0"};
+  return std::any_of(std::begin(kNoWords), std::end(kNoWords),
                      [&](std::string_view word) { return equal_ignoring_case(word, text); });
 }
 

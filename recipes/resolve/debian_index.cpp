@@ -16,12 +16,12 @@ namespace {
 constexpr unsigned kParallelFetches = 4;
 
 solv::Priority priority_of(std::string_view text) {
-  constexpr std::pair<std::string_view, solv::Priority> names[] = {
+  constexpr std::pair<std::string_view, solv::Priority> kNames[] = {
       {"optional", solv::Priority::optional},   {"required", solv::Priority::required},
       {"important", solv::Priority::important}, {"standard", solv::Priority::standard},
       {"extra", solv::Priority::extra},
   };
-  for (const auto& [name, priority] : names) {
+  for (const auto& [name, priority] : kNames) {
     if (equal_ignoring_case(name, text)) return priority;
   }
   return solv::Priority::optional;

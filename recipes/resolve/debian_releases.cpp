@@ -176,7 +176,7 @@ std::optional<Release> Releases::accept(const Suite& suite, Fetched fetched) {
   const bool valid_until = suite.source->check_valid_until;
   check_release(*fresh, {suite.source->suite, options_.now, valid_until}, suite.what());
   if (read_file_if_exists(cached_path(suite)) == fetched.text) return fresh;
-  const std::optional<Release> cached = from_cache(suite);
+  std::optional<Release> cached = from_cache(suite);
   if (cached && cached->date > fresh->date) {
     progress_.note(fmt::format("{} is older ({}) than what was seen before ({}): using that one",
                                suite.what(), render_time(fresh->date), render_time(cached->date)));

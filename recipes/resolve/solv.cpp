@@ -311,8 +311,8 @@ std::string_view Pool::version(PackageId id) const {
 }
 
 Priority Pool::priority(PackageId id) const {
-  constexpr auto optional = static_cast<unsigned long long>(Priority::optional);
-  const auto stored = solvable_lookup_num(state_->solvable(id), state_->priority_key, optional);
+  constexpr auto kOptional = static_cast<unsigned long long>(Priority::optional);
+  const auto stored = solvable_lookup_num(state_->solvable(id), state_->priority_key, kOptional);
   return static_cast<Priority>(stored);
 }
 

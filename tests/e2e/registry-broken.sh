@@ -9,7 +9,7 @@ set -euo pipefail
 need skopeo
 logged_registry ""
 
-random_image "$work/oci" 300000000
+random_image "$work/oci" 150000000
 skopeo copy -q --dest-tls-verify=false "oci:$work/oci:v1" "docker://$registry/source:v1"
 "$MLENV" pull "$registry/source:v1"
 wanted=$(raw_digest source:v1)

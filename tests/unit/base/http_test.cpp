@@ -1,7 +1,7 @@
 #include "base/http.hpp"
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 
 #include <atomic>
 #include <thread>

@@ -20,12 +20,16 @@ using namespace std::chrono_literals;
 class SandboxTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (const auto refusal = sandbox_refusal()) GTEST_SKIP() << refusal->reason;
     for (const char* name : {"bin", "lib", "lib64"}) {
       fs::create_symlink(std::string("usr/") + name, folder_.path() / name);
     }
     fs::create_directory(folder_.path() / "etc");
     fs::create_directory(folder_.path() / "work");
+    try {
+      Sandbox{shell("exit 0")}.wait();
+    } catch (const Error& error) {
+      GTEST_SKIP() << error.what();  // a container that lets nobody mount
+    }
   }
 
   SandboxCommand shell(std::string script) const {

@@ -22,8 +22,8 @@ TEST(EntryPoints, ReadsScriptsOfBothKindsAndNothingElse) {
 TEST(EntryPoints, RefusesWhatIsNoFileNameOrReference) {
   for (const char* line : {"../evil = a:b", "a/b = c:d", ".. = a:b", "name = module", "name = :f",
                            "name = m:f();import os", "= a:b", "name"}) {
-    EXPECT_THROW((void)parse_entry_points(std::string("[console_scripts]\n") + line + "\n", "x.whl"),
-                 Error)
+    EXPECT_THROW(
+        (void)parse_entry_points(std::string("[console_scripts]\n") + line + "\n", "x.whl"), Error)
         << line;
   }
 }

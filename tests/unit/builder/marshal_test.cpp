@@ -38,10 +38,11 @@ int python_minor() {
 }
 
 std::string compiled(const std::string& seed, std::string_view before) {
-  const std::string program = std::string(before) +
-                              "\nimport sys, marshal\n"
-                              "s = sys.stdin.read()\n"
-                              "sys.stdout.buffer.write(marshal.dumps(compile(s, '/x/m.py', 'exec')))\n";
+  const std::string program =
+      std::string(before) +
+      "\nimport sys, marshal\n"
+      "s = sys.stdin.read()\n"
+      "sys.stdout.buffer.write(marshal.dumps(compile(s, '/x/m.py', 'exec')))\n";
   const Captured run = python(program, seed, kSource);
   EXPECT_EQ(run.exit.code, 0) << run.err;
   return run.out;
@@ -85,7 +86,8 @@ print(same(loaded, fresh))
 TEST(CanonicalMarshal, DamageIsAnErrorNotACrash) {
   const int minor = python_minor();
   const std::string good = compiled("1", "");
-  for (const std::size_t length : {std::size_t{0}, std::size_t{1}, good.size() / 2, good.size() - 1}) {
+  for (const std::size_t length :
+       {std::size_t{0}, std::size_t{1}, good.size() / 2, good.size() - 1}) {
     EXPECT_THROW((void)canonical_marshal(as_bytes(std::string_view(good).substr(0, length)), minor),
                  Error)
         << length;

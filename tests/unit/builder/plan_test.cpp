@@ -12,13 +12,15 @@ Lock lock_with(std::size_t wheels, std::uint64_t size_bytes) {
   lock.python = "3.11.2";
   for (std::size_t i = 0; i < wheels; ++i) {
     const std::string name = "p" + std::to_string(1000 + i);
-    lock.wheels.push_back({name, "1", name + "-1-py3-none-any.whl", size_bytes, Digest::of(name), false});
+    lock.wheels.push_back(
+        {name, "1", name + "-1-py3-none-any.whl", size_bytes, Digest::of(name), false});
   }
   return lock;
 }
 
 std::vector<Digest> keys(const Plan& plan) {
   std::vector<Digest> all;
+  all.reserve(plan.steps.size());
   for (const Step& step : plan.steps) all.push_back(step.key);
   return all;
 }

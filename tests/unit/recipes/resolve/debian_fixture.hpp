@@ -1,6 +1,6 @@
 #pragma once
-// A tiny archive, signed: keys were made for these tests with GnuPG and thrown away. kExpired is by a
-// key that expired in 2016, kStranger by one that is not in kKey.
+// A tiny archive, signed: keys were made for these tests with GnuPG and thrown away. kExpired is by
+// a key that expired in 2016, kStranger by one that is not in kKey.
 #include <string_view>
 
 namespace mlenv::fixture {

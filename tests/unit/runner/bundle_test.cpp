@@ -1,0 +1,123 @@
+#include "runner/local/bundle.hpp"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+using Json = nlohmann::json;
+
+Bundle small() {
+  Bundle bundle;
+  bundle.id = "mlenv-1";
+  bundle.root = "/overlay";
+  bundle.argv = {"true"};
+  bundle.workdir = "/";
+  bundle.pid_namespace = "/proc/7/ns/pid";
+  return bundle;
+}
+
+Json rendered(const Bundle& bundle) { return Json::parse(render_bundle(bundle)); }
+
+std::vector<Json> mounts_at(const Json& config, const std::string& target) {
+  std::vector<Json> found;
+  for (const Json& mount : config["mounts"]) {
+    if (mount["destination"] == target) found.push_back(mount);
+  }
+  return found;
+}
+
+bool has(const Json& list, const std::string& word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+/// The action for a system call without regard to its arguments.
+std::string action(const Json& config, const std::string& call) {
+  for (const Json& rule : config["linux"]["seccomp"]["syscalls"]) {
+    if (has(rule["names"], call)) {
+      return rule["action"].get<std::string>() +
+             (rule.contains("errnoRet") ? "/" + rule["errnoRet"].dump() : "");
+    }
+  }
+  return config["linux"]["seccomp"]["defaultAction"];
+}
+
+TEST(Bundle, JoinsThePidNamespaceAndKeepsTheNetwork) {
+  const Json config = rendered(small());
+  bool joined = false;
+  for (const Json& one : config["linux"]["namespaces"]) {
+    EXPECT_NE(one["type"], "network");
+    EXPECT_NE(one["type"], "user");
+    if (one["type"] == "pid") joined = one["path"] == "/proc/7/ns/pid";
+  }
+  EXPECT_TRUE(joined);
+}
+
+TEST(Bundle, RootHasCgroupsAndDevicesOthersHaveNot) {
+  Bundle bundle = small();
+  EXPECT_FALSE(rendered(bundle)["linux"].contains("cgroupsPath"));
+  EXPECT_TRUE(mounts_at(rendered(bundle), "/sys/fs/cgroup").empty());
+  bundle.identity = Identity::root;
+  const Json config = rendered(bundle);
+  EXPECT_EQ(config["linux"]["cgroupsPath"], "mlenv-1");  // relative: below our own cgroup
+  EXPECT_EQ(config["linux"]["resources"]["devices"][0]["allow"], false);
+}
+
+TEST(Bundle, OwnersArePretendedWithASingleIdOnly) {
+  Bundle bundle = small();
+  EXPECT_EQ(action(rendered(bundle), "fchownat"), "SCMP_ACT_ERRNO/0");
+  bundle.identity = Identity::root;
+  EXPECT_EQ(action(rendered(bundle), "fchownat"), "SCMP_ACT_ALLOW");
+}
+
+TEST(Bundle, SeccompRefusesWhatWouldLeaveTheContainer) {
+  const Json config = rendered(small());
+  for (const char* call :
+       {"mount", "umount2", "setns", "unshare", "bpf", "keyctl", "add_key", "init_module",
+        "kexec_load", "reboot", "swapon", "pivot_root", "perf_event_open", "userfaultfd",
+        "open_by_handle_at", "io_uring_setup"}) {
+    EXPECT_EQ(action(config, call), "SCMP_ACT_ERRNO") << call;
+  }
+  EXPECT_EQ(action(config, "clone3"), "SCMP_ACT_ERRNO/38");
+  for (const char* call : {"read", "execve", "mmap", "futex", "get_mempolicy", "shmget"}) {
+    EXPECT_EQ(action(config, call), "SCMP_ACT_ALLOW") << call;
+  }
+}
+
+TEST(Bundle, OwnMountsReplaceDefaultsAndParentsComeFirst) {
+  Bundle bundle = small();
+  bundle.mounts = {{"/a", "/data/deep", true}, {"/b", "/tmp", false}, {"/c", "/data", false}};
+  const Json config = rendered(bundle);
+  ASSERT_EQ(mounts_at(config, "/tmp").size(), 1U);
+  EXPECT_EQ(mounts_at(config, "/tmp")[0]["source"], "/b");
+  EXPECT_TRUE(has(mounts_at(config, "/data/deep")[0]["options"], "rro"));
+  EXPECT_FALSE(has(mounts_at(config, "/data")[0]["options"], "rro"));
+  std::vector<std::string> order;
+  for (const Json& mount : config["mounts"]) order.push_back(mount["destination"]);
+  EXPECT_LT(std::find(order.begin(), order.end(), "/data"),
+            std::find(order.begin(), order.end(), "/data/deep"));
+}
+
+TEST(Bundle, AUserWhoIsNotRootHoldsNoCapabilities) {
+  Bundle bundle = small();
+  bundle.identity = Identity::root;
+  bundle.user.uid = 33;
+  const Json process = rendered(bundle)["process"];
+  EXPECT_TRUE(process["capabilities"]["effective"].empty());
+  EXPECT_TRUE(process["noNewPrivileges"]);
+  EXPECT_FALSE(has(process["capabilities"]["bounding"], "CAP_SYS_ADMIN"));
+}
+
+TEST(Bundle, RefusesWhatJsonCannotCarry) {
+  Bundle bundle = small();
+  bundle.argv = {"echo", "\xff"};
+  EXPECT_THROW(render_bundle(bundle), Error);
+}
+
+}  // namespace
+}  // namespace mlenv

@@ -1,0 +1,43 @@
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "runner/local/run.hpp"
+
+namespace mlenv {
+namespace {
+
+std::string refused(std::string_view text) {
+  try {
+    (void)Mount::parse(text);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), Kind::usage);
+    return error.code();
+  }
+  return "accepted";
+}
+
+TEST(Mount, SourceTargetAndMode) {
+  const Mount mount = Mount::parse("/usr:/data");
+  EXPECT_EQ(mount.source, "/usr");
+  EXPECT_EQ(mount.target, "/data");
+  EXPECT_FALSE(mount.read_only);
+  EXPECT_TRUE(Mount::parse("/usr:/data:ro").read_only);
+  EXPECT_FALSE(Mount::parse("/usr:/data:rw").read_only);
+}
+
+TEST(Mount, TargetIsNormalised) { EXPECT_EQ(Mount::parse("/usr:/a//b/../c/").target, "/a/c"); }
+
+TEST(Mount, RelativeSourceIsOfTheCurrentFolder) {
+  EXPECT_EQ(Mount::parse(".:/data").source.lexically_normal(),
+            (fs::current_path() / "").lexically_normal());
+}
+
+TEST(Mount, RefusesWhatIsNone) {
+  for (const char* text : {"", "/usr", "/usr:", ":/data", "/usr:data", "/usr:/data:rx", "/usr:/",
+                           "/usr:/a/..", "/nowhere/at/all:/data"}) {
+    EXPECT_EQ(refused(text), "bad-mount") << text;
+  }
+}
+
+}  // namespace
+}  // namespace mlenv

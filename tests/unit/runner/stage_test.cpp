@@ -1,0 +1,59 @@
+#include "runner/local/stage.hpp"
+
+#include <gtest/gtest.h>
+
+namespace mlenv {
+namespace {
+
+TEST(StageMessages, ARequestComesBackWhole) {
+  LocalRun run;
+  run.config = {"arm64", "linux", {"A=b"}, {"entry"}, {"cmd"}, "/w", "jo:1", {}};
+  run.trees = {"/a", "/b\xff"};
+  run.mounts = {{"/s", "/t", true}};
+  run.env = {"K", "L=\xfe"};
+  run.workdir = "w";
+  run.argv = {"x", ""};
+  run.project = "/p";
+  run.scratch = "/scratch";
+  run.terminal = true;
+  run.runtime = "crun";
+  run.overlay = OverlayMethod::short_names;
+  const LocalRun back = parse_request(render_request(run));
+  EXPECT_EQ(back.config.architecture, "arm64");
+  EXPECT_EQ(back.config.env, run.config.env);
+  EXPECT_EQ(back.config.entrypoint, run.config.entrypoint);
+  EXPECT_EQ(back.config.command, run.config.command);
+  EXPECT_EQ(back.config.workdir, "/w");
+  EXPECT_EQ(back.config.user, "jo:1");
+  EXPECT_EQ(back.trees, run.trees);
+  ASSERT_EQ(back.mounts.size(), 1U);
+  EXPECT_EQ(back.mounts[0].source, "/s");
+  EXPECT_EQ(back.mounts[0].target, "/t");
+  EXPECT_TRUE(back.mounts[0].read_only);
+  EXPECT_EQ(back.env, run.env);
+  EXPECT_EQ(back.workdir, "w");
+  EXPECT_EQ(back.argv, run.argv);
+  EXPECT_EQ(back.project, run.project);
+  EXPECT_EQ(back.scratch, run.scratch);
+  EXPECT_TRUE(back.terminal);
+  EXPECT_EQ(back.runtime, "crun");
+  EXPECT_EQ(back.overlay, OverlayMethod::short_names);
+  run.project.reset();
+  EXPECT_FALSE(parse_request(render_request(run)).project);
+}
+
+TEST(StageMessages, OutcomesComeBack) {
+  EXPECT_EQ(parse_outcome(render_outcome(Exit{143, true})), (Exit{143, true}));
+  try {
+    parse_outcome(render_outcome(failure("no-overlay", "what").because("why").hint("do")));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "no-overlay");
+    EXPECT_EQ(error.frames(), (std::vector<std::string>{"what", "why"}));
+    EXPECT_EQ(error.hint(), "do");
+  }
+  EXPECT_THROW(parse_outcome("nonsense"), Error);
+}
+
+}  // namespace
+}  // namespace mlenv

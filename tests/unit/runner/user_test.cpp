@@ -1,0 +1,56 @@
+#include "runner/local/user.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::string_view kPasswd =
+    "root:x:0:0:root:/root:/bin/bash\n"
+    "broken line\n"
+    "jo:x:1000:1001:Jo:/home/jo:/bin/sh\n";
+constexpr std::string_view kGroup = "root:x:0:\njo:x:1001:\nvideo:x:44:al,jo\naudio:x:29:jo\n";
+
+using Groups = std::vector<std::uint32_t>;
+
+TEST(User, EmptyIsRoot) {
+  const ContainerUser user = resolve_user("", kPasswd, kGroup);
+  EXPECT_EQ(user.uid, 0U);
+  EXPECT_EQ(user.gid, 0U);
+  EXPECT_EQ(user.home, "/root");
+  EXPECT_EQ(resolve_user("", "", "").home, "/root");
+}
+
+TEST(User, NameBringsItsGroups) {
+  const ContainerUser user = resolve_user("jo", kPasswd, kGroup);
+  EXPECT_EQ(user.uid, 1000U);
+  EXPECT_EQ(user.gid, 1001U);
+  EXPECT_EQ(user.groups, (Groups{29, 44}));
+  EXPECT_EQ(user.home, "/home/jo");
+  EXPECT_EQ(resolve_user("1000", kPasswd, kGroup).home, "/home/jo");
+}
+
+TEST(User, GroupStandsAlone) {
+  const ContainerUser user = resolve_user("jo:video", kPasswd, kGroup);
+  EXPECT_EQ(user.gid, 44U);
+  EXPECT_TRUE(user.groups.empty());
+  EXPECT_EQ(resolve_user("1000:77", kPasswd, kGroup).gid, 77U);
+}
+
+TEST(User, UnknownNumberIsFine) {
+  const ContainerUser user = resolve_user("4321", kPasswd, kGroup);
+  EXPECT_EQ(user.uid, 4321U);
+  EXPECT_EQ(user.gid, 0U);
+  EXPECT_EQ(user.home, "/");
+}
+
+TEST(User, UnknownNameIsNot) {
+  EXPECT_THROW(resolve_user("nobody", kPasswd, kGroup), Error);
+  EXPECT_THROW(resolve_user("jo:nobody", kPasswd, kGroup), Error);
+  EXPECT_THROW(resolve_user("-1", kPasswd, kGroup), Error);
+}
+
+}  // namespace
+}  // namespace mlenv
