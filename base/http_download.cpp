@@ -27,10 +27,10 @@ struct StartAgain {
 /// `bytes 100-199/200` → 100 (RFC 9110 §14.4).
 std::optional<std::uint64_t> range_start(const HttpResponse& head) {
   const std::string text = head.header("content-range").value_or("");
-  constexpr std::string_view unit = "bytes ";
-  if (!text.starts_with(unit)) return std::nullopt;
+  constexpr std::string_view kUnit = "bytes ";
+  if (!text.starts_with(kUnit)) return std::nullopt;
   std::uint64_t start = 0;
-  const auto result = std::from_chars(text.data() + unit.size(), text.data() + text.size(), start);
+  const auto result = std::from_chars(text.data() + kUnit.size(), text.data() + text.size(), start);
   if (result.ec != std::errc{}) return std::nullopt;
   return start;
 }

@@ -94,7 +94,7 @@ namespace mlenv {
 namespace {
 
 std::string percent_encode(std::string_view text, std::string_view also_plain) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string out;
   out.reserve(text.size());
   for (const char c : text) {
@@ -105,7 +105,7 @@ std::string percent_encode(std::string_view text, std::string_view also_plain) {
     if (plain) {
       out += c;
     } else {
-      out += {'%', digits[byte >> 4U], digits[byte & 15U]};
+      out += {'%', kDigits[byte >> 4U], kDigits[byte & 15U]};
     }
   }
   return out;

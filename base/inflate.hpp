@@ -18,10 +18,12 @@ void inflate_whole(ByteView deflated, ByteSpan out);
 void inflate_stream(Source& in, Sink& out, std::uint64_t size_bytes);
 
 /// Streams a gzip file (any number of members) to `out`, checking each member's CRC-32 and ISIZE.
-/// Throws `bad-gzip`. Constant memory.
+/// Throws `bad-gzip`, also for an empty file and for anything behind the last member, padding
+/// included. Constant memory.
 void gunzip(Source& in, Sink& out);
 
-/// The same for any of gzip, zstd, xz or no compression, told by magic number.
+/// The same for any of gzip, zstd, xz or no compression, told by magic number. Throws `bad-gzip`,
+/// `bad-zstd` or `bad-xz`; what `in` and `out` throw passes through.
 void decompress(Source& in, Sink& out);
 
 /// CRC-32 as gzip and zip use it; start with 0, continue with the last result.

@@ -30,7 +30,9 @@ struct TarEntry {
 inline constexpr std::size_t kTarBlock = 512;
 
 /// The header of `entry`, pax header in front where needed: names over 100 bytes that do not split
-/// into ustar's prefix, links over 100, sizes from 8 GiB, ids from 2^21, negative times, xattrs.
+/// into ustar's prefix, links over 100, sizes from 8 GiB, ids from 2^21,
+/// times below 0 or from 2^33, xattrs. Records are sorted by key; names are bytes as they are.
+/// Throws `bad-tar` for a name that is empty or holds NUL, and for device numbers from 2^21.
 /// Multiple of 512 bytes. Folders get a trailing `/`; user and group names stay empty.
 Bytes tar_header(const TarEntry& entry);
 /// Zero bytes needed after `size_bytes` of data.
@@ -43,11 +45,14 @@ ByteView tar_end();
 /// Reads a tar stream (any dialect; already decompressed), calling `take` for each entry in order.
 /// `data` yields the file's content and need not be read to its end. Paths are cleaned (`./a` →
 /// `a`, the root itself → `.`); a path or hardlink that is absolute is taken relative to the root;
-/// one that holds `..` throws `bad-tar`, as do malformed archives and unknown entry types.
+/// one that holds `..` throws `bad-tar`, as do malformed archives and unknown entry types. Names
+/// are the bytes in the archive, whatever the locale. Stops at the archive's end: what follows in
+/// `in` is not read.
 void read_tar(Source& in, const std::function<void(const TarEntry&, Source& data)>& take);
 
 /// Members of a Debian package (ar with control.tar.* and data.tar.*, any compression, deb(5)):
-/// opens `path` and streams the decompressed control and data archives. Throws `bad-deb`.
+/// opens `path` and streams the decompressed control and data archives. Throws `bad-deb`, and
+/// `bad-tar` for unsafe names.
 void read_deb(const fs::path& path, const std::function<void(const TarEntry&, Source&)>& control,
               const std::function<void(const TarEntry&, Source&)>& data);
 

@@ -1,182 +1,33 @@
 #include "base/zip.hpp"
 
-#include <sys/stat.h>
-#include <unistd.h>
 #include <algorithm>
-#include <cerrno>
-#include <optional>
 
 #include "base/error.hpp"
 #include "base/inflate.hpp"
+#include "base/zip_file.hpp"
 
 namespace mlenv {
 namespace {
 
+using zip::bad_zip;
+using zip::Directory;
+using zip::Fields;
+using zip::File;
+using zip::find_directory;
+using zip::kIn64;
+
 constexpr std::uint32_t kLocalSignature = 0x04034B50;
 constexpr std::uint32_t kCentralSignature = 0x02014B50;
-constexpr std::uint32_t kEndSignature = 0x06054B50;
-constexpr std::uint32_t kEnd64Signature = 0x06064B50;
-constexpr std::uint32_t kLocator64Signature = 0x07064B50;
 constexpr std::size_t kLocalBytes = 30;
 constexpr std::size_t kCentralBytes = 46;
-constexpr std::size_t kEndBytes = 22;
-constexpr std::size_t kEnd64Bytes = 56;
-constexpr std::size_t kLocator64Bytes = 20;
-constexpr std::size_t kCommentLimit = 65535;
 constexpr std::uint64_t kMemberLimit = 1'000'000;
 constexpr std::uint64_t kDirectoryLimit = std::uint64_t{1} << 29;
 constexpr std::size_t kNameLimit = 4096;
 constexpr std::uint16_t kZip64Extra = 1;
-constexpr std::uint32_t kIn64 = 0xFFFFFFFF;  ///< the value stands in the ZIP64 extra field
 constexpr std::uint16_t kFlagEncrypted = 1U | 1U << 6U | 1U << 13U;
 constexpr std::uint16_t kFlagDescriptor = 1U << 3U;  ///< sizes and CRC follow the data
 /// DEFLATE cannot shrink by more (258 bytes in two bits).
 constexpr std::uint64_t kMostInflation = 1032;
-
-template <typename... Args>
-Error bad_zip(fmt::format_string<Args...> format, Args&&... args) {
-  return failure("bad-zip", "a zip file is damaged or unsafe")
-      .because(fmt::format(format, std::forward<Args>(args)...));
-}
-
-/// Little-endian fields of a record, in order.
-class Fields {
- public:
-  explicit Fields(ByteView bytes) : rest_(bytes) {}
-  std::uint16_t u16() { return static_cast<std::uint16_t>(take(2)); }
-  std::uint32_t u32() { return static_cast<std::uint32_t>(take(4)); }
-  std::uint64_t u64() { return take(8); }
-  ByteView bytes(std::size_t count) {
-    if (count > rest_.size()) throw bad_zip("a record is cut short");
-    const ByteView front = rest_.first(count);
-    rest_ = rest_.subspan(count);
-    return front;
-  }
-  std::size_t left() const { return rest_.size(); }
-
- private:
-  std::uint64_t take(std::size_t count) {
-    const ByteView raw = bytes(count);
-    std::uint64_t value = 0;
-    for (std::size_t i = count; i-- > 0;)
-      value = value << 8U | std::to_integer<std::uint64_t>(raw[i]);
-    return value;
-  }
-  ByteView rest_;
-};
-
-class File {
- public:
-  explicit File(int fd) : fd_(fd) {
-    struct stat status {};
-    if (::fstat(fd, &status) != 0) throw os_error(errno, "cannot read a zip file");
-    size_ = static_cast<std::uint64_t>(status.st_size);
-  }
-  std::uint64_t size() const { return size_; }
-  /// Fills `out` from `offset`.
-  void read(std::uint64_t offset, ByteSpan out) const {
-    if (offset > size_ || out.size() > size_ - offset)
-      throw bad_zip("a record lies outside the file");
-    while (!out.empty()) {
-      const ssize_t count = ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) throw os_error(errno, "cannot read a zip file");
-      if (count == 0) throw bad_zip("the file was cut while it was read");
-      out = out.subspan(static_cast<std::size_t>(count));
-      offset += static_cast<std::uint64_t>(count);
-    }
-  }
-  Bytes read(std::uint64_t offset, std::uint64_t count) const {
-    if (offset > size_ || count > size_ - offset) throw bad_zip("a record lies outside the file");
-    Bytes bytes(static_cast<std::size_t>(count));
-    read(offset, bytes);
-    return bytes;
-  }
-
- private:
-  int fd_;
-  std::uint64_t size_ = 0;
-};
-
-/// Where the central directory lies, as the end record (and its ZIP64 form) says.
-struct Directory {
-  std::uint64_t offset = 0;
-  std::uint64_t size_bytes = 0;
-  std::uint64_t members = 0;
-};
-
-/// ZIP64 end of central directory (APPNOTE 4.3.14, 4.3.15) before the end record at `end`, if any.
-std::optional<Directory> read_directory64(const File& file, std::uint64_t end) {
-  if (end < kLocator64Bytes) return std::nullopt;
-  const Bytes locator = file.read(end - kLocator64Bytes, kLocator64Bytes);
-  Fields fields{locator};
-  if (fields.u32() != kLocator64Signature) return std::nullopt;
-  const std::uint32_t disk = fields.u32();
-  const std::uint64_t offset = fields.u64();
-  const std::uint32_t disks = fields.u32();
-  if (disk != 0 || disks > 1) throw bad_zip("it spans several disks");
-  const Bytes record = file.read(offset, kEnd64Bytes);
-  Fields end64{record};
-  if (end64.u32() != kEnd64Signature)
-    throw bad_zip("its ZIP64 end record is not where it should be");
-  const std::uint64_t length = end64.u64();
-  if (offset + 12 > end - kLocator64Bytes || length != end - kLocator64Bytes - offset - 12) {
-    throw bad_zip("its ZIP64 end record has a wrong length");
-  }
-  (void)end64.u32();  // versions made by, needed
-  if (end64.u32() != 0 || end64.u32() != 0) throw bad_zip("it spans several disks");
-  const std::uint64_t here = end64.u64();
-  Directory directory;
-  directory.members = end64.u64();
-  if (here != directory.members) throw bad_zip("it spans several disks");
-  directory.size_bytes = end64.u64();
-  directory.offset = end64.u64();
-  if (directory.size_bytes > offset || directory.offset != offset - directory.size_bytes) {
-    throw bad_zip("its directory does not end at its end record");
-  }
-  return directory;
-}
-
-/// Whether each field of the short end record says the same as the ZIP64 one, or that it is there.
-bool agrees(const Directory& narrow, const Directory& wide) {
-  return (narrow.members == 0xFFFF || narrow.members == wide.members) &&
-         (narrow.size_bytes == kIn64 || narrow.size_bytes == wide.size_bytes) &&
-         (narrow.offset == kIn64 || narrow.offset == wide.offset);
-}
-
-Directory read_end(const File& file) {
-  if (file.size() < kEndBytes) throw bad_zip("it is too short");
-  const std::uint64_t tail_bytes = std::min<std::uint64_t>(file.size(), kEndBytes + kCommentLimit);
-  const std::uint64_t tail_offset = file.size() - tail_bytes;
-  const Bytes tail = file.read(tail_offset, tail_bytes);
-  for (std::size_t at = tail.size() - kEndBytes + 1; at-- > 0;) {
-    Fields fields{ByteView(tail).subspan(at)};
-    if (fields.u32() != kEndSignature) continue;
-    const std::uint16_t disk = fields.u16();
-    const std::uint16_t start_disk = fields.u16();
-    const std::uint16_t here = fields.u16();
-    Directory directory;
-    directory.members = fields.u16();
-    directory.size_bytes = fields.u32();
-    directory.offset = fields.u32();
-    // A signature within the comment: other readers might take another record for the real one.
-    if (fields.u16() != fields.left()) throw bad_zip("its end record is ambiguous");
-    const std::uint64_t end = tail_offset + at;
-    const std::optional<Directory> wide = read_directory64(file, end);
-    if (wide) {
-      if (!agrees(directory, *wide)) throw bad_zip("its two end records contradict each other");
-      return *wide;
-    }
-    if (disk != 0 || start_disk != 0 || here != directory.members) {
-      throw bad_zip("it spans several disks");
-    }
-    if (directory.size_bytes > end || directory.offset != end - directory.size_bytes) {
-      throw bad_zip("its directory does not end at its end record");
-    }
-    return directory;
-  }
-  throw bad_zip("it has no end record");
-}
 
 /// Sizes and offset as a header gives them, those that do not fit replaced from its ZIP64 extra
 /// field (APPNOTE 4.5.3).
@@ -376,7 +227,7 @@ void check_names(const std::vector<ZipMember>& members) {
 
 std::vector<ZipMember> read_zip_directory(int fd) {
   const File file{fd};
-  const Directory directory = read_end(file);
+  const Directory directory = find_directory(file);
   if (directory.members > kMemberLimit) {
     throw bad_zip("it has {} members, more than {}", directory.members, kMemberLimit);
   }

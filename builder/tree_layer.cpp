@@ -77,8 +77,7 @@ std::vector<std::string> list_tree(const fs::path& root) {
 
 class TreeTar {
  public:
-  TreeTar(const fs::path& root, const Owners& owners, std::int64_t mtime, Sink& sink)
-      : root_(root), owners_(owners), mtime_(mtime), sink_(sink) {}
+  TreeTar(const TreeToPack& tree, Sink& sink) : tree_(tree), root_(tree.root), sink_(sink) {}
 
   void write() {
     for (const std::string& path : list_tree(root_)) add(path);
@@ -93,10 +92,14 @@ class TreeTar {
     TarEntry entry;
     entry.path = path;
     entry.mode = status.st_mode & 07777U;
-    entry.mtime = mtime_;
-    if (const auto owner = owners_.find("/" + path); owner != owners_.end()) {
+    entry.mtime = tree_.mtime;
+    const std::string absolute = "/" + path;
+    if (const auto owner = tree_.owners.find(absolute); owner != tree_.owners.end()) {
       entry.uid = owner->second.uid;
       entry.gid = owner->second.gid;
+    }
+    if (const auto found = tree_.capabilities.find(absolute); found != tree_.capabilities.end()) {
+      entry.xattrs["security.capability"] = found->second;
     }
     if (S_ISREG(status.st_mode)) return add_file(entry, status);
     if (S_ISDIR(status.st_mode)) {
@@ -137,9 +140,8 @@ class TreeTar {
     sink_.write(Bytes(tar_padding(entry.size_bytes)));
   }
 
+  const TreeToPack& tree_;
   const fs::path& root_;
-  const Owners& owners_;
-  std::int64_t mtime_;
   Sink& sink_;
   std::map<std::pair<dev_t, ino_t>, std::string> links_;
 };
@@ -149,7 +151,7 @@ class TreeTar {
 Layer pack_tree(const TreeToPack& tree, Store& store, Pool& pool) {
   Store::Staged staged = store.stage();
   ChunkedGzip gzip{staged.fd(), pool};
-  TreeTar{tree.root, tree.owners, tree.mtime, gzip}.write();
+  TreeTar{tree, gzip}.write();
   Layer layer = gzip.finish(tree.title);
   staged.commit(layer.blob.digest);
   return layer;

@@ -11,6 +11,7 @@ namespace mlenv {
 struct TreeToPack {
   fs::path root;
   Owners owners;
+  FileCapabilities capabilities;  ///< written as SCHILY.xattr.security.capability
   std::int64_t mtime = 0;
   std::string title;
 };

@@ -63,17 +63,17 @@ std::optional<Credentials> read_entry(const nlohmann::json& entry, const fs::pat
   }
   const std::string auth = text_of(entry, "auth");
   if (auth.empty()) return std::nullopt;
-  const std::optional<std::string> pair = base64_decode(auth);
-  const std::size_t colon = pair ? pair->find(':') : std::string::npos;
+  const std::string pair = base64_decode(auth).value_or("");
+  const std::size_t colon = pair.find(':');
   if (colon == std::string::npos) {
     throw failure("credentials", "the `auth` of `{}` in `{}` is not `user:password` in base64", key,
                   config.string())
         .hint(fmt::format("log in again with `docker login {}`", key));
   }
   // Docker pads some with NUL bytes.
-  std::string password = pair->substr(colon + 1);
+  std::string password = pair.substr(colon + 1);
   password.resize(std::min(password.find('\0'), password.size()));
-  return Credentials{pair->substr(0, colon), std::move(password)};
+  return Credentials{pair.substr(0, colon), std::move(password)};
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ std::optional<Credentials> find_credentials(const fs::path& config, std::string_
     }
   }
   if (entry != nullptr) {
-    if (const auto found = read_entry(*entry, config, best)) return found;
+    if (auto found = read_entry(*entry, config, best)) return found;
   }
   const auto helpers = root.find("credHelpers");
   if (helpers != root.end() && helpers->is_object()) {

@@ -101,7 +101,7 @@ void Pusher::add(const Layer& layer) {
 }
 
 Pusher::Pushed Pusher::finish(const Image& image, const Reference& reference) {
-  if (reference.digest() && *reference.digest() != image.digest()) {
+  if (reference.digest().value_or(image.digest()) != image.digest()) {
     throw usage_error("bad-reference", "`{}` names another image than the one pushed",
                       reference.str())
         .because(fmt::format("the image is {}", image.digest().str()));
@@ -127,6 +127,8 @@ Pusher::Pushed Pusher::finish(const Image& image, const Reference& reference) {
   return state_->pushed;
 }
 
+// One more parameter than usual: it is Pusher and Registry in one call.
+// NOLINTNEXTLINE(readability-function-size)
 Pusher::Pushed push(Store& store, const Image& image, Http& http, const Reference& to,
                     const RegistryOptions& options, Progress& progress) {
   Registry registry{http, to, options};

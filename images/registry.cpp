@@ -147,9 +147,10 @@ HttpResponse Registry::State::send_first(const HttpRequest& request) {
     const bool plain =
         std::string_view(error.what()).find("wrong version number") != std::string_view::npos;
     if (!plain || !request.url.starts_with("https:")) throw;
-    throw error.hint(fmt::format(
+    error.hint(fmt::format(
         "`{}` seems to speak plain HTTP: where the network may be trusted, say `--plain-http`",
         where.host()));
+    throw;
   }
 }
 

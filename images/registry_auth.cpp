@@ -148,7 +148,7 @@ std::string Authorizer::fetch_token(const Challenge& challenge, std::string_view
     throw failure("registry", "`{}` gives no token for `{}`", where_.host(), where_.repository())
         .because(reason);
   }
-  const std::string token = token_in(parse_json(response.body, display_url(realm)));
+  std::string token = token_in(parse_json(response.body, display_url(realm)));
   if (!token.empty()) return token;
   throw failure("registry", "the answer of `{}` holds no token", display_url(realm));
 }

@@ -53,7 +53,7 @@ void check_slices(StoreFolder& folder, const Spliced& spliced) {
 
 }  // namespace
 
-Store::Store(fs::path root) : folder_(std::make_unique<StoreFolder>(std::move(root))) {}
+Store::Store(const fs::path& root) : folder_(std::make_unique<StoreFolder>(root)) {}
 Store::~Store() = default;
 
 const fs::path& Store::root() const { return folder_->root(); }

@@ -45,7 +45,7 @@ class Store {
  public:
   /// Makes the folder when absent; sweeps tmp/ of dead processes. Throws `store-version` when a
   /// newer mlenv made it.
-  explicit Store(fs::path root);
+  explicit Store(const fs::path& root);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
   ~Store();

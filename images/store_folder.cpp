@@ -67,7 +67,7 @@ Error absent_blob(const Digest& digest) {
       .hint("fetch it with `mlenv pull`, or rebuild it with `mlenv build`");
 }
 
-StoreFolder::StoreFolder(fs::path root)
+StoreFolder::StoreFolder(const fs::path& root)
     : root_(prepare(root)), marks_(root_ / "unsynced"), work_(root_ / "tmp", root_ / "tmp.lock") {
   if (!is_there(root_ / "version")) {
     publish_small(std::to_string(kVersion) + "\n", root_ / "version", false);

@@ -15,7 +15,7 @@ class StoreFolder {
  public:
   using Item = StoreMarks::Kind;
 
-  explicit StoreFolder(fs::path root);
+  explicit StoreFolder(const fs::path& root);
 
   const fs::path& root() const { return root_; }
   StoreMarks& marks() { return marks_; }

@@ -1,11 +1,8 @@
 #include "images/tree_writer.hpp"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
@@ -13,62 +10,24 @@
 #include <charconv>
 
 #include "base/error.hpp"
+#include "images/tree_paths.hpp"
 
 namespace mlenv {
 namespace {
 
-constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 constexpr std::uint32_t kSpecialBits = 07000;
-constexpr std::string_view kWhiteoutPrefix = ".wh.";
-constexpr std::string_view kOpaqueName = ".wh..wh..opq";
+constexpr std::string_view kUmaskLabel = "\nUmask:\t";
 
 /// Read from /proc: umask(2) can only be read by changing it, for all threads. Unknown: all bits,
 /// so that modes are always set.
 std::uint32_t process_umask() {
-  const auto status = read_file_if_exists("/proc/self/status");
-  constexpr std::string_view label = "\nUmask:\t";
-  const std::size_t at = status ? status->find(label) : std::string::npos;
-  if (at == std::string::npos) return 07777;
+  const std::string status = read_file_if_exists("/proc/self/status").value_or("");
+  const std::size_t at = status.find(kUmaskLabel);
   std::uint32_t mask = 07777;
-  const char* begin = status->data() + at + label.size();
-  (void)std::from_chars(begin, status->data() + status->size(), mask, 8);
+  if (at == std::string::npos) return mask;
+  const char* begin = status.data() + at + kUmaskLabel.size();
+  (void)std::from_chars(begin, status.data() + status.size(), mask, 8);
   return mask;
-}
-
-void check_path(std::string_view path) {
-  const bool climbs = path == ".." || path.starts_with("../") || path.ends_with("/..") ||
-                      path.find("/../") != std::string_view::npos;
-  if (path.empty() || path.front() == '/' || climbs || path.find('\0') != std::string_view::npos) {
-    throw failure("bad-layer", "the path `{}` may not be in a layer", path);
-  }
-}
-
-/// Where openat2 is missing (before Linux 5.6, or an old seccomp profile): no links at all.
-int walk_without_links(int at, const std::string& path) {
-  Fd folder{::openat(at, ".", kFolderFlags)};
-  for (std::size_t begin = 0; folder && begin <= path.size();) {
-    const std::size_t end = std::min(path.find('/', begin), path.size());
-    const std::string part = path.substr(begin, end - begin);
-    const int next = ::openat(folder.get(), part.c_str(), kFolderFlags | O_NOFOLLOW);
-    const int error = errno;
-    folder = Fd{next};
-    errno = error;
-    begin = end + 1;
-  }
-  return folder.release();
-}
-
-int open_beneath(int at, const std::string& path) {
-  open_how how{};
-  how.flags = static_cast<std::uint64_t>(kFolderFlags);
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  while (true) {
-    const long fd = ::syscall(SYS_openat2, at, path.c_str(), &how, sizeof how);
-    if (fd >= 0) return static_cast<int>(fd);
-    if (errno == ENOSYS || errno == EPERM) return walk_without_links(at, path);
-    // EAGAIN: a rename elsewhere disturbed the check of `..` (openat2(2)).
-    if (errno != EAGAIN && errno != EINTR) return -1;
-  }
 }
 
 std::array<timespec, 2> times_of(std::int64_t mtime) {
@@ -173,7 +132,7 @@ void TreeWriter::forget_folder(std::string_view path) {
 /// `make(parent)` returns a system call's result; what is in the way is removed first.
 template <typename Make>
 void TreeWriter::make_entry(std::string_view path, Make&& make) {
-  check_path(path);
+  check_layer_path(path);
   if (path == ".") throw failure("bad-layer", "the layer's root is not a folder");
   Parent at = parent_of(path);
   if (make(at) >= 0) return;
@@ -192,7 +151,7 @@ bool TreeWriter::make_directory(const Parent& at, std::uint32_t mode) {
 }
 
 void TreeWriter::add_folder(std::string_view path, const Attributes& attributes) {
-  check_path(path);
+  check_layer_path(path);
   if (path != ".") {
     const Parent at = parent_of(path);
     if (!make_directory(at, attributes.mode)) {
@@ -257,9 +216,8 @@ void TreeWriter::add_file(std::string_view path, const Attributes& attributes, B
 void TreeWriter::set_owner(int folder_fd, const char* name, const Attributes& attributes) {
   if (!owners_) return;
   if (!inherits_ && attributes.uid == uid_ && attributes.gid == gid_) return;
-  constexpr int flags = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH;
   if (::fchownat(folder_fd, name, static_cast<uid_t>(attributes.uid),
-                 static_cast<gid_t>(attributes.gid), flags) == 0) {
+                 static_cast<gid_t>(attributes.gid), AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) == 0) {
     return;
   }
   // EINVAL: an id that our user namespace does not map. EPERM: no CAP_CHOWN.
@@ -279,7 +237,7 @@ void TreeWriter::add_symlink(std::string_view path, std::string_view target,
 }
 
 void TreeWriter::add_hardlink(std::string_view path, std::string_view target) {
-  check_path(target);
+  check_layer_path(target);
   if (path == target) return;
   const std::size_t slash = target.rfind('/');
   const std::string name{slash == std::string_view::npos ? target : target.substr(slash + 1)};
@@ -316,24 +274,6 @@ void TreeWriter::add_node(const TarEntry& entry) {
   });
 }
 
-void TreeWriter::set_xattr(std::string_view path, const std::string& name,
-                           const std::string& value) {
-  if (name.starts_with("trusted.overlay.") || name.starts_with("user.overlay.")) return;
-  check_path(path);
-  Fd fd;
-  if (path == ".") {
-    fd = Fd{::openat(root_fd_.get(), ".", kFolderFlags)};
-  } else {
-    const Parent at = parent_of(path);
-    fd = Fd{::openat(at.fd, at.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
-  }
-  if (!fd) return;
-  if (::fsetxattr(fd.get(), name.c_str(), value.data(), value.size(), 0) != 0 &&
-      (errno == ENOSPC || errno == EDQUOT)) {
-    throw os_error(errno, "cannot set the attribute `{}` of `{}`", name, path);
-  }
-}
-
 void TreeWriter::add_whiteout(std::string_view path) {
   bool hides_by_itself = false;
   make_entry(path, [&](const Parent& at) {
@@ -343,54 +283,6 @@ void TreeWriter::add_whiteout(std::string_view path) {
     return hides_by_itself ? 0 : -1;
   });
   if (hides_by_itself && folders_.contains(std::string(path))) mark_opaque(path);
-}
-
-void TreeWriter::mark_opaque(std::string_view folder) {
-  const int fd = folder == "." ? root_fd_.get() : open_folder(folder);
-  // Mounts with `userxattr` read the one, others the other.
-  const bool user = ::fsetxattr(fd, "user.overlay.opaque", "y", 1, 0) == 0;
-  const bool trusted = ::fsetxattr(fd, "trusted.overlay.opaque", "y", 1, 0) == 0;
-  if (!user && !trusted) {
-    throw os_error(errno, "cannot mark `{}` as hiding the layers below", folder)
-        .hint("put the store on a file system with extended attributes");
-  }
-}
-
-void TreeWriter::add(const TarEntry& entry, Source& data) {
-  const Attributes attributes{entry.mode, entry.uid, entry.gid, entry.mtime};
-  const std::size_t slash = entry.path.rfind('/');
-  const std::string name = slash == std::string::npos ? entry.path : entry.path.substr(slash + 1);
-  if (name.starts_with(kWhiteoutPrefix)) {
-    const std::string folder = slash == std::string::npos ? "." : entry.path.substr(0, slash);
-    if (name == kOpaqueName) return mark_opaque(folder);
-    // AUFS's own notes, which layers of long ago hold (`.wh..wh.plnk`).
-    if (name.starts_with(".wh..wh.")) return;
-    return add_whiteout(folder == "." ? name.substr(kWhiteoutPrefix.size())
-                                      : folder + "/" + name.substr(kWhiteoutPrefix.size()));
-  }
-  switch (entry.type) {
-    case TarEntry::Type::folder:
-      add_folder(entry.path, attributes);
-      break;
-    case TarEntry::Type::file:
-      begin_file(entry.path, attributes);
-      buffer_.resize(std::size_t{256} << 10U);
-      while (const std::size_t count = data.read(buffer_)) write(ByteView{buffer_}.first(count));
-      end_file();
-      break;
-    case TarEntry::Type::symlink:
-      add_symlink(entry.path, entry.link, attributes);
-      break;
-    case TarEntry::Type::hardlink:
-      add_hardlink(entry.path, entry.link);
-      break;
-    default:
-      add_node(entry);
-  }
-  const bool holds_data =
-      entry.type == TarEntry::Type::file || entry.type == TarEntry::Type::folder;
-  if (!holds_data) return;  // opening a device may do something
-  for (const auto& [key, value] : entry.xattrs) set_xattr(entry.path, key, value);
 }
 
 void TreeWriter::settle_folder(const std::string& path, const Attributes& attributes) {

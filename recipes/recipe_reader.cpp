@@ -89,7 +89,7 @@ void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
                                                          {"framework", &RecipeReader::framework},
                                                          {"cuda", &RecipeReader::cuda},
                                                          {"packages", &RecipeReader::packages},
-                                                         {"system", &RecipeReader::system},
+                                                         {"system", &RecipeReader::system_packages},
                                                          {"env", &RecipeReader::env},
                                                          {"workdir", &RecipeReader::workdir},
                                                          {"command", &RecipeReader::command},
@@ -198,7 +198,7 @@ void RecipeReader::packages(const YamlNode& node) {
   }
 }
 
-void RecipeReader::system(const YamlNode& node) {
+void RecipeReader::system_packages(const YamlNode& node) {
   recipe_.system = values_.texts(node, "`system`", "[git, openssh-client]");
   for (const Placed& package : recipe_.system) {
     const std::size_t pin = package.text.find('=');

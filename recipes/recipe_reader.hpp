@@ -47,7 +47,7 @@ class RecipeReader {
   void framework(const YamlNode& node);
   void cuda(const YamlNode& node);
   void packages(const YamlNode& node);
-  void system(const YamlNode& node);
+  void system_packages(const YamlNode& node);
   void env(const YamlNode& node);
   void workdir(const YamlNode& node);
   void command(const YamlNode& node);

@@ -86,7 +86,7 @@ void add_when(scmp_filter_ctx filter, std::uint32_t action, const char* name, sc
 }
 
 void add_devices(scmp_filter_ctx filter) {
-  for (const unsigned type : {S_IFCHR, S_IFBLK}) {
+  for (const mode_t type : {mode_t{S_IFCHR}, mode_t{S_IFBLK}}) {
     add_when(filter, SCMP_ACT_ERRNO(0), "mknod",
              {1, SCMP_CMP_MASKED_EQ, static_cast<scmp_datum_t>(S_IFMT), type});
     add_when(filter, SCMP_ACT_ERRNO(0), "mknodat",

@@ -86,7 +86,7 @@ void set_signals_to_default() {
   for (int number = 1; number < NSIG; ++number) (void)std::signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
 void set_limits() {
@@ -144,7 +144,7 @@ Fd watch_children() {
   sigset_t children;
   sigemptyset(&children);
   sigaddset(&children, SIGCHLD);
-  ::sigprocmask(SIG_BLOCK, &children, nullptr);
+  ::pthread_sigmask(SIG_BLOCK, &children, nullptr);
   Fd fd{::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK)};
   if (!fd) throw os_error(errno, "cannot watch for the end of processes");
   return fd;

@@ -15,6 +15,14 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
+/// An address in another process, as process_vm_readv(2) takes it.
+iovec remote_range(std::uint64_t address, std::size_t size) {
+  iovec range{nullptr, size};
+  static_assert(sizeof range.iov_base == sizeof address);
+  std::memcpy(&range.iov_base, &address, sizeof address);
+  return range;
+}
+
 /// Paths through which a process names itself. Here they would name the supervisor.
 struct Alias {
   std::string_view prefix;
@@ -39,7 +47,7 @@ bool Tracee::waits() const {
 
 bool Tracee::read(std::uint64_t address, ByteSpan out) const {
   const iovec local{out.data(), out.size()};
-  const iovec remote{reinterpret_cast<void*>(address), out.size()};
+  const iovec remote = remote_range(address, out.size());
   const ssize_t count = ::process_vm_readv(static_cast<pid_t>(call_.pid), &local, 1, &remote, 1, 0);
   return count == static_cast<ssize_t>(out.size()) && waits();
 }
@@ -51,7 +59,7 @@ bool Tracee::read_string(std::uint64_t address, char* out, std::size_t limit) co
     const std::size_t count =
         std::min(limit - got, kPage - static_cast<std::size_t>((address + got) % kPage));
     const iovec local{out + got, count};
-    const iovec remote{reinterpret_cast<void*>(address + got), count};
+    const iovec remote = remote_range(address + got, count);
     const ssize_t done =
         ::process_vm_readv(static_cast<pid_t>(call_.pid), &local, 1, &remote, 1, 0);
     if (done <= 0) return false;

@@ -85,14 +85,17 @@ void Configurator::run(const std::string& script, Configured& state, Activity& a
   SandboxCommand command;
   command.root = root_;
   command.argv = {"/bin/sh", "-c", script};
-  command.env = {
-      "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
-      "USER=root", "LOGNAME=root", "SHELL=/bin/sh", "TERM=dumb", "LANG=C.UTF-8", "LC_ALL=C.UTF-8",
-      "TZ=UTC", "DEBIAN_FRONTEND=noninteractive", "DEBCONF_NONINTERACTIVE_SEEN=true",
-      "DEBCONF_NOWARNINGS=yes", "DPKG_ADMINDIR=/var/lib/dpkg",
-      "DPKG_ROOT=", "DPKG_RUNNING_VERSION=" + running_version(packages_),
-      // Orders of hash tables that would otherwise differ from run to run.
-      "PERL_HASH_SEED=0", "PYTHONHASHSEED=0", fmt::format("SOURCE_DATE_EPOCH={}", epoch_)};
+  command.env = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
+                 "USER=root", "LOGNAME=root", "SHELL=/bin/sh", "TERM=dumb", "LANG=C.UTF-8",
+                 "LC_ALL=C.UTF-8", "TZ=UTC", "DEBIAN_FRONTEND=noninteractive",
+                 "DEBCONF_NONINTERACTIVE_SEEN=true", "DEBCONF_NOWARNINGS=yes",
+                 "DPKG_ADMINDIR=/var/lib/dpkg",
+                 "DPKG_ROOT=", "DPKG_RUNNING_VERSION=" + running_version(packages_),
+                 // Orders of hash tables that would otherwise differ from run to run.
+                 "PERL_HASH_SEED=0", "PYTHONHASHSEED=0",
+                 // What an import writes is dated, and stale once all times are the epoch;
+                 // py3compile writes checked hashes (PEP 552).
+                 "PYTHONDONTWRITEBYTECODE=1", fmt::format("SOURCE_DATE_EPOCH={}", epoch_)};
   RecordedRun result = run_recorded(command, state.owners, kDeadline, [&](std::string_view text) {
     activity.advance(count_set_up(text));
   });

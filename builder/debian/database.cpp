@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include <fmt/format.h>
+
 #include "base/digest.hpp"
 #include "base/error.hpp"
 
@@ -38,7 +40,7 @@ std::string status_stanza(Tree& tree, const Package& package) {
   for (const std::string& path : package.conffiles()) {
     const std::string place = tree.canonical(path.substr(1));
     const auto content = read_file_if_exists(tree.root() / place);
-    if (content) conffiles += " " + path + " " + md5_hex(as_bytes(*content)) + "\n";
+    if (content) conffiles += fmt::format(" {} {}\n", path, md5_hex(as_bytes(*content)));
   }
   if (!conffiles.empty()) text += "Conffiles:\n" + conffiles;
   return text;
@@ -57,7 +59,8 @@ void write_database(Tree& tree, const std::vector<Package>& packages) {
     const Package& package = packages[i];
     const std::string base = package.info_name();
     for (const auto& [name, file] : package.control) {
-      if (name != "control") put(folder / "info" / (base + "." + name), file.text, file.mode);
+      if (name != "control")
+        put(folder / "info" / fmt::format("{}.{}", base, name), file.text, file.mode);
       if (package.control.contains("preinst")) {
         make_folders(tree.root() / kPreinstFolder / base);
         put(tree.root() / kPreinstFolder / base / name, file.text, file.mode);
@@ -67,7 +70,10 @@ void write_database(Tree& tree, const std::vector<Package>& packages) {
     stanzas[{package.name, package.architecture}] = status_stanza(tree, package);
   }
   std::string status;
-  for (const auto& [key, stanza] : stanzas) status += (status.empty() ? "" : "\n") + stanza;
+  for (const auto& [key, stanza] : stanzas) {
+    if (!status.empty()) status += '\n';
+    status += stanza;
+  }
   status += '\n';
   put(folder / "status", status, 0644);
   put(folder / "available", "", 0644);

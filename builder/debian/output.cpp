@@ -23,9 +23,9 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 /// `Setting up git (1:2.39) ...` → `git`; empty for other lines.
 std::string_view set_up_package(std::string_view line) {
-  constexpr std::string_view start = "Setting up ";
-  if (!line.starts_with(start)) return {};
-  line.remove_prefix(start.size());
+  constexpr std::string_view kStart = "Setting up ";
+  if (!line.starts_with(kStart)) return {};
+  line.remove_prefix(kStart.size());
   return line.substr(0, line.find(' '));
 }
 

@@ -45,11 +45,8 @@ class Alternatives {
   /// What the recipe gets with another `cuda`; nullopt when nothing.
   std::optional<WheelResolution> with(const std::optional<std::string>& cuda) const {
     Recipe recipe = *request_.recipe;
-    if (cuda) {
-      recipe.cuda->text = *cuda;
-    } else {
-      recipe.cuda.reset();
-    }
+    recipe.cuda.reset();
+    if (cuda) recipe.cuda = Placed{.text = *cuda};
     WheelRequest request = request_;
     request.recipe = &recipe;
     WheelAnswer answer = find_(request);
@@ -91,7 +88,8 @@ std::optional<Conflict> cuda_conflict(const WheelRequest& request, const WheelAn
   conflict.hint = kAddIndex;
   const std::string major = wanted.substr(0, wanted.find('.'));
   if (wanted != "cpu" && major != wanted) {
-    if (const auto near = alternatives.with(major)) {
+    const auto near = alternatives.with(major);
+    if (near && near->cuda) {
       conflict.facts.push_back(
           fmt::format("with `cuda: \"{}\"` it gets {}", major, described(recipe, *near)));
       conflict.hint = fmt::format("write `cuda: \"{}\"`, or {}", near->cuda->release, kAddIndex);

@@ -6,7 +6,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 
 #include "base/error.hpp"
 
@@ -32,6 +34,14 @@ std::optional<std::string> ImageRoot::read(const std::string& path, std::size_t 
 
 bool ImageRoot::exists(const std::string& path) const {
   return static_cast<bool>(open(path, O_PATH));
+}
+
+std::optional<std::string> ImageRoot::link(const std::string& path) const {
+  const Fd fd = open(path, O_PATH | O_NOFOLLOW);
+  std::array<char, PATH_MAX> target{};
+  const ssize_t size = fd ? ::readlinkat(fd.get(), "", target.data(), target.size()) : -1;
+  if (size <= 0) return std::nullopt;
+  return std::string(target.data(), static_cast<std::size_t>(size));
 }
 
 std::vector<std::string> ImageRoot::list(const std::string& path) const {
@@ -91,8 +101,7 @@ ImageRoot::Program ImageRoot::program(const std::string& path) const {
   const Fd fd = open(path, O_PATH);
   if (!fd || ::fstat(fd.get(), &status) != 0) {
     if (errno == EACCES) return Program::not_executable;
-    // A link may lead into what is mounted later.
-    return open(path, O_PATH | O_NOFOLLOW) ? Program::found : Program::absent;
+    return Program::absent;
   }
   const bool runs = S_ISREG(status.st_mode) && (status.st_mode & 0111U) != 0;
   return runs ? Program::found : Program::not_executable;

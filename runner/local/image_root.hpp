@@ -18,13 +18,14 @@ class ImageRoot {
   std::optional<std::string> read(const std::string& path,
                                   std::size_t limit = std::size_t{16} << 20) const;
   bool exists(const std::string& path) const;
+  /// Where a link leads; nullopt when `path` is none.
+  std::optional<std::string> link(const std::string& path) const;
   /// Names in a folder, sorted; empty when it is absent.
   std::vector<std::string> list(const std::string& path) const;
   /// A new file in the place of whatever was there (a link is replaced, not followed). Its folders
   /// are made when absent. Throws `image-root`.
   void write(const std::string& path, std::string_view text, mode_t mode = 0644) const;
 
-  /// A link that leads nowhere counts as found: its end may be mounted later.
   enum class Program { found, absent, not_executable };
   Program program(const std::string& path) const;
 

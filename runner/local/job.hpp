@@ -1,14 +1,16 @@
 #pragma once
 // What exactly the job is, once the image's settings and the person's are put together.
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "runner/local/bundle.hpp"
-#include "runner/local/image_root.hpp"
 #include "runner/local/machine.hpp"
+#include "runner/local/run.hpp"
 
 namespace mlenv {
+
+/// PATH where nobody says more.
+inline constexpr const char* kDefaultPath =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Throws `no-command` when neither the person nor the image names one.
 std::vector<std::string> job_argv(const LocalRun& run);
@@ -26,14 +28,5 @@ std::string project_folder(const LocalRun& run);
 std::string job_workdir(const LocalRun& run);
 /// The project, then the person's.
 std::vector<Mount> job_mounts(const LocalRun& run);
-
-/// Why a shell would not start it: 127 not found, 126 found but not executable.
-struct CannotRun {
-  int status = 127;
-  std::string why;
-};
-/// Looks argv[0] up as execvp(3) does, in the image and in what is mounted over it. nullopt: it can
-/// run, as far as can be seen from outside.
-std::optional<CannotRun> cannot_run(const Bundle& bundle, const ImageRoot& image);
 
 }  // namespace mlenv

@@ -73,7 +73,7 @@ bool in_first_user_namespace() {
   ::close_range(3, ~0U, 0);
   // Nothing that a signal to our process group would do: the namespace's end is the pipe's end.
   ::setsid();
-  std::signal(SIGCHLD, SIG_IGN);
+  (void)std::signal(SIGCHLD, SIG_IGN);
   ::prctl(PR_SET_NAME, "mlenv-init");
   char byte = 0;
   while (::read(0, &byte, 1) < 0 && errno == EINTR) {

@@ -13,6 +13,7 @@
 #include "runner/local/bundle.hpp"
 #include "runner/local/job.hpp"
 #include "runner/local/machine.hpp"
+#include "runner/local/program.hpp"
 #include "runner/local/signals.hpp"
 #include "runner/local/supervise.hpp"
 
@@ -47,7 +48,7 @@ std::string random_id() {
 /// From here on signals wait until `supervise` passes them on.
 Fd hold_signals() {
   const sigset_t set = forwarded_signals();
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   Fd fd{::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
   if (!fd) throw os_error(errno, "cannot watch for signals");
   return fd;
@@ -61,7 +62,7 @@ void complain(const std::string& line) {
 /// A folder in memory that nobody else sees and that vanishes with us: for what a run needs beside
 /// the job's own files. (On a disk, making and removing them is a good part of the start-up time.)
 fs::path mount_private_folder(const fs::path& scratch) {
-  const fs::path folder = scratch / "run";
+  fs::path folder = scratch / "run";
   make_folders(folder);
   if (::mount("tmpfs", folder.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") != 0) {
     throw failure("no-namespace", "cannot mount a tmpfs on `{}`", folder.string())

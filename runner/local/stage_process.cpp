@@ -50,7 +50,7 @@ void StageProcess::copy_ourselves(const LocalRun& run, Fd theirs) {
   // The stage picks signals up from a signalfd; until it does, they wait.
   const sigset_t held = forwarded_signals();
   sigset_t before;
-  ::sigprocmask(SIG_BLOCK, &held, &before);
+  ::pthread_sigmask(SIG_BLOCK, &held, &before);
   pid_ = ::fork();
   if (pid_ == 0) {
     socket_.reset();
@@ -58,7 +58,7 @@ void StageProcess::copy_ourselves(const LocalRun& run, Fd theirs) {
     ::_exit(run_stage(run, theirs.get()));
   }
   const int error = errno;
-  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid_ < 0) throw os_error(error, "cannot start a process");
 }
 

@@ -48,8 +48,8 @@ KNOWN = [
     (r"ONLY-EXPECTED", r"/etc/(fstab|hostname|resolv\.conf)|/etc/apt/sources\.list(\.d/.*)?"),
     (r"ONLY-EXPECTED", r"/var/lib/apt/extended_states|/var/lib/dpkg/arch|/dev/.*"),
     (r"MODE|OWNER", r"/var/(cache/apt/archives|lib/apt/lists)/partial"),
-    # lines in the order in which packages were configured; system users likewise
-    (r"CONTENT", r"/etc/shells|/var/cache/debconf/config\.dat"),
+    # lines in the order in which packages were configured
+    (r"CONTENT", r"/etc/shells|/var/cache/debconf/config\.dat|/var/lib/dpkg/triggers/File"),
     # the day of the last change: mmdebstrap's own first step does not heed SOURCE_DATE_EPOCH
     (r"CONTENT", r"/etc/shadow"),
 ]

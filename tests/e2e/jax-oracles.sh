@@ -29,7 +29,7 @@ cat >"$work/tree.sh" <<'TREE'
 cd "$1"
 find bin boot etc home lib lib64 media mnt opt root sbin srv usr var \
   -path etc/apt -prune -o -path etc/resolv.conf -o -path etc/hosts -o -path etc/hostname -o \
-  -path etc/mtab -o -type l -printf '%p -> %l %U:%G\n' -o -type d -printf '%p %m %U:%G\n' -o \
+  -path etc/mtab -o -path etc/pip.conf -o -type l -printf '%p -> %l %U:%G\n' -o -type d -printf '%p %m %U:%G\n' -o \
   -type f -printf '%p %m %U:%G %s\n'
 find opt usr/bin etc/passwd etc/shadow var/lib/dpkg -type f -print0 | xargs -0 sha256sum
 TREE

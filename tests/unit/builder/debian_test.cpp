@@ -32,6 +32,7 @@ Package package(const std::string& name, const std::string& fields = {}) {
 std::vector<std::string> names(const std::vector<Package>& packages,
                                const std::vector<std::size_t>& indexes) {
   std::vector<std::string> result;
+  result.reserve(indexes.size());
   for (const std::size_t i : indexes) result.push_back(packages[i].name);
   return result;
 }
@@ -117,7 +118,7 @@ class DebianTreeTest : public ::testing::Test {
   }
   fs::path root() const { return folder_.path() / "root"; }
   fs::path source(const std::string& name) {
-    const fs::path folder = folder_.path() / ("source-" + name);
+    fs::path folder = folder_.path() / ("source-" + name);
     make_folders(folder);
     return folder;
   }

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# `mlenv run`: the job's status, streams, environment, mounts and folders, as root and as an ordinary
+# user; the image stays as it is, and nothing is left behind.
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+need runc
+need_root
+
+path=$work/small.yaml
+small_recipe "$path" six
+base_store
+build_digest "$path" >/dev/null
+make_user
+mkdir -p "$work/project" "$work/data"
+echo 'import sys, six; print("train", *sys.argv[1:])' >"$work/project/train.py"
+echo original >"$work/data/file"
+chmod -R a+rwX "$work/project" "$work/data"
+chmod -R a+rX "$MLENV_STORE"
+cp -a "$MLENV_STORE" "$user_home/store"
+as_root chown -R "$user_id:$user_id" "$user_home/store"
+
+run_as() { # run_as WHO ARGUMENT…: `mlenv run small` in the project
+  local who=$1
+  shift
+  if [ "$who" = root ]; then
+    (cd "$work/project" && as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" run small "$@")
+  else
+    (cd "$work/project" && as_user MLENV_STORE="$user_home/store" mlenv run small "$@")
+  fi
+}
+
+status_of() { # status_of WHO ARGUMENT…
+  local status=0
+  run_as "$@" >"$work/out" 2>"$work/err" || status=$?
+  echo "$status"
+}
+
+for who in root user; do
+  note "$who"
+  equal "$who: output" "train a b" "$(run_as "$who" -- python train.py a b)"
+  equal "$who: status" 42 "$(status_of "$who" -- sh -c 'exit 42')"
+  equal "$who: a program that is not there" 127 "$(status_of "$who" -- no-such-program)"
+  grep -q 'no-such-program' "$work/err" || fail "$who: nothing said about it"
+  equal "$who: a file that is no program" 126 "$(status_of "$who" -- /etc/passwd)"
+  equal "$who: a signal" 143 "$(status_of "$who" -- sh -c 'kill -TERM $$')"
+  equal "$who: our own failure" 125 "$(status_of "$who" --runtime no-such-runtime -- true)"
+  equal "$who: wrong usage" 2 "$(status_of "$who" -v "$work/data:/data:x" -- true)"
+  equal "$who: input" hello "$(echo hello | run_as "$who" -- cat)"
+  equal "$who: errors apart" out "$(run_as "$who" -- sh -c 'echo out; echo err >&2' 2>/dev/null)"
+  # shellcheck disable=SC2016  # for the shell inside
+  equal "$who: variables" "1 two /root" "$(run_as "$who" -e A=1 -e B=two -- sh -c 'echo $A $B $HOME')"
+  equal "$who: folder" /opt "$(run_as "$who" -w /opt -- pwd)"
+  equal "$who: it is root inside" 0 "$(run_as "$who" -- id -u)"
+  equal "$who: a mount" original "$(run_as "$who" -v "$work/data:/data:ro" -- cat /data/file)"
+  run_as "$who" -v "$work/data:/data:ro" -- sh -c 'echo new >/data/file' 2>"$work/err" &&
+    fail "$who: a read-only mount was written to"
+  run_as "$who" -- sh -c "touch made-by-$who; rm -rf /usr/lib/python3; rm /etc/passwd; echo x >/new"
+  equal "$who: the image is as it was" "train" "$(run_as "$who" -- python train.py)"
+  run_as "$who" -- sh -c 'echo x >/dev/shm/x && echo x >/tmp/x && [ ! -w /sys/kernel ] && [ -c /dev/null ]'
+done
+equal "owner of root's file" 0 "$(stat -c %u "$work/project/made-by-root")"
+equal "owner of the user's file" "$user_id" "$(stat -c %u "$work/project/made-by-user")"
+
+note "nothing is left"
+for store in "$MLENV_STORE" "$user_home/store"; do
+  equal "scratch folders" "" "$(as_root find "$store/tmp" -mindepth 1 -maxdepth 1 2>/dev/null)"
+  ! grep -q " $store" /proc/self/mountinfo || fail "a mount is left in $store"
+done
+verify_store
