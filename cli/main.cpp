@@ -1,4 +1,5 @@
 // The whole command line on one screen. Errors are caught and printed here alone.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <new>
@@ -103,7 +104,10 @@ int main_with(int argc, char** argv) {
     sub->callback([&chosen, action] { chosen = action; });
   }
   try {
-    app.parse(argc, argv);
+    app.name(argv[0]);
+    std::vector<std::string> words = separate_job({argv + 1, argv + argc});
+    std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+    app.parse(words);
   } catch (const CLI::Success& done) {
     return app.exit(done);
   } catch (const CLI::ParseError& error) {

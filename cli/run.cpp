@@ -1,5 +1,6 @@
 #include <unistd.h>
 #include <memory>
+#include <set>
 
 #include <CLI/CLI.hpp>
 
@@ -64,6 +65,29 @@ int run_command(const Options& options, Ui& ui) {
 }
 
 }  // namespace
+
+std::vector<std::string> separate_job(std::vector<std::string> words) {
+  // Options that take the next word; `-eK=V` and `--env=K=V` take none.
+  static const std::set<std::string, std::less<>> kTakesWord = {
+      "-v", "--volume", "-e", "--env", "-w", "--workdir", "--runtime", "--color", "--progress"};
+  bool in_run = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--") break;
+    if (word.size() > 1 && word.front() == '-') {
+      if (kTakesWord.contains(word)) ++i;
+    } else if (!in_run) {
+      if (word != "run") break;
+      in_run = true;
+    } else {
+      if (i + 1 < words.size() && words[i + 1] != "--") {
+        words.insert(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, "--");
+      }
+      break;
+    }
+  }
+  return words;
+}
 
 Action declare_run(CLI::App& app) {
   auto options = std::make_shared<Options>();

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/http.hpp"
@@ -72,6 +73,10 @@ Action declare_store(CLI::App& app);
 RegistryOptions registry_options(bool plain_http);
 /// What a push came to, on stderr.
 void say_pushed(const Ui& ui, const Reference& where, const Pusher::Pushed& pushed);
+
+/// `run`'s words with a `--` behind IMAGE, so that all after it belongs to the job, as `docker run`
+/// has it; others as they are.
+std::vector<std::string> separate_job(std::vector<std::string> words);
 
 /// `1.4 GB`, `312 kB`: decimal, as registries and package indexes count.
 std::string human_bytes(std::uint64_t bytes);

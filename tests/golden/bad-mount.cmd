@@ -1,0 +1,2 @@
+# exit: 2
+mlenv run -v /nowhere:/x nothing -- true

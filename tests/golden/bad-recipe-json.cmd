@@ -1,0 +1,2 @@
+# exit: 2
+mlenv --json lock recipe.yaml

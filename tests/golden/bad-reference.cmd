@@ -1,0 +1,2 @@
+# exit: 2
+mlenv pull HOST:5000/UPPER:tag

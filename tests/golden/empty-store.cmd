@@ -1,0 +1,2 @@
+# exit: 0
+mlenv images && mlenv --json images && mlenv store verify

@@ -1,0 +1,2 @@
+# exit: 125
+mlenv run nothing -- true
