@@ -7,7 +7,7 @@
 namespace mlenv {
 namespace {
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
-}
+}  // namespace
 
 std::size_t MemorySource::read(ByteSpan out) {
   const std::size_t count = std::min(out.size(), rest_.size());

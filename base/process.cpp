@@ -163,6 +163,35 @@ void Child::signal(int number) {
   if (pid_ > 0 && !exit_) ::kill(pid_, number);
 }
 
+namespace {
+
+Error timed_out(const Command& command, std::chrono::milliseconds deadline) {
+  return failure("timeout", "`{}` did not end within {} s", command.argv.at(0),
+                 std::chrono::duration_cast<std::chrono::seconds>(deadline).count());
+}
+
+/// Takes what is there; closes the descriptor at its end.
+void drain(Fd& fd, std::string& into) {
+  std::array<char, 65536> buffer{};
+  const ssize_t count = ::read(fd.get(), buffer.data(), buffer.size());
+  if (count <= 0) {
+    fd.reset();
+  } else if (into.size() < kCaptureLimit) {
+    into.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+}
+
+/// Gives what fits; closes the descriptor when all is given or nobody reads.
+void feed(Fd& fd, std::string_view& input) {
+  const ssize_t count = write_quietly(fd.get(), input);
+  if (count > 0) input.remove_prefix(static_cast<std::size_t>(count));
+  if (input.empty() || (count < 0 && errno != EAGAIN && errno != EINTR)) fd.reset();
+}
+
+int fd_or_none(const Fd& fd) { return fd ? fd.get() : -1; }
+
+}  // namespace
+
 Captured run_captured(Command command, std::chrono::milliseconds deadline, std::string_view input) {
   Pipe out = make_pipe();
   Pipe err = make_pipe();
@@ -179,37 +208,18 @@ Captured run_captured(Command command, std::chrono::milliseconds deadline, std::
 
   Captured result;
   const auto until = Clock::now() + deadline;
-  std::array<char, 65536> buffer{};
-  auto drain = [&](Fd& fd, std::string& into) {
-    const ssize_t count = ::read(fd.get(), buffer.data(), buffer.size());
-    if (count <= 0) {
-      fd.reset();
-    } else if (into.size() < kCaptureLimit) {
-      into.append(buffer.data(), static_cast<std::size_t>(count));
-    }
-  };
   while (out.read_end || err.read_end) {
-    std::vector<pollfd> fds{{out.read_end ? out.read_end.get() : -1, POLLIN, 0},
-                            {err.read_end ? err.read_end.get() : -1, POLLIN, 0},
-                            {in.write_end ? in.write_end.get() : -1, POLLOUT, 0}};
-    if (poll_for(fds, until) == 0) {
-      throw failure("timeout", "`{}` did not end within {} s", command.argv.at(0),
-                    std::chrono::duration_cast<std::chrono::seconds>(deadline).count());
-    }
+    std::vector<pollfd> fds{{fd_or_none(out.read_end), POLLIN, 0},
+                            {fd_or_none(err.read_end), POLLIN, 0},
+                            {fd_or_none(in.write_end), POLLOUT, 0}};
+    if (poll_for(fds, until) == 0) throw timed_out(command, deadline);
     if (fds[0].revents != 0) drain(out.read_end, result.out);
     if (fds[1].revents != 0) drain(err.read_end, result.err);
-    if (fds[2].revents != 0) {
-      const ssize_t count = write_quietly(in.write_end.get(), input);
-      if (count > 0) input.remove_prefix(static_cast<std::size_t>(count));
-      if (input.empty() || (count < 0 && errno != EAGAIN && errno != EINTR)) in.write_end.reset();
-    }
+    if (fds[2].revents != 0) feed(in.write_end, input);
   }
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
   const std::optional<Exit> exit = child.wait(std::max(left, std::chrono::milliseconds{0}));
-  if (!exit) {
-    throw failure("timeout", "`{}` did not end within {} s", command.argv.at(0),
-                  std::chrono::duration_cast<std::chrono::seconds>(deadline).count());
-  }
+  if (!exit) throw timed_out(command, deadline);
   result.exit = *exit;
   return result;
 }

@@ -68,14 +68,14 @@ int run_command(const Options& options, Ui& ui) {
 
 std::vector<std::string> separate_job(std::vector<std::string> words) {
   // Options that take the next word; `-eK=V` and `--env=K=V` take none.
-  static const std::set<std::string, std::less<>> kTakesWord = {
+  static const std::set<std::string, std::less<>> takes_word = {
       "-v", "--volume", "-e", "--env", "-w", "--workdir", "--runtime", "--color", "--progress"};
   bool in_run = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (word == "--") break;
     if (word.size() > 1 && word.front() == '-') {
-      if (kTakesWord.contains(word)) ++i;
+      if (takes_word.contains(word)) ++i;
     } else if (!in_run) {
       if (word != "run") break;
       in_run = true;

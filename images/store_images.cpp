@@ -96,7 +96,7 @@ std::vector<Store::Name> Store::names() const {
 std::optional<Digest> Store::find_image(std::string_view name_or_digest) const {
   const auto reference = parse_name(name_or_digest);
   if (reference) {
-    const auto named = read_name(folder_->names() / name_file(*reference));
+    auto named = read_name(folder_->names() / name_file(*reference));
     if (named && (!reference->digest() || *reference->digest() == *named)) return named;
     if (reference->digest() && is_manifest(*this, *reference->digest())) {
       return reference->digest();

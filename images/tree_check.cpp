@@ -163,8 +163,8 @@ std::string TreeCheck::compare(const TarEntry& entry, Source& data) const {
 std::optional<std::string> TreeCheck::finish() {
   std::error_code error;
   std::set<std::string> seen;
-  constexpr auto options = fs::directory_options::skip_permission_denied;
-  fs::recursive_directory_iterator entry{root_, options, error};
+  constexpr auto kOptions = fs::directory_options::skip_permission_denied;
+  fs::recursive_directory_iterator entry{root_, kOptions, error};
   for (; !error && entry != fs::recursive_directory_iterator{}; entry.increment(error)) {
     seen.insert(entry->path().lexically_relative(root_).string());
   }

@@ -10,7 +10,8 @@ MLENV=$(realpath "${MLENV:-$root/build/mlenv}")
 work=$(mktemp -d "${TMPDIR:-/tmp}/mlenv-test.XXXXXX")
 chmod 755 "$work"
 started=()
-mounted=()
+sudo=() # before what only root may do
+[ "$(id -u)" -eq 0 ] || sudo=(sudo -n --)
 
 export MLENV
 export XDG_CACHE_HOME=${MLENV_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/mlenv-tests}
@@ -19,13 +20,13 @@ export MLENV_STORE=$work/store
 mkdir -p "$XDG_CACHE_HOME" "$MLENV_TEST_SHARED"
 
 finish_test() {
-  local status=$? pid folder
+  local status=$? pid
   trap - EXIT
   for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
   for pid in "${started[@]}"; do wait "$pid" 2>/dev/null || true; done
-  for folder in "${mounted[@]}"; do umount -l "$folder" || true; done
+  grep -oE " $work/[^ ]+" /proc/self/mounts | LC_ALL=C sort -r | xargs -r "${sudo[@]}" umount -l || true
   chmod -R u+rwX "$work" 2>/dev/null || true
-  rm -rf --one-file-system "$work"
+  "${sudo[@]}" rm -rf --one-file-system "$work"
   exit "$status"
 }
 trap finish_test EXIT
@@ -52,12 +53,8 @@ equal() { # equal WHAT EXPECTED FOUND
   [ "$2" = "$3" ] || fail "$1: expected \`$2\`, found \`$3\`"
 }
 
-as_root() {
-  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n -- "$@"; fi
-}
-need_root() {
-  [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null || skip "neither root nor sudo"
-}
+as_root() { "${sudo[@]}" "$@"; }
+need_root() { as_root true 2>/dev/null || skip "neither root nor sudo"; }
 
 # wait_until SECONDS COMMAND…: polls a condition with a deadline.
 wait_until() {
@@ -77,7 +74,7 @@ with socket.socket() as s:
     print(s.getsockname()[1])'
 }
 
-# start LOG COMMAND…: in the background, ended with the test.
+# start LOG PROGRAM…: in the background, ended with the test (a function's children would not be).
 start() {
   local log=$1
   shift

@@ -23,11 +23,10 @@ void take(const Packages& packages, const std::vector<LockedWheel>& wheels,
           std::map<std::string, std::string>& urls) {
   for (const PylockPackage& package : packages) {
     for (const PylockWheel& found : package.wheels) {
-      for (const LockedWheel& wheel : wheels) {
-        if (found.file == wheel.file && found.digest == wheel.digest) {
-          urls.emplace(wheel.digest.hex(), found.url);
-        }
-      }
+      const bool wanted = std::any_of(wheels.begin(), wheels.end(), [&](const LockedWheel& wheel) {
+        return found.file == wheel.file && found.digest == wheel.digest;
+      });
+      if (wanted && found.digest) urls.emplace(found.digest->hex(), found.url);
     }
   }
 }

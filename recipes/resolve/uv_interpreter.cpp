@@ -71,7 +71,7 @@ fs::path described_interpreter(const fs::path& cache, std::string_view python,
                                std::string_view glibc, std::string_view architecture) {
   const std::string said = answer(std::string(python), glibc, machine_name(architecture));
   const fs::path folder = fs::absolute(cache) / "uv" / "interpreters" / Digest::of(said).brief();
-  const fs::path program = folder / "python";
+  fs::path program = folder / "python";
   if (fs::exists(program)) return program;
   make_folders(folder);
   write_file(folder / "answer.json", said, false);

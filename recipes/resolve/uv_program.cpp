@@ -36,7 +36,7 @@ std::string uv_version(const fs::path& uv) {
 }
 
 std::optional<fs::path> uv_on_path(const fs::path& cache, Progress& progress) {
-  const std::optional<fs::path> found = find_program("uv");
+  std::optional<fs::path> found = find_program("uv");
   if (!found) return std::nullopt;
   const std::string version = uv_version(*found);
   if (!version.empty() && std::is_gteq(compare_versions(version, kUvOldest)) &&

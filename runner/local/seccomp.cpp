@@ -58,11 +58,11 @@ constexpr std::uint64_t kNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWU
 
 std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> result;
-  constexpr std::string_view blanks = " \n";
+  constexpr std::string_view kBlanks = " \n";
   while (true) {
-    const std::size_t start = text.find_first_not_of(blanks);
+    const std::size_t start = text.find_first_not_of(kBlanks);
     if (start == std::string_view::npos) return result;
-    const std::size_t end = text.find_first_of(blanks, start);
+    const std::size_t end = text.find_first_of(kBlanks, start);
     result.emplace_back(text.substr(start, end - start));
     if (end == std::string_view::npos) return result;
     text.remove_prefix(end);

@@ -95,7 +95,7 @@ Exit parse_outcome(std::string_view bytes) {
   Error error{static_cast<Kind>(value.at("kind").get<int>()), value.at("error"), frames.at(0)};
   for (std::size_t i = 1; i < frames.size(); ++i) error.because(frames[i]);
   if (const std::string hint = value.at("hint"); !hint.empty()) error.hint(hint);
-  throw error;
+  throw Error{std::move(error)};
 }
 
 }  // namespace mlenv

@@ -29,7 +29,7 @@ std::optional<std::uint32_t> number(std::string_view text) {
 /// The fields of the first line whose name (field 0) or number (field 2) is `key`; empty when none.
 std::vector<std::string_view> find_entry(std::string_view file, std::string_view key) {
   for (const std::string_view line : split(file, '\n')) {
-    const std::vector<std::string_view> fields = split(line, ':');
+    std::vector<std::string_view> fields = split(line, ':');
     if (fields.size() < 4) continue;
     if (fields[0] == key || (number(key) && number(fields[2]) == number(key))) return fields;
   }
@@ -39,7 +39,7 @@ std::vector<std::string_view> find_entry(std::string_view file, std::string_view
 std::vector<std::uint32_t> groups_of(std::string_view file, std::string_view name) {
   std::vector<std::uint32_t> groups;
   for (const std::string_view line : split(file, '\n')) {
-    const std::vector<std::string_view> fields = split(line, ':');
+    std::vector<std::string_view> fields = split(line, ':');
     if (fields.size() < 4) continue;
     const std::vector<std::string_view> members = split(fields[3], ',');
     const std::optional<std::uint32_t> gid = number(fields[2]);

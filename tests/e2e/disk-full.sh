@@ -14,7 +14,6 @@ as_root rm -rf "$MLENV_STORE"
 
 mkdir "$work/disk"
 as_root mount -t tmpfs -o size=20m,mode=777 tmpfs "$work/disk"
-mounted+=("$work/disk")
 export MLENV_STORE=$work/disk/store
 for size in 20m 60m 150m 300m 400m; do
   as_root mount -o "remount,size=$size" "$work/disk"

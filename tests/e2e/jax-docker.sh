@@ -11,33 +11,32 @@ shared_image jax-cpu
 "$MLENV" build "$recipe_path" --locked --output "docker-archive:$work/jax.tar" >/dev/null
 
 mkdir "$work/docker"
-start "$work/dockerd.log" as_root dockerd --data-root "$work/docker/data" --exec-root "$work/docker/exec" \
-  --pidfile "$work/docker/pid" --host "unix://$work/docker/socket" --bridge none --iptables=false \
+start "$work/dockerd.log" "${sudo[@]}" dockerd --data-root "$work/docker/data" \
+  --exec-root "$work/docker/exec" --pidfile "$work/docker/pid" --host "unix://$work/docker/socket" --bridge none --iptables=false \
   --ip6tables=false
-docker() { as_root docker --host "unix://$work/docker/socket" "$@"; }
-wait_until 60 docker version
-mounted+=("$work/docker/exec")
+dock() { as_root docker --host "unix://$work/docker/socket" "$@"; }
+wait_until 60 dock version
 
 trains() { # trains IMAGE
-  docker run --rm --network host -v "$root/examples:/workspace:ro" "$1" python train-jax.py |
+  dock run --rm --network host -v "$root/examples:/workspace:ro" "$1" python train-jax.py |
     tee "$work/out"
   grep -q 'accuracy 1.000' "$work/out" || fail "no accuracy of 1 under docker"
 }
 
 note "docker load"
-docker load --quiet --input "$work/jax.tar"
+dock load --quiet --input "$work/jax.tar"
 rm "$work/jax.tar"
-loaded=$(docker image inspect --format '{{.Id}}' jax-cpu:latest)
+loaded=$(dock image inspect --format '{{.Id}}' jax-cpu:latest)
 trains jax-cpu:latest
-docker rmi --force jax-cpu:latest >/dev/null
+dock rmi --force jax-cpu:latest >/dev/null
 
 note "push and docker pull"
 start_registry
 "$MLENV" push jax-cpu "$registry/jax-cpu:v1" >/dev/null
-docker pull --quiet "$registry/jax-cpu:v1"
-equal "image id after pull" "$loaded" "$(docker image inspect --format '{{.Id}}' "$registry/jax-cpu:v1")"
+dock pull --quiet "$registry/jax-cpu:v1"
+equal "image id after pull" "$loaded" "$(dock image inspect --format '{{.Id}}' "$registry/jax-cpu:v1")"
 equal "digest after pull" "$registry/jax-cpu@$image" \
-  "$(docker image inspect --format '{{index .RepoDigests 0}}' "$registry/jax-cpu:v1")"
+  "$(dock image inspect --format '{{index .RepoDigests 0}}' "$registry/jax-cpu:v1")"
 trains "$registry/jax-cpu:v1"
 
 note "and back: mlenv pull into an empty store"

@@ -15,13 +15,14 @@ small_recipe "$path" six
 base_store
 build_digest "$path" >/dev/null
 make_user
-cp -a "$MLENV_STORE" "$user_home/store"
+as_root cp -a "$MLENV_STORE" "$user_home/store"
 as_root chown -R "$user_id:$user_id" "$user_home/store"
 mkdir "$work/project"
 chmod 777 "$work/project"
 cd "$work/project"
 
 # openssh-client holds a setgid file of a group of its own (ssh-agent).
+# shellcheck disable=SC2016  # for the container to expand
 script='set -e
 apt-get update -q
 apt-get install -y -q --no-install-recommends hello openssh-client

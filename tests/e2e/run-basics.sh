@@ -16,8 +16,7 @@ mkdir -p "$work/project" "$work/data"
 echo 'import sys, six; print("train", *sys.argv[1:])' >"$work/project/train.py"
 echo original >"$work/data/file"
 chmod -R a+rwX "$work/project" "$work/data"
-chmod -R a+rX "$MLENV_STORE"
-cp -a "$MLENV_STORE" "$user_home/store"
+as_root cp -a "$MLENV_STORE" "$user_home/store"
 as_root chown -R "$user_id:$user_id" "$user_home/store"
 
 run_as() { # run_as WHO ARGUMENT…: `mlenv run small` in the project

@@ -193,8 +193,8 @@ std::string test_tar(const std::vector<TestEntry>& entries) {
 
 std::string test_gzip(std::string_view content) {
   z_stream stream{};
-  constexpr int gzip_window = 15 + 16;
-  check(deflateInit2(&stream, 6, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) == Z_OK, "zlib");
+  constexpr int kGzipWindow = 15 + 16;
+  check(deflateInit2(&stream, 6, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) == Z_OK, "zlib");
   std::string out(deflateBound(&stream, content.size()), '\0');
   std::string in{content};
   stream.next_in = reinterpret_cast<Bytef*>(in.data());

@@ -76,7 +76,8 @@ TEST(Deflate, CopiesFromTheWindowEdgeRoundTrip) {
   const std::string mark = noise(300, 1);
   for (const std::size_t gap :
        {32767UL - 300, 32768UL - 300, 32769UL - 300, 65536UL - 300, 131072UL - 300}) {
-    const std::string input = mark + noise(gap, gap) + mark;
+    std::string input = mark;
+    input.append(noise(gap, gap)).append(mark);
     const std::string out = deflated(input);
     ASSERT_EQ(zlib_inflate(out), input) << gap;
     // Within 32 KiB the second mark is copied, beyond it cannot be.

@@ -65,6 +65,7 @@ TEST(Pool, CallersMayShareIt) {
   Pool pool{2};
   std::atomic<int> total = 0;
   std::vector<std::thread> callers;
+  callers.reserve(4);
   for (int i = 0; i < 4; ++i) {
     callers.emplace_back([&] { pool.for_each(50, [&](std::size_t) { ++total; }); });
   }

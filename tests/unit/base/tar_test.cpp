@@ -318,15 +318,24 @@ TEST(Tar, DataNeedNotBeRead) {
   EXPECT_EQ(last, "next");
 }
 
+// NOLINTNEXTLINE(readability-function-size): gtest's macros nest
+std::string foreign_exception(Source& source, const char* thrown_by_taker) {
+  try {
+    read_tar(source, [&](const TarEntry&, Source&) { throw std::out_of_range(thrown_by_taker); });
+  } catch (const std::out_of_range& error) {
+    return error.what();
+  }
+  return "none";
+}
+
 TEST(Tar, ExceptionsOfBothSidesPass) {
-  const std::string tar = tar_of({file("a", "x")});
-  MemorySource source{as_bytes(tar)};
-  EXPECT_THROW(read_tar(source, [](const TarEntry&, Source&) { throw std::out_of_range("mine"); }),
-               std::out_of_range);
-  class Dead final : public Source {
+  class DeadSource final : public Source {
     std::size_t read(ByteSpan) override { throw std::out_of_range("theirs"); }
   } dead;
-  EXPECT_THROW(read_tar(dead, [](const TarEntry&, Source&) {}), std::out_of_range);
+  EXPECT_EQ(foreign_exception(dead, "mine"), "theirs");
+  const std::string tar = tar_of({file("a", "x")});
+  MemorySource source{as_bytes(tar)};
+  EXPECT_EQ(foreign_exception(source, "mine"), "mine");
 }
 
 TEST(Tar, HeadersThatCannotBeSaidAreRefused) {

@@ -308,6 +308,7 @@ TEST_F(StoreTest, SweepsOnlyWhatDeadProcessesLeft) {
   EXPECT_EQ(live.read(Digest::of("going on")), "going on");
 }
 
+// NOLINTNEXTLINE(readability-function-size): gtest's macros nest
 TEST_F(StoreTest, ManyWritersOfTheSameThings) {
   std::vector<std::thread> threads;
   std::atomic<int> failures{0};

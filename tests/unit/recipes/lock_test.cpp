@@ -137,7 +137,7 @@ TEST(Lock, NewerRevisionIsReadAndNewerVersionRefused) {
 TEST(Lock, RefusesBadValuesWithTheirPlace) {
   const std::string text = render_lock(sample());
   const auto bad = [&](std::string_view from, std::string_view to) {
-    const std::string refused = refusal_of(replaced(text, from, to));
+    std::string refused = refusal_of(replaced(text, from, to));
     EXPECT_TRUE(refused.starts_with("lock-invalid r.lock:")) << to << ": " << refused;
     return refused;
   };

@@ -118,7 +118,7 @@ TEST_F(RunTest, EveryLayerAndBothMethods) {
 TEST_F(RunTest, NothingOutlivesTheJob) {
   // The orphan holds the pipe open for as long as it lives.
   Pipe pipe = make_pipe();
-  const int saved = ::dup(1);
+  const int saved = ::fcntl(1, F_DUPFD_CLOEXEC, 0);
   ASSERT_GE(::dup2(pipe.write_end.get(), 1), 0);
   pipe.write_end.reset();
   const Exit exit = shell("sleep 600 & echo started");
@@ -136,8 +136,8 @@ TEST_F(RunTest, SignalsReachTheJob) {
   const pid_t self = ::getpid();
   std::thread sender([&] {
     pollfd job{ready.get(), POLLIN, 0};
-    constexpr int deadline_ms = 30'000;
-    EXPECT_EQ(::poll(&job, 1, deadline_ms), 1);
+    constexpr int kDeadlineMs = 30'000;
+    EXPECT_EQ(::poll(&job, 1, kDeadlineMs), 1);
     ::kill(self, SIGUSR1);
   });
   // With a thread beside it, run_local starts this program again (`__run`).
