@@ -70,19 +70,17 @@ std::vector<std::string> separate_job(std::vector<std::string> words) {
   // Options that take the next word; `-eK=V` and `--env=K=V` take none.
   static const std::set<std::string, std::less<>> takes_word = {
       "-v", "--volume", "-e", "--env", "-w", "--workdir", "--runtime", "--color", "--progress"};
-  bool in_run = false;
+  constexpr std::size_t kBeforeJob = 2;  // `run` and IMAGE
+  std::size_t plain = 0;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (word == "--") break;
     if (word.size() > 1 && word.front() == '-') {
       if (takes_word.contains(word)) ++i;
-    } else if (!in_run) {
-      if (word != "run") break;
-      in_run = true;
-    } else {
-      if (i + 1 < words.size() && words[i + 1] != "--") {
-        words.insert(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, "--");
-      }
+    } else if (plain == 0 && word != "run") {
+      break;
+    } else if (plain++ == kBeforeJob) {
+      words.insert(words.begin() + static_cast<std::ptrdiff_t>(i), "--");
       break;
     }
   }

@@ -74,8 +74,8 @@ RegistryOptions registry_options(bool plain_http);
 /// What a push came to, on stderr.
 void say_pushed(const Ui& ui, const Reference& where, const Pusher::Pushed& pushed);
 
-/// `run`'s words with a `--` behind IMAGE, so that all after it belongs to the job, as `docker run`
-/// has it; others as they are.
+/// `run`'s words with a `--` in front of the job's first, so that its own options stay its own:
+/// `run IMAGE -e A=b python -c …`. Other commands' words as they are.
 std::vector<std::string> separate_job(std::vector<std::string> words);
 
 /// `1.4 GB`, `312 kB`: decimal, as registries and package indexes count.

@@ -177,7 +177,9 @@ packages: [$(printf '%s, ' "$@")]
 RECIPE
 }
 
-# base_store: the own store begins with the Debian base that all recipes here have, built once.
+# base_store [FOLDER]: the own store (or FOLDER) begins with the Debian base that all recipes here
+# have, built once; layers only, without the unpacked tree, which is made again when needed.
+# shellcheck disable=SC2120
 base_store() {
   (
     flock 9
@@ -187,8 +189,13 @@ base_store() {
       mv "$MLENV_TEST_SHARED/base.new" "$MLENV_TEST_SHARED/base"
     fi
   ) 9>"$MLENV_TEST_SHARED/base.busy"
-  cp -a --reflink=auto "$MLENV_TEST_SHARED/base" "$MLENV_STORE"
+  mkdir "${1:-$MLENV_STORE}"
+  find "$MLENV_TEST_SHARED/base" -mindepth 1 -maxdepth 1 ! -name trees -exec \
+    cp -a --reflink=auto -t "${1:-$MLENV_STORE}" {} +
 }
+
+# drop FOLDER…: removes it, although a store's background sync may still work there.
+drop() { wait_until 20 as_root rm -rf "$@"; }
 
 # verify_store [STORE]: after every change of a store, it must verify.
 # shellcheck disable=SC2120

@@ -50,7 +50,7 @@ std::vector<std::string> job_environment(const LocalRun& run,
   }
   std::vector<std::string> result;
   result.reserve(environment.size());
-  for (const auto& [name, value] : environment) result.push_back(name + "=" + value);
+  for (const auto& [name, value] : environment) result.push_back(fmt::format("{}={}", name, value));
   return result;
 }
 

@@ -283,7 +283,7 @@ std::vector<std::string> bring_machine(const ImageRoot& image, const Machine& ma
   }
   std::vector<std::string> variables;
   variables.reserve(passed.size());
-  for (const auto& [name, value] : passed) variables.push_back(name + "=" + value);
+  for (const auto& [name, value] : passed) variables.push_back(fmt::format("{}={}", name, value));
   return variables;
 }
 

@@ -91,13 +91,14 @@ class View {
   }
 
   std::optional<std::string> link(const std::string& path) const {
-    if (const Mount* mount = mount_over(path)) {
-      std::error_code error;
-      if (path == mount->target) return std::nullopt;
-      const fs::path target = fs::read_symlink(*host_path(path), error);
-      return error ? std::nullopt : std::optional(target.string());
-    }
-    return is_hidden(path) ? std::nullopt : image_.link(path);
+    const std::optional<fs::path> host = host_path(path);
+    if (!host) return is_hidden(path) ? std::nullopt : image_.link(path);
+    // What is mounted is never a link, even if its source on the host is.
+    const Mount* const mount = mount_over(path);
+    if (mount != nullptr && path == mount->target) return std::nullopt;
+    std::error_code error;
+    const fs::path target = fs::read_symlink(*host, error);
+    return error ? std::nullopt : std::optional(target.string());
   }
 
   /// The mount that holds `path`; the deepest one wins.

@@ -8,9 +8,7 @@ need_root
 
 path=$work/small.yaml
 small_recipe "$path" numpy einops
-base_store
-image=$(build_digest "$path")
-as_root rm -rf "$MLENV_STORE"
+image=$(MLENV_STORE=$MLENV_TEST_SHARED/small build_digest "$path")
 
 mkdir "$work/disk"
 as_root mount -t tmpfs -o size=20m,mode=777 tmpfs "$work/disk"
@@ -23,8 +21,8 @@ for size in 20m 60m 150m 300m 400m; do
   if [ "$status" -eq 0 ]; then break; fi
   equal "exit status on a full disk" 1 "$status"
   grep -q 'No space left on device' "$work/err" || fail "no word of the disk: $(cat "$work/err")"
-  "$MLENV" --json build "$path" --locked 2>&1 >/dev/null | grep -q '"code":"no-space"' ||
-    fail "the error code is not no-space"
+  "$MLENV" --json build "$path" --locked >"$work/out" 2>"$work/err" || true
+  grep -q '"code":"no-space"' "$work/err" || fail "the code is not no-space: $(cat "$work/err")"
   # Little must be left of what was not finished.
   verify_store
 done

@@ -109,9 +109,9 @@ unit_tests() {
   ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
     UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
     "$2" --gtest_color=no ${3:+--gtest_filter="$3"} >"$log" 2>&1 || status=$?
-  sed -nE -e "s,^\[       OK \] (\S+).* \(([0-9]+) ms\)$,pass\t$1/\1\t\2," \
-    -e "s,^\[  SKIPPED \] (\S+).* \(([0-9]+) ms\)$,skip\t$1/\1\t\2\tsee ${log#"$root"/}," \
-    -e "s,^\[  FAILED  \] (\S+).* \(([0-9]+) ms\)$,fail\t$1/\1\t\2\tsee ${log#"$root"/}," \
+  sed -nE -e "s,^\[       OK \] (\S+).* \(([0-9]+) ms\)$,pass\t$1/\1\t\2,p" \
+    -e "s,^\[  SKIPPED \] (\S+).* \(([0-9]+) ms\)$,skip\t$1/\1\t\2\tsee ${log#"$root"/},p" \
+    -e "s,^\[  FAILED  \] (\S+).* \(([0-9]+) ms\)$,fail\t$1/\1\t\2\tsee ${log#"$root"/},p" \
     "$log" >"$work/gtest"
   cat "$work/gtest" >>"$results"
   failed=$(grep -c ^fail "$work/gtest" || true)

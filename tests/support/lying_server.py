@@ -66,9 +66,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if isinstance(self.server.upstream, pathlib.Path):
             return from_folder(self.server.upstream, path)
         length = int(self.headers.get("Content-Length") or 0)
-        headers = {name: value for name, value in self.headers.items()
-                   if name.lower() not in ("range", "connection", "host")}
-        headers["Host"] = self.headers["Host"]
+        headers = {name: ", ".join(self.headers.get_all(name)) for name in self.headers
+                   if name.lower() not in ("range", "connection")}
         return from_server(self.server.upstream, self.command, self.path, headers,
                            self.rfile.read(length) if length else None)
 
