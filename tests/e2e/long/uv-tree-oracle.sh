@@ -3,7 +3,7 @@
 # who installed it, RECORD's lines about these, and the interpreter named in scripts aside.
 set -euo pipefail
 # shellcheck source=tests/lib.sh
-. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../../lib.sh"
 need jq
 
 shared_image jax-cpu
