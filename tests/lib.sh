@@ -189,7 +189,7 @@ base_store() {
       mv "$MLENV_TEST_SHARED/base.new" "$MLENV_TEST_SHARED/base"
     fi
   ) 9>"$MLENV_TEST_SHARED/base.busy"
-  mkdir "${1:-$MLENV_STORE}"
+  mkdir -p "${1:-$MLENV_STORE}/trees"
   find "$MLENV_TEST_SHARED/base" -mindepth 1 -maxdepth 1 ! -name trees -exec \
     cp -a --reflink=auto -t "${1:-$MLENV_STORE}" {} +
 }
