@@ -3,7 +3,7 @@
 # user; the image stays as it is, and nothing is left behind.
 set -euo pipefail
 # shellcheck source=tests/lib.sh
-. "$(dirname "$0")/../../lib.sh"
+. "$(dirname "$0")/../lib.sh"
 need runc
 need_root
 
