@@ -17,9 +17,9 @@ mkdir "$work/ours"
 
 # What the lock says, as uv takes it: requested packages by name, all others as constraints.
 lock=${recipe_path%.yaml}.lock
-python3 - "$lock" "$work" <<'READ' || skip "this Python cannot read TOML"
+"$python" - "$lock" "$work" <<'READ'
 import sys, tomllib
-wheels = tomllib.load(open(sys.argv[1], "rb"))["wheel"]
+wheels = tomllib.load(open(sys.argv[1], "rb"))["packages"]["python"]
 with open(sys.argv[2] + "/requested", "w") as requested, open(sys.argv[2] + "/pins", "w") as pins:
     for wheel in wheels:
         print(f"{wheel['name']}=={wheel['version']}", file=pins)
