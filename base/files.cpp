@@ -125,6 +125,16 @@ void remove_tree_at(int folder_fd, const std::string& name) {
   remove_entry(folder_fd, name.c_str(), name);
 }
 
+void reserve_room(int fd, std::uint64_t size_bytes) {
+  constexpr std::uint64_t kSmallFile = std::uint64_t{256} << 10;
+  if (size_bytes < kSmallFile) return;
+  // Every other failure says only that it cannot be done here; the writes will tell.
+  if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size_bytes)) != 0 &&
+      errno == ENOSPC) {
+    throw os_error(ENOSPC, "cannot make a file of {} bytes", size_bytes);
+  }
+}
+
 void write_all(int fd, ByteView data) {
   while (!data.empty()) {
     const ssize_t count = ::write(fd, data.data(), data.size());

@@ -37,6 +37,10 @@ void remove_tree(const fs::path& path);
 /// The same for `name` (one path part) in an open folder.
 void remove_tree_at(int folder_fd, const std::string& name);
 
+/// Takes the room for a file of that size at once: fewer pieces on the disk, and less work for each
+/// write that follows. Does nothing for small files and where the file system cannot; throws
+/// `no-space`.
+void reserve_room(int fd, std::uint64_t size_bytes);
 /// Writes all of `data`, retrying short writes; throws `no-space` and its kin.
 void write_all(int fd, ByteView data);
 

@@ -149,8 +149,7 @@ class Build {
       }
       waiting_[index] = step.wheels.size();
     }
-    bytecode_left_ =
-        wants_bytecode() ? std::count(segments_.begin(), segments_.end(), std::nullopt) : 0;
+    if (wants_bytecode()) start_bytecode();
     // Largest first: the longest chain of work starts earliest.
     std::vector<std::size_t> order(needed_.begin(), needed_.end());
     std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
@@ -162,7 +161,16 @@ class Build {
         wheel_is_ready(wheel);
       });
     }
-    if (wants_bytecode() && bytecode_left_ == 0) group_->spawn(*work_, [this] { make_bytecode(); });
+  }
+
+  /// What is known of the bytecode already.
+  void start_bytecode() {
+    const std::lock_guard lock{mutex_};
+    own_layers_.resize(segments_.size());
+    bytecode_left_ = segments_.size();
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+      if (segments_[i]) segment_is_ready(i);
+    }
   }
 
   void wheel_is_ready(std::size_t wheel) {
@@ -215,23 +223,52 @@ class Build {
       make_segment(job, {store_, *compiler_, *work_, *group_}, [this, wheel](Segment segment) {
         const std::lock_guard lock{mutex_};
         segments_[wheel] = std::move(segment);
-        if (--bytecode_left_ == 0) group_->spawn(*work_, [this] { make_bytecode(); });
+        segment_is_ready(wheel);
       });
     });
   }
 
+  std::string bytecode_title(std::size_t wheel) const {
+    return "bytecode of " + lock_.wheels[wheel].name + " " + lock_.wheels[wheel].version;
+  }
+
+  /// With `mutex_` held.
+  void segment_is_ready(std::size_t wheel) {
+    if (!has_own_layer(segments_[wheel].value())) return bytecode_is_ready();
+    group_->spawn(*work_, [this, wheel] {
+      const Segment segment = [&] {
+        const std::lock_guard lock{mutex_};
+        return segments_[wheel].value();
+      }();
+      Layer layer = make_bytecode_layer({&segment}, bytecode_title(wheel), lock_.epoch, store_,
+                                        options_.unpack);
+      const std::lock_guard lock{mutex_};
+      own_layers_[wheel] = std::move(layer);
+      bytecode_is_ready();
+    });
+  }
+
+  /// With `mutex_` held: one wheel's bytecode is done, its own layer too where it has one.
+  void bytecode_is_ready() {
+    if (--bytecode_left_ == 0) group_->spawn(*work_, [this] { make_bytecode(); });
+  }
+
   void make_bytecode() {
-    const Activity activity{progress_, "bytecode layers", 0, ""};
-    std::vector<Segment> segments;
-    std::vector<std::string> names;
+    const Activity activity{progress_, "bytecode layer of small packages", 0, ""};
+    std::vector<Layer> layers;
+    std::vector<const Segment*> shared;
     for (std::size_t i = 0; i < segments_.size(); ++i) {
-      const std::optional<Segment>& segment = segments_[i];
-      if (!segment) throw Error{Kind::internal, "unmade", "a wheel's bytecode was not made"};
-      segments.push_back(*segment);
-      names.push_back(lock_.wheels[i].name + " " + lock_.wheels[i].version);
+      if (own_layers_[i]) {
+        layers.push_back(*std::move(own_layers_[i]));
+      } else if (segments_[i].value().blob) {
+        shared.push_back(&*segments_[i]);
+      }
     }
-    finish_step(plan_.steps.size() - 1, make_bytecode_layers(segments, names, lock_.epoch, store_),
-                /*made=*/true);
+    if (!shared.empty()) {
+      layers.push_back(
+          make_bytecode_layer(shared, "bytecode", lock_.epoch, store_, options_.unpack));
+    }
+    finish_step(plan_.steps.size() - 1, std::move(layers), /*made=*/true);
   }
 
   // --- afterwards --------------------------------------------------------------------------------
@@ -274,7 +311,8 @@ class Build {
   std::mutex mutex_;                  // guards what follows while tasks run
   std::vector<std::size_t> waiting_;  // by step: wheels not there yet
   std::vector<std::optional<Segment>> segments_;
-  std::ptrdiff_t bytecode_left_ = 0;
+  std::vector<std::optional<Layer>> own_layers_;  // by wheel, of bytecode
+  std::size_t bytecode_left_ = 0;
   bool base_ready_ = false;
   std::vector<std::size_t> early_;  // wheels that came before the base
 

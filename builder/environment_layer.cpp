@@ -1,20 +1,13 @@
-#include "builder/layer_writer.hpp"
-#include "builder/layers.hpp"
-
-#include <optional>
-
 #include <fmt/format.h>
+
+#include "builder/layers.hpp"
+#include "builder/staged_layer.hpp"
 
 namespace mlenv {
 
 Layer make_environment_layer(const Lock& lock, Store& store, bool unpack) {
-  std::optional<Store::StagedTree> staged;
-  std::optional<TreeWriter> tree;
-  if (unpack) {
-    staged.emplace(store.stage_tree());
-    tree.emplace(staged->fs_path());
-  }
-  LayerWriter writer{tree ? &*tree : nullptr, lock.epoch};
+  StagedLayer staged{store, lock.epoch, unpack};
+  LayerWriter& writer = staged.writer();
   const std::string root{kVenv};
   const std::string minor = lock.python_minor();
   const std::string interpreter = "python" + minor;
@@ -30,10 +23,7 @@ Layer make_environment_layer(const Lock& lock, Store& store, bool unpack) {
                   fmt::format("home = /usr/bin\nimplementation = CPython\nversion_info = {}\n"
                               "include-system-site-packages = false\n",
                               lock.python));
-  MadeLayer made = writer.finish("environment for Python " + minor);
-  store.put_spliced(made.layer.blob.digest, made.layer.blob.size_bytes, made.spliced);
-  if (staged) staged->publish(made.layer.diff_id);
-  return std::move(made.layer);
+  return staged.publish("environment for Python " + minor);
 }
 
 }  // namespace mlenv

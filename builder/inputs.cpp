@@ -65,6 +65,7 @@ fs::path Inputs::wheel(const LockedWheel& wheel) {
   }
   Activity activity{progress_, "download " + wheel.file, wheel.size_bytes};
   Store::Staged staged = store_.stage();
+  reserve_room(staged.fd(), wheel.size_bytes);
   while_doing("fetching `" + wheel.file + "`", [&] {
     if (url->second.starts_with(kFileScheme)) return copy_local(url->second, wheel, staged.fd());
     http_.download({url->second, wheel.digest, wheel.size_bytes, {}}, staged.fd(),

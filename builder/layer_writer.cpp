@@ -24,7 +24,7 @@ Error bad_member(const ZipMember& member, std::string_view what) {
       .because(std::string(what));
 }
 
-/// Hashes what passes on its way to the inflater.
+/// Hashes what passes.
 class Tap final : public Source {
  public:
   Tap(Source& from, Sha256& hash) : from_(from), hash_(hash) {}
@@ -97,7 +97,8 @@ void LayerWriter::add_member(const std::string& path, std::uint32_t mode, const 
   entry.size_bytes = member.size_bytes;
   header(entry);
   if (tree_ != nullptr) {
-    tree_->begin_file(path, {.mode = mode, .uid = 0, .gid = 0, .mtime = mtime_});
+    tree_->begin_file(path, {.mode = mode, .uid = 0, .gid = 0, .mtime = mtime_},
+                      member.size_bytes);
   }
   if (member.size_bytes == 0) {
     // No body: the header alone says it.
@@ -174,14 +175,21 @@ void LayerWriter::stored_member(const ZipMember& member, int wheel_fd, const Dig
   if (crc != member.crc32) throw bad_member(member, "its CRC-32 does not match");
 }
 
-void LayerWriter::add_segment(const Digest& blob, std::uint64_t size_bytes, Source& compressed,
-                              Source& tar) {
+std::uint64_t LayerWriter::add_segment(const Digest& blob, std::uint64_t size_bytes,
+                                       Source& compressed, Source& tar) {
   flush();
   slice(blob, 0, size_bytes);
   Bytes buffer(kStreamBytes);
   while (const std::size_t count = compressed.read(buffer))
     raw_bytes(ByteView(buffer).first(count));
-  while (const std::size_t count = tar.read(buffer)) tar_hash_.write(ByteView(buffer).first(count));
+  const std::uint64_t before = tar_hash_.size_bytes();
+  Tap tap{tar, tar_hash_};
+  if (tree_ != nullptr) {
+    read_tar(tap, [this](const TarEntry& entry, Source& data) { tree_->add(entry, data); });
+  }
+  while (tap.read(buffer) > 0) {
+  }
+  return tar_hash_.size_bytes() - before;
 }
 
 MadeLayer LayerWriter::finish(std::string title) {
@@ -232,9 +240,13 @@ void LayerWriter::slice(const Digest& blob, std::uint64_t offset, std::uint64_t 
 void LayerWriter::raw_bytes(ByteView bytes) { blob_hash_.write(bytes); }
 
 void LayerWriter::content(ByteView bytes, std::uint32_t& crc) {
-  crc = crc32(crc, bytes);
-  tar_hash_.write(bytes);
-  if (tree_ != nullptr) tree_->write(bytes);
+  // In pieces that stay in the processor's cache between the three.
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kStreamBytes))) {
+    const ByteView piece = bytes.first(std::min(bytes.size(), kStreamBytes));
+    crc = crc32(crc, piece);
+    tar_hash_.write(piece);
+    if (tree_ != nullptr) tree_->write(piece);
+  }
 }
 
 }  // namespace mlenv

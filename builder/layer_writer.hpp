@@ -38,8 +38,9 @@ class LayerWriter {
   void add_member(const std::string& path, std::uint32_t mode, const ZipMember& member,
                   int wheel_fd, const Digest& wheel);
   /// Gzip members that are already a blob of the store and inflate to `tar` (whole tar entries).
-  /// Not unpacked.
-  void add_segment(const Digest& blob, std::uint64_t size_bytes, Source& compressed, Source& tar);
+  /// Returns how many tar bytes that were.
+  std::uint64_t add_segment(const Digest& blob, std::uint64_t size_bytes, Source& compressed,
+                            Source& tar);
 
   /// Ends the archive; the tree is finished but not published.
   MadeLayer finish(std::string title);

@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <map>
-#include <optional>
 
 #include "base/error.hpp"
 #include "base/inflate.hpp"
-#include "builder/layer_writer.hpp"
 #include "builder/layers.hpp"
+#include "builder/staged_layer.hpp"
 
 namespace mlenv {
 namespace {
@@ -46,26 +45,17 @@ std::vector<Fd> open_all(const std::vector<WheelFile>& wheels) {
 Layer make_wheels_layer(const std::vector<WheelFile>& wheels, std::int64_t epoch, std::string title,
                         Store& store, bool unpack) {
   const std::vector<Fd> fds = open_all(wheels);
-  std::optional<Store::StagedTree> staged;
-  std::optional<TreeWriter> tree;
-  if (unpack) {
-    staged.emplace(store.stage_tree());
-    tree.emplace(staged->fs_path());
-  }
-  LayerWriter writer{tree ? &*tree : nullptr, epoch};
+  StagedLayer staged{store, epoch, unpack};
   for (const PlacedFile& placed : merge(wheels, fds)) {
     const InstalledFile& file = placed.file;
     if (file.member) {
-      writer.add_member(file.path, file.mode, *file.member, fds[placed.wheel].get(),
+      staged.writer().add_member(file.path, file.mode, *file.member, fds[placed.wheel].get(),
                         wheels[placed.wheel].wheel.digest);
     } else {
-      writer.add_text(file.path, file.mode, file.text);
+      staged.writer().add_text(file.path, file.mode, file.text);
     }
   }
-  MadeLayer made = writer.finish(std::move(title));
-  store.put_spliced(made.layer.blob.digest, made.layer.blob.size_bytes, made.spliced);
-  if (staged) staged->publish(made.layer.diff_id);
-  return std::move(made.layer);
+  return staged.publish(std::move(title));
 }
 
 void check_wheels_agree(const std::vector<WheelFile>& wheels) {

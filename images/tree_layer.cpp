@@ -61,7 +61,7 @@ void TreeWriter::add(const TarEntry& entry, Source& data) {
       add_folder(entry.path, attributes);
       break;
     case TarEntry::Type::file:
-      begin_file(entry.path, attributes);
+      begin_file(entry.path, attributes, entry.size_bytes);
       buffer_.resize(kBufferBytes);
       while (const std::size_t count = data.read(buffer_)) write(ByteView{buffer_}.first(count));
       end_file();

@@ -180,13 +180,15 @@ void TreeWriter::meet_folder(std::string_view path, const Parent& at,
   if (found == 0 && is_whiteout(status)) mark_opaque(path);
 }
 
-void TreeWriter::begin_file(std::string_view path, const Attributes& attributes) {
+void TreeWriter::begin_file(std::string_view path, const Attributes& attributes,
+                            std::uint64_t size_bytes) {
   make_entry(path, [&](const Parent& at) {
     file_ =
         Fd{::openat(at.fd, at.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                     attributes.mode & 0777)};
     return file_.get();
   });
+  reserve_room(file_.get(), size_bytes);
   file_path_ = path;
   file_attributes_ = attributes;
 }
@@ -208,7 +210,7 @@ void TreeWriter::end_file() {
 }
 
 void TreeWriter::add_file(std::string_view path, const Attributes& attributes, ByteView content) {
-  begin_file(path, attributes);
+  begin_file(path, attributes, content.size());
   write(content);
   end_file();
 }

@@ -37,8 +37,8 @@ class TreeWriter final : public Sink {
   /// Paths as in TarEntry: relative, no leading or trailing `/`, no `..`; `.` is the root itself.
   /// Parents that are missing are made with mode 0755 and time 0.
   void add_folder(std::string_view path, const Attributes& attributes);
-  /// Then `write` any number of times, then `end_file`.
-  void begin_file(std::string_view path, const Attributes& attributes);
+  /// Then `write` any number of times, `size_bytes` in all, then `end_file`.
+  void begin_file(std::string_view path, const Attributes& attributes, std::uint64_t size_bytes);
   void write(ByteView data) override;
   void end_file();
   void add_file(std::string_view path, const Attributes& attributes, ByteView content);

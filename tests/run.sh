@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need, builds, and runs them all. Usage:
 #   tests/run.sh [--long] [--only PATTERN]…
-# --long also runs clang-tidy, the fuzzers, tests/e2e/long/ and thread-sanitised unit tests; --only takes areas or tests
+# --long fuzzes and kills for longer, and runs thread-sanitised unit tests too; --only takes areas or tests
 # whose name (AREA/TEST) matches the shell pattern, as `--only lint`, `--only 'e2e/jax-*'`.
 # Ends with one line, `N passed, N failed, N skipped`; exit 1 on a failure, or on a skip that
 # tests/allowed-skips does not name. tests/README.md tells more.
@@ -60,18 +60,17 @@ goldens
 
 area e2e
 e2e_scripts tests/e2e/*.sh
-if [ "$long" = 1 ]; then e2e_scripts tests/e2e/long/*.sh; fi
+
+area tidy
+if wanted tidy; then
+  if [ ! -e build/asan/compile_commands.json ]; then cmake --preset asan >"$work/tidy-configure.log"; fi
+  step_if tidy/clang-tidy .ci/tidy build/asan
+fi
+
+area fuzz
+if wanted fuzz; then fuzz_targets $((long ? 300 : 20)); fi
 
 if [ "$long" = 1 ]; then
-  area tidy
-  if wanted tidy; then
-    cmake --preset asan >"$work/tidy-configure.log"
-    step_if tidy/clang-tidy .ci/tidy build/asan
-  fi
-
-  area fuzz
-  if wanted fuzz; then fuzz_targets 300; fi
-
   area tsan
   if wanted tsan; then
     build_folder tsan build/tsan mlenv_unit

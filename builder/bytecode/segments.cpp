@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <set>
 
 #include <nlohmann/json.hpp>
 
 #include "base/deflate.hpp"
 #include "base/error.hpp"
-#include "base/inflate.hpp"
 #include "base/json.hpp"
 #include "base/tar.hpp"
-#include "builder/layer_writer.hpp"
+#include "builder/staged_layer.hpp"
+#include "images/unpack_stream.hpp"
 
 namespace mlenv {
 namespace {
@@ -21,9 +22,15 @@ constexpr std::string_view kSchema = "mlenv.bytecode/1";
 constexpr std::size_t kBatchBytes = std::size_t{1} << 20;         // of source
 constexpr std::uint64_t kOwnLayerBytes = std::uint64_t{2} << 20;  // compressed
 
-struct Pyc {
-  std::string path;
-  std::string bytes;
+struct Source {
+  InstalledFile file;
+  std::string pyc;  ///< where its bytecode goes
+};
+
+/// What one batch gives.
+struct Part {
+  Bytes members;  ///< gzip, of whole tar entries
+  std::uint64_t tar_bytes = 0;
 };
 
 /// State of one wheel's compilation, shared by its batches.
@@ -31,9 +38,11 @@ struct Compilation {
   Compilation(SegmentJob what, std::function<void(Segment)> then)
       : job(std::move(what)), done(std::move(then)) {}
   SegmentJob job;
-  std::vector<InstalledFile> sources;
+  std::vector<Source> sources;                               // in the order of `pyc`
   std::vector<std::pair<std::size_t, std::size_t>> batches;  // [first, last) of sources
-  std::vector<std::vector<Pyc>> results;                     // one list a batch
+  std::vector<Part> parts;                                   // one a batch
+  std::mutex mutex;                                          // guards `folders`
+  std::set<std::string> folders;
   std::atomic<std::size_t> left{0};
   std::function<void(Segment)> done;
 };
@@ -57,22 +66,37 @@ void find_sources(Compilation& work) {
   std::set<std::string> paths;
   for (const InstalledFile& file : files) paths.insert(file.path);
   for (InstalledFile& file : files) {
-    const bool is_source = file.path.starts_with(kSitePackages) && file.path.ends_with(".py");
-    if (!is_source || paths.contains(pyc_path(file.path, work.job.python_minor))) continue;
-    work.sources.push_back(std::move(file));
+    if (!file.path.starts_with(kSitePackages) || !file.path.ends_with(".py")) continue;
+    std::string pyc = pyc_path(file.path, work.job.python_minor);
+    if (!paths.contains(pyc)) work.sources.push_back({std::move(file), std::move(pyc)});
   }
-  std::size_t bytes = 0;
+  std::sort(work.sources.begin(), work.sources.end(),
+            [](const Source& a, const Source& b) { return a.pyc < b.pyc; });
+  std::uint64_t bytes = 0;
   std::size_t first = 0;
   for (std::size_t i = 0; i < work.sources.size(); ++i) {
-    const InstalledFile& file = work.sources[i];
-    bytes += file.member ? static_cast<std::size_t>(file.member->size_bytes) : file.text.size();
+    const InstalledFile& file = work.sources[i].file;
+    bytes += file.member ? file.member->size_bytes : file.text.size();
     if (bytes < kBatchBytes && i + 1 < work.sources.size()) continue;
     work.batches.emplace_back(first, i + 1);
     first = i + 1;
     bytes = 0;
   }
-  work.results.resize(work.batches.size());
+  work.parts.resize(work.batches.size());
   work.left = work.batches.size();
+}
+
+void append(Bytes& to, ByteView bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
+
+void append_entry(Bytes& tar, const std::string& path, std::string_view content,
+                  std::int64_t epoch) {
+  TarEntry entry;
+  entry.path = path;
+  entry.size_bytes = content.size();
+  entry.mtime = epoch;
+  append(tar, tar_header(entry));
+  append(tar, as_bytes(content));
+  tar.resize(tar.size() + tar_padding(content.size()));
 }
 
 void compile_batch(Compilation& work, std::size_t batch, BytecodeCompiler& compiler) {
@@ -80,43 +104,28 @@ void compile_batch(Compilation& work, std::size_t batch, BytecodeCompiler& compi
   const auto [first, last] = work.batches[batch];
   std::vector<PythonSource> sources;
   for (std::size_t i = first; i < last; ++i) {
-    const InstalledFile& file = work.sources[i];
+    const InstalledFile& file = work.sources[i].file;
     sources.push_back({shown_path(file.path, work.job.python_minor),
                        file.member ? read_zip_member(fd.get(), *file.member) : file.text});
   }
-  std::vector<std::string> compiled = compiler.compile(sources);
-  for (std::size_t i = first; i < last; ++i) {
-    std::string& bytes = compiled[i - first];
-    if (bytes.empty()) continue;
-    work.results[batch].push_back(
-        {pyc_path(work.sources[i].path, work.job.python_minor), std::move(bytes)});
-  }
-}
-
-void append(Bytes& to, ByteView bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
-
-Bytes segment_tar(Compilation& work, std::vector<std::string>& folders) {
-  std::vector<Pyc> all;
-  for (std::vector<Pyc>& result : work.results) {
-    std::move(result.begin(), result.end(), std::back_inserter(all));
-    result.clear();
-  }
-  std::sort(all.begin(), all.end(), [](const Pyc& a, const Pyc& b) { return a.path < b.path; });
+  const std::vector<std::string> compiled = compiler.compile(sources);
   Bytes tar;
-  std::set<std::string> distinct;
-  for (Pyc& pyc : all) {
-    TarEntry entry;
-    entry.path = pyc.path;
-    entry.size_bytes = pyc.bytes.size();
-    entry.mtime = work.job.epoch;
-    append(tar, tar_header(entry));
-    append(tar, as_bytes(pyc.bytes));
-    append(tar, Bytes(tar_padding(pyc.bytes.size())));
-    distinct.insert(pyc.path.substr(0, pyc.path.rfind('/')));
-    pyc.bytes = {};
+  std::set<std::string> folders;
+  for (std::size_t i = first; i < last; ++i) {
+    if (compiled[i - first].empty()) continue;
+    const std::string& path = work.sources[i].pyc;
+    append_entry(tar, path, compiled[i - first], work.job.epoch);
+    folders.insert(path.substr(0, path.rfind('/')));
   }
-  folders.assign(distinct.begin(), distinct.end());
-  return tar;
+  Part& part = work.parts[batch];
+  part.tar_bytes = tar.size();
+  for (ByteView rest = tar; !rest.empty();) {
+    const ByteView chunk = rest.first(std::min(rest.size(), kChunkBytes));
+    append(part.members, gzip_chunk(chunk));
+    rest = rest.subspan(chunk.size());
+  }
+  const std::lock_guard lock{work.mutex};
+  work.folders.merge(folders);
 }
 
 void remember_segment(Store& store, const Digest& key, const Segment& segment) {
@@ -129,58 +138,32 @@ void remember_segment(Store& store, const Digest& key, const Segment& segment) {
   store.put_key(key, canonical(value));
 }
 
-/// Compresses the tar into the store.
-void store_segment(const Bytes& tar, Store& store, Segment& segment) {
-  Store::Staged staged = store.stage();
-  Sha256 hash;
-  for (ByteView rest = tar; !rest.empty();) {
-    const ByteView chunk = rest.first(std::min(rest.size(), kChunkBytes));
-    const Bytes member = gzip_chunk(chunk);
-    hash.write(member);
-    write_all(staged.fd(), member);
-    rest = rest.subspan(chunk.size());
-  }
-  segment.size_bytes = hash.size_bytes();
-  const Digest digest = hash.finish();
-  staged.commit(digest);
-  segment.blob = digest;
-}
-
 Segment finish_segment(Compilation& work, Store& store) {
   Segment segment;
-  const Bytes tar = segment_tar(work, segment.folders);
-  segment.tar_bytes = tar.size();
-  if (!tar.empty()) store_segment(tar, store, segment);
+  segment.folders.assign(work.folders.begin(), work.folders.end());
+  Store::Staged staged = store.stage();
+  Sha256 hash;
+  for (const Part& part : work.parts) {
+    segment.tar_bytes += part.tar_bytes;
+    hash.write(part.members);
+    write_all(staged.fd(), part.members);
+  }
+  segment.size_bytes = hash.size_bytes();
+  if (segment.size_bytes > 0) {
+    segment.blob = hash.finish();
+    staged.commit(*segment.blob);
+  }
   remember_segment(store, work.job.key, segment);
   return segment;
 }
 
 void add_segment(LayerWriter& writer, const Segment& segment, const Store& store) {
-  if (!segment.blob) return;
-  StringSink tar;
-  const std::unique_ptr<Source> blob = store.open(*segment.blob);
-  gunzip(*blob, tar);
-  if (tar.text.size() != segment.tar_bytes) {
-    throw failure("damaged", "cached bytecode in the store is damaged")
-        .hint("run `mlenv store verify --repair`, then build again");
-  }
-  const std::unique_ptr<Source> compressed = store.open(*segment.blob);
-  MemorySource tar_source{as_bytes(tar.text)};
-  writer.add_segment(*segment.blob, segment.size_bytes, *compressed, tar_source);
-}
-
-Layer make_layer(const std::vector<const Segment*>& segments, std::string title, std::int64_t epoch,
-                 Store& store) {
-  LayerWriter writer{nullptr, epoch};
-  std::set<std::string> folders;
-  for (const Segment* segment : segments) {
-    folders.insert(segment->folders.begin(), segment->folders.end());
-  }
-  for (const std::string& folder : folders) writer.add_folder(folder);
-  for (const Segment* segment : segments) add_segment(writer, *segment, store);
-  MadeLayer made = writer.finish(std::move(title));
-  store.put_spliced(made.layer.blob.digest, made.layer.blob.size_bytes, made.spliced);
-  return std::move(made.layer);
+  const std::unique_ptr<mlenv::Source> compressed = store.open(*segment.blob);
+  LayerTar tar{store, *segment.blob, [](std::uint64_t) {}};
+  if (writer.add_segment(*segment.blob, segment.size_bytes, *compressed, tar) == segment.tar_bytes)
+    return;
+  throw failure("damaged", "cached bytecode in the store is damaged")
+      .hint("run `mlenv store verify --repair`, then build again");
 }
 
 }  // namespace
@@ -220,22 +203,20 @@ void make_segment(const SegmentJob& job, const SegmentTools& tools,
   }
 }
 
-std::vector<Layer> make_bytecode_layers(const std::vector<Segment>& segments,
-                                        const std::vector<std::string>& names, std::int64_t epoch,
-                                        Store& store) {
-  std::vector<Layer> layers;
-  std::vector<const Segment*> pool;
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    const Segment& segment = segments[i];
-    if (!segment.blob) continue;
-    if (segment.size_bytes < kOwnLayerBytes) {
-      pool.push_back(&segment);
-    } else {
-      layers.push_back(make_layer({&segment}, "bytecode of " + names[i], epoch, store));
-    }
+bool has_own_layer(const Segment& segment) { return segment.size_bytes >= kOwnLayerBytes; }
+
+Layer make_bytecode_layer(const std::vector<const Segment*>& segments, std::string title,
+                          std::int64_t epoch, Store& store, bool unpack) {
+  StagedLayer staged{store, epoch, unpack};
+  std::set<std::string> folders;
+  for (const Segment* segment : segments) {
+    folders.insert(segment->folders.begin(), segment->folders.end());
   }
-  if (!pool.empty()) layers.push_back(make_layer(pool, "bytecode", epoch, store));
-  return layers;
+  for (const std::string& folder : folders) staged.writer().add_folder(folder);
+  for (const Segment* segment : segments) {
+    if (segment->blob) add_segment(staged.writer(), *segment, store);
+  }
+  return staged.publish(std::move(title));
 }
 
 }  // namespace mlenv

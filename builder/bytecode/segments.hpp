@@ -43,9 +43,10 @@ struct SegmentTools {
 void make_segment(const SegmentJob& job, const SegmentTools& tools,
                   std::function<void(Segment)> done);
 
-/// Large segments become a layer each, the others share one; the wheels' order is kept.
-std::vector<Layer> make_bytecode_layers(const std::vector<Segment>& segments,
-                                        const std::vector<std::string>& names, std::int64_t epoch,
-                                        Store& store);
+/// Whether the segment is large enough to be a layer of its own; all others share one.
+bool has_own_layer(const Segment& segment);
+/// One layer of these segments, in their order.
+Layer make_bytecode_layer(const std::vector<const Segment*>& segments, std::string title,
+                          std::int64_t epoch, Store& store, bool unpack);
 
 }  // namespace mlenv

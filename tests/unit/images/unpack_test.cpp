@@ -252,7 +252,7 @@ TEST_F(UnpackTest, BuildersWriteTheSameTreeAsUnpacking) {
   make_folders(built);
   TreeWriter writer{built};
   writer.add_folder("a", {.mode = 0755, .mtime = 1'700'000'000});
-  writer.begin_file("a/b", {.mode = 0755, .mtime = 1'700'000'000});
+  writer.begin_file("a/b", {.mode = 0755, .mtime = 1'700'000'000}, 7);
   writer.write(as_bytes("con"));
   writer.write(as_bytes("tent"));
   writer.end_file();

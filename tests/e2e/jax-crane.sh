@@ -2,7 +2,7 @@
 # `crane validate` accepts the pushed image: every digest, diff-id and size of every layer.
 set -euo pipefail
 # shellcheck source=tests/lib.sh
-. "$(dirname "$0")/../../lib.sh"
+. "$(dirname "$0")/../lib.sh"
 PATH=$PATH:/usr/local/go/bin
 
 crane=$XDG_CACHE_HOME/bin/crane

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The environment in the image is what `uv pip install` makes of the same wheels, file by file: bytecode,
-# who installed it, RECORD's lines about these, and the interpreter named in scripts aside.
+# who installed it, RECORD's lines about these, and the interpreter named in scripts aside. uv marks every
+# package as REQUESTED; here only those are that the recipe names.
 set -euo pipefail
 # shellcheck source=tests/lib.sh
-. "$(dirname "$0")/../../lib.sh"
+. "$(dirname "$0")/../lib.sh"
 need jq
 
 shared_image jax-cpu
@@ -15,22 +16,22 @@ python=/usr/bin/python3
 mkdir "$work/ours"
 "$MLENV" run jax-cpu -- tar -C /opt/venv -cf - . | tar -C "$work/ours" -xf -
 
-# What the lock says, as uv takes it: requested packages by name, all others as constraints.
+# The recipe's own packages in the lock's versions; what they need is found anew, moments after the lock.
 lock=${recipe_path%.yaml}.lock
-"$python" - "$lock" "$work" <<'READ'
+"$python" - "$lock" >"$work/requested" <<'READ'
 import sys, tomllib
-wheels = tomllib.load(open(sys.argv[1], "rb"))["packages"]["python"]
-with open(sys.argv[2] + "/requested", "w") as requested, open(sys.argv[2] + "/pins", "w") as pins:
-    for wheel in wheels:
-        print(f"{wheel['name']}=={wheel['version']}", file=pins)
-        if wheel.get("requested"):
-            print(wheel["name"], file=requested)
+for wheel in tomllib.load(open(sys.argv[1], "rb"))["packages"]["wheels"]:
+    if wheel.get("requested"):
+        print(f"{wheel['name']}=={wheel['version']}")
 READ
 uv=$(uv_program)
 "$uv" venv --quiet --no-config --python "$python" "$work/venv"
-VIRTUAL_ENV=$work/venv "$uv" pip install --quiet --link-mode copy --only-binary :all: -r "$work/requested" \
-  -c "$work/pins"
+VIRTUAL_ENV=$work/venv "$uv" pip install --quiet --link-mode copy --only-binary :all: -r "$work/requested"
 mv "$work/venv" "$work/theirs"
+
+asked=$(sed 's/==.*//; s/-/_/g' "$work/requested" | sort)
+marked=$(cd "$work/ours/lib/python3/site-packages" && ls -d -- *.dist-info/REQUESTED | sed 's/-.*//' | sort)
+equal "packages marked as requested" "$asked" "$marked"
 
 # One place for site-packages, nothing that is the environment's own, RECORD without what may differ.
 normalise() {
@@ -38,11 +39,12 @@ normalise() {
   find . -name __pycache__ -prune -exec rm -rf {} +
   [ -d lib/python3 ] || mv lib/python3.* lib/python3
   find lib -maxdepth 1 -type l -delete
-  rm -rf lib64 pyvenv.cfg CACHEDIR.TAG .gitignore .lock share/man/nothing
+  rm -rf lib64 pyvenv.cfg CACHEDIR.TAG .gitignore .lock
+  find include -depth \( -type l -o -type d -empty \) -delete 2>/dev/null || true # uv makes no empty one
   find . -name RECORD -path '*.dist-info/*' -exec sed -i -E \
-    -e '/__pycache__/d' -e 's,^((\.\./)*bin/[^,]*)\,.*,\1,' -e '/\/INSTALLER,/d' {} \; \
+    -e '/__pycache__/d' -e 's,^((\.\./)*bin/[^,]*)\,.*,\1,' -e '/\/(INSTALLER|REQUESTED),/d' {} \; \
     -exec sort -o {} {} \;
-  find . -name INSTALLER -path '*.dist-info/*' -delete
+  find . \( -name INSTALLER -o -name REQUESTED \) -path '*.dist-info/*' -delete
   find bin -maxdepth 1 \( -name 'activate*' -o -name 'deactivate*' -o -name 'python*' -o \
     -name 'pydoc.bat' \) -delete
   find lib/python3/site-packages -maxdepth 1 -name '_virtualenv.p*' -delete

@@ -4,7 +4,7 @@
 # first
 set -euo pipefail
 # shellcheck source=tests/lib.sh
-. "$(dirname "$0")/../../lib.sh"
+. "$(dirname "$0")/../lib.sh"
 need jq
 
 free=$(df --output=avail -B1M "$work" | tail -n 1)

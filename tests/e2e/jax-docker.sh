@@ -3,7 +3,7 @@
 # are the same image to it.
 set -euo pipefail
 # shellcheck source=tests/lib.sh
-. "$(dirname "$0")/../../lib.sh"
+. "$(dirname "$0")/../lib.sh"
 need dockerd docker
 need_root
 

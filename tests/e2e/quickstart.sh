@@ -2,7 +2,7 @@
 # The README's first command, in this checkout.
 set -euo pipefail
 # shellcheck source=tests/lib.sh
-. "$(dirname "$0")/../../lib.sh"
+. "$(dirname "$0")/../lib.sh"
 [ "$MLENV" = "$root/build/mlenv" ] || skip "not the binary in build/, which quickstart.sh would build"
 
 export XDG_DATA_HOME=$work/data

@@ -3,7 +3,7 @@
 # killed within a push and within a pull.
 set -euo pipefail
 # shellcheck source=tests/lib.sh
-. "$(dirname "$0")/../../lib.sh"
+. "$(dirname "$0")/../lib.sh"
 # shellcheck source=tests/support/registry.sh
 . "$root/tests/support/registry.sh"
 need skopeo

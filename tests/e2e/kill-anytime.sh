@@ -4,7 +4,7 @@
 # first
 set -euo pipefail
 # shellcheck source=tests/lib.sh
-. "$(dirname "$0")/../../lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 seed=${MLENV_TEST_SEED:-$RANDOM}
 RANDOM=$seed

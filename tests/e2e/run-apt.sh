@@ -3,7 +3,7 @@
 # for packages whose files belong to others than root.
 set -euo pipefail
 # shellcheck source=tests/lib.sh
-. "$(dirname "$0")/../../lib.sh"
+. "$(dirname "$0")/../lib.sh"
 need runc
 need_root
 # shellcheck source=/dev/null

@@ -3,7 +3,7 @@
 # contents, but for the differences listed here. mlenv builds as an ordinary user, mmdebstrap as root.
 set -euo pipefail
 # shellcheck source=tests/lib.sh
-. "$(dirname "$0")/../../lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 need mmdebstrap python3
 # shellcheck source=/dev/null

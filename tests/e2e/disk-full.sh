@@ -3,7 +3,7 @@
 # room the same store gives the same digest.
 set -euo pipefail
 # shellcheck source=tests/lib.sh
-. "$(dirname "$0")/../../lib.sh"
+. "$(dirname "$0")/../lib.sh"
 need_root
 
 path=$work/small.yaml

@@ -4,7 +4,7 @@
 # first
 set -euo pipefail
 # shellcheck source=tests/lib.sh
-. "$(dirname "$0")/../../lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 shared_image jax-cpu
 note "root, umask 022, all processors: $image"
