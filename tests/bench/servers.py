@@ -115,13 +115,13 @@ http: {{addr: "{self.host}"}}
 class Buildkit:
     """buildkitd with an OCI worker, host network and the registry above."""
 
-    def __init__(self, programs, folder, registry):
+    def __init__(self, programs, folder, state, registry):
         self.programs, self.folder, self.registry = programs, folder, registry
         self.server = None
         self.address = f"unix://{folder}/socket"
         folder.mkdir()
         (folder / "config.toml").write_text(f"""
-root = "{folder}/state"
+root = "{state}"
 insecure-entitlements = ["network.host"]
 [grpc]
 address = ["{self.address}"]
@@ -161,9 +161,7 @@ http = true
             self.server = None
 
     def reset(self, base):
-        """Empty but for the base image, pulled and unpacked."""
-        self.close()
-        shutil.rmtree(self.folder / "state", ignore_errors=True)
+        """On an empty `state`: only the base image, pulled and unpacked."""
         self.start()
         context = self.folder / "warm"
         context.mkdir(exist_ok=True)
