@@ -44,6 +44,8 @@ Digest Digest::from_hex(std::string_view hex) {
   return Digest{std::string(hex)};
 }
 
+Digest Digest::from_raw(std::span<const unsigned char, 32> raw) { return Digest{to_hex(raw)}; }
+
 Digest Digest::of(ByteView data) {
   Sha256 hash;
   hash.write(data);

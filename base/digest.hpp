@@ -4,6 +4,7 @@
 #include <array>
 #include <compare>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,8 @@ class Digest {
   static Digest parse(std::string_view text);
   /// The same from the 64 hex digits alone, as PyPI and Debian write them.
   static Digest from_hex(std::string_view hex);
+  /// From the 32 bytes themselves.
+  static Digest from_raw(std::span<const unsigned char, 32> raw);
   static Digest of(ByteView data);
   static Digest of(std::string_view text) { return of(as_bytes(text)); }
 

@@ -1,6 +1,8 @@
 #include "builder/layer_writer.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/gzip.hpp"
@@ -24,22 +26,39 @@ Error bad_member(const ZipMember& member, std::string_view what) {
       .because(std::string(what));
 }
 
-/// Hashes what passes.
-class Tap final : public Source {
+}  // namespace
+
+/// A member's compressed bytes on their way to the inflater: each buffer is hashed in step with
+/// what is inflated from it, and whatever is left of it before the next.
+class LayerWriter::RawTap final : public Source {
  public:
-  Tap(Source& from, Sha256& hash) : from_(from), hash_(hash) {}
+  RawTap(Source& from, LayerWriter& writer) : from_(from), writer_(writer) {}
   std::size_t read(ByteSpan out) override {
+    writer_.raw_rest();
     const std::size_t count = from_.read(out);
-    hash_.write(out.first(count));
+    writer_.raw_later(out.first(count));
     return count;
   }
 
  private:
   Source& from_;
-  Sha256& hash_;
+  LayerWriter& writer_;
 };
 
-}  // namespace
+/// Tar bytes that are made elsewhere.
+class LayerWriter::TarTap final : public Source {
+ public:
+  TarTap(Source& from, LayerWriter& writer) : from_(from), writer_(writer) {}
+  std::size_t read(ByteSpan out) override {
+    const std::size_t count = from_.read(out);
+    writer_.hashes_.write({}, out.first(count));
+    return count;
+  }
+
+ private:
+  Source& from_;
+  LayerWriter& writer_;
+};
 
 LayerWriter::LayerWriter(TreeWriter* tree, std::int64_t mtime) : tree_(tree), mtime_(mtime) {}
 
@@ -97,8 +116,7 @@ void LayerWriter::add_member(const std::string& path, std::uint32_t mode, const 
   entry.size_bytes = member.size_bytes;
   header(entry);
   if (tree_ != nullptr) {
-    tree_->begin_file(path, {.mode = mode, .uid = 0, .gid = 0, .mtime = mtime_},
-                      member.size_bytes);
+    tree_->begin_file(path, {.mode = mode, .uid = 0, .gid = 0, .mtime = mtime_}, member.size_bytes);
   }
   if (member.size_bytes == 0) {
     // No body: the header alone says it.
@@ -125,19 +143,21 @@ void LayerWriter::inflate_member(const ZipMember& member, int wheel_fd) {
   const ByteSpan raw = ByteSpan(raw_).first(static_cast<std::size_t>(member.compressed_bytes));
   const ByteSpan out = ByteSpan(inflated_).first(static_cast<std::size_t>(member.size_bytes));
   read_raw(wheel_fd, member, raw);
-  raw_bytes(raw);
   inflate_whole(raw, out);
   std::uint32_t crc = 0;
+  raw_later(raw);
   content(out, crc);
+  raw_rest();
   if (crc != member.crc32) throw bad_member(member, "its CRC-32 does not match");
 }
 
 void LayerWriter::stream_member(const ZipMember& member, int wheel_fd) {
   SliceSource raw{wheel_fd, member.offset, member.compressed_bytes};
-  Tap tap{raw, blob_hash_};
+  RawTap tap{raw, *this};
   std::uint32_t crc = 0;
   FunctionSink sink{[&](ByteView bytes) { content(bytes, crc); }};
   inflate_stream(tap, sink, member.size_bytes);
+  raw_rest();
   if (crc != member.crc32) throw bad_member(member, "its CRC-32 does not match");
 }
 
@@ -166,7 +186,7 @@ void LayerWriter::stored_member(const ZipMember& member, int wheel_fd, const Dig
       ByteSpan raw = ByteSpan(raw_).first(length);
       SliceSource source{wheel_fd, member.offset + done, length};
       for (ByteSpan rest = raw; !rest.empty();) rest = rest.subspan(source.read(rest));
-      raw_bytes(raw);
+      raw_later(raw);
       content(raw, crc);
       done += length;
     }
@@ -182,25 +202,25 @@ std::uint64_t LayerWriter::add_segment(const Digest& blob, std::uint64_t size_by
   Bytes buffer(kStreamBytes);
   while (const std::size_t count = compressed.read(buffer))
     raw_bytes(ByteView(buffer).first(count));
-  const std::uint64_t before = tar_hash_.size_bytes();
-  Tap tap{tar, tar_hash_};
+  const std::uint64_t before = hashes_.second_size_bytes();
+  TarTap tap{tar, *this};
   if (tree_ != nullptr) {
     read_tar(tap, [this](const TarEntry& entry, Source& data) { tree_->add(entry, data); });
   }
   while (tap.read(buffer) > 0) {
   }
-  return tar_hash_.size_bytes() - before;
+  return hashes_.second_size_bytes() - before;
 }
 
 MadeLayer LayerWriter::finish(std::string title) {
   glue(tar_end());
   flush();
   if (tree_ != nullptr) tree_->finish();
-  const std::uint64_t size = blob_hash_.size_bytes();
-  const std::uint64_t tar_bytes = tar_hash_.size_bytes();
-  const Digest digest = blob_hash_.finish();
-  return {{.blob = {std::string(kLayerGzipType), digest, size},
-           .diff_id = tar_hash_.finish(),
+  const std::uint64_t size = hashes_.first_size_bytes();
+  const std::uint64_t tar_bytes = hashes_.second_size_bytes();
+  const auto [blob, tar] = hashes_.finish();
+  return {{.blob = {std::string(kLayerGzipType), blob, size},
+           .diff_id = tar,
            .tar_bytes = tar_bytes,
            .title = std::move(title)},
           std::move(spliced_)};
@@ -213,7 +233,7 @@ void LayerWriter::header(const TarEntry& entry) {
 }
 
 void LayerWriter::glue(ByteView bytes) {
-  tar_hash_.write(bytes);
+  hashes_.write({}, bytes);
   glue_.insert(glue_.end(), bytes.begin(), bytes.end());
   if (glue_.size() >= kGlueLimit) flush();
 }
@@ -237,14 +257,20 @@ void LayerWriter::slice(const Digest& blob, std::uint64_t offset, std::uint64_t 
   spliced_.pieces.push_back({blob, offset, length});
 }
 
-void LayerWriter::raw_bytes(ByteView bytes) { blob_hash_.write(bytes); }
+void LayerWriter::raw_bytes(ByteView bytes) { hashes_.write(bytes, {}); }
+
+void LayerWriter::raw_later(ByteView bytes) { raw_rest_ = bytes; }
+
+void LayerWriter::raw_rest() { raw_bytes(std::exchange(raw_rest_, {})); }
 
 void LayerWriter::content(ByteView bytes, std::uint32_t& crc) {
   // In pieces that stay in the processor's cache between the three.
   for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kStreamBytes))) {
     const ByteView piece = bytes.first(std::min(bytes.size(), kStreamBytes));
     crc = crc32(crc, piece);
-    tar_hash_.write(piece);
+    const ByteView raw = raw_rest_.first(std::min(raw_rest_.size(), piece.size()));
+    raw_rest_ = raw_rest_.subspan(raw.size());
+    hashes_.write(raw, piece);
     if (tree_ != nullptr) tree_->write(piece);
   }
 }

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "base/digest.hpp"
+#include "base/digest_pair.hpp"
 #include "base/tar.hpp"
 #include "base/zip.hpp"
 #include "images/oci.hpp"
@@ -46,13 +46,17 @@ class LayerWriter {
   MadeLayer finish(std::string title);
 
  private:
+  class RawTap;
+  class TarTap;
   void add_parents(const std::string& path);
   void header(const TarEntry& entry);
   void glue(ByteView bytes);  ///< tar bytes that will go into a stored member
   void flush();
   void literal(ByteView bytes);  ///< compressed bytes
   void slice(const Digest& blob, std::uint64_t offset, std::uint64_t length);
-  void raw_bytes(ByteView bytes);  ///< passes the slice's bytes by the blob's hash
+  void raw_bytes(ByteView bytes);  ///< passes the blob's bytes by its hash
+  void raw_later(ByteView bytes);  ///< the same, in step with `content`; until `raw_rest`
+  void raw_rest();
   void inflate_member(const ZipMember& member, int wheel_fd);
   void stream_member(const ZipMember& member, int wheel_fd);
   void stored_member(const ZipMember& member, int wheel_fd, const Digest& wheel);
@@ -62,8 +66,8 @@ class LayerWriter {
   std::int64_t mtime_;
   std::set<std::string, std::less<>> folders_;
   Bytes glue_;
-  Sha256 blob_hash_;
-  Sha256 tar_hash_;
+  Sha256Pair hashes_;  ///< of the blob, of the tar
+  ByteView raw_rest_;  ///< of the blob, not hashed yet
   Spliced spliced_;
   Bytes raw_;
   Bytes inflated_;

@@ -50,7 +50,7 @@ Layer make_wheels_layer(const std::vector<WheelFile>& wheels, std::int64_t epoch
     const InstalledFile& file = placed.file;
     if (file.member) {
       staged.writer().add_member(file.path, file.mode, *file.member, fds[placed.wheel].get(),
-                        wheels[placed.wheel].wheel.digest);
+                                 wheels[placed.wheel].wheel.digest);
     } else {
       staged.writer().add_text(file.path, file.mode, file.text);
     }

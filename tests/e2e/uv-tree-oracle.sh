@@ -30,7 +30,8 @@ VIRTUAL_ENV=$work/venv "$uv" pip install --quiet --link-mode copy --only-binary 
 mv "$work/venv" "$work/theirs"
 
 asked=$(sed 's/==.*//; s/-/_/g' "$work/requested" | sort)
-marked=$(cd "$work/ours/lib/python3/site-packages" && ls -d -- *.dist-info/REQUESTED | sed 's/-.*//' | sort)
+marked=$(find "$work/ours/lib/python3/site-packages" -path '*.dist-info/REQUESTED' -printf '%h\n' |
+  sed -E 's,.*/([^-]*)-.*,\1,' | sort)
 equal "packages marked as requested" "$asked" "$marked"
 
 # One place for site-packages, nothing that is the environment's own, RECORD without what may differ.
