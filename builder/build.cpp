@@ -144,7 +144,9 @@ class Build {
   void start_wheels(Pool& downloads) {
     for (const std::size_t index : missing_) {
       const Step& step = plan_.steps[index];
-      if (step.kind == Step::Kind::environment) {
+      if (step.kind == Step::Kind::sources) {
+        finish_step(index, {make_sources()}, true);
+      } else if (step.kind == Step::Kind::environment) {
         finish_step(index, {make_environment_layer(lock_, store_, options_.unpack)}, true);
       }
       waiting_[index] = step.wheels.size();
@@ -161,6 +163,13 @@ class Build {
         wheel_is_ready(wheel);
       });
     }
+  }
+
+  Layer make_sources() {
+    if (digest_of(options_.sources) != lock_.settings.sources) {
+      throw Error{Kind::internal, "other-sources", "the package sources are not those of the lock"};
+    }
+    return make_sources_layer(lock_, options_.sources, store_, options_.unpack);
   }
 
   /// What is known of the bytecode already.

@@ -10,12 +10,15 @@
 #include "builder/plan.hpp"
 #include "images/oci.hpp"
 #include "images/store.hpp"
+#include "recipes/image_sources.hpp"
 
 namespace mlenv {
 
 struct BuildOptions {
   unsigned jobs = 0;   ///< threads and interpreters; 0: one a processor
   bool unpack = true;  ///< leave it ready to run; false: layers only, for building and pushing
+  /// As image_sources gives them for the recipe; their digest is in the lock.
+  std::vector<ImageFile> sources;
   /// Told each finished layer, from any thread: pushing overlaps building.
   std::function<void(const Layer&)> on_layer;
 };

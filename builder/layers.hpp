@@ -8,6 +8,7 @@
 #include "base/progress.hpp"
 #include "builder/wheel.hpp"
 #include "images/store.hpp"
+#include "recipes/image_sources.hpp"
 #include "recipes/lock.hpp"
 
 namespace mlenv {
@@ -15,6 +16,10 @@ namespace mlenv {
 /// The Debian base; `packages` as for build_debian_base. Always unpacked: it was made as a tree.
 Layer make_base_layer(const Lock& lock, const std::vector<fs::path>& packages, Store& store,
                       Pool& pool, Progress& progress);
+
+/// Files with mode 0644.
+Layer make_sources_layer(const Lock& lock, const std::vector<ImageFile>& files, Store& store,
+                         bool unpack);
 
 /// The environment's skeleton at /opt/venv: pyvenv.cfg, interpreter links, and `lib/pythonX.Y` as a
 /// link to the version-independent `lib/python3`.

@@ -34,6 +34,12 @@ Step base_step(const Lock& lock) {
   return {Step::Kind::base, fmt::format("{}:{}", lock.distribution, lock.suite), key.digest(), {}};
 }
 
+Step sources_step(const Lock& lock, const Digest& files) {
+  KeyText key{"sources"};
+  key.add("epoch", lock.epoch).add("files", files.str());
+  return {Step::Kind::sources, "package sources", key.digest(), {}};
+}
+
 Step environment_step(const Lock& lock) {
   KeyText key{"environment"};
   key.add("epoch", lock.epoch).add("python", lock.python);
@@ -97,6 +103,7 @@ Step bytecode_step(const Lock& lock) {
 Plan make_plan(const Lock& lock) {
   Plan plan;
   plan.steps.push_back(base_step(lock));
+  if (lock.settings.sources) plan.steps.push_back(sources_step(lock, *lock.settings.sources));
   if (lock.python.empty()) return plan;
   plan.steps.push_back(environment_step(lock));
   add_wheel_steps(lock, plan);

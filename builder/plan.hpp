@@ -13,7 +13,7 @@ namespace mlenv {
 inline constexpr int kLayerFormat = 1;
 
 struct Step {
-  enum class Kind { base, environment, wheels, bytecode };
+  enum class Kind { base, sources, environment, wheels, bytecode };
   Kind kind = Kind::base;
   std::string title;  ///< `debian:bookworm`, `torch 2.15.0`, `37 small wheels`
   Digest key;

@@ -110,6 +110,7 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   options.jobs = choice.jobs;
   options.unpack = choice.unpack;
   options.on_layer = choice.on_layer;
+  options.sources = image_sources(recipe);
   BuildResult result = while_doing("building `" + recipe_path.string() + "`", [&] {
     return build(lock, ui.store(), inputs, options, ui.progress());
   });

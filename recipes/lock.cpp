@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "recipes/image_sources.hpp"
+
 namespace mlenv {
 namespace {
 
@@ -42,7 +44,8 @@ Settings settings_of(const Recipe& recipe) {
           .env = recipe.env,
           .workdir = recipe.workdir,
           .command = recipe.command,
-          .bytecode = recipe.bytecode};
+          .bytecode = recipe.bytecode,
+          .sources = digest_of(image_sources(recipe))};
 }
 
 Digest lock_digest(const Lock& lock) { return Digest::of(render_lock(lock)); }

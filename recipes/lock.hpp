@@ -52,6 +52,7 @@ struct Settings {
   std::string workdir;
   std::vector<std::string> command;
   bool bytecode = true;
+  std::optional<Digest> sources;  ///< of the files that carry the recipe's own package sources
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 

@@ -38,6 +38,10 @@ void settings(Lines& out, const Settings& from, const Settings& to) {
   value(out, "workdir", from.workdir, to.workdir);
   list(out, "command", from.command, to.command);
   value(out, "bytecode", from.bytecode ? "true" : "false", to.bytecode ? "true" : "false");
+  if (from.sources != to.sources) {
+    value(out, "package sources in the image", from.sources ? from.sources->brief() : "",
+          to.sources ? to.sources->brief() : "");
+  }
   for (const auto& [key, text] : from.env) {
     if (!to.env.contains(key)) out.push_back(fmt::format("- env {}", key));
   }

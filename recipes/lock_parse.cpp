@@ -59,14 +59,18 @@ class LockReader {
   }
 
   Settings settings(const TomlValue& table) const {
-    constexpr std::array<std::string_view, 5> kKeys = {"name", "workdir", "command", "bytecode",
-                                                       "env"};
+    constexpr std::array<std::string_view, 6> kKeys = {"name",     "workdir", "command",
+                                                       "bytecode", "sources", "env"};
     reader_.only(table, kKeys);
     Settings settings{.name = reader_.text(table, "name"),
                       .env = {},
                       .workdir = reader_.text(table, "workdir"),
                       .command = reader_.texts(table, "command"),
-                      .bytecode = reader_.optional_flag(table, "bytecode", true)};
+                      .bytecode = reader_.optional_flag(table, "bytecode", true),
+                      .sources = {}};
+    if (table.find("sources") != nullptr) {
+      settings.sources = read_digest(reader_, table, "sources");
+    }
     if (!is_image_name(settings.name)) {
       reader_.fail(*table.find("name"), "`name` is not an image name");
     }

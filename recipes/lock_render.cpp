@@ -41,6 +41,7 @@ void render_settings(std::string& out, const Settings& settings) {
   line(out, "workdir", settings.workdir);
   lines(out, "command", settings.command);
   out += fmt::format("bytecode = {}\n", settings.bytecode);
+  if (settings.sources) line(out, "sources", settings.sources->hex());
   if (settings.env.empty()) return;
   out += "\n[settings.env]\n";
   for (const auto& [key, value] : settings.env) {

@@ -20,7 +20,8 @@ Lock sample() {
                    .env = {{"A", "a \"b\"\n\t\\ü"}},
                    .workdir = "/workspace",
                    .command = {"python", "train.py"},
-                   .bytecode = true};
+                   .bytecode = true,
+                   .sources = Digest::of("sources")};
   lock.distribution = "debian";
   lock.suite = "bookworm";
   lock.python = "3.11.2";
@@ -97,6 +98,7 @@ name = "bert"
 workdir = "/workspace"
 command = ["python", "train.py"]
 bytecode = true
+sources = "878a52fc5ff6a57d50b7b870aa51637a3dfd38fc22352a39f95a3c292eb976d5"
 
 [resolved]
 distribution = "debian"

@@ -1,0 +1,27 @@
+#pragma once
+// A recipe's own package sources as files of the image, so that apt, pip and uv use them there too.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/digest.hpp"
+#include "recipes/recipe.hpp"
+
+namespace mlenv {
+
+struct ImageFile {
+  std::string path;  ///< relative to the image's root
+  std::string text;
+};
+
+/// Sorted by path; empty for a recipe that names no sources. /etc/apt/sources.list.d/mlenv.sources
+/// (deb822, sources.list(5)) with the keyrings it names below /etc/apt/keyrings, /etc/pip.conf and
+/// /etc/uv/uv.toml. What only this machine reaches (`file:` URLs) is left out. Reads keyrings, and
+/// throws when one cannot be read.
+std::vector<ImageFile> image_sources(const Recipe& recipe);
+
+/// Of all paths and texts; nullopt for no files. The lock holds this, not the sources: it names no
+/// hosts.
+std::optional<Digest> digest_of(const std::vector<ImageFile>& files);
+
+}  // namespace mlenv
