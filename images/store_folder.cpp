@@ -25,11 +25,12 @@ fs::path prepare(const fs::path& root) {
   if (text) {
     unsigned version = 0;
     (void)std::from_chars(text->data(), text->data() + text->size(), version);
-    if (version == kVersion) return path;
-    throw failure("store-version", "the store `{}` has format {}, this mlenv knows format {}",
-                  path.string(), version, kVersion)
-        .hint("use the newer mlenv that made it, or set MLENV_STORE to another folder");
+    if (version != kVersion)
+      throw failure("store-version", "the store `{}` has format {}, this mlenv knows format {}",
+                    path.string(), version, kVersion)
+          .hint("use the newer mlenv that made it, or set MLENV_STORE to another folder");
   }
+  // Also where the store is an old one: somebody may have removed an empty folder.
   for (const char* name : {"blobs", "spliced", "trees", "keys", "names", "tmp", "unsynced"}) {
     make_folders(path / name);
   }

@@ -293,6 +293,16 @@ TEST_F(StoreTest, RefusesAStoreOfANewerProgram) {
   EXPECT_EQ(code_of([&] { Store{root()}; }), "store-version");
 }
 
+TEST_F(StoreTest, MakesFoldersThatWereRemoved) {
+  const Digest kept = Store{root()}.put("kept");
+  fs::remove_all(root() / "trees");
+  fs::remove_all(root() / "names");
+  Store again{root()};
+  EXPECT_EQ(again.read(kept), "kept");
+  EXPECT_TRUE(fs::is_directory(root() / "trees"));
+  EXPECT_TRUE(fs::is_directory(root() / "names"));
+}
+
 TEST_F(StoreTest, SweepsOnlyWhatDeadProcessesLeft) {
   Store live{root()};
   Store::Staged staged = live.stage();
