@@ -77,6 +77,13 @@ Error usage_mistake(const CLI::ParseError& error, const CLI::App& app, int argc,
   return usage_error("usage", "{}", text).hint(fmt::format("see `{} --help`", command));
 }
 
+/// Under `run`, other statuses are the command's.
+void choose_failure_status(Ui& ui, const CLI::App& app) {
+  constexpr int kOwnFailure = 125;
+  const auto commands = app.get_subcommands();
+  if (!commands.empty() && commands.front()->get_name() == "run") ui.failure_status = kOwnFailure;
+}
+
 int run_main_command(Ui& ui, const Action& action) {
   try {
     return action(ui);
@@ -111,8 +118,10 @@ int main_with(int argc, char** argv) {
   } catch (const CLI::Success& done) {
     return app.exit(done);
   } catch (const CLI::ParseError& error) {
+    choose_failure_status(ui, app);
     return ui.report(usage_mistake(error, app, argc, argv));
   }
+  choose_failure_status(ui, app);
   if (ui.options.verbose) log::enable();
   return run_main_command(ui, chosen);
 }

@@ -11,8 +11,6 @@
 namespace mlenv::cli {
 namespace {
 
-constexpr int kOwnFailure = 125;
-
 struct Options {
   std::string image;
   std::vector<std::string> mounts;
@@ -55,15 +53,6 @@ int run_image(const Options& options, Ui& ui) {
   return run_local(run).code;
 }
 
-int run_command(const Options& options, Ui& ui) {
-  try {
-    return run_image(options, ui);
-  } catch (const Error& error) {
-    const int status = ui.report(error);
-    return error.kind() == Kind::usage ? status : kOwnFailure;
-  }
-}
-
 }  // namespace
 
 std::vector<std::string> separate_job(std::vector<std::string> words) {
@@ -104,7 +93,7 @@ Action declare_run(CLI::App& app) {
   app.prefix_command(false);
   app.positionals_at_end(false);
   app.footer("example: mlenv run recipe.yaml -- python train.py");
-  return [options](Ui& ui) { return run_command(*options, ui); };
+  return [options](Ui& ui) { return run_image(*options, ui); };
 }
 
 }  // namespace mlenv::cli

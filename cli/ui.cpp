@@ -68,7 +68,7 @@ Http& Ui::http() {
 }
 
 int Ui::report(const Error& error) const {
-  const int status = exit_status(error.kind());
+  const int status = failure_status.value_or(exit_status(error.kind()));
   if (options.json) {
     nlohmann::json value{{"schema", "mlenv.error/1"},
                          {"code", error.code()},

@@ -2,6 +2,7 @@
 // What every command gets: where answers go, how progress is drawn, and the global options.
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,8 @@ struct GlobalOptions {
 class Ui {
  public:
   GlobalOptions options;
+  /// Exit status of every failure, where it must not be taken for a command's own.
+  std::optional<int> failure_status;
 
   /// A line of the answer, on stdout.
   static void answer(std::string_view line);

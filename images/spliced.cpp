@@ -47,7 +47,7 @@ std::uint64_t get_u64(std::string_view bytes) { return get(bytes, 8); }
 Error damaged(std::string_view why) {
   return failure("damaged", "a layer's list of pieces in the store is damaged")
       .because(std::string(why))
-      .hint("run `mlenv verify --repair`, then build or pull again");
+      .hint("run `mlenv store verify --repair`, then build or pull again");
 }
 
 std::string read_at(int fd, std::uint64_t offset, std::uint64_t length) {

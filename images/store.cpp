@@ -86,7 +86,7 @@ std::string Store::read(const Digest& digest, std::uint64_t limit) const {
   std::string content = read_all(*source, limit);
   if (Digest::of(content) == digest) return content;
   throw failure("damaged", "the blob `{}` in the store is damaged", digest.str())
-      .hint("run `mlenv verify --repair`, then build or pull again");
+      .hint("run `mlenv store verify --repair`, then build or pull again");
 }
 
 std::optional<fs::path> Store::path_of(const Digest& digest) const {

@@ -148,7 +148,7 @@ void read_layer(const Store& store, const Layer& layer,
                 layer.blob.digest.str())
       .because(fmt::format("expected a tar with digest `{}`, found `{}`", layer.diff_id.str(),
                            digest.str()))
-      .hint("run `mlenv verify --repair`, then build or pull again");
+      .hint("run `mlenv store verify --repair`, then build or pull again");
 }
 
 }  // namespace mlenv

@@ -21,7 +21,14 @@ Recipe parse_recipe(std::string_view text, const fs::path& shown_path) {
   return recipe;
 }
 
-Recipe read_recipe(const fs::path& path) { return parse_recipe(read_file(path), path); }
+Recipe read_recipe(const fs::path& path) {
+  try {
+    return parse_recipe(read_file(path), path);
+  } catch (Error& error) {
+    if (error.code() == "absent") error.hint("name the recipe's file; docs/recipe.md shows one");
+    throw;
+  }
+}
 
 Error recipe_error(const Recipe& recipe, const Placed& place, std::string_view message) {
   Mistakes mistakes(recipe.path, recipe.source);

@@ -44,7 +44,7 @@ for who in root user; do
   equal "$who: a file that is no program" 126 "$(status_of "$who" -- /etc/passwd)"
   equal "$who: a signal" 143 "$(status_of "$who" -- sh -c 'kill -TERM $$')"
   equal "$who: our own failure" 125 "$(status_of "$who" --runtime no-such-runtime -- true)"
-  equal "$who: wrong usage" 2 "$(status_of "$who" -v "$work/data:/data:x" -- true)"
+  equal "$who: wrong usage" 125 "$(status_of "$who" -v "$work/data:/data:x" -- true)"
   equal "$who: input" hello "$(echo hello | run_as "$who" -- cat)"
   equal "$who: errors apart" out "$(run_as "$who" -- sh -c 'echo out; echo err >&2' 2>/dev/null)"
   # shellcheck disable=SC2016  # for the shell inside

@@ -1,2 +1,2 @@
-# exit: 2
+# exit: 125
 mlenv run -v /nowhere:/x nothing -- true
