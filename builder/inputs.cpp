@@ -20,6 +20,12 @@ void copy_local(std::string_view url, const LockedWheel& wheel, int file) {
   verified.finish();
 }
 
+/// As against this machine's disk.
+bool blames_server(const Error& error) {
+  return error.code() == "network" || error.code() == "http-status" ||
+         error.code() == "digest-mismatch" || error.code() == "absent";
+}
+
 bool is_intact(const fs::path& path, const LockedDeb& deb) {
   std::error_code error;
   if (fs::file_size(path, error) != deb.size_bytes || error) return false;
@@ -40,14 +46,15 @@ Inputs::Inputs(Store& store, Http& http, InputSources sources, fs::path cache, P
       progress_(progress) {}
 
 void Inputs::locate(const std::vector<LockedWheel>& wheels) {
-  std::vector<LockedWheel> missing;
+  missing_.clear();
   for (const LockedWheel& wheel : wheels) {
-    if (!store_.path_of(wheel.digest)) missing.push_back(wheel);
+    if (!store_.path_of(wheel.digest)) missing_.push_back(wheel);
   }
-  if (missing.empty()) return;
-  urls_ = sources_.wheel_urls(missing);
+  if (missing_.empty()) return;
+  urls_ = sources_.wheel_urls(missing_, /*anew=*/false);
+  anew_ = false;
   std::optional<Error> gone;
-  for (const LockedWheel& wheel : missing) {
+  for (const LockedWheel& wheel : missing_) {
     if (urls_.contains(wheel.digest.hex())) continue;
     if (!gone) gone = failure("input-gone", "not everything that the lock names can still be had");
     gone->because(fmt::format("`{}` is on none of this machine's package indexes", wheel.file));
@@ -57,21 +64,47 @@ void Inputs::locate(const std::vector<LockedWheel>& wheels) {
         "lock again with `mlenv lock --upgrade`, or add the index that has it under `sources`");
 }
 
-fs::path Inputs::wheel(const LockedWheel& wheel) {
-  if (std::optional<fs::path> path = store_.path_of(wheel.digest)) return *path;
+std::string Inputs::url_of(const LockedWheel& wheel) {
+  const std::lock_guard lock{mutex_};
   const auto url = urls_.find(wheel.digest.hex());
   if (url == urls_.end()) {
     throw Error{Kind::internal, "unlocated", "a wheel was asked for before it was located"};
   }
+  return url->second;
+}
+
+std::string Inputs::url_anew(const LockedWheel& wheel) {
+  const std::lock_guard lock{mutex_};
+  if (!anew_) {
+    anew_ = true;
+    for (auto& [hex, url] : sources_.wheel_urls(missing_, /*anew=*/true)) urls_[hex] = url;
+  }
+  return urls_[wheel.digest.hex()];
+}
+
+void Inputs::fetch(const LockedWheel& wheel, const std::string& url) {
   Activity activity{progress_, "download " + wheel.file, wheel.size_bytes};
   Store::Staged staged = store_.stage();
   reserve_room(staged.fd(), wheel.size_bytes);
   while_doing("fetching `" + wheel.file + "`", [&] {
-    if (url->second.starts_with(kFileScheme)) return copy_local(url->second, wheel, staged.fd());
-    http_.download({url->second, wheel.digest, wheel.size_bytes, {}}, staged.fd(),
+    if (url.starts_with(kFileScheme)) return copy_local(url, wheel, staged.fd());
+    http_.download({url, wheel.digest, wheel.size_bytes, {}}, staged.fd(),
                    [&](std::uint64_t count) { activity.advance(count); });
   });
   staged.commit(wheel.digest);
+}
+
+fs::path Inputs::wheel(const LockedWheel& wheel) {
+  if (std::optional<fs::path> path = store_.path_of(wheel.digest)) return *path;
+  const std::string url = url_of(wheel);
+  try {
+    fetch(wheel, url);
+  } catch (const Error& error) {
+    if (!blames_server(error)) throw;
+    const std::string other = url_anew(wheel);
+    if (other == url) throw;
+    fetch(wheel, other);
+  }
   if (std::optional<fs::path> path = store_.path_of(wheel.digest)) return *path;
   throw failure("absent", "`{}` vanished from the store", wheel.file).hint("build again");
 }

@@ -2,6 +2,7 @@
 // The bytes that a lock names, fetched once, verified while they arrive.
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,10 @@ namespace mlenv {
 
 /// Where inputs may be had; answered by the resolvers, handed in by the CLI.
 struct InputSources {
-  /// URL by hex digest; wheels that are nowhere are missing.
-  std::function<std::map<std::string, std::string>(const std::vector<LockedWheel>&)> wheel_urls;
+  /// URL by hex digest; wheels that are nowhere are missing. `anew` asks the indexes even for what
+  /// is remembered.
+  std::function<std::map<std::string, std::string>(const std::vector<LockedWheel>&, bool anew)>
+      wheel_urls;
   /// To be tried in order.
   std::function<std::vector<std::string>(const LockedDeb&)> deb_urls;
 };
@@ -27,19 +30,27 @@ class Inputs {
   /// Asks where the missing ones of `wheels` are, all at once; call before `wheel`. Throws
   /// `input-gone` naming all that are nowhere.
   void locate(const std::vector<LockedWheel>& wheels);
-  /// The wheel's file in the store, downloaded when missing. From many threads.
+  /// The wheel's file in the store, downloaded when missing; where its server fails, all wheels are
+  /// located anew, once: an index may have moved since. From many threads.
   fs::path wheel(const LockedWheel& wheel);
   /// The package's file in the cache, its digest checked, downloaded when missing or damaged. From
   /// many threads. Throws `input-gone` when no source has it.
   fs::path package(const LockedDeb& deb);
 
  private:
+  std::string url_of(const LockedWheel& wheel);
+  std::string url_anew(const LockedWheel& wheel);
+  void fetch(const LockedWheel& wheel, const std::string& url);
+
   Store& store_;
   Http& http_;
   InputSources sources_;
   fs::path cache_;
   Progress& progress_;
+  std::mutex mutex_;
+  std::vector<LockedWheel> missing_;
   std::map<std::string, std::string> urls_;
+  bool anew_ = false;
 };
 
 }  // namespace mlenv

@@ -95,8 +95,8 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   const Recipe recipe = read_recipe(recipe_path);
   const Lock lock = provide_lock(ui, recipe, choice.lock).lock;
   InputSources sources;
-  sources.wheel_urls = [&](const std::vector<LockedWheel>& wheels) {
-    return wheel_urls(recipe, lock, wheels, cache_folder(), ui.progress());
+  sources.wheel_urls = [&](const std::vector<LockedWheel>& wheels, bool anew) {
+    return wheel_urls(recipe, lock, wheels, anew, cache_folder(), ui.progress());
   };
   std::optional<std::vector<DebianSource>> debian;
   std::mutex mutex;

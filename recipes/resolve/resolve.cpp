@@ -194,12 +194,13 @@ Resolution resolve(const Recipe& recipe, const ResolveOptions& options, Http& ht
 }
 
 std::map<std::string, std::string> wheel_urls(const Recipe& recipe, const Lock& lock,
-                                              const std::vector<LockedWheel>& wheels,
+                                              const std::vector<LockedWheel>& wheels, bool anew,
                                               const fs::path& cache, Progress& progress) {
   std::map<std::string, std::string> urls;
   std::vector<LockedWheel> unknown;
   for (const LockedWheel& wheel : wheels) {
-    if (const auto location = recall_location(cache, wheel.digest)) {
+    const auto location = anew ? std::nullopt : recall_location(cache, wheel.digest);
+    if (location) {
       urls.emplace(wheel.digest.hex(), location->url);
     } else {
       unknown.push_back(wheel);
