@@ -172,7 +172,8 @@ void unzstd(Source& in, Sink& out) {
     if (ZSTD_isError(expected) != 0U) {
       throw failure("bad-zstd", "a zstd file is damaged").because(ZSTD_getErrorName(expected));
     }
-    full = output.pos == output.size;
+    // At the end of a frame nothing is held back, however full the buffer is.
+    full = output.pos == output.size && expected != 0;
     if (output.pos > 0) out.write(ByteView(buffer).first(output.pos));
   }
   if (expected != 0) {

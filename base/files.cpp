@@ -30,7 +30,7 @@ void sync_folder(const fs::path& folder) {
 
 using Folder = Owned<::closedir>::of<DIR>;
 
-void remove_entries(int folder_fd, const fs::path& shown);
+void remove_entries(Fd folder_fd, const fs::path& shown);
 
 void remove_entry(int parent_fd, const char* name, const fs::path& shown) {
   if (::unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT) return;
@@ -44,21 +44,22 @@ void remove_entry(int parent_fd, const char* name, const fs::path& shown) {
     fd = Fd{::openat(parent_fd, name, kFlags)};
   }
   if (!fd) throw os_error(errno, "cannot remove `{}`", shown.string());
-  remove_entries(fd.get(), shown);
+  remove_entries(std::move(fd), shown);
   if (::unlinkat(parent_fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT) {
     throw os_error(errno, "cannot remove `{}`", shown.string());
   }
 }
 
-void remove_entries(int folder_fd, const fs::path& shown) {
-  (void)::fchmod(folder_fd, 0700);
-  const Folder folder{::fdopendir(::fcntl(folder_fd, F_DUPFD_CLOEXEC, 0))};
+void remove_entries(Fd folder_fd, const fs::path& shown) {
+  (void)::fchmod(folder_fd.get(), 0700);
+  const Folder folder{::fdopendir(folder_fd.get())};
   if (!folder) throw os_error(errno, "cannot list `{}`", shown.string());
+  const int fd = folder_fd.release();  // the stream closes it
   // readdir is safe here: no two threads share this stream.
   while (const dirent* entry = ::readdir(folder.get())) {  // NOLINT(concurrency-mt-unsafe)
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
-    remove_entry(folder_fd, entry->d_name, shown / name);
+    remove_entry(fd, entry->d_name, shown / name);
   }
 }
 
@@ -66,6 +67,12 @@ void remove_entries(int folder_fd, const fs::path& shown) {
 
 void Fd::reset() {
   if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+}
+
+void Fd::close_checked(std::string_view shown) {
+  if (fd_ >= 0 && ::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) {
+    throw os_error(errno, "cannot write `{}`", shown);
+  }
 }
 
 Fd open_file(const fs::path& path) { return open_file(path, O_RDONLY); }

@@ -1,6 +1,7 @@
 #pragma once
 // Owners: every descriptor and C handle has one, and its destructor ends it.
 #include <memory>
+#include <string_view>
 #include <utility>
 
 namespace mlenv {
@@ -26,6 +27,9 @@ class Fd {
   int get() const { return fd_; }
   int release() { return std::exchange(fd_, -1); }
   void reset();
+  /// Closes and throws what the kernel says of it: network file systems report here that a write
+  /// failed (close(2)). `shown` names the file.
+  void close_checked(std::string_view shown);
 
  private:
   int fd_ = -1;

@@ -4,6 +4,9 @@
 
 #include <sched.h>
 #include <exception>
+#include <system_error>
+
+#include "base/error.hpp"
 
 namespace mlenv {
 
@@ -18,7 +21,12 @@ unsigned usable_processors() {
 Pool::Pool(unsigned threads) {
   if (threads == 0) threads = usable_processors();
   threads_.reserve(threads);
-  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { serve(); });
+  try {
+    for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { serve(); });
+  } catch (const std::system_error& error) {
+    // A limit on processes: fewer threads do the same work.
+    if (threads_.empty()) throw os_error(error.code().value(), "cannot start a thread");
+  }
 }
 
 Pool::~Pool() {

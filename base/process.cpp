@@ -94,7 +94,8 @@ int poll_for(std::vector<pollfd>& fds, std::optional<Clock::time_point> until) {
   }
 }
 
-/// write(2) to a pipe whose reader may be gone: EPIPE, never a SIGPIPE that would end us.
+}  // namespace
+
 ssize_t write_quietly(int fd, std::string_view data) {
   sigset_t pipe_signal;
   sigemptyset(&pipe_signal);
@@ -111,8 +112,6 @@ ssize_t write_quietly(int fd, std::string_view data) {
   errno = error;
   return count;
 }
-
-}  // namespace
 
 Child::Child(const Command& command) : own_group_(command.own_group) {
   SpawnSetup setup;

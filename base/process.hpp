@@ -69,6 +69,9 @@ std::optional<fs::path> find_program(std::string_view name);
 /// The running mlenv executable itself, for re-exec.
 fs::path own_executable();
 
+/// write(2) to a pipe whose reader may be gone: EPIPE, never a SIGPIPE that would end us.
+ssize_t write_quietly(int fd, std::string_view data);
+
 struct Pipe {
   Fd read_end;
   Fd write_end;

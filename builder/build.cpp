@@ -296,14 +296,14 @@ class Build {
 
   /// Wheels that were checked against each other once are not read again for it.
   void check_agreement() {
-    std::string text = "mlenv wheels agree\n";
+    std::string text = "mlenv wheels agree\npython " + lock_.python_minor() + "\n";
     for (const LockedWheel& wheel : lock_.wheels) text += wheel.digest.str() + "\n";
     const Digest key = Digest::of(text);
-    if (lock_.wheels.size() < 2 || store_.find_key(key)) return;
+    if (lock_.wheels.empty() || store_.find_key(key)) return;
     inputs_.locate(lock_.wheels);
     std::vector<std::size_t> all(lock_.wheels.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-    check_wheels_agree(wheel_files(all));
+    check_wheels_agree(wheel_files(all), lock_.python_minor());
     store_.put_key(key, "mlenv.agree/1");
   }
 

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/gzip.hpp"
 #include "base/inflate.hpp"
+#include "images/tree_paths.hpp"
 
 namespace mlenv {
 namespace {
@@ -227,6 +228,7 @@ MadeLayer LayerWriter::finish(std::string title) {
 }
 
 void LayerWriter::header(const TarEntry& entry) {
+  check_no_whiteout(entry.path);
   TarEntry timed = entry;
   timed.mtime = mtime_;
   glue(tar_header(timed));

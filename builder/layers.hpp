@@ -33,7 +33,8 @@ struct WheelFile {
 Layer make_wheels_layer(const std::vector<WheelFile>& wheels, std::int64_t epoch, std::string title,
                         Store& store, bool unpack);
 
-/// Throws `wheels-clash` when two wheels put different files at one path.
-void check_wheels_agree(const std::vector<WheelFile>& wheels);
+/// Throws `wheels-clash` when two wheels put different files at one path, `bad-wheel` when one puts
+/// files in the place of the environment's link for this Python (`3.11`).
+void check_wheels_agree(const std::vector<WheelFile>& wheels, std::string_view python_minor);
 
 }  // namespace mlenv

@@ -10,6 +10,7 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/tar.hpp"
+#include "images/tree_paths.hpp"
 
 namespace mlenv {
 namespace {
@@ -86,6 +87,7 @@ class TreeTar {
 
  private:
   void add(const std::string& path) {
+    check_no_whiteout(path);
     struct stat status {};
     if (::lstat((root_ / path).c_str(), &status) != 0)
       throw os_error(errno, "cannot read `/{}`", path);

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "builder/entry_points.hpp"
 #include "builder/record.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
@@ -13,8 +14,11 @@ namespace {
 constexpr std::string_view kInstaller = "mlenv\n";
 constexpr std::string_view kShebang = "#!/opt/venv/bin/python";
 
-Error bad_wheel(const LockedWheel& wheel, std::string reason) {
-  return failure("bad-wheel", "`{}` cannot be installed", wheel.file).because(std::move(reason));
+/// What the environment's own layer holds there; a wheel's file in its place would break it.
+bool is_of_environment(std::string_view path) {
+  const std::string_view name = path.substr(std::min(path.size(), kVenv.size() + 1));
+  return name == "pyvenv.cfg" || name == "bin" || name == "lib" || name == "lib64" ||
+         name == "bin/python" || name == "bin/python3" || name.starts_with("bin/python3.");
 }
 
 /// Reads a wheel's members into the places that installing gives them.
@@ -86,7 +90,17 @@ class Installation {
     return fmt::format("{}/{}", kSitePackages, name);
   }
 
+  /// `lib64` is a link to `lib` in the environment.
+  static std::string data_path(std::string_view name) {
+    constexpr std::string_view kLib64 = "lib64/";
+    if (!name.starts_with(kLib64)) return std::string(name);
+    return "lib/" + std::string(name.substr(kLib64.size()));
+  }
+
   void set(const std::string& path, InstalledFile file) {
+    if (is_of_environment(path)) {
+      throw bad_wheel(wheel_, fmt::format("it replaces `/{}`, which the environment has", path));
+    }
     if (!files_.emplace(path, std::move(file)).second) {
       throw bad_wheel(wheel_, fmt::format("two of its files land on `/{}`", path));
     }
@@ -99,6 +113,9 @@ class Installation {
   }
 
   void place(const ZipMember& member, Record& record) {
+    if (utf8_fault(member.name) != std::string::npos) {
+      throw bad_wheel(wheel_, "it holds a file whose name is not UTF-8");
+    }
     if (member.is_folder() || member.name == dist_info_ + "/RECORD" ||
         member.name == dist_info_ + "/RECORD.jws" || member.name == dist_info_ + "/RECORD.p7s") {
       return;
@@ -121,7 +138,7 @@ class Installation {
     if (scheme == "purelib" || scheme == "platlib") {
       path = site(name);
     } else if (scheme == "data") {
-      path = fmt::format("{}/{}", kVenv, name);
+      path = fmt::format("{}/{}", kVenv, data_path(name));
     } else if (scheme == "headers") {
       path = fmt::format("{}/include/site/python3/{}/{}", kVenv, wheel_.name, name);
     } else if (scheme == "scripts") {
@@ -183,6 +200,10 @@ class Installation {
 };
 
 }  // namespace
+
+Error bad_wheel(const LockedWheel& wheel, std::string reason) {
+  return failure("bad-wheel", "`{}` cannot be installed", wheel.file).because(std::move(reason));
+}
 
 std::vector<InstalledFile> installed_files(int wheel_fd, const LockedWheel& wheel) {
   return Installation{wheel_fd, wheel}.files();

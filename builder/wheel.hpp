@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/zip.hpp"
 #include "recipes/lock.hpp"
 
@@ -27,7 +28,11 @@ struct InstalledFile {
 
 /// Sorted by path. Throws `bad-wheel` (what is wrong with it) for: no or several `.dist-info`,
 /// a Wheel-Version other than 1.x, a malformed RECORD or entry_points.txt, paths outside the
-/// environment, two members that land on one path.
+/// environment or of the environment's own files, two members that land on one path, names that are
+/// not UTF-8.
 std::vector<InstalledFile> installed_files(int wheel_fd, const LockedWheel& wheel);
+
+/// `bad-wheel`: the wheel cannot be installed, and why.
+Error bad_wheel(const LockedWheel& wheel, std::string reason);
 
 }  // namespace mlenv

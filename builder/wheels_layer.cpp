@@ -58,7 +58,9 @@ Layer make_wheels_layer(const std::vector<WheelFile>& wheels, std::int64_t epoch
   return staged.publish(std::move(title));
 }
 
-void check_wheels_agree(const std::vector<WheelFile>& wheels) {
+void check_wheels_agree(const std::vector<WheelFile>& wheels, std::string_view python_minor) {
+  // A link of the environment: a folder in its place would hide all other packages.
+  const std::string link = fmt::format("{}/lib/python{}/", kVenv, python_minor);
   struct First {
     std::size_t wheel;
     std::uint32_t crc;
@@ -68,6 +70,11 @@ void check_wheels_agree(const std::vector<WheelFile>& wheels) {
   const std::vector<Fd> fds = open_all(wheels);
   for (std::size_t i = 0; i < wheels.size(); ++i) {
     for (const InstalledFile& file : installed_files(fds[i].get(), wheels[i].wheel)) {
+      if (file.path.starts_with(link)) {
+        throw bad_wheel(
+            wheels[i].wheel,
+            fmt::format("its data goes to `/{}`, a link of the environment", file.path));
+      }
       const First here{i, file.member ? file.member->crc32 : crc32(0, as_bytes(file.text)),
                        file.member ? file.member->size_bytes : file.text.size()};
       const auto [first, is_new] = seen.emplace(file.path, here);

@@ -114,9 +114,9 @@ Store::Staged::~Staged() {
 }
 
 void Store::Staged::commit(const Digest& digest) {
+  fd_.close_checked(path_.string());
   folder_->publish(StoreFolder::Item::blob, path_, digest);
   path_.clear();
-  fd_.reset();
 }
 
 void Store::put_spliced(const Digest& digest, std::uint64_t size_bytes, const Spliced& spliced) {
@@ -125,6 +125,7 @@ void Store::put_spliced(const Digest& digest, std::uint64_t size_bytes, const Sp
   Staged staged = stage();
   FdSink sink{staged.fd()};
   write_spliced(sink, size_bytes, spliced);
+  staged.fd_.close_checked(staged.path_.string());
   folder_->publish(StoreFolder::Item::spliced, staged.path_, digest);
   staged.path_.clear();
 }
@@ -171,6 +172,8 @@ fs::path Store::StagedTree::publish(const Digest& diff_id) {
 }
 
 TemporaryFolder Store::scratch() const { return TemporaryFolder{folder_->work().folder()}; }
+
+bool Store::needs_sync() const { return folder_->marks().has_added(); }
 
 void Store::sync() const {
   const std::vector<fs::path> marks = folder_->marks().current();

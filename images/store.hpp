@@ -160,6 +160,8 @@ class Store {
   /// rebuild or pull makes them anew. `looking_at` is told each item, one call at a time.
   std::vector<Damage> verify(bool repair,
                              const std::function<void(std::string_view)>& looking_at) const;
+  /// Whether this process published something that a sync should follow.
+  bool needs_sync() const;
   /// syncfs on the store, then removes the marks that were there before it. May take long.
   void sync() const;
 

@@ -24,8 +24,11 @@ fs::path prepare(const fs::path& root) {
   const auto text = read_file_if_exists(path / "version");
   if (text) {
     unsigned version = 0;
-    (void)std::from_chars(text->data(), text->data() + text->size(), version);
-    if (version != kVersion)
+    const auto read = std::from_chars(text->data(), text->data() + text->size(), version);
+    // A version of ours that a power cut tore: nothing is known of the store but that it is young.
+    if (read.ec != std::errc{}) {
+      ::unlink((path / "version").c_str());
+    } else if (version != kVersion)
       throw failure("store-version", "the store `{}` has format {}, this mlenv knows format {}",
                     path.string(), version, kVersion)
           .hint("use the newer mlenv that made it, or set MLENV_STORE to another folder");
@@ -34,6 +37,8 @@ fs::path prepare(const fs::path& root) {
   for (const char* name : {"blobs", "spliced", "trees", "keys", "names", "tmp", "unsynced"}) {
     make_folders(path / name);
   }
+  // Trees hold set-user-ID programs: nobody else may reach them.
+  (void)::chmod((path / "trees").c_str(), 0700);
   return path;
 }
 
@@ -71,7 +76,7 @@ Error absent_blob(const Digest& digest) {
 StoreFolder::StoreFolder(const fs::path& root)
     : root_(prepare(root)), marks_(root_ / "unsynced"), work_(root_ / "tmp", root_ / "tmp.lock") {
   if (!is_there(root_ / "version")) {
-    publish_small(std::to_string(kVersion) + "\n", root_ / "version", false);
+    publish_small(std::to_string(kVersion) + "\n", root_ / "version", true);
   }
   work_.sweep();
 }

@@ -97,7 +97,9 @@ std::optional<Digest> Store::find_image(std::string_view name_or_digest) const {
   const auto reference = parse_name(name_or_digest);
   if (reference) {
     auto named = read_name(folder_->names() / name_file(*reference));
-    if (named && (!reference->digest() || *reference->digest() == *named)) return named;
+    // Pulled by the digest of an index, the name of its file, an image has another one.
+    const bool by_digest = reference->tag().empty() || reference->digest() == named;
+    if (named && (!reference->digest() || by_digest)) return named;
     if (reference->digest() && is_manifest(*this, *reference->digest())) {
       return reference->digest();
     }

@@ -55,7 +55,10 @@ void StoreMarks::add(Kind kind, const Digest& digest, std::string_view unique) c
   const fs::path mark = folder / fmt::format("{}.{}", item_name(kind, digest), unique);
   for (int attempt = 0;; ++attempt) {
     const Fd fd{::open(mark.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644)};
-    if (fd) return;
+    if (fd) {
+      added_ = true;
+      return;
+    }
     if (errno != ENOENT || attempt > 0) throw os_error(errno, "cannot make `{}`", mark.string());
     make_folders(folder);
   }

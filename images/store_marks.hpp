@@ -1,6 +1,7 @@
 #pragma once
 // Marks for what may not be on the disk yet: empty files unsynced/BOOT-ID/KIND.HEX.UNIQUE. A mark
 // of another boot makes its item suspect (docs/store.md, "Power cuts").
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <string>
@@ -30,12 +31,16 @@ class StoreMarks {
   /// Removes the other boots' marks of this item.
   void clear(Kind kind, const Digest& digest);
 
+  /// Whether this process added one.
+  bool has_added() const { return added_; }
+
   /// This boot's marks, now.
   std::vector<fs::path> current() const;
 
  private:
   fs::path folder_;
   std::string boot_id_;
+  mutable std::atomic<bool> added_ = false;
   mutable std::mutex mutex_;
   std::map<std::string, std::vector<fs::path>> suspects_;  ///< by KIND.HEX
 };

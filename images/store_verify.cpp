@@ -22,6 +22,12 @@ using Item = StoreFolder::Item;
 /// Bigger blobs are no manifests.
 constexpr std::uint64_t kManifestLimit = std::uint64_t{4} << 20U;
 
+/// As against the state of this machine or process.
+bool tells_of_content(const Error& error) {
+  return error.code() != "no-space" && error.code() != "permission" && error.code() != "io" &&
+         error.code() != "no-memory";
+}
+
 std::optional<Digest> digest_of_name(const fs::path& file) {
   try {
     return Digest::from_hex(file.filename().string());
@@ -95,13 +101,14 @@ class Verifier {
     if (repair_) remove_tree(path);
   }
 
-  /// Runs `check`, which returns a flaw; its errors about the content are flaws too.
+  /// Runs `check`, which returns a flaw; its errors about the content are flaws too. Other errors
+  /// say nothing of the content: as when this process has too many files open.
   template <typename Check>
   std::string flaw_of(Check&& check) {
     try {
       return check();
     } catch (const Error& error) {
-      if (error.code() == "no-space" || error.code() == "permission") throw;
+      if (!tells_of_content(error)) throw;
       return error.what();
     }
   }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/xattr.h>
 #include <cerrno>
 #include <vector>
 
@@ -32,15 +33,25 @@ std::vector<Dead> find_dead(const fs::path& tmp) {
   return dead;
 }
 
+void remove_dead(const fs::path& folder) {
+  try {
+    remove_tree(folder);
+  } catch (const Error& error) {
+    log::debug("left `{}` for the next sweep: {}", folder.string(), error.what());
+  }
+}
+
+/// A default ACL would take the place of the umask for all that is made below (acl(5)), and modes
+/// are part of what is built. Where a file system knows none, nothing is to be done.
+void remove_acls(const fs::path& folder) {
+  (void)::removexattr(folder.c_str(), "system.posix_acl_default");
+  (void)::removexattr(folder.c_str(), "system.posix_acl_access");
+}
+
 }  // namespace
 
 StoreWork::~StoreWork() {
-  if (folder_.empty()) return;
-  try {
-    remove_tree(folder_);
-  } catch (const Error& error) {
-    log::debug("left `{}` for the next sweep: {}", folder_.string(), error.what());
-  }
+  if (!folder_.empty()) remove_dead(folder_);
 }
 
 const fs::path& StoreWork::folder() {
@@ -49,6 +60,7 @@ const fs::path& StoreWork::folder() {
     make_folders(tmp_);
     const FileLock guard = FileLock::wait(guard_, FileLock::Mode::shared);
     TemporaryFolder made{tmp_, "work-"};
+    remove_acls(made.path());
     lock_ = FileLock::attempt(made.path() / kLockName, FileLock::Mode::exclusive);
     folder_ = made.release();
   }
@@ -72,7 +84,8 @@ void StoreWork::sweep() const {
       if (!guard) return;
       dead = find_dead(tmp_);
     }
-    for (const Dead& item : dead) remove_tree(item.folder);
+    // One that cannot be removed does not keep the others.
+    for (const Dead& item : dead) remove_dead(item.folder);
   } catch (const Error& error) {
     log::debug("did not sweep `{}`: {}", tmp_.string(), error.what());
   }

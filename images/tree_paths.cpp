@@ -37,6 +37,13 @@ void check_layer_path(std::string_view path) {
   }
 }
 
+void check_no_whiteout(std::string_view path) {
+  if (path.starts_with(".wh.") || path.find("/.wh.") != std::string_view::npos) {
+    throw failure("bad-layer", "a file named `{}` cannot be in a layer", path)
+        .because("names with `.wh.` say there that another file is removed");
+  }
+}
+
 int open_beneath(int at, const std::string& path) {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(kFolderFlags);

@@ -122,11 +122,11 @@ TreeWriter::Parent TreeWriter::parent_of(std::string_view path) {
 /// What was a folder is about to be replaced: nothing of it may be settled in `finish`.
 void TreeWriter::forget_folder(std::string_view path) {
   open_.clear();
-  std::erase_if(folders_, [&](const auto& folder) {
-    const std::string_view name = folder.first;
-    return name == path ||
-           (name.size() > path.size() && name.starts_with(path) && name[path.size()] == '/');
-  });
+  folders_.erase(std::string(path));
+  const std::string below = std::string(path) + "/";
+  auto folder = folders_.lower_bound(below);
+  while (folder != folders_.end() && folder->first.starts_with(below))
+    folder = folders_.erase(folder);
 }
 
 /// `make(parent)` returns a system call's result; what is in the way is removed first.
@@ -206,7 +206,7 @@ void TreeWriter::end_file() {
   if (::futimens(file_.get(), times_of(attributes.mtime).data()) != 0) {
     throw os_error(errno, "cannot set the time of `{}`", file_path_);
   }
-  file_.reset();
+  file_.close_checked(file_path_);
 }
 
 void TreeWriter::add_file(std::string_view path, const Attributes& attributes, ByteView content) {
@@ -303,13 +303,9 @@ void TreeWriter::settle_folder(const std::string& path, const Attributes& attrib
 
 void TreeWriter::finish() {
   open_.clear();
-  std::vector<const std::string*> paths;
-  paths.reserve(folders_.size());
-  for (const auto& [path, attributes] : folders_) paths.push_back(&path);
   // Children first: an ordinary user cannot enter a folder whose mode forbids it.
-  std::sort(paths.begin(), paths.end(), [](const auto* a, const auto* b) { return *a > *b; });
-  for (const std::string* path : paths) {
-    if (*path != ".") settle_folder(*path, folders_.at(*path));
+  for (auto folder = folders_.rbegin(); folder != folders_.rend(); ++folder) {
+    if (folder->first != ".") settle_folder(folder->first, folder->second);
   }
   if (const auto root = folders_.find("."); root != folders_.end())
     settle_folder(".", root->second);

@@ -5,9 +5,9 @@
 // Every path is resolved beneath the root (openat2, RESOLVE_BENEATH): links inside the tree are
 // followed for parents, never out of it (`bad-layer`). A later entry replaces an earlier one at the
 // same path, as tar does; a folder on a folder only changes its attributes.
+#include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -89,7 +89,7 @@ class TreeWriter final : public Sink {
   fs::path root_;
   Fd root_fd_;
   std::vector<OpenFolder> open_;  ///< from the root's child down to the folder used last
-  std::unordered_map<std::string, Attributes> folders_;
+  std::map<std::string, Attributes> folders_;
   Fd file_;
   std::string file_path_;
   Attributes file_attributes_;

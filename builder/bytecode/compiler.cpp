@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/process.hpp"
 #include "builder/bytecode/marshal.hpp"
 
 namespace mlenv {
@@ -32,7 +33,7 @@ while True:
     try:
         code = compile(source, path, "exec", dont_inherit=True, optimize=0)
         answer = head + importlib.util.source_hash(source) + marshal.dumps(code)
-    except (SyntaxError, ValueError, RecursionError, OverflowError):
+    except Exception:  # as compileall: a file that is no program stays without bytecode
         answer = b""
     put.write(len(answer).to_bytes(4, "little") + answer)
     put.flush()
@@ -112,7 +113,7 @@ class BytecodeCompiler::Worker {
   }
 
   std::size_t send(std::string_view bytes) {
-    const ssize_t count = ::write(in_.get(), bytes.data(), bytes.size());
+    const ssize_t count = write_quietly(in_.get(), bytes);
     if (count >= 0) return static_cast<std::size_t>(count);
     if (errno == EAGAIN || errno == EINTR) return 0;
     throw failed("the interpreter ended: " + errno_text(errno));

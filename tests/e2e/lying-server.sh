@@ -73,6 +73,18 @@ for mode in cut wrong error; do
   note "$mode: refused, and then the same digest"
 done
 
+note "an index that moved: what is remembered of it no longer helps, asking does"
+again
+lie honest
+"$MLENV" lock --upgrade "$path" >/dev/null
+kill "${started[-1]}"
+wait "${started[-1]}" 2>/dev/null || true
+unset 'started[-1]'
+liar index "$work/index"
+export UV_DEFAULT_INDEX=http://$liar/simple
+equal "digest from the other address" "$image" "$(build_digest "$path" --no-unpack --locked)"
+verify_store
+
 start_registry
 "$MLENV" push small "$registry/small:v1" >/dev/null
 liar liar "http://$registry"

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include "base/error.hpp"
 #include "base/gzip.hpp"
@@ -184,6 +185,19 @@ TEST(Inflate, Crc32IsThatOfZlib) {
   EXPECT_EQ(crc32(0, {}), 0U);
   const std::uint32_t first = crc32(0, as_bytes(text).first(333));
   EXPECT_EQ(crc32(first, as_bytes(text).subspan(333)), crc32(0, as_bytes(text)));
+}
+
+TEST(Decompress, ZstdFramesThatEndWithABuffer) {
+  // The buffer of base/decompress.cpp holds 256 KiB: a frame may end exactly where it does.
+  constexpr std::size_t kBuffer = 256U << 10U;
+  for (const std::size_t size : {kBuffer - 1, kBuffer, kBuffer + 1, 2 * kBuffer, 3 * kBuffer}) {
+    const std::string text = test::prose(size, 4);
+    std::string frame(ZSTD_compressBound(text.size()), '\0');
+    frame.resize(ZSTD_compress(frame.data(), frame.size(), text.data(), text.size(), 1));
+    EXPECT_TRUE(decompressed(frame) == text) << size;
+    EXPECT_TRUE(decompressed(frame + frame) == text + text) << size;
+    EXPECT_EQ(code_of([&] { (void)decompressed(frame.substr(0, frame.size() - 1)); }), "bad-zstd");
+  }
 }
 
 TEST(Decompress, TellsByMagicNumber) {

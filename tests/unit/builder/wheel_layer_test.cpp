@@ -115,18 +115,42 @@ TEST_F(WheelLayer, SharedFilesMustBeIdentical) {
   const WheelFile one = add_wheel("one", {{"ns/shared.py", "same\n"}, {"ns/one.py", "1"}});
   const WheelFile two = add_wheel("two", {{"ns/shared.py", "same\n"}, {"ns/two.py", "2"}});
   const WheelFile three = add_wheel("three", {{"ns/shared.py", "other\n"}});
-  EXPECT_NO_THROW(check_wheels_agree({one, two}));
+  EXPECT_NO_THROW(check_wheels_agree({one, two}, "3.11"));
   EXPECT_EQ(
       tar_of(make_wheels_layer({one, two}, 42, "both", store_, false)).at(site("ns/shared.py")),
       "same\n");
   try {
-    check_wheels_agree({one, two, three});
+    check_wheels_agree({one, two, three}, "3.11");
     FAIL() << "a clash went unseen";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), "wheels-clash");
     EXPECT_NE(std::string(error.what()).find("ns/shared.py"), std::string::npos);
     EXPECT_NE(std::string(error.what()).find("three-1.0"), std::string::npos);
   }
+}
+
+TEST_F(WheelLayer, NothingReplacesTheEnvironmentsOwnFiles) {
+  const auto refused = [&](const std::string& name, const std::string& path) {
+    const WheelFile wheel = add_wheel(name, {{path, "x"}});
+    try {
+      (void)make_wheels_layer({wheel}, 42, name, store_, false);
+      check_wheels_agree({wheel}, "3.11");
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(refused("a", "a-1.0.data/data/lib/python3.11/site-packages/a.pth"), "bad-wheel");
+  EXPECT_EQ(refused("b", "b-1.0.data/data/lib/python3.9/site-packages/b.pth"), "none");
+  EXPECT_EQ(refused("c", "c-1.0.data/data/pyvenv.cfg"), "bad-wheel");
+  EXPECT_EQ(refused("d", "d-1.0.data/scripts/python3.11"), "bad-wheel");
+  EXPECT_EQ(refused("e", "e-1.0.data/data/lib"), "bad-wheel");
+  EXPECT_EQ(refused("f", "f-1.0.data/scripts/python3-tool"), "none");
+  EXPECT_EQ(refused("g", "g/.wh.other.py"), "bad-layer");
+  EXPECT_EQ(refused("h", "h/latin\xE9.py"), "bad-wheel");
+  const WheelFile wheel = add_wheel("i", {{"i-1.0.data/data/lib64/i.txt", "i"}});
+  EXPECT_TRUE(
+      tar_of(make_wheels_layer({wheel}, 42, "i", store_, false)).contains("opt/venv/lib/i.txt"));
 }
 
 TEST_F(WheelLayer, DamagedMembersAreFound) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <atomic>
 #include <fstream>
@@ -258,6 +260,10 @@ TEST_F(StoreTest, NamesLeadToImages) {
   EXPECT_EQ(store.find_image(one.digest().hex().substr(0, 12)), one.digest());
   EXPECT_EQ(store.find_image(one.digest().hex().substr(0, 5)), std::nullopt);
   EXPECT_EQ(store.find_image("jax-cpu@" + one.digest().str()), one.digest());
+  // Pulled by the digest of an index that leads to it.
+  const std::string by_index = "localhost:5000/team/jax@" + Digest::of("an index").str();
+  store.tag(Reference::parse(by_index), two.digest());
+  EXPECT_EQ(store.find_image(by_index), two.digest());
   EXPECT_EQ(store.find_image(one.layers[0].blob.digest.str()), std::nullopt) << "no image";
 
   EXPECT_TRUE(store.untag(Reference::parse("jax-cpu")));
@@ -291,6 +297,54 @@ TEST_F(StoreTest, RefusesAStoreOfANewerProgram) {
   { const Store store{root()}; }
   write_file(root() / "version", "2\n");
   EXPECT_EQ(code_of([&] { Store{root()}; }), "store-version");
+}
+
+TEST_F(StoreTest, ATornVersionIsWrittenAnew) {
+  const Digest kept = Store{root()}.put("kept");
+  write_file(root() / "version", "");
+  EXPECT_EQ(Store{root()}.read(kept), "kept");
+  EXPECT_EQ(read_file(root() / "version"), "1\n");
+}
+
+TEST_F(StoreTest, TreesAreForTheirOwnerAlone) {
+  { const Store store{root()}; }
+  struct stat status {};
+  ASSERT_EQ(::stat((root() / "trees").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0700U) << "they hold set-user-ID programs";
+}
+
+TEST_F(StoreTest, ADefaultAclOfAParentDoesNotReachWhatIsMade) {
+  // A default ACL: user::rwx, user:0:rwx, group::r-x, mask::rwx, other::--- (acl(5), acl_ea.h).
+  const std::string acl(
+      "\x02\0\0\0"
+      "\x01\0\x07\0\xFF\xFF\xFF\xFF"
+      "\x02\0\x07\0\0\0\0\0"
+      "\x04\0\x05\0\xFF\xFF\xFF\xFF"
+      "\x10\0\x07\0\xFF\xFF\xFF\xFF"
+      "\x20\0\0\0\xFF\xFF\xFF\xFF",
+      44);
+  if (::setxattr(folder_.path().c_str(), "system.posix_acl_default", acl.data(), acl.size(), 0) !=
+      0)
+    GTEST_SKIP() << "this file system knows no ACLs";
+  Store store{root()};
+  Store::StagedTree tree = store.stage_tree();
+  const fs::path file = tree.fs_path() / "file";
+  { const Fd fd = open_file(file, O_WRONLY | O_CREAT, 0644); }
+  struct stat status {};
+  ASSERT_EQ(::stat(file.c_str(), &status), 0);
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  EXPECT_EQ(status.st_mode & 0777U, 0644U & ~mask);
+}
+
+TEST_F(StoreTest, KnowsWhetherThereIsSomethingToSync) {
+  Store store{root()};
+  EXPECT_FALSE(store.needs_sync());
+  store.put("new");
+  EXPECT_TRUE(store.needs_sync());
+  Store again{root()};
+  again.put("new");
+  EXPECT_FALSE(again.needs_sync());
 }
 
 TEST_F(StoreTest, MakesFoldersThatWereRemoved) {
