@@ -138,6 +138,24 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
   return near.empty() ? std::string{} : fmt::format("; did you mean `{}`?", near);
 }
 
+std::string counted(std::size_t count, std::string_view word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
+std::optional<MergeMarker> merge_marker(std::string_view text) {
+  constexpr std::array<std::string_view, 4> kMarkers = {"<<<<<<<", "|||||||", "=======", ">>>>>>>"};
+  for (int line = 1; !text.empty(); ++line) {
+    const std::size_t end = text.find('\n');
+    const std::string_view whole = text.substr(0, end);
+    for (const std::string_view marker : kMarkers) {
+      const bool alone = whole.size() == marker.size() || trim(whole.substr(0, 8)) == marker;
+      if (whole.starts_with(marker) && alone) return MergeMarker{line, whole.substr(0, 7)};
+    }
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return std::nullopt;
+}
+
 std::string join(const std::vector<std::string>& parts, std::string_view between) {
   std::string text;
   for (const std::string& part : parts) {

@@ -11,6 +11,7 @@
 #include "recipes/resolve/debian_conflict.hpp"
 #include "recipes/resolve/debian_index.hpp"
 #include "recipes/resolve/solv.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
@@ -216,7 +217,7 @@ std::variant<DebianResolution, Conflict> resolve_debian(const DebianRequest& req
   Activity activity{progress, "choosing packages"};
   auto answer = choose(pool, request);
   if (const auto* found = std::get_if<DebianResolution>(&answer)) {
-    activity.result(fmt::format("{} packages", found->debs.size()));
+    activity.result(counted(found->debs.size(), "package"));
   }
   return answer;
 }

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "recipes/resolve/locations.hpp"
+#include "recipes/resolve/lock_gaps.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheels.hpp"
 #include "recipes/text.hpp"
@@ -97,6 +98,7 @@ class Resolver {
 
   Resolution run() {
     if (auto conflict = hopeless_python(recipe_)) return std::move(*conflict);
+    incomplete_ = kept() != nullptr && !lock_gaps(recipe_, *kept()).empty();
     lock_.epoch = options_.epoch;
     lock_.request = request_of(recipe_);
     lock_.settings = settings_of(recipe_);
@@ -117,7 +119,7 @@ class Resolver {
   }
 
   std::optional<Conflict> debs() {
-    if (kept() != nullptr && same_debian(kept()->request, lock_.request)) {
+    if (kept() != nullptr && !incomplete_ && same_debian(kept()->request, lock_.request)) {
       lock_.debs = kept()->debs;
       return std::nullopt;
     }
@@ -151,7 +153,7 @@ class Resolver {
   std::optional<Conflict> wheels() {
     framework_requirements(recipe_);  // says what is wrong with `cuda` even where nothing uses it
     if (!wants_wheels(lock_.request)) return std::nullopt;
-    if (kept() != nullptr && same_wheels(*kept(), lock_)) {
+    if (kept() != nullptr && !incomplete_ && same_wheels(*kept(), lock_)) {
       lock_.wheels = kept()->wheels;
       lock_.cuda = kept()->cuda;
       return std::nullopt;
@@ -178,6 +180,7 @@ class Resolver {
   const ResolveOptions& options_;
   Http& http_;
   Progress& progress_;
+  bool incomplete_ = false;  ///< the previous lock lacks something that the recipe asks for
   Lock lock_;
 };
 

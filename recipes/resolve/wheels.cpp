@@ -259,7 +259,7 @@ std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& reque
   }
   auto& resolution = std::get<WheelResolution>(answer);
   fill_sizes(resolution, request.previous, cache, http, progress);
-  activity.result(fmt::format("{} wheels", resolution.wheels.size()));
+  activity.result(counted(resolution.wheels.size(), "wheel"));
   return answer;
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/locations.hpp"
+#include "recipes/resolve/lock_gaps.hpp"
 #include "recipes/resolve/pylock.hpp"
 #include "recipes/resolve/resolve.hpp"
 #include "recipes/resolve/uv.hpp"
@@ -99,6 +100,82 @@ TEST(Versions, Order) {
   EXPECT_EQ(version_prefix("13", 2), "13");
   EXPECT_EQ(upstream_version("1:3.11.2-6+deb12u5"), "3.11.2");
   EXPECT_EQ(upstream_version("2.36-9+deb12u13"), "2.36");
+}
+
+// The cases are those of packaging's own tests of specifiers.
+TEST(Versions, SatisfySpecifiers) {
+  for (const auto& [version, specifiers] :
+       std::vector<std::pair<const char*, const char*>>{{"2.0", ""},
+                                                        {"2.0", "==2"},
+                                                        {"2.0.post1", "==2.0.post1"},
+                                                        {"2.0+deadbeef", "==2.0"},
+                                                        {"2.0", "==2.*"},
+                                                        {"2.0.1+cu1", "==2.0.*"},
+                                                        {"2.1rc1", "==2.1.*"},
+                                                        {"2.1", "!=2.0"},
+                                                        {"2.1", "!=2"},
+                                                        {"2.1", "!=2.0.*"},
+                                                        {"2.0", "===2.0"},
+                                                        {"2.1.1", "~=2.1"},
+                                                        {"2.2.0", "~=2.2.0"},
+                                                        {"2.3", "~=2.2"},
+                                                        {"2.2.post4", "~=2.2.post3"},
+                                                        {"2.0.0+x", ">=2.0"},
+                                                        {"2.0.1", ">2.0.0"},
+                                                        {"2.1", ">2.0.post1"},
+                                                        {"1.9", "<2"},
+                                                        {"1.9rc1", "<2"},
+                                                        {"2.0rc1", "<2.0rc2"},
+                                                        {"2.10", ">=2.9,<3"},
+                                                        {"1!2.0", "==1!2.*"},
+                                                        {"1!2.0", ">2019"}}) {
+    EXPECT_TRUE(version_satisfies(version, specifiers)) << version << ' ' << specifiers;
+  }
+  for (const auto& [version, specifiers] :
+       std::vector<std::pair<const char*, const char*>>{{"2.1", "==2"},
+                                                        {"2.0", "==2.0+x"},
+                                                        {"2.1", "==2.0.*"},
+                                                        {"2.0", "!=2.0"},
+                                                        {"2.0.1", "!=2.0.*"},
+                                                        {"2.0.0", "===2.0"},
+                                                        {"3.0", "~=2.1"},
+                                                        {"2.3", "~=2.2.0"},
+                                                        {"2.1", "~=2.2"},
+                                                        {"1.9", ">=2.0"},
+                                                        {"2.0.post1", ">2.0"},
+                                                        {"2.0+x", ">2.0"},
+                                                        {"2.0rc1", "<2.0"},
+                                                        {"2.0.dev1", "<2"},
+                                                        {"2.0", "<2.0"},
+                                                        {"3.0", ">=2.9,<3"},
+                                                        {"2.0", "==1!2.0"},
+                                                        {"2.0rc1", ">=2.0"}}) {
+    EXPECT_FALSE(version_satisfies(version, specifiers)) << version << ' ' << specifiers;
+  }
+}
+
+TEST(LockGaps, NameWhatTheRecipeAsksForInVain) {
+  const Recipe recipe = recipe_with(
+      "framework: pytorch>=2\npackages: [idna<4, \"six ; python_version < '3'\"]\n"
+      "system: [git, curl=1]\n");
+  Lock lock;
+  lock.python = "3.11.2";
+  lock.wheels = {wheel("idna", "4.0"), wheel("torch", "2.5.1+cu124")};
+  lock.debs = {{.name = "curl",
+                .version = "2",
+                .architecture = "amd64",
+                .path = "pool/c.deb",
+                .size_bytes = 1,
+                .digest = Digest::of("curl")}};
+  lock.revision = 0;
+  EXPECT_EQ(lock_gaps(recipe, lock),
+            (std::vector<std::string>{"the lock holds idna 4.0, which is not `idna<4`",
+                                      "the lock holds no Debian package for `git`",
+                                      "the lock holds curl 2, which is not `curl=1`"}));
+  lock.wheels.pop_back();
+  EXPECT_EQ(lock_gaps(recipe, lock).front(), "the lock holds no wheel for `torch>=2`");
+  lock.revision = Lock::kChecksumRevision;  // its checksum was held against it when it was read
+  EXPECT_TRUE(lock_gaps(recipe, lock).empty());
 }
 
 TEST(Cuda, ReleaseAndDriverComeFromTheWheels) {
