@@ -124,7 +124,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   std::size_t best_distance = kLimit + 1;
   for (const std::string_view candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate, kLimit);
-    if (distance >= std::max<std::size_t>(1, std::min(word.size(), candidate.size()))) continue;
+    if (2 * distance > std::min(word.size(), candidate.size())) continue;
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;

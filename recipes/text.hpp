@@ -17,7 +17,7 @@ std::size_t utf8_length(std::string_view text);
 bool has_control(std::string_view text, std::string_view allowed = {});
 
 /// The candidate within edit distance 2 (a swap of neighbours counts one) that is nearest, the
-/// first of several; empty when none is near. A word is never near one that shares nothing with it.
+/// first of several; empty when none is near. At most half of the shorter word may differ.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 
 /// `; did you mean `x`?`, or nothing.

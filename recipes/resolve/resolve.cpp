@@ -151,7 +151,6 @@ class Resolver {
   }
 
   std::optional<Conflict> wheels() {
-    framework_requirements(recipe_);  // says what is wrong with `cuda` even where nothing uses it
     if (!wants_wheels(lock_.request)) return std::nullopt;
     if (kept() != nullptr && !incomplete_ && same_wheels(*kept(), lock_)) {
       lock_.wheels = kept()->wheels;
