@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.hpp"
+#include "recipes/mistakes.hpp"
 #include "recipes/resolve/locations.hpp"
 #include "recipes/resolve/lock_gaps.hpp"
 #include "recipes/resolve/versions.hpp"
@@ -70,6 +71,9 @@ Conflict python_conflict(const Recipe& recipe, std::string_view offered) {
   Conflict conflict;
   conflict.headline = fmt::format("`base: {}` has Python {}, the recipe wants {}", recipe.base.text,
                                   offered, recipe.python->text);
+  conflict.facts.push_back(
+      shown_mistake(recipe.path, recipe.source, recipe.python->line, recipe.python->column,
+                    fmt::format("the recipe asks for Python {}", recipe.python->text)));
   std::string_view fitting;
   for (const SuitePython& known : kSuitePythons) {
     conflict.facts.push_back(fmt::format("debian:{} has Python {}", known.suite, known.minor));
@@ -127,6 +131,7 @@ class Resolver {
     request.suite = recipe_.suite;
     request.packages = recipe_.system;
     request.recipe = recipe_.path;
+    request.source = recipe_.source;
     if (recipe_.wants_python()) {
       Placed python = recipe_.python ? *recipe_.python : recipe_.base;
       python.text = "python3";
