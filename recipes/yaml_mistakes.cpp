@@ -83,38 +83,40 @@ std::optional<YamlMistake> YamlText::unclosed_quote(int number, int column) cons
   return YamlMistake{number, column, fmt::format("this `{}` has no closing one", quote)};
 }
 
+/// A `:` where no key can end.
+YamlMistake YamlText::stray_colon(int number, int column) const {
+  const std::string_view whole = line(number);
+  const std::string_view before = whole.substr(0, whole.size() - from_column(whole, column).size());
+  int above = number - 1;
+  while (above > 0 && trim(line(above)).empty()) --above;
+  if (above == 0 || says(before, ":")) {
+    return {number, column, "a `:` is not allowed here: quote the value if the `:` belongs to it"};
+  }
+  if (!says(line(above), ":")) {
+    return {above, first_column(line(above)), "this line is no `key: value`: a `:` is missing"};
+  }
+  return {number, first_column(whole),
+          "this line does not fit the lines above it: check their indentation, and that each is "
+          "`key: value`"};
+}
+
 YamlMistake YamlText::explained(int number, int column, const std::string& said) const {
   if (auto found = tab(number)) return *std::move(found);
   const auto here = [&](std::string message) {
     return YamlMistake{number, column, std::move(message)};
   };
-  const bool item = trim(line(number)).starts_with("- ");
-  if (item && (says(said, "end of map not found") || says(said, "end of sequence not found"))) {
+  const bool in_map = says(said, "end of map not found");
+  const bool in_list = says(said, "end of sequence not found");
+  if ((in_map || in_list) && trim(line(number)).starts_with("- ")) {
     return here("this item is indented otherwise than the items above it");
   }
-  if (says(said, "end of map not found")) {
+  if (in_map) {
     return here("this line does not fit the map around it: check the indentation and the `:`");
   }
-  if (says(said, "end of sequence not found")) {
+  if (in_list) {
     return here("this line does not fit the list around it: check the indentation and the `-`");
   }
-  if (says(said, "illegal map value")) {
-    const std::string_view whole = line(number);
-    const std::string_view before =
-        whole.substr(0, whole.size() - from_column(whole, column).size());
-    int above = number - 1;
-    while (above > 0 && trim(line(above)).empty()) --above;
-    if (above > 0 && !says(before, ":")) {
-      if (!says(line(above), ":")) {
-        return {above, first_column(line(above)), "this line is no `key: value`: a `:` is missing"};
-      }
-      return {
-          number, first_column(whole),
-          "this line does not fit the lines above it: check their indentation, and that each is "
-          "`key: value`"};
-    }
-    return here("a `:` is not allowed here: quote the value if the `:` belongs to it");
-  }
+  if (says(said, "illegal map value")) return stray_colon(number, column);
   if (says(said, "anchor is not defined")) {
     return here("aliases (`*name`) are not supported: write the value out");
   }
