@@ -29,9 +29,7 @@ int lock_command(const Options& options, Ui& ui) {
     return 0;
   }
   for (const std::string& change : outcome.changes) Ui::answer(change);
-  ui.say(fmt::format("{} `{}`: {} wheels, {} Debian packages",
-                     outcome.written ? "wrote" : "unchanged:", path, outcome.lock.wheels.size(),
-                     outcome.lock.debs.size()));
+  ui.say(lock_summary(recipe, outcome));
   return 0;
 }
 

@@ -1,11 +1,14 @@
 #include "cli/recipes_use.hpp"
 
 #include <spawn.h>
+#include <algorithm>
 
 #include "base/process.hpp"
 #include "cli/settings.hpp"
 #include "recipes/resolve/debian.hpp"
+#include "recipes/resolve/lock_gaps.hpp"
 #include "recipes/resolve/resolve.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -17,8 +20,20 @@ Error conflict_error(const Conflict& conflict) {
   return error;
 }
 
+/// nullopt when there is none; a folder in its place is a mistake with `code`.
+std::optional<std::string> read_beside(const fs::path& path, std::string_view code,
+                                       std::string_view what) {
+  std::error_code unknown;
+  if (fs::is_directory(path, unknown)) {
+    throw usage_error(std::string(code), "`{}` is a folder, and {} belongs there", path.string(),
+                      what)
+        .hint("give the folder or the recipe another name");
+  }
+  return read_file_if_exists(path);
+}
+
 std::optional<Lock> read_lock(const fs::path& path) {
-  const std::optional<std::string> text = read_file_if_exists(path);
+  const std::optional<std::string> text = read_beside(path, "lock-invalid", "the recipe's lock");
   if (!text) return std::nullopt;
   return parse_lock(*text, path);
 }
@@ -29,8 +44,15 @@ Error lock_mismatch(const Recipe& recipe, const Lock& lock) {
   Lock wanted = lock;
   wanted.request = request_of(recipe);
   wanted.settings = settings_of(recipe);
-  for (const std::string& line : lock_differences(lock, wanted)) error.because(line);
+  std::vector<std::string> reasons = lock_differences(lock, wanted);
+  if (reasons.empty()) reasons = lock_gaps(recipe, lock);
+  for (const std::string& reason : reasons) error.because(reason);
   return std::move(error).hint("run `mlenv lock` and commit the lock");
+}
+
+bool is_current(const Recipe& recipe, const Lock& lock) {
+  return lock.request == request_of(recipe) && lock.settings == settings_of(recipe) &&
+         lock_gaps(recipe, lock).empty();
 }
 
 Lock require_lock(const Recipe& recipe) {
@@ -40,28 +62,93 @@ Lock require_lock(const Recipe& recipe) {
     throw refusal("no-lock", "there is no `{}`, and --locked asks for one", path.string())
         .hint("run `mlenv lock` and commit the lock");
   }
-  if (lock->request != request_of(recipe) || lock->settings != settings_of(recipe)) {
-    throw lock_mismatch(recipe, *lock);
-  }
+  if (!is_current(recipe, *lock)) throw lock_mismatch(recipe, *lock);
   return *std::move(lock);
 }
 
-/// Writes what the build gave, or holds it against what is there.
-void settle_built(const Recipe& recipe, const Lock& lock, const Image& image, bool locked) {
+Built built_of(const Lock& lock, const Image& image) {
   Built built{lock.platform, lock_digest(lock), kLayerFormat, image.digest(), {}};
   for (const Layer& layer : image.layers) built.layers.emplace_back(layer.title, layer.blob.digest);
-  const fs::path path = built_path(recipe.path);
-  const std::string text = render_built(built);
-  const std::optional<std::string> before = read_file_if_exists(path);
-  if (before == text) return;
-  if (before && locked) {
-    const Built old = parse_built(*before, path);
-    if (old.lock == built.lock && old.layer_format == built.layer_format) {
-      throw refusal("not-reproduced", "this build differs from `{}`", path.string())
-          .because(fmt::format("image: recorded {}, built {}", old.image.str(), built.image.str()));
-    }
+  return built;
+}
+
+/// What the `.built` file beside the recipe records; nullopt when there is none.
+std::optional<Built> read_built(const fs::path& path) {
+  const std::optional<std::string> text =
+      read_beside(path, "built-invalid", "the record of the recipe's build");
+  if (!text) return std::nullopt;
+  return parse_built(*text, path);
+}
+
+bool is_comparable(const Built& recorded, const Lock& lock) {
+  return recorded.lock == lock_digest(lock) && recorded.layer_format == kLayerFormat;
+}
+
+/// With --locked, before any work: a record of something else would leave the result unchecked.
+void require_comparable(const fs::path& path, const Built& recorded, const Lock& lock) {
+  if (is_comparable(recorded, lock)) return;
+  Error error =
+      refusal("not-reproduced", "`{}` cannot tell whether this build is the same", path.string());
+  if (recorded.lock != lock_digest(lock)) {
+    error.because(fmt::format("it records a build of lock {}, this is lock {}",
+                              recorded.lock.brief(), lock_digest(lock).brief()));
+  } else {
+    error.because(fmt::format("it records layers of format {}, this mlenv makes format {}",
+                              recorded.layer_format, kLayerFormat));
   }
-  write_file(path, text);
+  throw std::move(error).hint("run `mlenv build` without --locked and commit what it writes");
+}
+
+std::string shown_layer(const Built& built, std::size_t at, bool with_title) {
+  if (at >= built.layers.size()) return "none";
+  const auto& [title, digest] = built.layers[at];
+  return with_title ? fmt::format("`{}` {}", title, digest.str()) : digest.str();
+}
+
+/// Layers first: they explain the image.
+std::vector<std::string> differences(const Built& recorded, const Built& built) {
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < std::max(recorded.layers.size(), built.layers.size()); ++i) {
+    const bool both = i < recorded.layers.size() && i < built.layers.size();
+    if (both && recorded.layers[i] == built.layers[i]) continue;
+    const bool same_title = both && recorded.layers[i].first == built.layers[i].first;
+    const std::string what = same_title ? fmt::format("layer `{}`", built.layers[i].first)
+                                        : fmt::format("layer {}", i + 1);
+    lines.push_back(fmt::format("{}: recorded {}, built {}", what,
+                                shown_layer(recorded, i, !same_title),
+                                shown_layer(built, i, !same_title)));
+  }
+  if (recorded.platform != built.platform) {
+    lines.push_back(
+        fmt::format("platform: recorded {}, built {}", recorded.platform, built.platform));
+  }
+  if (recorded.image != built.image) {
+    lines.push_back(
+        fmt::format("image: recorded {}, built {}", recorded.image.str(), built.image.str()));
+  }
+  return lines;
+}
+
+/// Throws `not-reproduced` when the record is of the same lock and of another result.
+void compare(const fs::path& path, const Built& recorded, const Built& built) {
+  const bool comparable =
+      recorded.lock == built.lock && recorded.layer_format == built.layer_format;
+  if (!comparable || recorded == built) return;
+  Error error =
+      refusal("not-reproduced", "this build differs from what `{}` records", path.string());
+  for (const std::string& line : differences(recorded, built)) error.because(line);
+  throw std::move(error).hint(
+      fmt::format("restore `{0}` if it was edited; remove it to accept this build", path.string()));
+}
+
+/// The image is there all the same where the recipe's folder cannot be written.
+void write_built(const Ui& ui, const fs::path& path, const Built& built) {
+  try {
+    write_file(path, render_built(built));
+  } catch (const Error& error) {
+    ui.say(fmt::format("warning: `{}` is not written, so nothing records this build: {}",
+                       path.string(), error.frames().back()));
+  }
 }
 
 }  // namespace
@@ -70,9 +157,7 @@ LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice)
   if (choice.locked) return {require_lock(recipe), false, {}};
   const fs::path path = lock_path(recipe.path);
   const std::optional<Lock> previous = read_lock(path);
-  const bool current = previous && previous->request == request_of(recipe) &&
-                       previous->settings == settings_of(recipe);
-  if (current && !choice.upgrade) return {*previous, false, {}};
+  if (previous && !choice.upgrade && is_current(recipe, *previous)) return {*previous, false, {}};
   ResolveOptions options;
   options.cache = cache_folder();
   options.previous = previous ? &*previous : nullptr;
@@ -91,9 +176,22 @@ LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice)
   return {std::move(lock), changed, std::move(changes)};
 }
 
+std::string lock_summary(const Recipe& recipe, const LockOutcome& outcome) {
+  return fmt::format("{} `{}`: {}, {}",
+                     outcome.written ? "wrote" : "unchanged:", lock_path(recipe.path).string(),
+                     counted(outcome.lock.wheels.size(), "wheel"),
+                     counted(outcome.lock.debs.size(), "Debian package"));
+}
+
 BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice& choice) {
   const Recipe recipe = read_recipe(recipe_path);
-  const Lock lock = provide_lock(ui, recipe, choice.lock).lock;
+  const LockOutcome locked = provide_lock(ui, recipe, choice.lock);
+  const Lock& lock = locked.lock;
+  for (const std::string& change : locked.changes) ui.say(change);
+  if (locked.written) ui.say(lock_summary(recipe, locked));
+  const fs::path record = built_path(recipe.path);
+  const std::optional<Built> recorded = read_built(record);
+  if (recorded && choice.lock.locked) require_comparable(record, *recorded, lock);
   InputSources sources;
   sources.wheel_urls = [&](const std::vector<LockedWheel>& wheels, bool anew) {
     return wheel_urls(recipe, lock, wheels, anew, cache_folder(), ui.progress());
@@ -114,8 +212,10 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   BuildResult result = while_doing("building `" + recipe_path.string() + "`", [&] {
     return build(lock, ui.store(), inputs, options, ui.progress());
   });
+  const Built built = built_of(lock, result.image);
+  if (recorded) compare(record, *recorded, built);
   ui.store().tag(Reference::parse(recipe.name + ":latest"), result.image.digest());
-  settle_built(recipe, lock, result.image, choice.lock.locked);
+  if (!choice.lock.locked && recorded != built) write_built(ui, record, built);
   bool anything_new = false;
   for (const StepReport& step : result.steps) anything_new = anything_new || !step.reused;
   if (anything_new) sync_in_background();

@@ -42,9 +42,12 @@ std::string render_built(const Built& built) {
 }
 
 Built parse_built(std::string_view text, const fs::path& shown_path) {
-  const TomlValue root = parse_toml(text, shown_path, kCode);
-  TomlReader reader(shown_path, std::string(kCode));
-  read_format(reader, root, shown_path, kVersion, kRevision);
+  TomlReader reader({.shown_path = shown_path,
+                     .text = std::string(text),
+                     .code = std::string(kCode),
+                     .hint = "restore it, or remove it and run `mlenv build`"});
+  const TomlValue root = parse_toml(reader.file());
+  read_format(reader, root, kVersion, kRevision);
   constexpr std::array<std::string_view, 7> kKeys = {
       "version", "revision", "platform", "layer-format", "lock", "image", "layers"};
   reader.only(root, kKeys);

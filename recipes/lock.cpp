@@ -48,8 +48,6 @@ Settings settings_of(const Recipe& recipe) {
           .sources = digest_of(image_sources(recipe))};
 }
 
-Digest lock_digest(const Lock& lock) { return Digest::of(render_lock(lock)); }
-
 fs::path lock_path(const fs::path& recipe) { return with_ending(recipe, ".lock"); }
 fs::path built_path(const fs::path& recipe) { return with_ending(recipe, ".built"); }
 

@@ -65,7 +65,8 @@ struct LockedCuda {
 
 struct Lock {
   static constexpr int kVersion = 1;
-  static constexpr int kRevision = 0;
+  static constexpr int kRevision = 1;
+  static constexpr int kChecksumRevision = 1;  ///< from this one on a lock carries its own digest
   /// Of the file it was read from; larger than kRevision: it holds things that this mlenv does not
   /// know, so it may be used but not rewritten (`resolve` refuses).
   int revision = kRevision;
@@ -90,10 +91,11 @@ Settings settings_of(const Recipe& recipe);
 
 /// Deterministic; ends in a newline.
 std::string render_lock(const Lock& lock);
-/// Throws `lock-invalid` (usage) with `file:line:col`; `lock-newer` when its version is newer than
-/// this mlenv reads (both versions named).
+/// Throws `lock-invalid` (usage) with `file:line:col`: also for parts that contradict each other,
+/// and for content that its `checksum` is not of. `lock-newer` when its version is newer than this
+/// mlenv reads (both versions named).
 Lock parse_lock(std::string_view text, const fs::path& shown_path);
-/// Digest of `render_lock`.
+/// Digest of `render_lock` without its `checksum` line, which holds it.
 Digest lock_digest(const Lock& lock);
 
 /// `dir/recipe.yaml` → `dir/recipe.lock`, `dir/recipe.built`.

@@ -7,10 +7,9 @@
 
 namespace mlenv {
 
-/// Checks `version` and reads `revision`; a newer revision makes `reader` tolerant. Throws
-/// `lock-newer` for a newer version.
-int read_format(TomlReader& reader, const TomlValue& root, const fs::path& shown_path, int version,
-                int revision);
+/// Checks `version` and reads `revision`; a newer revision makes `reader` tolerant. An empty file
+/// is a mistake that says so. Throws `lock-newer` for a newer version.
+int read_format(TomlReader& reader, const TomlValue& root, int version, int revision);
 
 /// 64 hex digits.
 Digest read_digest(const TomlReader& reader, const TomlValue& table, const std::string& key);

@@ -1,11 +1,10 @@
 // Text → Lock, strict: a lock decides which bytes run, so nothing in it is guessed or overlooked.
 #include <algorithm>
 #include <array>
-#include <set>
-#include <tuple>
 
 #include "recipes/lock.hpp"
 #include "recipes/lock_format.hpp"
+#include "recipes/lock_packages.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -14,17 +13,19 @@ namespace {
 using Is = TomlValue::Kind;
 
 constexpr std::string_view kCode = "lock-invalid";
+constexpr std::string_view kHint = "restore it, or remove it and run `mlenv lock`";
 
 class LockReader {
  public:
-  explicit LockReader(const fs::path& shown_path)
-      : path_(shown_path), reader_(shown_path, std::string(kCode)) {}
+  explicit LockReader(TomlFile file) : reader_(std::move(file)) {}
 
-  Lock read(const TomlValue& root) {
+  Lock read() {
+    const TomlValue root = parse_toml(reader_.file());
     Lock lock;
-    lock.revision = read_format(reader_, root, path_, Lock::kVersion, Lock::kRevision);
-    constexpr std::array<std::string_view, 8> kKeys = {
-        "version", "revision", "platform", "epoch", "request", "settings", "resolved", "packages"};
+    lock.revision = read_format(reader_, root, Lock::kVersion, Lock::kRevision);
+    constexpr std::array<std::string_view, 9> kKeys = {"version",  "revision", "checksum",
+                                                       "platform", "epoch",    "request",
+                                                       "settings", "resolved", "packages"};
     reader_.only(root, kKeys);
     lock.platform = read_platform(reader_, root);
     lock.epoch = static_cast<std::int64_t>(reader_.size(root, "epoch"));
@@ -32,15 +33,26 @@ class LockReader {
     lock.settings = settings(reader_.member(root, "settings", Is::table));
     resolved(reader_.member(root, "resolved", Is::table), lock);
     if (const TomlValue* all = reader_.optional_member(root, "packages", Is::table)) {
-      packages(*all, lock);
+      read_packages(reader_, *all, lock);
     }
     if (lock.python.empty() && !lock.wheels.empty()) {
       reader_.fail(root, "there are wheels but no Python: `python` is missing in `resolved`");
     }
+    checksum(root, lock);
     return lock;
   }
 
  private:
+  /// What a newer mlenv wrote is not known well enough to be added up.
+  void checksum(const TomlValue& root, const Lock& lock) const {
+    if (lock.revision > Lock::kRevision) return;
+    const bool expected = lock.revision >= Lock::kChecksumRevision;
+    if (!expected && root.find("checksum") == nullptr) return;
+    if (read_digest(reader_, root, "checksum") == lock_digest(lock)) return;
+    reader_.fail(*root.find("checksum"),
+                 "the lock was edited or merged by hand: this checksum is not of its content");
+  }
+
   Request request(const TomlValue& table) const {
     constexpr std::array<std::string_view, 6> kKeys = {"base", "python",   "framework",
                                                        "cuda", "packages", "system"};
@@ -143,108 +155,17 @@ class LockReader {
     reader_.fail(value, fmt::format("{} is not a version number", toml_text(value.text)));
   }
 
-  void packages(const TomlValue& table, Lock& lock) const {
-    constexpr std::array<std::string_view, 2> kKeys = {"debian", "wheels"};
-    reader_.only(table, kKeys);
-    std::set<std::string> seen;
-    if (const TomlValue* all = reader_.optional_member(table, "debian", Is::list)) {
-      for (const TomlValue& one : all->items) lock.debs.push_back(deb(one, seen));
-    }
-    seen.clear();
-    if (const TomlValue* all = reader_.optional_member(table, "wheels", Is::list)) {
-      for (const TomlValue& one : all->items) lock.wheels.push_back(wheel(one, seen));
-    }
-    std::sort(lock.debs.begin(), lock.debs.end(), [](const LockedDeb& a, const LockedDeb& b) {
-      return std::tie(a.name, a.architecture) < std::tie(b.name, b.architecture);
-    });
-    std::sort(lock.wheels.begin(), lock.wheels.end(),
-              [](const LockedWheel& a, const LockedWheel& b) { return a.name < b.name; });
-  }
-
-  LockedDeb deb(const TomlValue& table, std::set<std::string>& seen) const {
-    if (table.kind != Is::table) reader_.fail(table, "a package is a table in one line");
-    constexpr std::array<std::string_view, 6> kKeys = {"name", "version", "architecture",
-                                                       "path", "size",    "sha256"};
-    reader_.only(table, kKeys);
-    LockedDeb deb{.name = reader_.text(table, "name"),
-                  .version = version(table),
-                  .architecture = reader_.text(table, "architecture"),
-                  .path = reader_.text(table, "path"),
-                  .size_bytes = reader_.size(table, "size"),
-                  .digest = read_digest(reader_, table, "sha256")};
-    if (!is_debian_name(deb.name)) {
-      reader_.fail(table, fmt::format("{} is not a Debian package name", toml_text(deb.name)));
-    }
-    if (deb.architecture != "amd64" && deb.architecture != "arm64" && deb.architecture != "all") {
-      reader_.fail(*table.find("architecture"),
-                   fmt::format("unknown architecture {}", toml_text(deb.architecture)));
-    }
-    if (!deb.path.starts_with("pool/") || !deb.path.ends_with(".deb") ||
-        !is_clean_relative_path(deb.path)) {
-      reader_.fail(*table.find("path"), fmt::format("{} is not a path like `pool/main/…/NAME.deb`",
-                                                    toml_text(deb.path)));
-    }
-    once(table, deb.name + ':' + deb.architecture, seen);
-    once(table, deb.path, seen);
-    return deb;
-  }
-
-  LockedWheel wheel(const TomlValue& table, std::set<std::string>& seen) const {
-    if (table.kind != Is::table) reader_.fail(table, "a package is a table in one line");
-    constexpr std::array<std::string_view, 6> kKeys = {"name", "version", "file",
-                                                       "size", "sha256",  "requested"};
-    reader_.only(table, kKeys);
-    LockedWheel wheel{.name = reader_.text(table, "name"),
-                      .version = version(table),
-                      .file = reader_.text(table, "file"),
-                      .size_bytes = reader_.size(table, "size"),
-                      .digest = read_digest(reader_, table, "sha256"),
-                      .requested = reader_.optional_flag(table, "requested", false)};
-    if (!is_wheel_name(wheel.name)) {
-      reader_.fail(table,
-                   fmt::format("{} is not a normalised package name", toml_text(wheel.name)));
-    }
-    if (!is_clean_relative_path(wheel.file) || wheel.file.find('/') != std::string::npos ||
-        wheel.file.find('\\') != std::string::npos || !wheel.file.ends_with(".whl")) {
-      reader_.fail(*table.find("file"),
-                   fmt::format("{} is not the name of a wheel", toml_text(wheel.file)));
-    }
-    once(table, wheel.name, seen);
-    once(table, wheel.file, seen);
-    return wheel;
-  }
-
-  std::string version(const TomlValue& table) const {
-    const std::string& text = reader_.text(table, "version");
-    constexpr std::string_view kOthers = ".+-~:!_";
-    const bool good = !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-             kOthers.find(c) != std::string_view::npos;
-    });
-    if (!good) {
-      reader_.fail(*table.find("version"), fmt::format("{} is not a version", toml_text(text)));
-    }
-    return text;
-  }
-
-  void once(const TomlValue& at, const std::string& what, std::set<std::string>& seen) const {
-    if (!seen.insert(what).second) {
-      reader_.fail(at, fmt::format("{} is there twice", toml_text(what)));
-    }
-  }
-
-  fs::path path_;
   TomlReader reader_;
 };
 
 }  // namespace
 
-int read_format(TomlReader& reader, const TomlValue& root, const fs::path& shown_path, int version,
-                int revision) {
+int read_format(TomlReader& reader, const TomlValue& root, int version, int revision) {
+  if (root.members.empty()) reader.fail(root, "the file is empty");
   const std::uint64_t found = reader.size(root, "version");
   if (found > static_cast<std::uint64_t>(version)) {
     throw usage_error("lock-newer", "`{}` has format version {}, this mlenv reads {}",
-                      shown_path.string(), found, version)
+                      reader.file().shown_path.string(), found, version)
         .hint("use the mlenv that wrote it, or a newer one");
   }
   if (found < 1) reader.fail(*root.find("version"), "`version` starts at 1");
@@ -272,7 +193,11 @@ std::string read_platform(const TomlReader& reader, const TomlValue& root) {
 }
 
 Lock parse_lock(std::string_view text, const fs::path& shown_path) {
-  return LockReader(shown_path).read(parse_toml(text, shown_path, kCode));
+  return LockReader({.shown_path = shown_path,
+                     .text = std::string(text),
+                     .code = std::string(kCode),
+                     .hint = std::string(kHint)})
+      .read();
 }
 
 }  // namespace mlenv

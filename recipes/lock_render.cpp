@@ -84,12 +84,15 @@ void render_packages(std::string& out, std::string_view key, const std::vector<P
   out += fmt::format("{} = [\n{}]\n", key, join(rows, ""));
 }
 
-}  // namespace
-
-std::string render_lock(const Lock& lock) {
+std::string head(const Lock& lock) {
   std::string out = "# Written by `mlenv lock`: every package by name, version, size and digest.\n";
   out += fmt::format("version = {}\nrevision = {}\n", Lock::kVersion, lock.revision);
-  out += fmt::format("platform = {}\nepoch = {}\n", toml_text(lock.platform), lock.epoch);
+  return out;
+}
+
+std::string body(const Lock& lock) {
+  std::string out =
+      fmt::format("platform = {}\nepoch = {}\n", toml_text(lock.platform), lock.epoch);
   render_request(out, lock.request);
   render_settings(out, lock.settings);
   render_resolved(out, lock);
@@ -99,5 +102,15 @@ std::string render_lock(const Lock& lock) {
   render_packages(out, "wheels", lock.wheels);
   return out;
 }
+
+}  // namespace
+
+std::string render_lock(const Lock& lock) {
+  std::string out = head(lock);
+  if (lock.revision >= Lock::kChecksumRevision) line(out, "checksum", lock_digest(lock).hex());
+  return out + body(lock);
+}
+
+Digest lock_digest(const Lock& lock) { return Digest::of(head(lock) + body(lock)); }
 
 }  // namespace mlenv

@@ -11,42 +11,78 @@ namespace {
 constexpr std::size_t kShownMistakes = 20;
 constexpr std::size_t kShownWidth = 120;
 
-std::string_view line_of(std::string_view source, int line) {
-  for (int i = 1; i < line; ++i) {
+constexpr std::string_view kMargin = "    ";
+
+std::vector<std::string_view> lines_of(std::string_view source) {
+  std::vector<std::string_view> lines;
+  for (;;) {
     const std::size_t end = source.find('\n');
-    if (end == std::string_view::npos) return {};
+    std::string_view line = source.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back(line);
+    if (end == std::string_view::npos) return lines;
     source.remove_prefix(end + 1);
   }
-  source = source.substr(0, source.find('\n'));
-  if (source.ends_with('\r')) source.remove_suffix(1);
-  return source;
 }
 
-/// The line and a caret below it. Nothing where the line is blank, too long or no clean text.
+std::vector<std::string_view> characters_of(std::string_view line) {
+  std::vector<std::string_view> found;
+  while (!line.empty()) {
+    std::size_t length = 1;
+    while (length < line.size() && (static_cast<unsigned>(line[length]) & 0xC0U) == 0x80) ++length;
+    found.push_back(line.substr(0, length));
+    line.remove_prefix(length);
+  }
+  return found;
+}
+
+/// The line and a caret below it. Nothing where the line is blank or no clean text.
 std::string excerpt(std::string_view line, int column) {
   const bool printable = utf8_fault(line) == std::string_view::npos && !has_control(line, "\t");
-  if (trim(line).empty() || !printable || line.size() > kShownWidth) return {};
-  std::string text = "\n    ";
-  text += line;
-  text += "\n    ";
-  int at = 1;
-  for (const char c : line) {
-    if ((static_cast<unsigned>(c) & 0xC0U) == 0x80) continue;  // inside a character
-    if (at++ >= column) break;
-    text += c == '\t' ? '\t' : ' ';  // a tab keeps the caret below its character
+  if (trim(line).empty() || !printable) return {};
+  const std::vector<std::string_view> all = characters_of(line);
+  const std::size_t at = std::min(static_cast<std::size_t>(std::max(column, 1)) - 1, all.size());
+  std::size_t from = 0;
+  std::size_t to = all.size();
+  if (all.size() > kShownWidth) {
+    from = std::min(at - std::min(at, kShownWidth / 2), all.size() - kShownWidth);
+    to = from + kShownWidth;
   }
-  return text + '^';
+  std::string text = "\n";
+  std::string below = "\n";
+  text += kMargin;
+  below += kMargin;
+  if (from > 0) {
+    text += "…";
+    below += ' ';
+  }
+  for (std::size_t i = from; i < to; ++i) {
+    text += all[i];
+    if (i < at) below += all[i] == "\t" ? '\t' : ' ';  // a tab keeps the caret below its character
+  }
+  if (to < all.size()) text += "…";
+  return text + below + '^';
 }
 
 }  // namespace
 
-void Mistakes::add(int line, int column, std::string message) {
-  found_.push_back({line, column, std::move(message)});
+std::string shown_mistake(const fs::path& shown_path, std::string_view source, int line, int column,
+                          std::string_view message) {
+  const std::vector<std::string_view> lines = lines_of(source);
+  auto row = static_cast<std::size_t>(std::max(line, 1)) - 1;
+  std::size_t last = lines.size();
+  while (last > 0 && trim(lines[last - 1]).empty()) --last;
+  if (last > 0 && row >= last) {
+    row = last - 1;
+    line = static_cast<int>(last);
+    column = static_cast<int>(utf8_length(lines[row])) + 1;
+  }
+  return fmt::format("{}:{}:{}: {}{}", shown_path.string(), line, column, message,
+                     row < lines.size() ? excerpt(lines[row], column) : "");
 }
 
-std::string Mistakes::shown(const Mistake& mistake) const {
-  return fmt::format("{}:{}:{}: {}{}", path_.string(), mistake.line, mistake.column,
-                     mistake.message, excerpt(line_of(source_, mistake.line), mistake.column));
+void Mistakes::add(int line, int column, std::string message) {
+  found_.push_back({line, column, std::move(message)});
 }
 
 Error Mistakes::error(std::string code) const {
@@ -57,7 +93,8 @@ Error Mistakes::error(std::string code) const {
   std::string text;
   for (std::size_t i = 0; i < std::min(sorted.size(), kShownMistakes); ++i) {
     if (i > 0) text += '\n';
-    text += shown(sorted[i]);
+    const Mistake& one = sorted[i];
+    text += shown_mistake(path_, source_, one.line, one.column, one.message);
   }
   if (sorted.size() > kShownMistakes) {
     text += fmt::format("\nand {} more mistakes", sorted.size() - kShownMistakes);

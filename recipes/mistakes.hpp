@@ -10,6 +10,12 @@
 
 namespace mlenv {
 
+/// `file:line:col: message`, the line and a caret; long lines are cut around the caret. A place
+/// after the last line that holds anything is moved to the end of that line. Without `source` the
+/// first part alone.
+std::string shown_mistake(const fs::path& shown_path, std::string_view source, int line, int column,
+                          std::string_view message);
+
 class Mistakes {
  public:
   Mistakes(fs::path shown_path, std::string source)
@@ -28,7 +34,6 @@ class Mistakes {
     int column;
     std::string message;
   };
-  std::string shown(const Mistake& mistake) const;
   fs::path path_;
   std::string source_;
   std::vector<Mistake> found_;

@@ -21,7 +21,31 @@ Recipe parse_recipe(std::string_view text, const fs::path& shown_path) {
   return recipe;
 }
 
+namespace {
+
+/// A path that cannot be a recipe's, whatever lies there.
+void check_path(const fs::path& path) {
+  const auto mistake = [](std::string_view what) {
+    return usage_error("recipe-invalid", "{}", what);
+  };
+  if (path.empty()) throw mistake("the recipe's path is empty").hint("name the recipe's file");
+  std::error_code unknown;
+  if (fs::is_directory(path, unknown)) {
+    const fs::path inside = path / "recipe.yaml";
+    throw mistake(fmt::format("`{}` is a folder, and a recipe is a file", path.string()))
+        .hint(fs::exists(inside, unknown) ? fmt::format("name `{}`", inside.string())
+                                          : "name the recipe's file in it");
+  }
+  if (path.extension() == ".lock" || path.extension() == ".built") {
+    throw mistake(fmt::format("`{}` is written by mlenv and no recipe", path.string()))
+        .hint("name the recipe's file, which lies beside it");
+  }
+}
+
+}  // namespace
+
 Recipe read_recipe(const fs::path& path) {
+  check_path(path);
   try {
     return parse_recipe(read_file(path), path);
   } catch (Error& error) {

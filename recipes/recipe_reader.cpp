@@ -64,8 +64,11 @@ void RecipeReader::read(const YamlNode& root) {
     return;
   }
   for (const auto& [key, value] : values_.members(root, "a recipe", kKeys)) {
+    const bool required = key == "name" || key == "base";
+    if (value->kind == Is::null && !required) continue;  // as if the key were not there
     if (!holds(kLater, key)) read_member(key, *value);
   }
+  check_cuda(root);
   std::vector<std::string_view> present;
   for (const auto& [key, value] : root.members) {
     present.emplace_back(key.text);
@@ -145,8 +148,10 @@ void RecipeReader::debian_suite(const YamlNode& node, const std::string& suite) 
                                       "release's own name, as in `debian:bookworm`",
                                       suite));
   } else {
-    values_.mistake(node,
-                    fmt::format("unknown Debian suite `{}`{}", suite, suggestion(suite, kSuites)));
+    const std::string near = suggestion(suite, kSuites);
+    const std::vector<std::string> all(kSuites.begin(), kSuites.end());
+    values_.mistake(node, fmt::format("unknown Debian suite `{}`{}", suite,
+                                      near.empty() ? "; there are " + join(all, ", ") : near));
   }
 }
 
@@ -175,6 +180,16 @@ void RecipeReader::cuda(const YamlNode& node) {
   values_.mistake(node, fmt::format("`{}` is not a CUDA release; write one, as in `\"13.0\"`, or "
                                     "`cpu`",
                                     text->text));
+}
+
+void RecipeReader::check_cuda(const YamlNode& root) {
+  if (!recipe_.cuda || recipe_.cuda->text == "cpu") return;
+  for (const auto& [key, value] : root.members) {
+    const bool empty = value.kind == Is::null || (value.kind == Is::list && value.items.empty());
+    if (!empty && (key.text == "framework" || key.text == "packages")) return;
+  }
+  mistakes_.add(recipe_.cuda->line, recipe_.cuda->column,
+                "`cuda` has nothing to act on: name a `framework` or `packages` that use it");
 }
 
 bool RecipeReader::check_requirement(const YamlNode& node, const std::string& text) {
@@ -219,10 +234,13 @@ void RecipeReader::env(const YamlNode& node) {
     if (!is_env_name(key)) {
       values_.mistake(*value, fmt::format("`{}` is not a name for an environment variable", key));
     }
+    if (value->kind == Is::null) {
+      values_.mistake(*value, fmt::format("`{}` has no value; write `\"\"` for an empty one", key));
+      continue;
+    }
     if (value->kind != Is::scalar) {
-      values_.mistake(*value, fmt::format("`{}` has no text as its value; write `\"\"` for an "
-                                          "empty one",
-                                          key));
+      values_.mistake(*value, fmt::format("the value of `{}` is {}, and a variable holds a text",
+                                          key, value->kind == Is::list ? "a list" : "a map"));
       continue;
     }
     if (has_control(value->text, "\t\n")) {

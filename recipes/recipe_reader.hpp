@@ -46,6 +46,7 @@ class RecipeReader {
   void python(const YamlNode& node);
   void framework(const YamlNode& node);
   void cuda(const YamlNode& node);
+  void check_cuda(const YamlNode& root);
   void packages(const YamlNode& node);
   void system_packages(const YamlNode& node);
   void env(const YamlNode& node);

@@ -41,6 +41,7 @@ void RecipeReader::debian_source(const YamlNode& node) {
   constexpr std::array<std::string_view, 4> kKeys = {"uri", "suite", "components", "signed-by"};
   bool has_uri = false;
   for (const auto& [key, value] : values_.members(node, "an archive of `debian`", kKeys)) {
+    if (value->kind == YamlNode::Kind::null && key != "uri") continue;
     if (key == "uri") {
       has_uri = true;
       source.uri = source_url(*value, "`uri`").value_or("");

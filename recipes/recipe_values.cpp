@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <map>
 #include <span>
 
@@ -6,6 +7,34 @@
 #include "recipes/text.hpp"
 
 namespace mlenv {
+
+namespace {
+
+/// What other formats call our keys.
+struct OtherName {
+  std::string_view theirs;
+  std::string_view ours;
+};
+constexpr std::array<OtherName, 10> kOtherNames = {{{"cmd", "command"},
+                                                    {"entrypoint", "command"},
+                                                    {"args", "command"},
+                                                    {"environment", "env"},
+                                                    {"dependencies", "packages"},
+                                                    {"pip", "packages"},
+                                                    {"apt", "system"},
+                                                    {"image", "base"},
+                                                    {"from", "base"},
+                                                    {"working_dir", "workdir"}}};
+
+std::string key_suggestion(std::string_view key, std::span<const std::string_view> known) {
+  for (const OtherName& name : kOtherNames) {
+    const bool fits = std::find(known.begin(), known.end(), name.ours) != known.end();
+    if (name.theirs == key && fits) return fmt::format("; did you mean `{}`?", name.ours);
+  }
+  return suggestion(key, known);
+}
+
+}  // namespace
 
 std::optional<Placed> ValueReader::text(const YamlNode& node, std::string_view what,
                                         std::string_view example) {
@@ -55,7 +84,7 @@ std::vector<std::pair<std::string, const YamlNode*>> ValueReader::members(
       continue;
     }
     if (!known.empty() && std::find(known.begin(), known.end(), key.text) == known.end()) {
-      mistake(key, fmt::format("unknown key `{}`{}", key.text, suggestion(key.text, known)));
+      mistake(key, fmt::format("unknown key `{}`{}", key.text, key_suggestion(key.text, known)));
       continue;
     }
     found.emplace_back(key.text, &value);

@@ -124,7 +124,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   std::size_t best_distance = kLimit + 1;
   for (const std::string_view candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate, kLimit);
-    if (distance >= std::max<std::size_t>(1, std::min(word.size(), candidate.size()))) continue;
+    if (2 * distance > std::min(word.size(), candidate.size())) continue;
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;
@@ -136,6 +136,24 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates) {
   const std::string_view near = nearest(word, candidates);
   return near.empty() ? std::string{} : fmt::format("; did you mean `{}`?", near);
+}
+
+std::string counted(std::size_t count, std::string_view word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
+std::optional<MergeMarker> merge_marker(std::string_view text) {
+  constexpr std::array<std::string_view, 4> kMarkers = {"<<<<<<<", "|||||||", "=======", ">>>>>>>"};
+  for (int line = 1; !text.empty(); ++line) {
+    const std::size_t end = text.find('\n');
+    const std::string_view whole = text.substr(0, end);
+    for (const std::string_view marker : kMarkers) {
+      const bool alone = whole.size() == marker.size() || trim(whole.substr(0, 8)) == marker;
+      if (whole.starts_with(marker) && alone) return MergeMarker{line, whole.substr(0, 7)};
+    }
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return std::nullopt;
 }
 
 std::string join(const std::vector<std::string>& parts, std::string_view between) {

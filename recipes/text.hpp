@@ -1,6 +1,7 @@
 #pragma once
 // Small questions about text that recipes and locks share.
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,11 +17,22 @@ std::size_t utf8_length(std::string_view text);
 bool has_control(std::string_view text, std::string_view allowed = {});
 
 /// The candidate within edit distance 2 (a swap of neighbours counts one) that is nearest, the
-/// first of several; empty when none is near. A word is never near one that shares nothing with it.
+/// first of several; empty when none is near. At most half of the shorter word may differ.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 
 /// `; did you mean `x`?`, or nothing.
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates);
+
+/// `1 wheel`, `2 wheels`: the word gains an `s` unless there is exactly one.
+std::string counted(std::size_t count, std::string_view word);
+
+/// A line that git's merge left in a file: `<<<<<<<`, `=======` or `>>>>>>>`.
+struct MergeMarker {
+  int line = 0;  ///< 1-based
+  std::string_view text;
+};
+/// The first one; nullopt when there is none.
+std::optional<MergeMarker> merge_marker(std::string_view text);
 
 std::string join(const std::vector<std::string>& parts, std::string_view between);
 std::string_view trim(std::string_view text);

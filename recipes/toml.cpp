@@ -1,9 +1,11 @@
 #include "recipes/toml.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <toml++/toml.h>
 
+#include "recipes/mistakes.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -58,6 +60,26 @@ std::string_view kind_name(TomlValue::Kind kind) {
   return "another kind of value";
 }
 
+/// What toml++'s words mean to somebody who does not know its parser.
+std::string translate(std::string_view said) {
+  const auto says = [&](std::string_view words) {
+    return said.find(words) != std::string_view::npos;
+  };
+  if (says("cannot redefine existing")) {
+    const std::size_t open = said.find('\'');
+    const std::size_t end = open == std::string_view::npos ? open : said.find('\'', open + 1);
+    if (end == std::string_view::npos) return "this key is given twice";
+    return fmt::format("`{}` is given twice", said.substr(open + 1, end - open - 1));
+  }
+  if (says("utf-8") || says("UTF-8")) return "the file is not UTF-8 text";
+  if (says("end-of-file") || says("saw EOF")) return "the file ends in the middle of a value";
+  if (says("control characters")) return "a text has no closing quote, or holds control characters";
+  if (says("parsing string")) return "a text is malformed";
+  if (says("expected comma or closing")) return "a `,` or the closing bracket is missing";
+  if (says("closing ']'") || says("expected ']'")) return "a `]` is missing";
+  return "this is no line of a TOML file: `key = value`, `[table]` or an item of a list";
+}
+
 }  // namespace
 
 const TomlValue* TomlValue::find(const std::string& key) const {
@@ -65,16 +87,27 @@ const TomlValue* TomlValue::find(const std::string& key) const {
   return found == members.end() ? nullptr : &found->second;
 }
 
-TomlValue parse_toml(std::string_view text, const fs::path& shown_path, std::string_view code) {
+Error TomlFile::mistake(int line, int column, std::string_view message) const {
+  Error error = usage_error(code, "{}", shown_mistake(shown_path, text, line, column, message));
+  if (!hint.empty()) error.hint(hint);
+  return error;
+}
+
+TomlValue parse_toml(const TomlFile& file) {
   try {
-    const toml::table table = toml::parse(text);
+    const toml::table table = toml::parse(std::string_view(file.text));
     TomlValue root = convert_table(table);
     root.line = 1;
     root.column = 1;
     return root;
   } catch (const toml::parse_error& error) {
-    throw usage_error(std::string(code), "{}:{}:{}: {}", shown_path.string(),
-                      error.source().begin.line, error.source().begin.column, error.description());
+    if (const std::optional<MergeMarker> marker = merge_marker(file.text)) {
+      throw file.mistake(marker->line, 1,
+                         fmt::format("git left its conflict marker `{}` here", marker->text));
+    }
+    const toml::source_position at = error.source().begin;
+    throw file.mistake(static_cast<int>(at.line), static_cast<int>(at.column),
+                       translate(error.description()));
   }
 }
 
@@ -107,8 +140,7 @@ std::string toml_key(std::string_view key) {
 }
 
 void TomlReader::fail(const TomlValue& at, std::string_view message) const {
-  throw usage_error(code_, "{}:{}:{}: {}", path_.string(), std::max(at.line, 1),
-                    std::max(at.column, 1), message);
+  throw file_.mistake(std::max(at.line, 1), std::max(at.column, 1), message);
 }
 
 void TomlReader::only(const TomlValue& table, std::span<const std::string_view> keys) const {

@@ -27,19 +27,32 @@ struct TomlValue {
   const TomlValue* find(const std::string& key) const;
 };
 
-/// Throws usage error `code` with `file:line:col` for text that is no TOML 1.0.
-TomlValue parse_toml(std::string_view text, const fs::path& shown_path, std::string_view code);
+/// A file that is read, and what is said of its mistakes.
+struct TomlFile {
+  fs::path shown_path;
+  std::string text;
+  std::string code;  ///< of the usage error
+  std::string hint;
+
+  /// `file:line:col: message` with the line and a caret.
+  Error mistake(int line, int column, std::string_view message) const;
+};
+
+/// Throws a mistake of the file for text that is no TOML 1.0. A merge conflict that git left in it
+/// is named.
+TomlValue parse_toml(const TomlFile& file);
 
 /// A quoted basic string.
 std::string toml_text(std::string_view text);
 /// A key, quoted where it must be.
 std::string toml_key(std::string_view key);
 
-/// Strict reading of tables: every getter names what is wrong and where, as usage error `code`.
+/// Strict reading of tables: every getter names what is wrong and where, as a mistake of the file.
 class TomlReader {
  public:
-  TomlReader(fs::path shown_path, std::string code)
-      : path_(std::move(shown_path)), code_(std::move(code)) {}
+  explicit TomlReader(TomlFile file) : file_(std::move(file)) {}
+
+  const TomlFile& file() const { return file_; }
 
   [[noreturn]] void fail(const TomlValue& at, std::string_view message) const;
   /// Unknown keys are mistakes unless `tolerant`.
@@ -60,8 +73,7 @@ class TomlReader {
   bool optional_flag(const TomlValue& table, const std::string& key, bool otherwise) const;
 
  private:
-  fs::path path_;
-  std::string code_;
+  TomlFile file_;
   bool tolerant_ = false;
 };
 

@@ -1,7 +1,10 @@
 #include "recipes/yaml.hpp"
 
 #include <istream>
+#include <optional>
 #include <streambuf>
+
+#include <fmt/core.h>
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -9,6 +12,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "recipes/text.hpp"
+#include "recipes/yaml_mistakes.hpp"
 
 namespace mlenv {
 namespace {
@@ -31,7 +35,7 @@ struct Stop {};
 /// duplicate keys and expands aliases.
 class Builder final : public YAML::EventHandler {
  public:
-  explicit Builder(YamlDocument& document) : document_(document) {}
+  Builder(YamlDocument& document, const YamlText& text) : document_(document), text_(text) {}
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -51,23 +55,41 @@ class Builder final : public YAML::EventHandler {
     YamlNode scalar = node(YamlNode::Kind::scalar, mark);
     scalar.text = value;
     scalar.quoted = tag == "!";
+    check_extent(scalar);
     put(std::move(scalar));
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
-                       YAML::EmitterStyle::value) override {
+                       YAML::EmitterStyle::value style) override {
     check_tag(mark, tag);
-    open(node(YamlNode::Kind::list, mark), mark);
+    open(node(YamlNode::Kind::list, mark), mark, style);
   }
   void OnSequenceEnd() override { close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
-                  YAML::EmitterStyle::value) override {
+                  YAML::EmitterStyle::value style) override {
     check_tag(mark, tag);
-    open(node(YamlNode::Kind::map, mark), mark);
+    open(node(YamlNode::Kind::map, mark), mark, style);
   }
   void OnMapEnd() override { close(); }
 
+  /// Whether the values are not what their author meant: nothing more is to be said of them.
+  bool unfit() const { return unfit_; }
+
   void mistake(const YAML::Mark& mark, std::string message) {
     document_.mistakes.push_back({mark.line + 1, mark.column + 1, std::move(message)});
+  }
+
+  /// The parser gave up there.
+  void failed(const YAML::Mark& mark, const std::string& said) {
+    if (in_brackets() && said.find("flow not found") != std::string::npos) {
+      document_.mistakes.resize(before_brackets_);
+      const YamlNode& opened = open_.back();
+      document_.mistakes.push_back(
+          {opened.line, opened.column,
+           fmt::format("this `{}` is not closed, or a `,` is missing after it",
+                       opened.kind == YamlNode::Kind::list ? '[' : '{')});
+      return;
+    }
+    document_.mistakes.push_back(text_.explained(mark.line + 1, mark.column + 1, said));
   }
 
  private:
@@ -85,19 +107,37 @@ class Builder final : public YAML::EventHandler {
     mistake(mark, "tags (`!name`) are not supported");
   }
 
-  void open(YamlNode made, const YAML::Mark& mark) {
+  bool in_brackets() const { return !brackets_.empty() && brackets_.back(); }
+
+  /// Whether a text ends where its author will have thought.
+  void check_extent(const YamlNode& scalar) {
+    const auto wrong =
+        scalar.quoted ? text_.unclosed_quote(scalar.line, scalar.column)
+                      : text_.continued(scalar.line, scalar.column, scalar.text, in_brackets());
+    if (!wrong) return;
+    document_.mistakes.push_back(*wrong);
+    // A bracket that is not closed explains it better: the parser will come to that.
+    if (scalar.quoted || !in_brackets()) throw Stop{};
+    unfit_ = true;
+  }
+
+  void open(YamlNode made, const YAML::Mark& mark, YAML::EmitterStyle::value style) {
     if (open_.size() >= kMaxDepth) {
       mistake(mark, "nested too deeply");
       throw Stop{};
     }
+    const bool flow = style == YAML::EmitterStyle::Flow;
+    if (flow && !in_brackets()) before_brackets_ = document_.mistakes.size();
     open_.push_back(std::move(made));
     keys_.emplace_back();
+    brackets_.push_back(flow);
   }
 
   void close() {
     YamlNode done = std::move(open_.back());
     open_.pop_back();
     keys_.pop_back();
+    brackets_.pop_back();
     put(std::move(done));
   }
 
@@ -117,12 +157,20 @@ class Builder final : public YAML::EventHandler {
       key.push_back(std::move(done));
       return;
     }
+    if (done.kind == YamlNode::Kind::null && done.line != key.back().line) {
+      done.line = key.back().line;  // the parser gives the place of what follows
+      done.column = key.back().column;
+    }
     parent.members.push_back({std::move(key.back()), std::move(done)});
     key.clear();
   }
 
   YamlDocument& document_;
+  const YamlText& text_;
   std::vector<YamlNode> open_;
+  std::vector<bool> brackets_;       ///< per open node: whether it is written in brackets
+  std::size_t before_brackets_ = 0;  ///< mistakes found before the outermost open bracket
+  bool unfit_ = false;
   std::vector<std::vector<YamlNode>> keys_;  ///< per open node: a key that waits for its value
 };
 
@@ -173,22 +221,9 @@ bool is_ascii(std::string_view text) {
   return true;
 }
 
-/// What yaml-cpp's short messages mean to somebody who does not know its parser.
-std::string translate(const std::string& message) {
-  if (message.find("end of map not found") != std::string::npos) {
-    return "this line does not fit the map around it: check the indentation and the `:`";
-  }
-  if (message.find("illegal map value") != std::string::npos) {
-    return "a `:` is not allowed here: quote the value if the `:` belongs to it";
-  }
-  if (message.find("end of sequence not found") != std::string::npos) {
-    return "this line does not fit the list around it: check the indentation and the `-`";
-  }
-  return message;
-}
-
 void read_document(std::string& text, YamlDocument& document) {
-  Builder builder(document);
+  const YamlText shown(text);
+  Builder builder(document, shown);
   ViewBuffer buffer(text);
   std::istream stream(&buffer);
   try {
@@ -196,17 +231,18 @@ void read_document(std::string& text, YamlDocument& document) {
     document.complete = true;
     if (!parser.HandleNextDocument(builder)) return;
     YamlDocument second;
-    Builder rest(second);
+    Builder rest(second, shown);
     if (parser.HandleNextDocument(rest)) {
       document.mistakes.push_back({second.root.line, second.root.column,
                                    "a recipe is one YAML document, this starts a second"});
     }
   } catch (const YAML::Exception& error) {
     document.complete = false;
-    builder.mistake(error.mark.is_null() ? YAML::Mark() : error.mark, translate(error.msg));
+    builder.failed(error.mark.is_null() ? YAML::Mark() : error.mark, error.msg);
   } catch (const Stop&) {
     document.complete = false;  // the mistake itself is recorded
   }
+  if (builder.unfit()) document.complete = false;
 }
 
 }  // namespace
@@ -231,6 +267,11 @@ YamlDocument parse_yaml(std::string_view text) {
   }
   std::string copy(text);
   read_document(copy, document);
+  const std::optional<MergeMarker> marker = merge_marker(text);
+  if (marker && !document.complete) {
+    document.mistakes = {
+        {marker->line, 1, fmt::format("git left its conflict marker `{}` here", marker->text)}};
+  }
   if (!is_ascii(text)) {
     const Columns columns(text);
     columns.fix(document.root);

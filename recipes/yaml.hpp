@@ -38,8 +38,9 @@ struct YamlDocument {
 };
 
 /// Never throws for bad input: syntax errors, text that is not UTF-8, tabs as indentation, a second
-/// document, nesting deeper than 32, and anchors, aliases and tags (not needed in a recipe, and
-/// aliases make small files large) are mistakes.
+/// document, nesting deeper than 32, unquoted texts of several lines (a wrong indentation makes
+/// them), and anchors, aliases and tags (not needed in a recipe, and aliases make small files
+/// large) are mistakes.
 YamlDocument parse_yaml(std::string_view text);
 
 }  // namespace mlenv

@@ -6,9 +6,11 @@
 namespace mlenv {
 
 struct Conflict {
-  std::string headline;            ///< `no set of wheels satisfies the recipe`
-  std::vector<std::string> facts;  ///< a short chain, outermost first
+  std::string headline;  ///< `no set of wheels satisfies the recipe`
+  std::vector<std::string>
+      facts;  ///< a short chain, outermost first; lines of the recipe with carets
   std::string hint;
+  std::string absent;  ///< the Python package that no index has (normalised); empty: another reason
 };
 
 }  // namespace mlenv

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "recipes/mistakes.hpp"
 #include "recipes/requirement.hpp"
 
 namespace mlenv {
@@ -84,7 +85,11 @@ std::optional<Conflict> cuda_conflict(const WheelRequest& request, const WheelAn
   conflict.headline =
       fmt::format("the Python indexes have no build {} that fits the recipe",
                   wanted == "cpu" ? std::string("without CUDA") : "for CUDA " + wanted);
-  conflict.facts = {fmt::format("without `cuda` the recipe gets {}", described(recipe, *plain))};
+  conflict.facts = {
+      shown_mistake(recipe.path, recipe.source, recipe.cuda->line, recipe.cuda->column,
+                    wanted == "cpu" ? std::string("the recipe asks for no CUDA")
+                                    : "the recipe asks for CUDA " + wanted),
+      fmt::format("without `cuda` the recipe gets {}", described(recipe, *plain))};
   conflict.hint = kAddIndex;
   const std::string major = wanted.substr(0, wanted.find('.'));
   if (wanted != "cpu" && major != wanted) {

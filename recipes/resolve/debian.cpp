@@ -7,10 +7,12 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "recipes/mistakes.hpp"
 #include "recipes/resolve/apt_choice.hpp"
 #include "recipes/resolve/debian_conflict.hpp"
 #include "recipes/resolve/debian_index.hpp"
 #include "recipes/resolve/solv.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
@@ -80,10 +82,9 @@ class Asking {
     asked_.conditions.push_back(pool_.dependency(pool_.name(id)));
   }
   void refuse(const Placed& place, std::string sentence) {
-    const std::string where = place.line == 0 ? ""
-                                              : fmt::format("{}:{}:{}: ", request_.recipe.string(),
-                                                            place.line, place.column);
-    asked_.unknown.push_back(where + std::move(sentence));
+    asked_.unknown.push_back(place.line == 0 ? std::move(sentence)
+                                             : shown_mistake(request_.recipe, request_.source,
+                                                             place.line, place.column, sentence));
   }
 
   const solv::Pool& pool_;
@@ -182,8 +183,10 @@ std::variant<DebianResolution, Conflict> choose(const solv::Pool& pool,
   AptChoice choice{pool};
   const Asked asked = Asking{pool, request, choice}.find();
   if (!asked.unknown.empty()) {
-    return Conflict{
-        fmt::format("some packages are not to be had in {}", request.suite), asked.unknown, {}};
+    Conflict conflict;
+    conflict.headline = fmt::format("some packages are not to be had in {}", request.suite);
+    conflict.facts = asked.unknown;
+    return conflict;
   }
   solv::Job apt;
   apt.exactly = choice.take(asked.packages);
@@ -194,9 +197,10 @@ std::variant<DebianResolution, Conflict> choose(const solv::Pool& pool,
   free.favoured = apt.exactly;
   const solv::Outcome by_solver = pool.solve(free);
   if (by_solver.solved) return resolution(pool, by_solver.packages);
-  return Conflict{fmt::format("no set of packages of {} satisfies the recipe", request.suite),
-                  obstacle_facts(pool, by_solver.obstacles, asked.packages),
-                  {}};
+  Conflict conflict;
+  conflict.headline = fmt::format("no set of packages of {} satisfies the recipe", request.suite);
+  conflict.facts = obstacle_facts(pool, by_solver.obstacles, asked.packages);
+  return conflict;
 }
 
 }  // namespace
@@ -216,7 +220,7 @@ std::variant<DebianResolution, Conflict> resolve_debian(const DebianRequest& req
   Activity activity{progress, "choosing packages"};
   auto answer = choose(pool, request);
   if (const auto* found = std::get_if<DebianResolution>(&answer)) {
-    activity.result(fmt::format("{} packages", found->debs.size()));
+    activity.result(counted(found->debs.size(), "package"));
   }
   return answer;
 }

@@ -43,7 +43,8 @@ struct DebianRequest {
   /// On top of the Essential set, Priority: required and apt: `name`, `name=version`, each with
   /// `:ARCHITECTURE` after the name where wanted (only the request's own).
   std::vector<Placed> packages;
-  fs::path recipe;  ///< for messages; may be empty
+  fs::path recipe;     ///< for messages; may be empty
+  std::string source;  ///< the recipe's text, for carets; may be empty
 };
 
 struct DebianResolution {

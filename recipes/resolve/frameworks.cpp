@@ -54,11 +54,6 @@ void bound_torch(const Recipe& recipe, FrameworkRequirements& all) {
 FrameworkRequirements framework_requirements(const Recipe& recipe) {
   FrameworkRequirements all;
   const std::string cuda = recipe.cuda ? recipe.cuda->text : "";
-  if (recipe.cuda && cuda != "cpu" && !recipe.framework && recipe.packages.empty()) {
-    throw recipe_error(
-        recipe, *recipe.cuda,
-        "`cuda` has nothing to act on: name a `framework` or `packages` that use it");
-  }
   if (recipe.framework) {
     all.requirements.push_back(framework_package(parsed(recipe, *recipe.framework), cuda).str());
   }

@@ -64,9 +64,11 @@ PylockWheel read_wheel(const TomlReader& reader, const TomlValue& table, const f
 }  // namespace
 
 std::vector<PylockPackage> parse_pylock(std::string_view text, const fs::path& folder) {
-  const fs::path shown = folder / "pylock.toml";
-  const TomlValue root = parse_toml(text, shown, kCode);
-  const TomlReader reader(shown, std::string(kCode));
+  const TomlReader reader({.shown_path = folder / "pylock.toml",
+                           .text = std::string(text),
+                           .code = std::string(kCode),
+                           .hint = {}});
+  const TomlValue root = parse_toml(reader.file());
   if (!reader.text(root, "lock-version").starts_with("1.")) {
     reader.fail(*root.find("lock-version"), "this version of pylock.toml is not known");
   }

@@ -4,7 +4,9 @@
 #include <array>
 
 #include "base/error.hpp"
+#include "recipes/mistakes.hpp"
 #include "recipes/resolve/locations.hpp"
+#include "recipes/resolve/lock_gaps.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheels.hpp"
 #include "recipes/text.hpp"
@@ -69,6 +71,9 @@ Conflict python_conflict(const Recipe& recipe, std::string_view offered) {
   Conflict conflict;
   conflict.headline = fmt::format("`base: {}` has Python {}, the recipe wants {}", recipe.base.text,
                                   offered, recipe.python->text);
+  conflict.facts.push_back(
+      shown_mistake(recipe.path, recipe.source, recipe.python->line, recipe.python->column,
+                    fmt::format("the recipe asks for Python {}", recipe.python->text)));
   std::string_view fitting;
   for (const SuitePython& known : kSuitePythons) {
     conflict.facts.push_back(fmt::format("debian:{} has Python {}", known.suite, known.minor));
@@ -97,6 +102,7 @@ class Resolver {
 
   Resolution run() {
     if (auto conflict = hopeless_python(recipe_)) return std::move(*conflict);
+    incomplete_ = kept() != nullptr && !lock_gaps(recipe_, *kept()).empty();
     lock_.epoch = options_.epoch;
     lock_.request = request_of(recipe_);
     lock_.settings = settings_of(recipe_);
@@ -117,7 +123,7 @@ class Resolver {
   }
 
   std::optional<Conflict> debs() {
-    if (kept() != nullptr && same_debian(kept()->request, lock_.request)) {
+    if (kept() != nullptr && !incomplete_ && same_debian(kept()->request, lock_.request)) {
       lock_.debs = kept()->debs;
       return std::nullopt;
     }
@@ -125,6 +131,7 @@ class Resolver {
     request.suite = recipe_.suite;
     request.packages = recipe_.system;
     request.recipe = recipe_.path;
+    request.source = recipe_.source;
     if (recipe_.wants_python()) {
       Placed python = recipe_.python ? *recipe_.python : recipe_.base;
       python.text = "python3";
@@ -149,9 +156,8 @@ class Resolver {
   }
 
   std::optional<Conflict> wheels() {
-    framework_requirements(recipe_);  // says what is wrong with `cuda` even where nothing uses it
     if (!wants_wheels(lock_.request)) return std::nullopt;
-    if (kept() != nullptr && same_wheels(*kept(), lock_)) {
+    if (kept() != nullptr && !incomplete_ && same_wheels(*kept(), lock_)) {
       lock_.wheels = kept()->wheels;
       lock_.cuda = kept()->cuda;
       return std::nullopt;
@@ -178,6 +184,7 @@ class Resolver {
   const ResolveOptions& options_;
   Http& http_;
   Progress& progress_;
+  bool incomplete_ = false;  ///< the previous lock lacks something that the recipe asks for
   Lock lock_;
 };
 

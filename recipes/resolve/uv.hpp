@@ -50,7 +50,8 @@ using UvAnswer = std::variant<std::vector<PylockPackage>, Conflict, NeedsBuild>;
 UvAnswer ask_uv(const UvQuestion& question, const WheelRequest& request, const fs::path& uv,
                 const fs::path& cache);
 
-/// What uv said when it failed. Throws as `ask_uv`.
-std::variant<Conflict, NeedsBuild> explain_uv_failure(std::string_view said);
+/// What uv said when it failed; `own_indexes`: the recipe names the indexes. Throws as `ask_uv`.
+std::variant<Conflict, NeedsBuild> explain_uv_failure(std::string_view said,
+                                                      bool own_indexes = false);
 
 }  // namespace mlenv

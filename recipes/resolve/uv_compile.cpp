@@ -91,8 +91,9 @@ UvAnswer ask_uv(const UvQuestion& question, const WheelRequest& request, const f
   if (said.exit.code == 0) {
     return parse_pylock(read_file(folder.path() / "pylock.toml"), folder.path());
   }
+  const bool own_indexes = request.recipe != nullptr && !request.recipe->sources.pypi.empty();
   return std::visit([](auto&& one) -> UvAnswer { return std::forward<decltype(one)>(one); },
-                    explain_uv_failure(said.err));
+                    explain_uv_failure(said.err, own_indexes));
 }
 
 }  // namespace mlenv

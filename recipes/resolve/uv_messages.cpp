@@ -41,6 +41,25 @@ bool says(std::string_view text, std::string_view words) {
   return text.find(words) != std::string_view::npos;
 }
 
+/// `Because A, we can conclude that B` becomes `A, so B`; that nothing fits is said already.
+std::string plain(std::string fact) {
+  std::size_t start = 0;
+  if (fact.starts_with('(')) start = std::min(fact.find(')'), fact.size() - 2) + 2;
+  for (const std::string_view opening : {"Because ", "And because ", "Thus, ", "And ", "Now "}) {
+    if (std::string_view(fact).substr(std::min(start, fact.size())).starts_with(opening)) {
+      fact.erase(start, opening.size());
+      break;
+    }
+  }
+  constexpr std::string_view kNothing =
+      ", we can conclude that your requirements are unsatisfiable";
+  constexpr std::string_view kConcluded = ", we can conclude that ";
+  if (fact.ends_with(kNothing)) fact.erase(fact.size() - kNothing.size());
+  const std::size_t at = fact.find(kConcluded);
+  if (at != std::string::npos) fact.replace(at, kConcluded.size(), ", so ");
+  return fact;
+}
+
 /// uv's derivation, a sentence a fact.
 std::vector<std::string> sentences(std::string_view text) {
   const std::size_t start = text.find("Because ");
@@ -55,6 +74,7 @@ std::vector<std::string> sentences(std::string_view text) {
     }
     std::string fact(trim(text.substr(0, end)));
     while (fact.ends_with('.')) fact.pop_back();
+    fact = plain(std::move(fact));
     if (fact.size() > kLongestFact) fact = fact.substr(0, kLongestFact) + " …";
     facts.push_back(without_addresses(fact));
     text = end >= text.size() ? std::string_view{} : text.substr(end + 2);
@@ -64,7 +84,7 @@ std::vector<std::string> sentences(std::string_view text) {
     const std::size_t left_out = facts.size() - kMostFacts;
     const auto middle = facts.begin() + kMostFacts - 1;
     facts.erase(middle, middle + static_cast<std::ptrdiff_t>(left_out));
-    facts.insert(facts.end() - 1, fmt::format("({} more steps)", left_out));
+    facts.insert(facts.end() - 1, fmt::format("({})", counted(left_out, "more step")));
   }
   return facts;
 }
@@ -75,6 +95,7 @@ Conflict conflict_from(const std::string& text) {
   std::smatch found;
   static const std::regex absent("([A-Za-z0-9._-]+) was not found in the");
   if (std::regex_search(text, found, absent)) {
+    conflict.absent = normalise_wheel_name(found[1].str());
     conflict.headline = fmt::format("the Python indexes have no package `{}`", found[1].str());
     conflict.hint = "check its name, or add the index that has it under `sources: {pypi: […]}`";
     return conflict;
@@ -104,8 +125,9 @@ bool is_network(std::string_view text) {
                      [&](std::string_view sign) { return says(text, sign); });
 }
 
-Error network_error(std::string_view said) {
-  Error error = failure("network", "a Python index cannot be reached");
+Error network_error(std::string_view said, bool own_indexes) {
+  Error error = failure("network", "a Python index{} cannot be reached",
+                        own_indexes ? " of the recipe's `sources`" : "");
   static const std::regex address("[a-z]+://[^ )`'\",]+");
   while (!said.empty()) {
     const std::size_t end = said.find('\n');
@@ -121,15 +143,16 @@ Error network_error(std::string_view said) {
     line = std::string(trim(line));
     if (!line.empty() && error.frames().size() < 6) error.because(line);
   }
-  error.hint(
-      "check the network and the index settings of uv (`UV_DEFAULT_INDEX`, uv.toml; uv does "
-      "not read pip's)");
+  error.hint(own_indexes
+                 ? "check the network and the addresses under `sources: {pypi: […]}` in the recipe"
+                 : "check the network and the index settings of uv (`UV_DEFAULT_INDEX`, uv.toml; "
+                   "uv does not read pip's)");
   return error;
 }
 
 }  // namespace
 
-std::variant<Conflict, NeedsBuild> explain_uv_failure(std::string_view said) {
+std::variant<Conflict, NeedsBuild> explain_uv_failure(std::string_view said, bool own_indexes) {
   const std::string text = flattened(said);
   std::smatch found;
   static const std::regex build(
@@ -138,7 +161,7 @@ std::variant<Conflict, NeedsBuild> explain_uv_failure(std::string_view said) {
     return NeedsBuild{normalise_wheel_name(found[1].str()), found[2].str()};
   }
   if (says(text, "No solution found") || says(text, "unsatisfiable")) return conflict_from(text);
-  if (is_network(text)) throw network_error(said);
+  if (is_network(text)) throw network_error(said, own_indexes);
   Error error = failure("uv-failed", "uv could not resolve the recipe's Python packages");
   error.because(std::string(trim(text)).substr(0, 1000));
   throw std::move(error);

@@ -29,13 +29,16 @@ std::string_view word(std::string_view& text) {
   return found;
 }
 
+constexpr int kDevelopment = -4;
+constexpr int kPost = 1;
+
 /// Where a suffix stands against the bare release, which is 0.
 int phase(std::string_view name) {
-  if (name == "dev") return -4;
+  if (name == "dev") return kDevelopment;
   if (name == "a" || name == "alpha") return -3;
   if (name == "b" || name == "beta") return -2;
   if (name == "rc" || name == "c" || name == "pre" || name == "preview") return -1;
-  if (name == "post" || name == "rev" || name == "r") return 1;
+  if (name == "post" || name == "rev" || name == "r") return kPost;
   return 0;
 }
 
@@ -76,7 +79,88 @@ Parts parse(std::string_view text) {
   return parts;
 }
 
+std::string_view without_local(std::string_view version) {
+  return version.substr(0, version.find('+'));
+}
+
+/// Its epoch and release numbers alone: `1!2.0` of `1!2.0rc1.post2+local`.
+bool same_release(const Parts& a, const Parts& b) {
+  return a.epoch == b.epoch && a.release == b.release;
+}
+
+bool is_phase(const Parts& parts, int least, int most) {
+  return std::any_of(parts.suffixes.begin(), parts.suffixes.end(), [&](const auto& suffix) {
+    return suffix.first >= least && suffix.first <= most;
+  });
+}
+bool is_early(const Parts& parts) { return is_phase(parts, kDevelopment, -1); }
+bool is_post(const Parts& parts) { return is_phase(parts, kPost, kPost); }
+
+/// `1.2` of `1.2.*`: the release begins with these numbers.
+bool has_prefix(std::string_view version, std::string_view prefix) {
+  Parts whole = parse(version);
+  const Parts wanted = parse(prefix);
+  const auto count = static_cast<std::size_t>(std::count(prefix.begin(), prefix.end(), '.')) + 1;
+  std::vector<std::uint64_t> numbers = wanted.release;
+  numbers.resize(count);
+  whole.release.resize(count);
+  return whole.epoch == wanted.epoch && whole.release == numbers;
+}
+
+bool equal(std::string_view version, std::string_view wanted) {
+  if (wanted.ends_with(".*")) return has_prefix(version, wanted.substr(0, wanted.size() - 2));
+  const bool local = wanted.find('+') != std::string_view::npos;
+  return std::is_eq(compare_versions(local ? version : without_local(version), wanted));
+}
+
+/// `~=2.2`: at least 2.2, and still a 2.
+bool compatible(std::string_view version, std::string_view wanted) {
+  if (std::is_lt(compare_versions(without_local(version), wanted))) return false;
+  std::size_t end = 0;
+  while (end < wanted.size() && (is_digit(wanted[end]) || wanted[end] == '.' || wanted[end] == '!'))
+    ++end;
+  std::string_view release = wanted.substr(0, end);
+  while (release.ends_with('.')) release.remove_suffix(1);
+  return has_prefix(version, release.substr(0, release.rfind('.')));
+}
+
+bool less(std::string_view version, std::string_view wanted) {
+  if (!std::is_lt(compare_versions(without_local(version), wanted))) return false;
+  const Parts found = parse(version);
+  const Parts bound = parse(wanted);
+  return is_early(bound) || !is_early(found) || !same_release(found, bound);
+}
+
+bool greater(std::string_view version, std::string_view wanted) {
+  if (!std::is_gt(compare_versions(without_local(version), wanted))) return false;
+  const Parts found = parse(version);
+  const Parts bound = parse(wanted);
+  return is_post(bound) || !is_post(found) || !same_release(found, bound);
+}
+
+bool allows(std::string_view sign, std::string_view wanted, std::string_view version) {
+  if (sign == "===") return version == wanted;
+  if (sign == "==") return equal(version, wanted);
+  if (sign == "!=") return !equal(version, wanted);
+  if (sign == "~=") return compatible(version, wanted);
+  if (sign == "<") return less(version, wanted);
+  if (sign == ">") return greater(version, wanted);
+  const std::strong_ordering order = compare_versions(without_local(version), wanted);
+  return sign == "<=" ? std::is_lteq(order) : std::is_gteq(order);
+}
+
 }  // namespace
+
+bool version_satisfies(std::string_view version, std::string_view specifiers) {
+  while (!specifiers.empty()) {
+    const std::size_t comma = specifiers.find(',');
+    const std::string_view one = specifiers.substr(0, comma);
+    const std::size_t sign = std::min(one.find_first_not_of("=<>!~"), one.size());
+    if (!allows(one.substr(0, sign), one.substr(sign), version)) return false;
+    specifiers.remove_prefix(comma == std::string_view::npos ? specifiers.size() : comma + 1);
+  }
+  return true;
+}
 
 std::strong_ordering compare_versions(std::string_view a, std::string_view b) {
   Parts left = parse(a);

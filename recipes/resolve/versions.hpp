@@ -10,6 +10,10 @@ namespace mlenv {
 /// is no PEP 440 version compares by its numbers.
 std::strong_ordering compare_versions(std::string_view a, std::string_view b);
 
+/// Whether a version is among those that a specifier set allows (PEP 440, "Version specifiers"):
+/// `>=2.9,<3`; an empty set allows all, pre-releases too.
+bool version_satisfies(std::string_view version, std::string_view specifiers);
+
 /// The first `count` numbers: `13.2` of (`13.2.2`, 2).
 std::string version_prefix(std::string_view version, int count);
 

@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include "recipes/wheel_name.hpp"
+
 namespace mlenv {
 namespace {
 
@@ -32,32 +34,13 @@ std::vector<std::string> platform_tags(std::string_view machine, int glibc_minor
   return tags;
 }
 
-std::vector<std::string_view> split(std::string_view text, char at) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(at);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
-/// Parts of `name-version[-build]-python-abi-platform.whl`, empty when it is no such name.
-std::vector<std::string_view> wheel_parts(std::string_view file) {
-  if (!file.ends_with(".whl")) return {};
-  file.remove_suffix(4);
-  std::vector<std::string_view> parts = split(file, '-');
-  if (parts.size() != 5 && parts.size() != 6) parts.clear();
-  return parts;
-}
-
 /// The build tag sorts by its leading digits, then by the rest; no tag sorts first.
 std::pair<int, std::string_view> build_of(std::string_view file) {
-  const std::vector<std::string_view> parts = wheel_parts(file);
-  if (parts.size() != 6) return {-1, {}};
+  const std::optional<WheelName> wheel = parse_wheel_name(file);
+  if (!wheel || wheel->build.empty()) return {-1, {}};
   int number = 0;
-  const auto* end = parts[2].data() + parts[2].size();
-  const auto read = std::from_chars(parts[2].data(), end, number);
+  const auto* end = wheel->build.data() + wheel->build.size();
+  const auto read = std::from_chars(wheel->build.data(), end, number);
   return {number, std::string_view(read.ptr, static_cast<std::size_t>(end - read.ptr))};
 }
 
@@ -93,13 +76,12 @@ void WheelTags::add(const std::string& python, const std::string& abi) {
 }
 
 std::optional<int> WheelTags::rank(std::string_view file) const {
-  const std::vector<std::string_view> parts = wheel_parts(file);
-  if (parts.empty()) return std::nullopt;
+  const std::optional<WheelName> wheel = parse_wheel_name(file);
+  if (!wheel) return std::nullopt;
   std::optional<int> best;
-  const std::size_t last = parts.size();
-  for (const std::string_view python : split(parts[last - 3], '.')) {
-    for (const std::string_view abi : split(parts[last - 2], '.')) {
-      for (const std::string_view platform : split(parts[last - 1], '.')) {
+  for (const std::string_view python : wheel->pythons) {
+    for (const std::string_view abi : wheel->abis) {
+      for (const std::string_view platform : wheel->platforms) {
         const auto found = ranks_.find(fmt::format("{}-{}-{}", python, abi, platform));
         if (found != ranks_.end()) best = std::min(best.value_or(found->second), found->second);
       }

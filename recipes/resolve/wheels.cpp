@@ -20,6 +20,7 @@
 #include "recipes/resolve/locations.hpp"
 #include "recipes/resolve/uv.hpp"
 #include "recipes/resolve/versions.hpp"
+#include "recipes/resolve/wheel_conflict.hpp"
 #include "recipes/resolve/wheel_sizes.hpp"
 #include "recipes/resolve/wheel_tags.hpp"
 #include "recipes/text.hpp"
@@ -73,7 +74,7 @@ class WheelResolver {
   std::variant<Packages, Conflict> packages() {
     for (int round = 0; round < kMostRounds; ++round) {
       UvAnswer answer = ask(question_);
-      if (auto* conflict = std::get_if<Conflict>(&answer)) return std::move(*conflict);
+      if (auto* conflict = std::get_if<Conflict>(&answer)) return explained(std::move(*conflict));
       if (const auto* build = std::get_if<NeedsBuild>(&answer)) {
         if (auto conflict = obstacle(*build)) return std::move(*conflict);
         continue;
@@ -94,6 +95,34 @@ class WheelResolver {
   }
 
  private:
+  Conflict explained(Conflict conflict) const {
+    if (is_requested(conflict.absent)) {
+      return absent_packages(*request_.recipe, absent_names(conflict.absent));
+    }
+    show_requirements(conflict, *request_.recipe);
+    return conflict;
+  }
+
+  /// uv names one package that no index has; the rest of the recipe's own are asked for alone.
+  std::vector<std::string> absent_names(const std::string& first) const {
+    std::vector<std::string> names = {first};
+    UvQuestion question = question_;
+    question.no_dependencies = true;
+    for (int round = 0; round < kMostRounds; ++round) {
+      std::erase_if(question.requirements, [&](const std::string& text) {
+        const auto read = parse_requirement(text);
+        const auto* one = std::get_if<Requirement>(&read);
+        return one == nullptr || one->normalised_name() == names.back();
+      });
+      if (question.requirements.empty()) break;
+      const UvAnswer answer = ask(question);
+      const auto* conflict = std::get_if<Conflict>(&answer);
+      if (conflict == nullptr || !is_requested(conflict->absent)) break;
+      names.push_back(conflict->absent);
+    }
+    return names;
+  }
+
   UvAnswer ask(const UvQuestion& question) const { return ask_uv(question, request_, uv_, cache_); }
 
   UvAnswer ask_for_wheels_only() const {
@@ -127,7 +156,9 @@ class WheelResolver {
     conflict.headline = fmt::format(
         "`{}` {} has no wheel for Python {} and glibc {} on {}", package.name, package.version,
         version_prefix(request_.python, 2), request_.glibc, machine_name(request_.architecture));
-    conflict.facts = {"it would have to be built from source, which mlenv does not do yet"};
+    conflict.facts = requirement_lines(*request_.recipe, package.name);
+    conflict.facts.emplace_back(
+        "it would have to be built from source, which mlenv does not do yet");
     const auto* packages = std::get_if<Packages>(&wheels_only);
     const PylockPackage* older =
         packages == nullptr ? nullptr : find_package(*packages, package.name);
@@ -259,7 +290,7 @@ std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& reque
   }
   auto& resolution = std::get<WheelResolution>(answer);
   fill_sizes(resolution, request.previous, cache, http, progress);
-  activity.result(fmt::format("{} wheels", resolution.wheels.size()));
+  activity.result(counted(resolution.wheels.size(), "wheel"));
   return answer;
 }
 

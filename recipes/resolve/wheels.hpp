@@ -51,7 +51,6 @@ struct FrameworkRequirements {
   std::vector<std::string> requirements;
   std::vector<std::string> constraints;
 };
-/// Throws recipe_error for combinations that mean nothing.
 FrameworkRequirements framework_requirements(const Recipe& recipe);
 
 }  // namespace mlenv

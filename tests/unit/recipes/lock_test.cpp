@@ -52,6 +52,10 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
 /// Code and message of a refused lock; empty when it is read.
 std::string refusal_of(std::string_view text) {
   try {
@@ -69,7 +73,8 @@ TEST(Lock, SurvivesWritingAndReading) {
   EXPECT_EQ(parse_lock(text, "r.lock"), lock);
   EXPECT_EQ(render_lock(parse_lock(text, "r.lock")), text);
   EXPECT_TRUE(text.ends_with("]\n"));
-  EXPECT_EQ(lock_digest(lock), Digest::of(text));
+  const std::string checksum = "checksum = \"" + lock_digest(lock).hex() + "\"\n";
+  EXPECT_EQ(lock_digest(lock), Digest::of(replaced(text, checksum, "")));
   EXPECT_EQ(lock.python_minor(), "3.11");
 }
 
@@ -81,7 +86,8 @@ TEST(Lock, HasStableText) {
   EXPECT_EQ(render_lock(lock),
             R"(# Written by `mlenv lock`: every package by name, version, size and digest.
 version = 1
-revision = 0
+revision = 1
+checksum = "a636fd41df9247f9845265b89c1cb4be725f9940ccf8621eeced4f67a6ffb29b"
 platform = "linux/amd64"
 epoch = 1700000000
 
@@ -120,14 +126,14 @@ wheels = [
 TEST(Lock, RefusesWhatItDoesNotKnow) {
   const std::string text = render_lock(sample());
   EXPECT_EQ(refusal_of(replaced(text, "epoch = ", "extra = 1\nepoch = ")).substr(0, 38),
-            "lock-invalid r.lock:5:9: unknown key \"");
+            "lock-invalid r.lock:6:9: unknown key \"");
   EXPECT_NE(refusal_of(replaced(text, "epoch =", "epohc =")).find("did you mean `epoch`?"),
             std::string::npos);
   EXPECT_NE(refusal_of(replaced(text, ", requested = true", ", requsted = true")), "");
 }
 
 TEST(Lock, NewerRevisionIsReadAndNewerVersionRefused) {
-  std::string text = replaced(render_lock(sample()), "revision = 0", "revision = 7\nnews = [1]");
+  std::string text = replaced(render_lock(sample()), "revision = 1", "revision = 7\nnews = [1]");
   text = replaced(text, ", requested = true", ", requested = true, colour = \"red\"");
   Lock expected = sample();
   expected.revision = 7;
@@ -171,10 +177,94 @@ TEST(Lock, RefusesBadValuesWithTheirPlace) {
 }
 
 TEST(Lock, OrderDoesNotMatter) {
-  const Lock lock = sample();
+  Lock lock = sample();
+  lock.revision = 0;
   Lock other = lock;
   std::swap(other.wheels[0], other.wheels[1]);
   EXPECT_EQ(parse_lock(render_lock(other), "r.lock"), lock);
+}
+
+/// As older versions wrote it.
+std::string without_checksum(Lock lock) {
+  lock.revision = 0;
+  return render_lock(lock);
+}
+
+TEST(Lock, ChecksumShowsEditsOfTheContentAlone) {
+  const Lock lock = sample();
+  const std::string text = render_lock(lock);
+  EXPECT_EQ(parse_lock("# a comment\n" + replaced(text, "\n[request]", "\n\n[request]"), "r.lock"),
+            lock);
+  for (const auto& [from, to] :
+       {std::pair{"cp311-cp311-manylinux_2_27_", "py3-none-manylinux_2_27_"},
+        std::pair{"size = 16,", "size = 17,"}, std::pair{", requested = true", ""},
+        std::pair{"epoch = 1", "epoch = 2"}}) {
+    EXPECT_TRUE(has(refusal_of(replaced(text, from, to)),
+                    "r.lock:4:12: the lock was edited or merged by hand"))
+        << to;
+  }
+  const std::string checksum = "checksum = \"" + lock_digest(lock).hex() + "\"\n";
+  EXPECT_TRUE(has(refusal_of(replaced(text, checksum, "")), "`checksum` is missing"));
+}
+
+TEST(Lock, OlderOnesHaveNoChecksum) {
+  Lock lock = sample();
+  const std::string text = without_checksum(lock);
+  EXPECT_FALSE(has(text, "checksum"));
+  lock.revision = 0;
+  EXPECT_EQ(parse_lock(text, "r.lock"), lock);
+  EXPECT_EQ(lock_digest(lock), Digest::of(text));
+}
+
+TEST(Lock, PartsMustNotContradictEachOther) {
+  const std::string text = without_checksum(sample());
+  const auto refused = [&](std::string_view from, std::string_view to) {
+    return refusal_of(replaced(text, from, to));
+  };
+  EXPECT_TRUE(has(refused("linux/amd64", "linux/arm64"),
+                  "`git` is for amd64, the lock's `platform` is linux/arm64"));
+  EXPECT_TRUE(has(refused("cp311-manylinux_2_27_x86_64", "cp311-manylinux_2_27_aarch64"),
+                  "for another machine than the lock's `platform`, which is linux/amd64"));
+  EXPECT_TRUE(has(refused("version = \"2.4.6\"", "version = \"2.4.7\""),
+                  "this file is of version 2.4.6, not of 2.4.7"));
+  EXPECT_TRUE(has(refused("\"numpy-2.4.6", "\"numpi-2.4.6"), "of `numpi`, not of `numpy`"));
+  EXPECT_TRUE(has(refused("manylinux_2_27_x86_64.whl", "whl.whl"), "another machine"));
+  EXPECT_TRUE(
+      has(refused("-cp311-cp311-manylinux_2_27_x86_64.whl", ".whl"), "is not the name of a wheel"));
+  // The same version in another spelling.
+  for (const auto& [file, version] :
+       {std::pair{"2.4.6_1", "2.4.6.post1"}, std::pair{"2.4.6+CU_1", "2.4.6+cu.1"},
+        std::pair{"2.4.6.0", "2.4.6"}, std::pair{"2.4.6", "2.4.6.0"}}) {
+    const std::string other = replaced(text, "numpy-2.4.6", std::string("numpy-") + file);
+    EXPECT_EQ(refusal_of(replaced(other, "version = \"2.4.6\"",
+                                  std::string("version = \"") + version + '"')),
+              "")
+        << file;
+  }
+}
+
+TEST(Lock, DamageIsShownWithPlaceAndHint) {
+  const std::string text = render_lock(sample());
+  const auto shown = [](const std::string& damaged) -> std::string {
+    try {
+      parse_lock(damaged, "r.lock");
+      return {};
+    } catch (const Error& error) {
+      EXPECT_EQ(error.hint(), "restore it, or remove it and run `mlenv lock`");
+      return error.frames().front();
+    }
+  };
+  EXPECT_EQ(shown(""), "r.lock:1:1: the file is empty");
+  EXPECT_EQ(shown(replaced(text, "revision = 1\n", "revision = 1\nrevision = 1\n")),
+            "r.lock:4:12: `revision` is given twice\n    revision = 1\n               ^");
+  EXPECT_EQ(shown("<<<<<<< HEAD\n" + text),
+            "r.lock:1:1: git left its conflict marker `<<<<<<<` here\n    <<<<<<< HEAD\n    ^");
+  EXPECT_TRUE(has(shown(text.substr(0, text.size() - 3)), "the file ends in the middle"));
+  EXPECT_TRUE(
+      has(shown(replaced(text, "platform = \"linux/amd64\"", "platform = \"linux")),
+          "a text has no closing quote, or holds control characters\n    platform = \"linux\n"));
+  EXPECT_TRUE(has(shown(replaced(text, "epoch = ", "epoch ")), "r.lock:6:"));
+  EXPECT_TRUE(has(shown(replaced(text, "},\n]", "}\n")), "missing"));
 }
 
 TEST(Lock, TellsDifferences) {

@@ -126,8 +126,36 @@ TEST(Recipe, ChecksValues) {
   EXPECT_TRUE(has(with_head("bytecode: \"true\"\n"), "without quotes"));
   EXPECT_TRUE(has(with_head("system: [Git]\n"), "`Git` is not a Debian package"));
   EXPECT_TRUE(has(with_head("env: {1A: x}\n"), "`1A` is not a name"));
-  EXPECT_TRUE(has(with_head("env: {A: [x]}\n"), "`A` has no text"));
-  EXPECT_TRUE(has(with_head("env: {A: }\n"), "`A` has no text"));
+  EXPECT_TRUE(has(with_head("env: {A: [x]}\n"), "the value of `A` is a list"));
+  EXPECT_TRUE(has(with_head("env: {A: {b: c}}\n"), "the value of `A` is a map"));
+  EXPECT_TRUE(has(with_head("env: {A: }\n"), "`A` has no value; write `\"\"`"));
+}
+
+TEST(Recipe, CudaNeedsSomethingToActOn) {
+  const std::string nothing = "r.yaml:3:7: `cuda` has nothing to act on";
+  EXPECT_TRUE(has(with_head("cuda: 13\n"), nothing));
+  EXPECT_TRUE(has(with_head("cuda: 13\npackages: []\nframework:\n"), nothing));
+  EXPECT_FALSE(has(with_head("cuda: 13\nframework: [a]\n"), "nothing to act on"));
+  EXPECT_EQ(with_head("cuda: cpu\n"), "");
+}
+
+TEST(Recipe, AKeyWithoutAValueIsAsGoodAsAbsent) {
+  EXPECT_EQ(with_head("python:\nframework:\ncuda:\npackages:\nsystem:\nenv:\nworkdir:\ncommand:\n"
+                      "bytecode:\nsources:\n"),
+            "");
+  EXPECT_EQ(parse_recipe("name: a\nbase: debian:trixie\nworkdir:\nbytecode: ~\n", "r.yaml").workdir,
+            "/workspace");
+  EXPECT_TRUE(has(mistakes("name:\nbase: debian:bookworm\n"), "r.yaml:1:1: `name` has no value"));
+}
+
+TEST(Recipe, SuggestsKeysThatAreNearOrMeanTheSame) {
+  EXPECT_TRUE(has(with_head("cmd: a\n"), "unknown key `cmd`; did you mean `command`?"));
+  EXPECT_TRUE(has(with_head("dependencies: a\n"), "did you mean `packages`?"));
+  EXPECT_TRUE(has(with_head("evn: a\n"), "did you mean `env`?"));
+  EXPECT_TRUE(has(with_head("cua: a\n"), "did you mean `cuda`?"));
+  EXPECT_FALSE(has(with_head("cub: a\n"), "did you mean"));
+  EXPECT_TRUE(has(mistakes("name: a\nbase: debian:12\n"),
+                  "`12`; there are bullseye, bookworm, trixie, forky, sid"));
 }
 
 TEST(Recipe, ExplainsAPlainCommand) {
@@ -162,6 +190,29 @@ TEST(Recipe, SyntaxMistakesHaveAPlace) {
   EXPECT_TRUE(has(mistakes(std::string(5000, '[')), "r.yaml:1:"));
 }
 
+TEST(Recipe, TextsThatDoNotEndWhereTheyShouldAreExplained) {
+  const auto only = [](const std::string& rest) { return with_head(rest); };
+  EXPECT_EQ(
+      only("packages:\n  - idna\n   - six\n"),
+      "r.yaml:5:4: `- six` is indented deeper than the items above it\n       - six\n       ^");
+  EXPECT_TRUE(has(only("packages:\n  - a\n - b\n"), "r.yaml:5:2: this item is indented otherwise"));
+  EXPECT_TRUE(has(mistakes("name: a\n  base: debian:bookworm\n"),
+                  "r.yaml:2:3: this line is indented deeper than the line above it"));
+  EXPECT_TRUE(has(mistakes("name a\nbase: b\n"), "r.yaml:1:1: this line is no `key: value`"));
+  EXPECT_TRUE(has(only("packages: [a, b\nenv: {A: b}\n"), "r.yaml:3:11: this `[` is not closed"));
+  EXPECT_TRUE(has(only("packages: [a\n  b]\n"), "r.yaml:4:3: a `,` is missing before this line"));
+  EXPECT_TRUE(has(only("env: {A: b\n"), "r.yaml:3:6: this `{` is not closed"));
+  EXPECT_TRUE(has(only("env: {A: 'b}\nworkdir: /x\n"), "r.yaml:3:10: this `'` has no closing one"));
+  EXPECT_TRUE(has(only("workdir: \"a\\\"\n"), "r.yaml:3:10: this `\"` has no closing one"));
+  EXPECT_TRUE(has(only("env:\n\tA: b\n"), "r.yaml:4:1: a tab is no indentation: use spaces"));
+  EXPECT_TRUE(has(only("env: *a\n"), "r.yaml:3:6: aliases (`*name`) are not supported"));
+  EXPECT_TRUE(has(only("packages: @x\n"), "`@` cannot begin a value"));
+  EXPECT_TRUE(has(only("<<<<<<< HEAD\nworkdir: /a\n=======\n"),
+                  "r.yaml:3:1: git left its conflict marker `<<<<<<<` here"));
+  EXPECT_EQ(only("env: {A: \"b\n  c\", B: 'it''s', C: \"\\\"\"}\ncommand: [a,\n  b]\n"), "");
+  EXPECT_EQ(only("env:\n  A: |\n    b\n    c\n"), "");
+}
+
 TEST(Recipe, CountsColumnsInCharacters) {
   const std::string text = mistakes("name: a\nbase: debian:bookworm\nenv: {A: \"äöü\", B: [x]}\n");
   EXPECT_TRUE(has(text, "r.yaml:3:20: ")) << text;
@@ -174,7 +225,8 @@ TEST(Recipe, KeepsLongFilesReadable) {
 }
 
 TEST(Recipe, LaterErrorsPointIntoTheFile) {
-  const Recipe recipe = parse_recipe("name: a\nbase: debian:bookworm\ncuda: 12.6\n", "r.yaml");
+  const Recipe recipe =
+      parse_recipe("name: a\nbase: debian:bookworm\ncuda: 12.6\npackages: [a]\n", "r.yaml");
   const Error error = recipe_error(recipe, *recipe.cuda, "nothing here uses it");
   EXPECT_EQ(error.frames().front(),
             "r.yaml:3:7: nothing here uses it\n    cuda: 12.6\n          ^");

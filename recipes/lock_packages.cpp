@@ -1,0 +1,175 @@
+#include "recipes/lock_packages.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <tuple>
+
+#include "recipes/lock_format.hpp"
+#include "recipes/resolve/versions.hpp"
+#include "recipes/resolve/wheel_tags.hpp"
+#include "recipes/text.hpp"
+#include "recipes/wheel_name.hpp"
+
+namespace mlenv {
+namespace {
+
+using Is = TomlValue::Kind;
+
+/// A version as file names have it, written as PEP 440 does: `1.0_1` is `1.0.post1`.
+std::string unescaped(std::string_view version) {
+  const std::size_t plus = version.find('+');
+  std::string text(version.substr(0, plus));
+  const std::size_t last = text.find_last_of("_-");
+  if (last != std::string::npos && all_digits(std::string_view(text).substr(last + 1))) {
+    text.replace(last, 1, ".post");
+  }
+  if (plus != std::string_view::npos) text += version.substr(plus);
+  for (char& c : text) {
+    if (c == '_' || c == '-') c = '.';
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+bool same_version(std::string_view a, std::string_view b) {
+  return a == b || std::is_eq(compare_versions(unescaped(a), unescaped(b)));
+}
+
+class PackageReader {
+ public:
+  PackageReader(const TomlReader& reader, Lock& lock)
+      : reader_(reader),
+        lock_(lock),
+        architecture_(lock.platform.substr(lock.platform.find('/') + 1)) {}
+
+  void debs(const TomlValue& all) {
+    seen_.clear();
+    for (const TomlValue& one : all.items) lock_.debs.push_back(deb(one));
+  }
+  void wheels(const TomlValue& all) {
+    seen_.clear();
+    for (const TomlValue& one : all.items) lock_.wheels.push_back(wheel(one));
+  }
+
+ private:
+  LockedDeb deb(const TomlValue& table) {
+    if (table.kind != Is::table) reader_.fail(table, "a package is a table in one line");
+    constexpr std::array<std::string_view, 6> kKeys = {"name", "version", "architecture",
+                                                       "path", "size",    "sha256"};
+    reader_.only(table, kKeys);
+    LockedDeb deb{.name = reader_.text(table, "name"),
+                  .version = version(table),
+                  .architecture = reader_.text(table, "architecture"),
+                  .path = reader_.text(table, "path"),
+                  .size_bytes = reader_.size(table, "size"),
+                  .digest = read_digest(reader_, table, "sha256")};
+    if (!is_debian_name(deb.name)) {
+      reader_.fail(table, fmt::format("{} is not a Debian package name", toml_text(deb.name)));
+    }
+    check_architecture(table, deb);
+    if (!deb.path.starts_with("pool/") || !deb.path.ends_with(".deb") ||
+        !is_clean_relative_path(deb.path)) {
+      reader_.fail(*table.find("path"), fmt::format("{} is not a path like `pool/main/…/NAME.deb`",
+                                                    toml_text(deb.path)));
+    }
+    once(table, deb.name + ':' + deb.architecture);
+    once(table, deb.path);
+    return deb;
+  }
+
+  void check_architecture(const TomlValue& table, const LockedDeb& deb) const {
+    const TomlValue& at = *table.find("architecture");
+    if (deb.architecture != "amd64" && deb.architecture != "arm64" && deb.architecture != "all") {
+      reader_.fail(at, fmt::format("unknown architecture {}", toml_text(deb.architecture)));
+    }
+    if (deb.architecture != "all" && deb.architecture != architecture_) {
+      reader_.fail(at, fmt::format("`{}` is for {}, the lock's `platform` is {}", deb.name,
+                                   deb.architecture, lock_.platform));
+    }
+  }
+
+  LockedWheel wheel(const TomlValue& table) {
+    if (table.kind != Is::table) reader_.fail(table, "a package is a table in one line");
+    constexpr std::array<std::string_view, 6> kKeys = {"name", "version", "file",
+                                                       "size", "sha256",  "requested"};
+    reader_.only(table, kKeys);
+    LockedWheel wheel{.name = reader_.text(table, "name"),
+                      .version = version(table),
+                      .file = reader_.text(table, "file"),
+                      .size_bytes = reader_.size(table, "size"),
+                      .digest = read_digest(reader_, table, "sha256"),
+                      .requested = reader_.optional_flag(table, "requested", false)};
+    if (!is_wheel_name(wheel.name)) {
+      reader_.fail(table,
+                   fmt::format("{} is not a normalised package name", toml_text(wheel.name)));
+    }
+    check_file(*table.find("file"), wheel);
+    once(table, wheel.name);
+    once(table, wheel.file);
+    return wheel;
+  }
+
+  void check_file(const TomlValue& at, const LockedWheel& wheel) const {
+    const auto name = parse_wheel_name(wheel.file);
+    if (!name || !is_clean_relative_path(wheel.file) ||
+        wheel.file.find_first_of("/\\") != std::string::npos) {
+      reader_.fail(at, fmt::format("{} is not the name of a wheel", toml_text(wheel.file)));
+    }
+    if (normalise_wheel_name(name->name) != wheel.name) {
+      reader_.fail(at, fmt::format("this file is of `{}`, not of `{}`", name->name, wheel.name));
+    }
+    if (!same_version(name->version, wheel.version)) {
+      reader_.fail(
+          at, fmt::format("this file is of version {}, not of {}", name->version, wheel.version));
+    }
+    if (!runs_on(*name, machine_name(architecture_))) {
+      reader_.fail(at, fmt::format("this file is for another machine than the lock's `platform`, "
+                                   "which is {}",
+                                   lock_.platform));
+    }
+  }
+
+  std::string version(const TomlValue& table) const {
+    const std::string& text = reader_.text(table, "version");
+    constexpr std::string_view kOthers = ".+-~:!_";
+    const bool good = !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+             kOthers.find(c) != std::string_view::npos;
+    });
+    if (!good) {
+      reader_.fail(*table.find("version"), fmt::format("{} is not a version", toml_text(text)));
+    }
+    return text;
+  }
+
+  void once(const TomlValue& at, const std::string& what) {
+    if (!seen_.insert(what).second) {
+      reader_.fail(at, fmt::format("{} is there twice", toml_text(what)));
+    }
+  }
+
+  const TomlReader& reader_;
+  Lock& lock_;
+  std::string architecture_;
+  std::set<std::string> seen_;
+};
+
+}  // namespace
+
+void read_packages(const TomlReader& reader, const TomlValue& table, Lock& lock) {
+  constexpr std::array<std::string_view, 2> kKeys = {"debian", "wheels"};
+  reader.only(table, kKeys);
+  PackageReader packages(reader, lock);
+  if (const TomlValue* all = reader.optional_member(table, "debian", Is::list)) packages.debs(*all);
+  if (const TomlValue* all = reader.optional_member(table, "wheels", Is::list)) {
+    packages.wheels(*all);
+  }
+  std::sort(lock.debs.begin(), lock.debs.end(), [](const LockedDeb& a, const LockedDeb& b) {
+    return std::tie(a.name, a.architecture) < std::tie(b.name, b.architecture);
+  });
+  std::sort(lock.wheels.begin(), lock.wheels.end(),
+            [](const LockedWheel& a, const LockedWheel& b) { return a.name < b.name; });
+}
+
+}  // namespace mlenv

@@ -1,0 +1,60 @@
+#include "recipes/resolve/lock_gaps.hpp"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "recipes/requirement.hpp"
+#include "recipes/resolve/versions.hpp"
+#include "recipes/resolve/wheels.hpp"
+
+namespace mlenv {
+namespace {
+
+template <typename Package>
+const Package* find_package(const std::vector<Package>& packages, std::string_view name) {
+  const auto found = std::find_if(packages.begin(), packages.end(),
+                                  [&](const Package& one) { return one.name == name; });
+  return found == packages.end() ? nullptr : &*found;
+}
+
+void wheel_gap(const std::string& text, const Lock& lock, std::vector<std::string>& gaps) {
+  const auto read = parse_requirement(text);
+  const auto* requirement = std::get_if<Requirement>(&read);
+  if (requirement == nullptr || !requirement->marker.empty()) return;
+  const LockedWheel* wheel = find_package(lock.wheels, requirement->normalised_name());
+  if (wheel == nullptr) {
+    gaps.push_back(fmt::format("the lock holds no wheel for `{}`", text));
+  } else if (!version_satisfies(wheel->version, requirement->specifier)) {
+    gaps.push_back(
+        fmt::format("the lock holds {} {}, which is not `{}`", wheel->name, wheel->version, text));
+  }
+}
+
+void deb_gap(const std::string& text, const Lock& lock, std::vector<std::string>& gaps) {
+  const std::size_t pin = text.find('=');
+  const LockedDeb* deb = find_package(lock.debs, text.substr(0, pin));
+  if (deb == nullptr) {
+    gaps.push_back(fmt::format("the lock holds no Debian package for `{}`", text));
+  } else if (pin != std::string::npos && deb->version != text.substr(pin + 1)) {
+    gaps.push_back(
+        fmt::format("the lock holds {} {}, which is not `{}`", deb->name, deb->version, text));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> lock_gaps(const Recipe& recipe, const Lock& lock) {
+  std::vector<std::string> gaps;
+  if (lock.revision >= Lock::kChecksumRevision && lock.revision <= Lock::kRevision) return gaps;
+  for (const std::string& text : framework_requirements(recipe).requirements) {
+    wheel_gap(text, lock, gaps);
+  }
+  for (const Placed& package : recipe.system) deb_gap(package.text, lock, gaps);
+  if (recipe.wants_python() && lock.python.empty()) {
+    gaps.emplace_back("the lock holds no Python interpreter");
+  }
+  return gaps;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,2 @@
+# exit: 3
+mlenv build --locked recipe.yaml

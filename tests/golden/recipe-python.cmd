@@ -1,0 +1,2 @@
+# exit: 3
+mlenv lock recipe.yaml
