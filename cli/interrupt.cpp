@@ -22,7 +22,7 @@ volatile std::sig_atomic_t silent = 0;
 void say_and_end(int number) {
   const std::string_view line = on_terminal != 0 ? kOnTerminal : kElsewhere;
   if (silent == 0) (void)!::write(STDERR_FILENO, line.data(), line.size());
-  ::raise(number);
+  (void)::raise(number);
 }
 
 void set_handler(int number, void (*handler)(int), int flags) {
