@@ -1,11 +1,15 @@
+#include <charconv>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "cli/explain.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/outputs.hpp"
 #include "cli/recipes_use.hpp"
-#include "images/archive.hpp"
+#include "cli/usage.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -20,20 +24,9 @@ struct Options {
   bool plain_http = false;
 };
 
-void explain(const BuildResult& result, Ui& ui) {
-  for (const StepReport& step : result.steps) {
-    std::uint64_t bytes = 0;
-    for (const Layer& layer : step.layers) bytes += layer.blob.size_bytes;
-    ui.say(fmt::format("{:<7} {}  {}  {}", step.reused ? "reused" : "made", step.title,
-                       human_bytes(bytes),
-                       step.reused ? "the store knows key " + step.key.brief()
-                                   : "no layers in the store for key " + step.key.brief()));
-  }
-}
-
-void answer(const Options& options, const BuildOutcome& outcome, Ui& ui) {
+void answer(const Options& options, const BuildOutcome& outcome, const Ui& ui) {
   const Image& image = outcome.result.image;
-  if (!ui.options.json) return Ui::answer(image.digest().str());
+  if (!ui.options.json) return ui.answer(image.digest().str());
   nlohmann::json steps = nlohmann::json::array();
   for (const StepReport& step : outcome.result.steps) {
     nlohmann::json layers = nlohmann::json::array();
@@ -48,11 +41,11 @@ void answer(const Options& options, const BuildOutcome& outcome, Ui& ui) {
                      {"reused", step.reused},
                      {"layers", layers}});
   }
-  Ui::answer(canonical({{"schema", "mlenv.build/1"},
-                        {"recipe", options.recipe},
-                        {"lock", lock_digest(outcome.lock).str()},
-                        {"image", image.digest().str()},
-                        {"steps", steps}}));
+  ui.answer(canonical({{"schema", "mlenv.build/1"},
+                       {"recipe", options.recipe},
+                       {"lock", lock_digest(outcome.lock).str()},
+                       {"image", image.digest().str()},
+                       {"steps", steps}}));
 }
 
 /// Where a build pushes to, from its first layer on.
@@ -66,18 +59,34 @@ struct Target {
   Pusher pusher;
 };
 
+unsigned number_of_jobs(const std::string& word) {
+  constexpr unsigned kMost = 4096;
+  unsigned number = 0;
+  const char* const end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(word.data(), end, number);
+  if (error == std::errc{} && rest == end && number >= 1 && number <= kMost) return number;
+  throw CLI::ValidationError("--jobs",
+                             fmt::format("`{}` is not a number of threads, 1 or more", word));
+}
+
 int build_command(const Options& options, Ui& ui) {
-  std::vector<Output> outputs;
-  outputs.reserve(options.outputs.size());
-  for (const std::string& text : options.outputs) outputs.push_back(Output::parse(text));
+  const Interruption interruption{ui.options.quiet || ui.options.json};
+  const std::vector<Output> outputs = chosen_outputs(ui, options.outputs);
   const std::unique_ptr<Target> target =
       options.push.empty() ? nullptr : std::make_unique<Target>(options, ui);
   BuildChoice choice = options.choice;
   choice.unpack = !options.no_unpack;
   if (target) choice.on_layer = [&](const Layer& layer) { target->pusher.add(layer); };
+  EarlierBuild earlier;
+  if (options.explain) earlier = earlier_build(options.recipe);
   const BuildOutcome outcome = build_recipe(ui, options.recipe, choice);
   const Image& image = outcome.result.image;
-  if (options.explain) explain(outcome.result, ui);
+  // The digest stays alone on the last line. A JSON answer has the steps in it.
+  if (options.explain && !ui.options.json) {
+    for (const std::string& line : explanation(earlier, outcome.lock, outcome.result.steps)) {
+      ui.answer(line);
+    }
+  }
   for (const Output& output : outputs) {
     write_output(ui.store(), image, Reference::parse(outcome.lock.settings.name + ":latest"),
                  output, ui.progress());
@@ -98,12 +107,16 @@ Action declare_build(CLI::App& app) {
   app.add_option("RECIPE", options->recipe, "recipe file")->capture_default_str();
   app.add_flag("--locked", options->choice.lock.locked,
                "the lock must exist and match the recipe, and the result the .built file");
-  app.add_option("-j,--jobs", options->choice.jobs, "threads; by default one a processor");
+  app.add_option_function<std::string>(
+         "-j,--jobs",
+         [options](const std::string& word) { options->choice.jobs = number_of_jobs(word); },
+         "threads; by default one a processor")
+      ->type_name("NUMBER");
   app.add_flag("--explain", options->explain,
                "say of each step whether it was reused, and why not");
   app.add_flag("--no-unpack", options->no_unpack, "layers only, not ready to run here (for CI)");
-  app.add_option("-o,--output", options->outputs,
-                 "also write oci:DIR, oci-archive:FILE or docker-archive:FILE");
+  take_one_word(app.add_option("-o,--output", options->outputs,
+                               "also write oci:DIR, oci-archive:FILE or docker-archive:FILE"));
   app.add_option("--push", options->push, "push to this reference while building");
   app.add_flag("--plain-http", options->plain_http, "the registry has no TLS");
   app.footer("example: mlenv build recipe.yaml --output oci-archive:image.tar");

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/recipes_use.hpp"
 
 namespace mlenv::cli {
@@ -15,20 +16,21 @@ struct Options {
 };
 
 int lock_command(const Options& options, Ui& ui) {
+  const Interruption interruption{ui.options.quiet || ui.options.json};
   const Recipe recipe = read_recipe(options.recipe);
   const LockOutcome outcome = provide_lock(ui, recipe, options.choice);
   const std::string path = lock_path(recipe.path).string();
   if (ui.options.json) {
-    Ui::answer(canonical({{"schema", "mlenv.lock-result/1"},
-                          {"path", path},
-                          {"digest", lock_digest(outcome.lock).str()},
-                          {"written", outcome.written},
-                          {"wheels", outcome.lock.wheels.size()},
-                          {"debs", outcome.lock.debs.size()},
-                          {"changes", outcome.changes}}));
+    ui.answer(canonical({{"schema", "mlenv.lock-result/1"},
+                         {"path", path},
+                         {"digest", lock_digest(outcome.lock).str()},
+                         {"written", outcome.written},
+                         {"wheels", outcome.lock.wheels.size()},
+                         {"debs", outcome.lock.debs.size()},
+                         {"changes", outcome.changes}}));
     return 0;
   }
-  for (const std::string& change : outcome.changes) Ui::answer(change);
+  for (const std::string& change : outcome.changes) ui.answer(change);
   ui.say(lock_summary(recipe, outcome));
   return 0;
 }

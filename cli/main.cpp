@@ -1,7 +1,5 @@
 // The whole command line on one screen. Errors are caught and printed here alone.
-#include <algorithm>
 #include <array>
-#include <cstdio>
 #include <new>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +7,7 @@
 #include "base/log.hpp"
 #include "base/sandbox/sandbox.hpp"
 #include "cli/ui.hpp"
+#include "cli/usage.hpp"
 #include "runner/local/run.hpp"
 
 namespace mlenv::cli {
@@ -26,56 +25,20 @@ constexpr std::array kCommands = {
     Command{"rm", "take a name away", declare_rm},
     Command{"save", "write an image as files", declare_save},
     Command{"store", "look after the store: verify, sync, path", declare_store},
+    Command{"help", "say what a command does", declare_help},
 };
 
 void add_global_options(CLI::App& app, GlobalOptions& options) {
   app.add_flag("--json", options.json, "answers and errors as JSON");
   app.add_flag("-q,--quiet", options.quiet, "answers and errors only");
   app.add_flag("--verbose", options.verbose, "debug log on standard error");
-  app.add_option("--color", options.color, "auto, always or never")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
-  app.add_option("--progress", options.progress, "auto, tty, plain, json or none")
-      ->check(CLI::IsMember({"auto", "tty", "plain", "json", "none"}));
+  take_one_of(app.add_option("--color", options.color, "colour on standard error"),
+              {"auto", "always", "never"});
+  take_one_of(app.add_option("--progress", options.progress, "how progress is shown"),
+              {"auto", "tty", "plain", "json", "none"});
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row.back();
-}
-
-std::string nearest_command(std::string_view word) {
-  for (const Command& command : kCommands) {
-    if (edit_distance(word, command.name) <= 2) return command.name;
-  }
-  return {};
-}
-
-/// CLI11's own words, said our way.
-Error usage_mistake(const CLI::ParseError& error, const CLI::App& app, int argc, char** argv) {
-  const bool no_command = app.get_subcommands().empty();
-  if (no_command && argc > 1 && argv[1][0] != '-') {
-    Error mistake = usage_error("unknown-command", "there is no command `{}`", argv[1]);
-    const std::string near = nearest_command(argv[1]);
-    if (!near.empty())
-      return std::move(mistake).hint(fmt::format("did you mean `mlenv {}`?", near));
-    return std::move(mistake).hint("`mlenv --help` lists the commands");
-  }
-  std::string command = "mlenv";
-  if (!no_command) command += " " + app.get_subcommands().front()->get_name();
-  std::string text = error.what();
-  while (!text.empty() && (text.back() == '.' || text.back() == '\n')) text.pop_back();
-  return usage_error("usage", "{}", text).hint(fmt::format("see `{} --help`", command));
-}
+constexpr int kUsageStatus = 2;
 
 /// Under `run`, other statuses are the command's.
 void choose_failure_status(Ui& ui, const CLI::App& app) {
@@ -88,7 +51,7 @@ int run_main_command(Ui& ui, const Action& action) {
   try {
     return action(ui);
   } catch (const Error& error) {
-    return ui.report(error);
+    return ui.report(explained_by_store(error));
   } catch (const std::bad_alloc&) {
     return ui.report(failure("no-memory", "there is not enough memory"));
   } catch (const std::exception& error) {
@@ -100,7 +63,8 @@ int run_main_command(Ui& ui, const Action& action) {
 int main_with(int argc, char** argv) {
   Ui ui;
   CLI::App app{"mlenv: ML environments from a recipe to a pinned, reproducible container image"};
-  app.set_version_flag("--version", "mlenv " MLENV_VERSION);
+  app.name("mlenv");
+  app.set_version_flag("-V,--version", "mlenv " MLENV_VERSION, "print the version");
   app.require_subcommand(1);
   app.fallthrough();
   add_global_options(app, ui.options);
@@ -110,16 +74,19 @@ int main_with(int argc, char** argv) {
     const Action action = command.declare(*sub);
     sub->callback([&chosen, action] { chosen = action; });
   }
+  const std::vector<std::string> words = separate_job({argv + 1, argv + argc});
+  if (words.empty()) {
+    ui.say(help_text(app));
+    return kUsageStatus;
+  }
   try {
-    app.name(argv[0]);
-    std::vector<std::string> words = separate_job({argv + 1, argv + argc});
-    std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
-    app.parse(words);
+    // CLI11 takes them from the back.
+    app.parse(std::vector<std::string>{words.rbegin(), words.rend()});
   } catch (const CLI::Success& done) {
     return app.exit(done);
   } catch (const CLI::ParseError& error) {
     choose_failure_status(ui, app);
-    return ui.report(usage_mistake(error, app, argc, argv));
+    return ui.report(usage_mistake(app, words, error));
   }
   choose_failure_status(ui, app);
   if (ui.options.verbose) log::enable();

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/recipes_use.hpp"
 
 namespace mlenv::cli {
@@ -16,6 +17,8 @@ struct PushOptions {
 };
 
 int push_command(const PushOptions& options, Ui& ui) {
+  const Interruption interruption{ui.options.quiet || ui.options.json};
+  refuse_file(ui, options.image);
   const std::string& to = options.target.empty() ? options.image : options.target;
   const Reference target = Reference::parse(to);
   if (target.host().empty()) {
@@ -27,16 +30,16 @@ int push_command(const PushOptions& options, Ui& ui) {
                                      registry_options(options.plain_http), ui.progress());
   ui.store().tag(target, image.digest());
   if (ui.options.json) {
-    Ui::answer(canonical({{"schema", "mlenv.push/1"},
-                          {"reference", target.str()},
-                          {"digest", pushed.digest.str()},
-                          {"uploaded_layers", pushed.uploaded},
-                          {"uploaded_bytes", pushed.uploaded_bytes},
-                          {"present_layers", pushed.present}}));
+    ui.answer(canonical({{"schema", "mlenv.push/1"},
+                         {"reference", target.str()},
+                         {"digest", pushed.digest.str()},
+                         {"uploaded_layers", pushed.uploaded},
+                         {"uploaded_bytes", pushed.uploaded_bytes},
+                         {"present_layers", pushed.present}}));
     return 0;
   }
   say_pushed(ui, target, pushed);
-  Ui::answer(pushed.digest.str());
+  ui.answer(pushed.digest.str());
   return 0;
 }
 
@@ -46,6 +49,7 @@ struct PullOptions {
 };
 
 int pull_command(const PullOptions& options, Ui& ui) {
+  const Interruption interruption{ui.options.quiet || ui.options.json};
   const Reference source = Reference::parse(options.source);
   if (source.host().empty()) {
     throw usage_error("no-registry", "`{}` names no registry to pull from", options.source)
@@ -55,13 +59,13 @@ int pull_command(const PullOptions& options, Ui& ui) {
       pull(ui.store(), ui.http(), source, registry_options(options.plain_http), ui.progress());
   sync_in_background();
   if (ui.options.json) {
-    Ui::answer(canonical({{"schema", "mlenv.pull/1"},
-                          {"reference", source.str()},
-                          {"digest", image.digest().str()},
-                          {"layers", image.layers.size()}}));
+    ui.answer(canonical({{"schema", "mlenv.pull/1"},
+                         {"reference", source.str()},
+                         {"digest", image.digest().str()},
+                         {"layers", image.layers.size()}}));
     return 0;
   }
-  Ui::answer(image.digest().str());
+  ui.answer(image.digest().str());
   return 0;
 }
 

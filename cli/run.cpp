@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/interrupt.hpp"
 #include "cli/recipes_use.hpp"
+#include "cli/usage.hpp"
 #include "images/unpack.hpp"
 #include "runner/local/run.hpp"
 
@@ -23,33 +25,65 @@ struct Options {
   std::vector<std::string> command;
 };
 
+/// A name that is there wins over a recipe's file.
+bool is_recipe(const Options& options, Ui& ui) {
+  return is_recipe_path(options.image) && !ui.store().find_image(options.image);
+}
+
 Image image_to_run(const Options& options, Ui& ui) {
-  if (!is_recipe_path(options.image)) return image_named(ui, options.image);
+  if (!is_recipe(options, ui)) return image_named(ui, options.image);
   BuildChoice choice;
   choice.lock.locked = options.locked;
   return build_recipe(ui, options.image, choice).result.image;
 }
 
-int run_image(const Options& options, Ui& ui) {
-  LocalRun run;
-  for (const std::string& mount : options.mounts) run.mounts.push_back(Mount::parse(mount));
+/// Ready to run; Ctrl-C ends it as it ends a build.
+LocalRun prepare(const Options& options, Ui& ui) {
+  const Interruption interruption{ui.options.quiet || ui.options.json};
   const Image image = image_to_run(options, ui);
+  LocalRun run;
   run.config = image.settings;
   run.trees = unpack_image(ui.store(), image, ui.progress());
+  return run;
+}
+
+void check_variables(const std::vector<std::string>& variables) {
+  for (const std::string& variable : variables) {
+    if (!variable.empty() && variable.front() != '=') continue;
+    throw usage_error("usage", "`-e {}` names no variable", variable)
+        .hint("write `-e NAME=VALUE`, or `-e NAME` for your own value");
+  }
+}
+
+bool wants_terminal(const Options& options) {
+  const bool on_terminal = ::isatty(STDIN_FILENO) == 1;
+  if (options.tty && !on_terminal) {
+    throw usage_error("usage", "`-t` passes a terminal on, and standard input is none")
+        .hint("leave `-t` out; the command then has your standard streams as they are");
+  }
+  return options.tty || (on_terminal && ::isatty(STDOUT_FILENO) == 1);
+}
+
+int run_image(const Options& options, Ui& ui) {
+  std::vector<Mount> mounts;
+  for (const std::string& mount : options.mounts) mounts.push_back(Mount::parse(mount));
+  check_variables(options.env);
+  const bool terminal = wants_terminal(options);
+  LocalRun run = prepare(options, ui);
+  run.mounts = std::move(mounts);
   run.env = options.env;
   run.workdir = options.workdir;
   run.argv = options.command;
   run.runtime = options.runtime;
+  run.terminal = terminal;
   if (!options.no_project) {
     // A recipe's own folder is the project; an image's is where the command was typed.
-    run.project = is_recipe_path(options.image)
+    run.project = is_recipe(options, ui)
                       ? fs::absolute(fs::path(options.image)).lexically_normal().parent_path()
                       : fs::current_path();
   }
   const TemporaryFolder scratch = ui.store().scratch();
   run.scratch = scratch.path();
-  const bool on_terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
-  run.terminal = options.tty || on_terminal;
   return run_local(run).code;
 }
 
@@ -80,10 +114,8 @@ Action declare_run(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("IMAGE", options->image, "an image in the store, or a recipe (built when needed)")
       ->required();
-  app.add_option("-v,--volume", options->mounts, "mount SRC:DST or SRC:DST:ro")
-      ->allow_extra_args(false);
-  app.add_option("-e,--env", options->env, "set K=V, or pass the caller's K on")
-      ->allow_extra_args(false);
+  take_one_word(app.add_option("-v,--volume", options->mounts, "mount SRC:DST or SRC:DST:ro"));
+  take_one_word(app.add_option("-e,--env", options->env, "set K=V, or pass the caller's K on"));
   app.add_option("-w,--workdir", options->workdir, "start there; by default the image's");
   app.add_option("--runtime", options->runtime, "runc, crun or a path to one");
   app.add_flag("--no-project", options->no_project, "do not mount this folder at the workdir");

@@ -19,16 +19,30 @@ int verify_command(bool repair, Ui& ui) {
     for (const Store::Damage& damage : damages) {
       items.push_back({{"what", damage.what}, {"why", damage.why}});
     }
-    Ui::answer(canonical({{"schema", "mlenv.store-verify/1"},
-                          {"items", looked_at},
-                          {"repaired", repair},
-                          {"damage", items}}));
+    ui.answer(canonical({{"schema", "mlenv.store-verify/1"},
+                         {"items", looked_at},
+                         {"repaired", repair},
+                         {"damage", items}}));
   } else {
-    for (const Store::Damage& damage : damages) Ui::answer(damage.what + ": " + damage.why);
-    ui.say(fmt::format("{} items checked, {} damaged{}", looked_at, damages.size(),
+    for (const Store::Damage& damage : damages) ui.answer(damage.what + ": " + damage.why);
+    ui.say(fmt::format("{} checked, {} damaged{}", counted(looked_at, "item"), damages.size(),
                        repair && !damages.empty() ? " and removed" : ""));
   }
   return damages.empty() || repair ? 0 : 3;
+}
+
+int sync_command(Ui& ui) {
+  ui.store().sync();
+  if (ui.options.json) {
+    ui.answer(canonical({{"schema", "mlenv.store-sync/1"}, {"path", store_folder().string()}}));
+  }
+  return 0;
+}
+
+int path_command(Ui& ui) {
+  const std::string path = store_folder().string();
+  ui.answer(ui.options.json ? canonical({{"schema", "mlenv.store-path/1"}, {"path", path}}) : path);
+  return 0;
 }
 
 }  // namespace
@@ -42,19 +56,9 @@ Action declare_store(CLI::App& app) {
   verify->add_flag("--repair", *repair, "remove what is damaged, so that it is made anew");
   verify->callback([=] { *action = [repair](Ui& ui) { return verify_command(*repair, ui); }; });
   CLI::App* sync = app.add_subcommand("sync", "wait until all of the store is on the disk");
-  sync->callback([=] {
-    *action = [](Ui& ui) {
-      ui.store().sync();
-      return 0;
-    };
-  });
+  sync->callback([=] { *action = sync_command; });
   CLI::App* path = app.add_subcommand("path", "print the store's folder");
-  path->callback([=] {
-    *action = [](Ui&) {
-      Ui::answer(store_folder().string());
-      return 0;
-    };
-  });
+  path->callback([=] { *action = path_command; });
   app.footer("example: mlenv store verify");
   return [action](Ui& ui) { return (*action)(ui); };
 }

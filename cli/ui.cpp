@@ -1,6 +1,9 @@
 #include "cli/ui.hpp"
 
 #include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdio>
 
 #include <nlohmann/json.hpp>
@@ -31,9 +34,40 @@ void print(std::FILE* stream, std::string_view text) {
   (void)std::fflush(stream);
 }
 
+/// The same with the store in front.
+Error of_store(Error error, const fs::path& folder) {
+  const bool is_there = ::access(folder.c_str(), F_OK) == 0;
+  const bool is_writable = ::access(folder.c_str(), W_OK | X_OK) == 0;
+  error.while_doing(fmt::format("the store `{}` cannot be {}", folder.string(),
+                                !is_there      ? "made"
+                                : !is_writable ? "written"
+                                               : "used"));
+  error.hint("set MLENV_STORE to a folder in which you may write");
+  return error;
+}
+
 }  // namespace
 
-void Ui::answer(std::string_view line) { print(stdout, std::string(line) + "\n"); }
+Error explained_by_store(Error error) {
+  const std::vector<std::string>& frames = error.frames();
+  const bool refused = error.code() == "permission" || frames.back() == errno_text(EROFS);
+  if (!refused || frames.front().starts_with("the store `")) return error;
+  fs::path folder;
+  try {
+    folder = store_folder();
+  } catch (const Error&) {
+    return error;  // without a home there is no store that it could be about
+  }
+  const bool is_store = std::any_of(frames.begin(), frames.end(), [&](const std::string& frame) {
+    return frame.find("`" + folder.string() + "/") != std::string::npos;
+  });
+  return is_store ? of_store(std::move(error), folder) : error;
+}
+
+void Ui::answer(std::string_view line) const {
+  if (answers_aside) return say(line);
+  print(stdout, std::string(line) + "\n");
+}
 
 void Ui::say(std::string_view line) const {
   if (!options.quiet) print(stderr, std::string(line) + "\n");
@@ -47,6 +81,7 @@ bool Ui::color() const {
 Progress& Ui::progress() {
   if (!progress_) {
     std::string mode = options.progress;
+    if (mode == "auto" && options.json) mode = "none";
     if (mode == "auto") mode = ::isatty(STDERR_FILENO) == 1 ? "tty" : "plain";
     progress_ = make_progress(mode, options.quiet);
   }
@@ -54,7 +89,15 @@ Progress& Ui::progress() {
 }
 
 Store& Ui::store() {
-  if (!store_) store_ = std::make_unique<Store>(store_folder());
+  if (!store_) {
+    const fs::path folder = store_folder();
+    try {
+      store_ = std::make_unique<Store>(folder);
+    } catch (const Error& error) {
+      if (error.code() == "store-version") throw;
+      throw of_store(error, folder);
+    }
+  }
   return *store_;
 }
 
@@ -103,8 +146,9 @@ RegistryOptions registry_options(bool plain_http) {
 }
 
 void say_pushed(const Ui& ui, const Reference& where, const Pusher::Pushed& pushed) {
-  ui.say(fmt::format("pushed `{}`: {} layers, {}; {} already there", where.str(), pushed.uploaded,
-                     human_bytes(pushed.uploaded_bytes), pushed.present));
+  ui.say(fmt::format("pushed `{}`: {}, {}; {} already there", where.str(),
+                     counted(pushed.uploaded, "layer"), human_bytes(pushed.uploaded_bytes),
+                     pushed.present));
 }
 
 std::string human_bytes(std::uint64_t bytes) {
@@ -121,12 +165,8 @@ std::string human_bytes(std::uint64_t bytes) {
   return fmt::format("{}.{} {}", tenths / 10, tenths % 10, kUnits.at(unit));
 }
 
-Image image_named(Ui& ui, std::string_view name) {
-  const std::optional<Digest> digest = ui.store().find_image(name);
-  if (digest) return ui.store().image(*digest);
-  Error error = failure("not-found", "there is no image `{}` in the store", name);
-  throw std::move(error).hint(
-      "`mlenv images` lists what is there; `mlenv build` and `mlenv pull` add to it");
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 }  // namespace mlenv::cli

@@ -32,14 +32,18 @@ class Ui {
   GlobalOptions options;
   /// Exit status of every failure, where it must not be taken for a command's own.
   std::optional<int> failure_status;
+  /// Where an image itself goes to stdout: answers go to stderr, as `say` does it.
+  bool answers_aside = false;
 
   /// A line of the answer, on stdout.
-  static void answer(std::string_view line);
+  void answer(std::string_view line) const;
   /// A sentence beside the answer, on stderr; not with --quiet.
   void say(std::string_view line) const;
   bool color() const;  ///< on stderr
+  /// With --json none, unless --progress asks for it: a line on stderr is then a failure.
   Progress& progress();
-  Store& store();  ///< opened when first asked for
+  /// Opened when first asked for. Throws `permission` or `io`, naming it, when it cannot be made.
+  Store& store();
   Http& http();
   /// Prints it as text, or as mlenv.error/1 with --json, on stderr; returns the exit status.
   int report(const Error& error) const;
@@ -61,6 +65,7 @@ struct Command {
   Action (*declare)(CLI::App& app);
 };
 
+Action declare_help(CLI::App& app);
 Action declare_lock(CLI::App& app);
 Action declare_build(CLI::App& app);
 Action declare_run(CLI::App& app);
@@ -77,13 +82,27 @@ RegistryOptions registry_options(bool plain_http);
 /// What a push came to, on stderr.
 void say_pushed(const Ui& ui, const Reference& where, const Pusher::Pushed& pushed);
 
+/// As `mlenv COMMAND --help` prints it, without the last newline.
+std::string help_text(const CLI::App& command);
+
 /// `run`'s words with a `--` in front of the job's first, so that its own options stay its own:
 /// `run IMAGE -e A=b python -c …`. Other commands' words as they are.
 std::vector<std::string> separate_job(std::vector<std::string> words);
 
 /// `1.4 GB`, `312 kB`: decimal, as registries and package indexes count.
 std::string human_bytes(std::uint64_t bytes);
-/// The image that a name or digest in the store means; throws `not-found` with near names.
+/// `1 wheel`, `37 wheels`.
+std::string counted(std::uint64_t count, std::string_view noun);
+/// An error of the system's about a file of the store, with what that means for the store and what
+/// to do; any other as it is.
+Error explained_by_store(Error error);
+/// The image that a name or digest in the store means. Throws `not-found` with a near name where
+/// there is one, `bad-reference` or `bad-digest` (usage) for what can be neither.
 Image image_named(Ui& ui, std::string_view name);
+/// Throws `bad-reference` (usage) with what to do when the argument is a file's name and no
+/// image's.
+void refuse_file(Ui& ui, std::string_view argument);
+/// The name as the store lists it: `host/repository:tag`, `repository@digest`.
+std::string listed_name(const Reference& name);
 
 }  // namespace mlenv::cli

@@ -1,142 +1,19 @@
 #include "images/archive.hpp"
 
-#include <algorithm>
-#include <array>
-#include <map>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/tar.hpp"
+#include "images/archive_parts.hpp"
 
 namespace mlenv {
 namespace {
 
 using nlohmann::json;
-
-constexpr const char* kRefName = "org.opencontainers.image.ref.name";
-/// What containerd and buildkit read the whole name from.
-constexpr const char* kFullName = "io.containerd.image.name";
-constexpr std::string_view kLayoutText = R"({"imageLayoutVersion":"1.0.0"})";
-
-struct Prefix {
-  std::string_view text;
-  Output::Format format;
-};
-constexpr std::array kPrefixes{
-    Prefix{"oci:", Output::Format::oci},
-    Prefix{"oci-archive:", Output::Format::oci_archive},
-    Prefix{"docker-archive:", Output::Format::docker_archive},
-};
-
-std::string full_name(const Reference& name) {
-  const std::string repository = (name.host().empty() ? "" : name.host() + "/") + name.repository();
-  return name.tag().empty() ? repository : repository + ":" + name.tag();
-}
-
-/// Everything that goes under blobs/sha256/, each once, by digest.
-std::map<Digest, std::uint64_t> blobs_of(const Image& image) {
-  std::map<Digest, std::uint64_t> blobs;
-  blobs.emplace(image.manifest_descriptor.digest, image.manifest_descriptor.size_bytes);
-  blobs.emplace(image.config_descriptor.digest, image.config_descriptor.size_bytes);
-  for (const Layer& layer : image.layers) {
-    blobs.emplace(layer.blob.digest, layer.blob.size_bytes);
-  }
-  return blobs;
-}
-
-void copy_blob(const Store& store, const Digest& digest, std::uint64_t size_bytes, Sink& out) {
-  const auto source = store.open(digest);
-  VerifyingSink checked{out, digest, size_bytes, "the blob `" + digest.str() + "`"};
-  copy(*source, checked);
-  checked.finish();
-}
-
-json index_entry(const Image& image, const Reference& name) {
-  json entry{
-      {"mediaType", image.manifest_descriptor.media_type},
-      {"digest", image.digest().str()},
-      {"size", image.manifest_descriptor.size_bytes},
-      {"platform", {{"architecture", image.settings.architecture}, {"os", image.settings.os}}}};
-  if (!name.tag().empty()) {
-    entry["annotations"] = {{kRefName, name.tag()}, {kFullName, full_name(name)}};
-  }
-  return entry;
-}
-
-std::string index_text(json entries) {
-  return canonical(
-      {{"schemaVersion", 2}, {"mediaType", kIndexType}, {"manifests", std::move(entries)}});
-}
-
-std::string tag_of(const json& entry) {
-  const auto annotations = entry.find("annotations");
-  if (annotations == entry.end() || !annotations->is_object()) return {};
-  return annotations->value(kRefName, "");
-}
-
-/// Those that are there already, but for the tag that is being written (and, for an image without a
-/// tag, the same image).
-json other_entries(const fs::path& index, const json& entry) {
-  json kept = json::array();
-  const auto text = read_file_if_exists(index);
-  if (!text) return kept;
-  const std::string tag = tag_of(entry);
-  try {
-    const json parsed = parse_json(*text, index.string());
-    for (const json& old : parsed.at("manifests")) {
-      const bool same_image = old.at("digest") == entry.at("digest");
-      if (tag.empty() ? !(same_image && tag_of(old).empty()) : tag_of(old) != tag) {
-        kept.push_back(old);
-      }
-    }
-  } catch (const json::exception& error) {
-    throw failure("bad-image", "`{}` is not an OCI index", index.string())
-        .because(error.what())
-        .hint("write to another folder");
-  }
-  return kept;
-}
-
-class Counted final : public Sink {
- public:
-  Counted(Sink& next, Activity& activity) : next_(next), activity_(activity) {}
-  void write(ByteView data) override {
-    next_.write(data);
-    activity_.advance(data.size());
-  }
-
- private:
-  Sink& next_;
-  Activity& activity_;
-};
-
-void write_folder(const Store& store, const Image& image, const Reference& name,
-                  const fs::path& folder, Activity& activity) {
-  const fs::path blobs = folder / "blobs" / "sha256";
-  make_folders(blobs);
-  for (const auto& [digest, size_bytes] : blobs_of(image)) {
-    const fs::path target = blobs / digest.hex();
-    std::error_code error;
-    if (fs::file_size(target, error) == size_bytes && !error) {
-      activity.advance(size_bytes);
-      continue;
-    }
-    AtomicFile file{target};
-    Counted counted{file, activity};
-    copy_blob(store, digest, size_bytes, counted);
-    file.commit();
-  }
-  const fs::path layout = folder / "oci-layout";
-  if (!read_file_if_exists(layout)) write_file(layout, kLayoutText);
-  // Two writers of one folder: each must see the other's entry.
-  const FileLock lock = FileLock::wait(layout, FileLock::Mode::exclusive);
-  const json entry = index_entry(image, name);
-  json entries = other_entries(folder / "index.json", entry);
-  entries.push_back(entry);
-  write_file(folder / "index.json", index_text(std::move(entries)));
-}
 
 class TarFile {
  public:
@@ -189,48 +66,89 @@ std::string docker_manifest(const Image& image, const Reference& name) {
   return canonical(json::array({std::move(entry)}));
 }
 
-void write_archive(const Store& store, const Image& image, const Reference& name,
-                   const Output& output, Activity& activity) {
-  AtomicFile file{output.path};
-  Counted counted{file, activity};
-  TarFile tar{counted};
+void write_tar(const Store& store, const Image& image, const Reference& name, Output::Format format,
+               Sink& out) {
+  TarFile tar{out};
   // In the order of their names.
   tar.add_folder("blobs");
   tar.add_folder("blobs/sha256");
   for (const auto& [digest, size_bytes] : blobs_of(image)) {
     tar.add_blob(blob_path(digest), store, digest, size_bytes);
   }
-  tar.add_text("index.json", index_text(json::array({index_entry(image, name)})));
-  if (output.format == Output::Format::docker_archive) {
+  tar.add_text("index.json", index_text(json::array({index_entry(image, name, name.tag())})));
+  if (format == Output::Format::docker_archive) {
     tar.add_text("manifest.json", docker_manifest(image, name));
   }
   tar.add_text("oci-layout", kLayoutText);
   tar.finish();
+}
+
+/// A device, pipe or the like, or a link to one: its place is not ours to take.
+bool is_special(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  return fs::exists(status) && !fs::is_regular_file(status);
+}
+
+/// Where a link to a file leads, else the path itself.
+fs::path real_file(const fs::path& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  return error ? path : real;
+}
+
+/// Calls `write` with where the archive's bytes go.
+template <typename Write>
+void with_sink(const Output& output, Write&& write) {
+  if (output.is_stdout() || is_special(output.path)) {
+    const Fd opened = output.is_stdout() ? Fd{} : open_file(output.path, O_WRONLY);
+    FdSink sink{opened ? opened.get() : STDOUT_FILENO};
+    return write(sink);
+  }
+  AtomicFile file{real_file(output.path)};
+  write(file);
   file.commit();
+}
+
+std::string activity_name(const Output& output) {
+  const std::string name = output.path.filename().string();
+  return "writing " + (output.is_stdout() || name.empty() ? output.shown() : name);
 }
 
 }  // namespace
 
-Output Output::parse(std::string_view text) {
-  for (const Prefix& prefix : kPrefixes) {
-    if (text.starts_with(prefix.text) && text.size() > prefix.text.size()) {
-      return {prefix.format, fs::path(text.substr(prefix.text.size()))};
-    }
+std::map<Digest, std::uint64_t> blobs_of(const Image& image) {
+  std::map<Digest, std::uint64_t> blobs;
+  blobs.emplace(image.manifest_descriptor.digest, image.manifest_descriptor.size_bytes);
+  blobs.emplace(image.config_descriptor.digest, image.config_descriptor.size_bytes);
+  for (const Layer& layer : image.layers) {
+    blobs.emplace(layer.blob.digest, layer.blob.size_bytes);
   }
-  throw usage_error("bad-output", "`{}` says neither what to write nor where", text)
-      .hint("give `oci:DIR`, `oci-archive:FILE` or `docker-archive:FILE`");
+  return blobs;
+}
+
+void copy_blob(const Store& store, const Digest& digest, std::uint64_t size_bytes, Sink& out) {
+  const auto source = store.open(digest);
+  VerifyingSink checked{out, digest, size_bytes, "the blob `" + digest.str() + "`"};
+  copy(*source, checked);
+  checked.finish();
 }
 
 void write_output(const Store& store, const Image& image, const Reference& name,
                   const Output& output, Progress& progress) {
-  while_doing("writing the image to `" + output.path.string() + "`", [&] {
+  output.check();
+  const std::string where = output.is_stdout() ? output.shown() : "`" + output.shown() + "`";
+  while_doing("writing the image to " + where, [&] {
     std::uint64_t total = 0;
     for (const auto& [digest, size_bytes] : blobs_of(image)) total += size_bytes;
-    Activity activity{progress, "writing " + output.path.filename().string(), total};
+    Activity activity{progress, activity_name(output), total};
     if (output.format == Output::Format::oci) {
-      write_folder(store, image, name, output.path, activity);
+      write_layout(store, image, name, output.path, activity);
     } else {
-      write_archive(store, image, name, output, activity);
+      with_sink(output, [&](Sink& out) {
+        Counted counted{out, activity};
+        write_tar(store, image, name, output.format, counted);
+      });
     }
   });
 }

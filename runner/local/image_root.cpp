@@ -36,6 +36,10 @@ bool ImageRoot::exists(const std::string& path) const {
   return static_cast<bool>(open(path, O_PATH));
 }
 
+bool ImageRoot::is_folder(const std::string& path) const {
+  return static_cast<bool>(open(path, O_PATH | O_DIRECTORY));
+}
+
 std::optional<std::string> ImageRoot::link(const std::string& path) const {
   const Fd fd = open(path, O_PATH | O_NOFOLLOW);
   std::array<char, PATH_MAX> target{};

@@ -18,6 +18,7 @@ class ImageRoot {
   std::optional<std::string> read(const std::string& path,
                                   std::size_t limit = std::size_t{16} << 20) const;
   bool exists(const std::string& path) const;
+  bool is_folder(const std::string& path) const;
   /// Where a link leads; nullopt when `path` is none.
   std::optional<std::string> link(const std::string& path) const;
   /// Names in a folder, sorted; empty when it is absent.

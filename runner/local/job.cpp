@@ -1,6 +1,7 @@
 #include "runner/local/job.hpp"
 
 #include "base/error.hpp"
+#include "runner/local/job_files.hpp"
 
 namespace mlenv {
 namespace {
@@ -62,7 +63,15 @@ std::string project_folder(const LocalRun& run) {
 std::string job_workdir(const LocalRun& run) {
   std::string base = image_workdir(run);
   if (base.empty()) base = run.project ? project_folder(run) : "/";
-  return run.workdir.empty() ? base : (fs::path(base) / run.workdir).lexically_normal().string();
+  if (run.workdir.empty()) return base;
+  std::string folder = (fs::path(base) / run.workdir).lexically_normal().string();
+  if (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  if (run.workdir.front() != '/' && !is_beneath(folder, base)) {
+    throw usage_error("bad-workdir", "`{}` leads out of `{}`, where the command starts",
+                      run.workdir, base)
+        .hint(fmt::format("write it whole: `-w {}`", folder));
+  }
+  return folder;
 }
 
 std::vector<Mount> job_mounts(const LocalRun& run) {

@@ -24,7 +24,8 @@ std::vector<std::string> job_environment(const LocalRun& run,
 
 /// Where the project is mounted, and the job starts when the person says nothing else.
 std::string project_folder(const LocalRun& run);
-/// Absolute. A relative `run.workdir` is relative to the image's.
+/// Absolute. A relative `run.workdir` is relative to the image's; throws `bad-workdir` (usage) when
+/// it leads out of that.
 std::string job_workdir(const LocalRun& run);
 /// The project, then the person's.
 std::vector<Mount> job_mounts(const LocalRun& run);

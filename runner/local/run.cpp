@@ -28,6 +28,15 @@ class TerminalState {
   bool engaged_;
 };
 
+/// What the container itself puts there would be made in the person's folder, or not at all.
+void refuse_system_folder(std::string_view text, const std::string& target) {
+  const bool is_proc = target == "/proc" || target.starts_with("/proc/");
+  if (!is_proc && target != "/sys" && target != "/dev") return;
+  throw usage_error("bad-mount", "`{}` would cover the container's own `{}`", text,
+                    is_proc ? "/proc" : target)
+      .hint(fmt::format("choose another target, such as `/host{}`", target));
+}
+
 LocalRun with_absolute_paths(LocalRun run) {
   for (fs::path& tree : run.trees) tree = fs::absolute(tree);
   for (Mount& mount : run.mounts) mount.source = fs::absolute(mount.source);
@@ -57,6 +66,7 @@ Mount Mount::parse(std::string_view text) {
   if (mount.target == "/") {
     throw usage_error("bad-mount", "`{}` would cover the whole image", text);
   }
+  refuse_system_folder(text, mount.target);
   mount.source = fs::absolute(fs::path(rest.substr(0, colon))).lexically_normal();
   std::error_code error;
   if (!fs::exists(mount.source, error)) {

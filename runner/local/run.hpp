@@ -22,7 +22,7 @@ struct Mount {
   std::string target;  ///< in the container, absolute
   bool read_only = false;
   /// `SRC:DST[:ro]`; a relative SRC is relative to the current folder. Throws `bad-mount` (usage)
-  /// when it is malformed or SRC does not exist.
+  /// when it is malformed, SRC does not exist, or DST is `/`, `/dev`, `/sys` or in `/proc`.
   static Mount parse(std::string_view text);
 };
 

@@ -1,6 +1,8 @@
 #include "runner/local/runtime.hpp"
 
+#include <unistd.h>
 #include <array>
+#include <cerrno>
 
 #include <nlohmann/json.hpp>
 
@@ -52,6 +54,11 @@ Runtime find_runtime(const std::string& wanted) {
     if (!program) {
       throw failure("no-runtime", "the container runtime `{}` is not installed", wanted);
     }
+    if (::access(program->c_str(), X_OK) != 0) {
+      const int error = errno;
+      throw failure("no-runtime", "the container runtime `{}` cannot be started", wanted)
+          .because(errno_text(error));
+    }
     return {*program, program->filename() == "crun"};
   }
   if (const auto runc = find_program("runc")) return {*runc, false};
@@ -61,16 +68,16 @@ Runtime find_runtime(const std::string& wanted) {
       .hint("let root run `apt-get install runc`");
 }
 
+fs::path messages_file(const Container& container) { return container.bundle / "messages"; }
+
 fs::path pid_file(const Container& container) { return container.bundle / "pid"; }
 
 Command run_command(const Runtime& runtime, const Container& container) {
   Command command = base_command(runtime, container);
   for (const char* word : {"run", "--no-new-keyring", "--bundle"}) command.argv.emplace_back(word);
-  command.argv.push_back(container.bundle.string());
-  if (!container.terminal) {
-    command.argv.insert(command.argv.end(),
-                        {"--detach", "--pid-file", pid_file(container).string()});
-  }
+  command.argv.insert(command.argv.end(),
+                      {container.bundle.string(), "--pid-file", pid_file(container).string()});
+  if (!container.terminal) command.argv.emplace_back("--detach");
   command.argv.push_back(container.id);
   command.stdin_fd = 0;
   command.own_group = false;
@@ -105,12 +112,13 @@ Exit explain_exit(const Exit& exit, const Runtime& runtime, const Container& con
     if (says("no such file or directory") || says("not found")) return {127, false};
   }
   const std::string name = runtime.program.filename().string();
+  const std::string why = container.terminal ? message : "its own message is above";
   if (says("cgroups in hybrid mode")) {
     throw failure("no-runtime", "`{}` cannot run containers on this machine", name)
-        .because(message)
+        .because(why)
         .hint("let root run `apt-get install runc`");
   }
-  throw failure("run-failed", "`{}` could not start the container", name).because(message);
+  throw failure("run-failed", "`{}` could not start the container", name).because(why);
 }
 
 }  // namespace mlenv

@@ -23,9 +23,11 @@ struct Container {
 };
 
 /// Runs the bundle with our standard streams: to its end with a terminal, else only until it has
-/// started.
+/// started. With a terminal the job's output comes through the runtime, whose own messages go to
+/// `messages_file`; without one the runtime shares the job's standard error.
 Command run_command(const Runtime& runtime, const Container& container);
-/// Where the job's process id is once it has started without a terminal.
+fs::path messages_file(const Container& container);
+/// Where the job's process id is once it has started.
 fs::path pid_file(const Container& container);
 /// The cgroups that the runtime made for it; nullopt when its state does not say (crun).
 std::optional<std::vector<fs::path>> cgroup_folders(const Container& container);
@@ -34,7 +36,8 @@ Command delete_command(const Runtime& runtime, const Container& container);
 
 /// A runtime answers with the job's status, or with its own when the job did not start, and its log
 /// tells which. 126 and 127 when the program could not be executed; throws `run-failed` or
-/// `no-runtime` with the runtime's last words when it is the runtime that failed.
+/// `no-runtime` when it is the runtime that failed: with its last words, unless it has written them
+/// to standard error itself.
 Exit explain_exit(const Exit& exit, const Runtime& runtime, const Container& container);
 
 }  // namespace mlenv

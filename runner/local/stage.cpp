@@ -12,6 +12,7 @@
 
 #include "runner/local/bundle.hpp"
 #include "runner/local/job.hpp"
+#include "runner/local/job_checks.hpp"
 #include "runner/local/machine.hpp"
 #include "runner/local/program.hpp"
 #include "runner/local/signals.hpp"
@@ -114,6 +115,8 @@ Exit run_container(const LocalRun& run, const Watch& watch) {
   {
     const ImageRoot image{stage.root};
     bundle = make_bundle(run, image, stage);
+    check_mounts(bundle, image);
+    check_workdir(bundle, image);
     if (const std::optional<CannotRun> refusal = cannot_run(bundle, image)) {
       complain(refusal->why);
       return {refusal->status, false};

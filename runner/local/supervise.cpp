@@ -1,5 +1,6 @@
 #include "runner/local/supervise.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -73,13 +74,24 @@ void remove_cgroups(const Runtime& runtime, const Container& container) {
   log::debug("deleting the container: status {} {}", result.exit.code, result.err);
 }
 
+Error no_container(const Runtime& runtime, const Exit& exit) {
+  return failure("run-failed", "`{}` started no container", runtime.program.string())
+      .because(fmt::format("it ended with status {}", exit.code))
+      .hint("`--runtime` wants `runc`, `crun`, or a path to one");
+}
+
 Exit run_attached(const Runtime& runtime, const Container& container, PidNamespace& processes,
                   const Watch& watch) {
-  Child child{run_command(runtime, container)};
+  const Fd messages = open_file(messages_file(container), O_WRONLY | O_CREAT | O_APPEND);
+  Command command = run_command(runtime, container);
+  command.stderr_fd = messages.get();
+  Child child{command};
   watch_over(child.pid(), processes, watch, false);
   const Exit exit = child.wait().value_or(Exit{});
   processes.end();
-  return exit.code == 0 ? exit : explain_exit(exit, runtime, container);
+  const Exit explained = exit.code == 0 ? exit : explain_exit(exit, runtime, container);
+  if (explained == exit && !fs::exists(pid_file(container))) throw no_container(runtime, exit);
+  return explained;
 }
 
 Exit run_detached(const Runtime& runtime, const Container& container, PidNamespace& processes,
@@ -92,12 +104,12 @@ Exit run_detached(const Runtime& runtime, const Container& container, PidNamespa
   if (started.code != 0) {
     processes.end();
     const Exit exit = explain_exit(started, runtime, container);
-    if (exit == started)
-      throw failure("run-failed", "`{}` ended with status {}", runtime.program.string(),
-                    started.code);
+    if (exit == started) throw no_container(runtime, started);
     return exit;
   }
-  const auto job = static_cast<pid_t>(std::stol(read_file(pid_file(container))));
+  const std::optional<std::string> number = read_file_if_exists(pid_file(container));
+  if (!number) throw no_container(runtime, started);
+  const auto job = static_cast<pid_t>(std::stol(*number));
   watch_over(job, processes, watch, false);
   const Exit exit = reap(job);
   processes.end();

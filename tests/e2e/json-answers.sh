@@ -6,7 +6,7 @@ set -euo pipefail
 python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
 lines=$work/lines
 
-note "lock, build, images, inspect, push, pull, store verify"
+note "lock, build, images, inspect, tag, save, rm, push, pull, store"
 base_store
 small_recipe "$work/small.yaml" idna
 start_registry
@@ -21,8 +21,14 @@ image=$registry/team/small:v1
   "$MLENV" --json inspect small
   "$MLENV" --json push small "$image" 2>"$work/err"
   "$MLENV" --json push small "$image" 2>"$work/err"
+  "$MLENV" --json tag small small:v2
+  "$MLENV" --json save small:v2 "oci:$work/layout" "docker-archive:$work/small.tar"
+  "$MLENV" --json rm small:v2
   "$MLENV" --json store verify
+  "$MLENV" --json store path
+  "$MLENV" --json store sync
 } >>"$lines"
+[ ! -s "$work/err" ] || fail "without --progress nothing but failures goes to stderr: $(cat "$work/err")"
 jq -e '.steps | length > 2 and all(.reused)' "$work/again" >/dev/null || fail "not all reused: $(cat "$work/again")"
 MLENV_STORE=$work/other "$MLENV" --json pull "$image" >>"$lines" 2>"$work/err"
 equal "pulled" "$("$MLENV" --json inspect small | jq -r .digest)" \
@@ -45,6 +51,10 @@ failing 3 build --locked "$work/small.yaml"
 printf 'nmae: x\nbase: debian:bokworm\n' >"$work/bad.yaml"
 failing 2 lock "$work/bad.yaml"
 failing 125 run no-such-image true
+failing 2 buld
+failing 2 inspect sha256:zz
+failing 1 rm small:latest no-such-name
+"$MLENV" --json images | jq -e 'any(.images[]; .name == "small:latest")' >/dev/null || fail "a failed rm took a name away"
 
 python3 "$root/tests/schema/check.py" <"$lines" >"$work/met" || fail "see above"
 python3 "$root/tests/schema/check.py" --list </dev/null | diff "$work/met" - || fail "schemas that nothing here met"

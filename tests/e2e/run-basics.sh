@@ -61,6 +61,40 @@ done
 equal "owner of root's file" 0 "$(stat -c %u "$work/project/made-by-root")"
 equal "owner of the user's file" "$user_id" "$(stat -c %u "$work/project/made-by-user")"
 
+note "what is asked wrongly"
+complaint() { # complaint TEXT ARGUMENT…: said once, and the container did not start
+  local text=$1 status=0
+  shift
+  run_as root "$@" >"$work/out" 2>"$work/err" || status=$?
+  equal "status of $*" 125 "$status"
+  equal "errors about $*" 1 "$(grep -c '^error: ' "$work/err")"
+  grep -qF "$text" "$work/err" || fail "$*: $(cat "$work/err")"
+  ! grep -qE 'runc run|/tmp/tmp-' "$work/err" || fail "inner matters: $(cat "$work/err")"
+}
+complaint "the container's own \`/proc\`" -v /usr:/proc -- true
+complaint 'the source is a folder, and the target is a file' -v /usr:/etc/passwd -- true
+complaint "is a file, not a folder" -w train.py -- true
+complaint "there is no such folder" -w absent/sub -- true
+complaint "leads out of" -w ../.. -- true
+[ ! -e "$work/project/absent" ] || fail "a folder was made in the project"
+complaint "standard input is none" -t -- true </dev/null
+complaint "started no container" --runtime /bin/true -- true
+status=0
+(cd "$work/project" && as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" --json run small -- no-such-program) 2>"$work/err" ||
+  status=$?
+equal "status with --json" 127 "$status"
+equal "lines about it" 1 "$(grep -c no-such-program "$work/err")"
+
+note "a store of somebody else"
+chmod -R a+rX "$MLENV_STORE"/{names,blobs,version}
+chmod a+rx "$MLENV_STORE"
+for arguments in "tag small mine" "rm small" "run small -- true"; do
+  # shellcheck disable=SC2086  # several words
+  as_user MLENV_STORE="$MLENV_STORE" mlenv $arguments 2>"$work/err" && fail "$arguments succeeded"
+  grep -qF "the store \`$MLENV_STORE\` cannot be written" "$work/err" || fail "$arguments: $(cat "$work/err")"
+  grep -q '^hint: set MLENV_STORE' "$work/err" || fail "no hint: $(cat "$work/err")"
+done
+
 note "nothing is left"
 for store in "$MLENV_STORE" "$user_home/store"; do
   equal "scratch folders" "" "$(as_root find "$store/tmp" -mindepth 1 -maxdepth 1 2>/dev/null)"

@@ -1,5 +1,8 @@
 #include "images/archive.hpp"
 
+#include <sys/stat.h>
+#include <thread>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -58,6 +61,64 @@ TEST_F(ArchiveTest, OutputsSayFormatAndPath) {
   }
 }
 
+/// Why an output is refused; empty when it is not.
+std::string refusal_of(const std::string& output) {
+  try {
+    Output::parse(output).check();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), Kind::usage) << output;
+    EXPECT_EQ(error.code(), "bad-output") << output;
+    return error.frames().back();
+  }
+  return {};
+}
+
+TEST_F(ArchiveTest, OutputsAreCheckedBeforehand) {
+  const std::string folder = folder_.path().string();
+  write_file(path("file"), "x");
+  for (const char* format : {"oci:", "oci-archive:", "docker-archive:"}) {
+    EXPECT_EQ(refusal_of(format + folder + "/none/x"),
+              "the folder `" + folder + "/none` does not exist");
+    EXPECT_EQ(refusal_of(format + folder + "/file/x"), "`" + folder + "/file` is not a folder");
+    EXPECT_EQ(refusal_of(format + folder + "/new"), "");
+  }
+  EXPECT_NE(refusal_of("oci:" + folder), "") << "not empty and no layout";
+  EXPECT_NE(refusal_of("oci:" + folder + "/file"), "");
+  EXPECT_EQ(refusal_of("oci:" + folder + "/new/"), "");
+  EXPECT_NE(refusal_of("oci-archive:" + folder), "");
+  EXPECT_NE(refusal_of("oci-archive:" + folder + "/new/"), "");
+  EXPECT_EQ(refusal_of("oci-archive:" + folder + "/file"), "");
+  EXPECT_EQ(refusal_of("docker-archive:/dev/null"), "");
+  EXPECT_TRUE(Output::parse("docker-archive:-").is_stdout());
+  EXPECT_TRUE(Output::parse("oci-archive:/dev/stdout").is_stdout());
+  EXPECT_FALSE(Output::parse("oci:./-").is_stdout());
+  EXPECT_THROW((void)Output::parse("oci:-"), Error);
+}
+
+TEST_F(ArchiveTest, WhatIsNoRegularFileIsWrittenInto) {
+  write("docker-archive:" + path("whole.tar").string(), "image:v1");
+  const fs::path pipe = path("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  fs::create_symlink("pipe", path("link"));
+  std::string got;
+  std::thread reader{[&] { got = read_file(pipe); }};
+  write("docker-archive:" + path("link").string(), "image:v1");
+  reader.join();
+  EXPECT_EQ(got, read_file(path("whole.tar")));
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  write("oci-archive:/dev/null", "image:v1");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(ArchiveTest, ALinkToAFileStaysALink) {
+  write_file(path("file"), "old");
+  fs::create_symlink("file", path("link"));
+  write("oci-archive:" + path("link").string(), "image:v1");
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_GT(fs::file_size(path("file")), 1000U);
+}
+
 TEST_F(ArchiveTest, FolderIsAnOciLayout) {
   const fs::path folder = path("layout");
   write("oci:" + folder.string(), "localhost:5000/team/image:v1");
@@ -95,9 +156,65 @@ TEST_F(ArchiveTest, FolderKeepsOtherTagsAndReplacesItsOwn) {
                                                       {"two", second.digest().str()}}));
 }
 
+/// Whole name → what selects it.
+std::map<std::string, std::string> names_in(const fs::path& folder) {
+  std::map<std::string, std::string> names;
+  const json index = read_json(folder / "index.json");
+  for (const json& entry : index["manifests"]) {
+    const json& annotations = entry["annotations"];
+    const std::string name = annotations["io.containerd.image.name"];
+    EXPECT_TRUE(names.emplace(name, annotations["org.opencontainers.image.ref.name"]).second);
+  }
+  return names;
+}
+
+TEST_F(ArchiveTest, FolderKeepsImagesOfOtherNames) {
+  const std::string output = "oci:" + path("layout").string();
+  write(output, "one:latest");
+  const Image second = random_image(store_, 6, 1);
+  for (int times = 0; times < 2; ++times) {
+    write_output(store_, second, Reference::parse("two"), Output::parse(output), quiet_);
+    write(output, "one:latest");
+  }
+  using Names = std::map<std::string, std::string>;
+  EXPECT_EQ(names_in(path("layout")),
+            (Names{{"one:latest", "latest"}, {"two:latest", "two:latest"}}));
+}
+
+TEST_F(ArchiveTest, WritersOfAFreshFolderSeeEachOther) {
+  constexpr int kWriters = 8;
+  std::vector<std::thread> writers;
+  for (int i = 0; i < kWriters; ++i) {
+    writers.emplace_back(
+        [&, i] { write("oci:" + path("layout").string(), "image:v" + std::to_string(i)); });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(names_in(path("layout")).size(), kWriters);
+  EXPECT_EQ(read_json(path("layout") / "oci-layout")["imageLayoutVersion"], "1.0.0");
+}
+
+TEST_F(ArchiveTest, WrongBytesInAFolderAreReplaced) {
+  const std::string output = "oci:" + path("layout").string();
+  write(output, "image:v1");
+  const Digest& layer = image_.layers[0].blob.digest;
+  const fs::path blob = path("layout") / "blobs/sha256" / layer.hex();
+  write_file(blob, std::string(read_file(blob).size(), 'x'));
+  write(output, "image:v1");
+  EXPECT_EQ(Digest::of(read_file(blob)), layer);
+}
+
+TEST_F(ArchiveTest, FolderOfOtherFilesIsLeftAlone) {
+  const fs::path folder = path("layout");
+  make_folders(folder);
+  write_file(folder / "thesis.tex", "x");
+  EXPECT_THROW(write("oci:" + folder.string(), "image:one"), Error);
+  EXPECT_EQ(list_folder(folder).size(), 1U);
+}
+
 TEST_F(ArchiveTest, FolderWithAForeignIndexIsLeftAlone) {
   const fs::path folder = path("layout");
   make_folders(folder);
+  write_file(folder / "oci-layout", "{}");
   write_file(folder / "index.json", "{\"manifests\":7}");
   EXPECT_THROW(write("oci:" + folder.string(), "image:one"), Error);
   EXPECT_EQ(read_file(folder / "index.json"), "{\"manifests\":7}");

@@ -50,6 +50,16 @@ TEST(Job, Workdir) {
   EXPECT_EQ(job_workdir(run), "/srv/app/sub");
   run.workdir = "/else";
   EXPECT_EQ(job_workdir(run), "/else");
+  for (const char* within : {"sub/../other/", ".", "./x"}) {
+    run.workdir = within;
+    EXPECT_TRUE(job_workdir(run).starts_with("/srv/app")) << within;
+  }
+  for (const char* out : {"..", "../..", "../appendix", "sub/../.."}) {
+    run.workdir = out;
+    EXPECT_THROW((void)job_workdir(run), Error) << out;
+  }
+  run.workdir = "/opt/";
+  EXPECT_EQ(job_workdir(run), "/opt");
   EXPECT_EQ(project_folder(run), "/srv/app");
   LocalRun bare;
   EXPECT_EQ(job_workdir(bare), "/");

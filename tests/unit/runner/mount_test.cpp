@@ -32,6 +32,15 @@ TEST(Mount, RelativeSourceIsOfTheCurrentFolder) {
             (fs::current_path() / "").lexically_normal());
 }
 
+TEST(Mount, LeavesTheContainersOwnFoldersAlone) {
+  for (const char* target : {"/proc", "/proc/cpuinfo", "/sys", "/dev", "/dev/", "/tmp/../proc"}) {
+    EXPECT_EQ(refused(std::string("/usr:") + target), "bad-mount") << target;
+  }
+  for (const char* target : {"/dev/shm", "/sys/fs/cgroup", "/process", "/tmp"}) {
+    EXPECT_EQ(refused(std::string("/usr:") + target), "accepted") << target;
+  }
+}
+
 TEST(Mount, RefusesWhatIsNone) {
   for (const char* text : {"", "/usr", "/usr:", ":/data", "/usr:data", "/usr:/data:rx", "/usr:/",
                            "/usr:/a/..", "/nowhere/at/all:/data"}) {

@@ -57,6 +57,23 @@ TEST_F(RunTest, GivesTheJobsStatus) {
   EXPECT_EQ(shell("kill -TERM $$"), (Exit{143, true}));  // it is not process 1
 }
 
+TEST_F(RunTest, SaysWhatIsNoRuntime) {
+  const auto complaint = [&](const std::string& runtime) {
+    LocalRun local = run("true");
+    local.runtime = runtime;
+    try {
+      (void)run_local(local);
+    } catch (const Error& error) {
+      return error.code() + ": " + error.frames().back();
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(complaint("/bin/true"), "run-failed: it ended with status 0");
+  EXPECT_EQ(complaint("/bin/false"), "run-failed: it ended with status 1");
+  EXPECT_EQ(complaint("/nowhere/runc"), "no-runtime: No such file or directory");
+  EXPECT_EQ(complaint("/etc/passwd"), "no-runtime: Permission denied");
+}
+
 TEST_F(RunTest, ProgramsThatAreNotThere) {
   LocalRun local = run("");
   local.argv = {"no-such-program"};

@@ -1,0 +1,124 @@
+#include "cli/explain.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "builder/plan.hpp"
+#include "cli/ui.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+template <typename Parse>
+auto read_if_sound(const fs::path& path, Parse&& parse)
+    -> std::optional<decltype(parse(std::string_view{}, path))> {
+  try {
+    if (const auto text = read_file_if_exists(path)) return parse(*text, path);
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the build itself says what is wrong
+  }
+  return std::nullopt;
+}
+
+/// Of the old lock's wheels those that this step is about: of the same names, and of a step that
+/// shares its layer among many wheels also those that such a step had.
+std::vector<LockedWheel> counterparts(const Lock& before, const Lock& now, const Step& step) {
+  std::vector<bool> wanted(before.wheels.size());
+  for (std::size_t i = 0; i < before.wheels.size(); ++i) {
+    wanted[i] = std::any_of(step.wheels.begin(), step.wheels.end(), [&](std::size_t wheel) {
+      return now.wheels[wheel].name == before.wheels[i].name;
+    });
+  }
+  for (const Step& old : make_plan(before).steps) {
+    if (old.kind != step.kind || old.wheels.size() < 2 || step.wheels.size() < 2) continue;
+    for (const std::size_t wheel : old.wheels) wanted[wheel] = true;
+  }
+  std::vector<LockedWheel> wheels;
+  for (std::size_t i = 0; i < before.wheels.size(); ++i) {
+    if (wanted[i]) wheels.push_back(before.wheels[i]);
+  }
+  return wheels;
+}
+
+/// What of a lock goes into a step, so that the differences of two are the step's own.
+Lock inputs_of(const Lock& lock, Step::Kind kind, std::vector<LockedWheel> wheels) {
+  Lock part;
+  part.epoch = lock.epoch;
+  switch (kind) {
+    case Step::Kind::base:
+      part.platform = lock.platform;
+      part.distribution = lock.distribution;
+      part.suite = lock.suite;
+      part.debs = lock.debs;
+      break;
+    case Step::Kind::sources:
+      part.settings.sources = lock.settings.sources;
+      break;
+    case Step::Kind::environment:
+      part.python = lock.python;
+      break;
+    case Step::Kind::bytecode:
+      part.python = lock.python;
+      part.wheels = std::move(wheels);
+      break;
+    case Step::Kind::wheels:
+      part.wheels = std::move(wheels);
+      break;
+  }
+  return part;
+}
+
+std::string changes(const Lock& before, const Lock& now, const Step& step) {
+  constexpr std::size_t kMost = 3;
+  std::vector<LockedWheel> wheels;
+  wheels.reserve(step.wheels.size());
+  for (const std::size_t wheel : step.wheels) wheels.push_back(now.wheels[wheel]);
+  const std::vector<std::string> lines =
+      lock_differences(inputs_of(before, step.kind, counterparts(before, now, step)),
+                       inputs_of(now, step.kind, std::move(wheels)));
+  std::string text;
+  for (std::size_t i = 0; i < std::min(lines.size(), kMost); ++i) {
+    text += (i == 0 ? "" : ", ") + lines[i];
+  }
+  if (lines.size() > kMost) text += fmt::format(" and {} more", lines.size() - kMost);
+  return text;
+}
+
+std::string why_made(const EarlierBuild& earlier, const Lock& lock, const Step& step) {
+  const std::string key = fmt::format("(key {})", step.key.brief());
+  if (earlier.built && earlier.built->layer_format != kLayerFormat) {
+    return fmt::format("layer format {} → {}", earlier.built->layer_format, kLayerFormat);
+  }
+  if (earlier.built && earlier.built->lock == lock_digest(lock)) {
+    return "built before, but its layers are not in this store " + key;
+  }
+  if (earlier.built && earlier.lock && earlier.built->lock == lock_digest(*earlier.lock)) {
+    const std::string text = changes(*earlier.lock, lock, step);
+    if (!text.empty()) return "since the last build: " + text;
+  }
+  return "not built yet with these inputs " + key;
+}
+
+}  // namespace
+
+EarlierBuild earlier_build(const fs::path& recipe) {
+  return {read_if_sound(lock_path(recipe), parse_lock),
+          read_if_sound(built_path(recipe), parse_built)};
+}
+
+std::vector<std::string> explanation(const EarlierBuild& earlier, const Lock& lock,
+                                     const std::vector<StepReport>& steps) {
+  const Plan plan = make_plan(lock);
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const StepReport& step = steps[i];
+    std::uint64_t bytes = 0;
+    for (const Layer& layer : step.layers) bytes += layer.blob.size_bytes;
+    lines.push_back(fmt::format(
+        "{:<7} {}  {}  {}", step.reused ? "reused" : "made", step.title, human_bytes(bytes),
+        step.reused ? fmt::format("in the store already (key {})", step.key.brief())
+                    : why_made(earlier, lock, plan.steps.at(i))));
+  }
+  return lines;
+}
+
+}  // namespace mlenv::cli

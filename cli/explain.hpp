@@ -1,0 +1,25 @@
+#pragma once
+// `build --explain`: what each step did, and why.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "builder/build.hpp"
+#include "recipes/lock.hpp"
+
+namespace mlenv::cli {
+
+/// What a recipe's last build left beside it. To be read before a build, which writes it anew;
+/// unreadable files count as absent.
+struct EarlierBuild {
+  std::optional<Lock> lock;
+  std::optional<Built> built;
+};
+EarlierBuild earlier_build(const fs::path& recipe);
+
+/// A line for each step: whether it was reused or made, its title, its size, and why. Where the
+/// last build is known, the why of a made step is which of its inputs changed since.
+std::vector<std::string> explanation(const EarlierBuild& earlier, const Lock& lock,
+                                     const std::vector<StepReport>& steps);
+
+}  // namespace mlenv::cli

@@ -1,0 +1,83 @@
+// index.json of an OCI layout.
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "images/archive_parts.hpp"
+
+namespace mlenv {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kRefName = "org.opencontainers.image.ref.name";
+/// What containerd and buildkit read the whole name from.
+constexpr const char* kFullName = "io.containerd.image.name";
+
+std::string annotation(const json& entry, const char* key) {
+  const auto annotations = entry.find("annotations");
+  if (annotations == entry.end() || !annotations->is_object()) return {};
+  return annotations->value(key, "");
+}
+
+bool is_replaced(const json& old, const Image& image, const std::string& name) {
+  const json& digest = old.at("digest");  // throws when it is no descriptor
+  const std::string old_name = annotation(old, kFullName);
+  const std::string old_ref = annotation(old, kRefName);
+  if (!name.empty()) return old_name == name || (old_name.empty() && old_ref == name);
+  return old_name.empty() && old_ref.empty() && digest == image.digest().str();
+}
+
+json other_entries(const fs::path& index, const Image& image, const std::string& name) {
+  json kept = json::array();
+  const auto text = read_file_if_exists(index);
+  if (!text) return kept;
+  try {
+    const json parsed = parse_json(*text, index.string());
+    for (const json& old : parsed.at("manifests")) {
+      if (!is_replaced(old, image, name)) kept.push_back(old);
+    }
+  } catch (const json::exception& error) {
+    throw failure("bad-image", "`{}` is not an OCI index", index.string())
+        .because(error.what())
+        .hint("write to another folder");
+  }
+  return kept;
+}
+
+}  // namespace
+
+std::string full_name(const Reference& name) {
+  if (name.tag().empty()) return {};
+  return (name.host().empty() ? "" : name.host() + "/") + name.repository() + ":" + name.tag();
+}
+
+json index_entry(const Image& image, const Reference& name, const std::string& ref_name) {
+  json entry{
+      {"mediaType", image.manifest_descriptor.media_type},
+      {"digest", image.digest().str()},
+      {"size", image.manifest_descriptor.size_bytes},
+      {"platform", {{"architecture", image.settings.architecture}, {"os", image.settings.os}}}};
+  if (!ref_name.empty()) {
+    entry["annotations"] = {{kRefName, ref_name}, {kFullName, full_name(name)}};
+  }
+  return entry;
+}
+
+std::string index_text(json entries) {
+  return canonical(
+      {{"schemaVersion", 2}, {"mediaType", kIndexType}, {"manifests", std::move(entries)}});
+}
+
+std::string updated_index(const fs::path& index, const Image& image, const Reference& name) {
+  json entries = other_entries(index, image, full_name(name));
+  const bool tag_is_taken = std::any_of(entries.begin(), entries.end(), [&](const json& other) {
+    return annotation(other, kRefName) == name.tag();
+  });
+  entries.push_back(index_entry(image, name, tag_is_taken ? full_name(name) : name.tag()));
+  return index_text(std::move(entries));
+}
+
+}  // namespace mlenv

@@ -1,0 +1,51 @@
+#pragma once
+// What the forms of an image in files share. For images/archive*.cpp only.
+#include <map>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/progress.hpp"
+#include "images/store.hpp"
+
+namespace mlenv {
+
+constexpr std::string_view kLayoutText = R"({"imageLayoutVersion":"1.0.0"})";
+
+/// `host/repository:tag`, as `docker load` and containerd name an image; empty without a tag.
+std::string full_name(const Reference& name);
+
+/// Everything that goes under blobs/sha256/, each once, by digest.
+std::map<Digest, std::uint64_t> blobs_of(const Image& image);
+
+/// Verified while it passes.
+void copy_blob(const Store& store, const Digest& digest, std::uint64_t size_bytes, Sink& out);
+
+/// An image's line in index.json. `ref_name` is what programs select it by in a layout; empty:
+/// none.
+nlohmann::json index_entry(const Image& image, const Reference& name, const std::string& ref_name);
+std::string index_text(nlohmann::json entries);
+/// `index` with the image's entry in it: in the place of the one of the same name, beside all
+/// others. Without a tag it replaces the same image without a name. An entry is selected by its
+/// tag; where another image has that tag, by its whole name. Throws `bad-image` when `index` is
+/// none.
+std::string updated_index(const fs::path& index, const Image& image, const Reference& name);
+
+class Counted final : public Sink {
+ public:
+  Counted(Sink& next, Activity& activity) : next_(next), activity_(activity) {}
+  void write(ByteView data) override {
+    next_.write(data);
+    activity_.advance(data.size());
+  }
+
+ private:
+  Sink& next_;
+  Activity& activity_;
+};
+
+/// The OCI layout folder.
+void write_layout(const Store& store, const Image& image, const Reference& name,
+                  const fs::path& folder, Activity& activity);
+
+}  // namespace mlenv

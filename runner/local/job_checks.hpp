@@ -1,0 +1,17 @@
+#pragma once
+// Whether mounts and folder of a job fit its image: looked at before the container starts, so that
+// what is wrong is told in our words, and nothing is made in the person's own folders on the way.
+#include "runner/local/bundle.hpp"
+#include "runner/local/image_root.hpp"
+
+namespace mlenv {
+
+/// Throws `bad-mount` (usage) when a folder would lie on a file or a file on a folder, or when a
+/// target is absent where it cannot be made.
+void check_mounts(const Bundle& bundle, const ImageRoot& image);
+
+/// Throws `bad-workdir` (usage) when the job's folder is a file, or is absent and would be made in
+/// a mount. One that is absent in the image is made, as Docker does it.
+void check_workdir(const Bundle& bundle, const ImageRoot& image);
+
+}  // namespace mlenv

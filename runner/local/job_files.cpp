@@ -1,0 +1,139 @@
+#include "runner/local/job_files.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <algorithm>
+
+namespace mlenv {
+namespace {
+
+using Program = ImageRoot::Program;
+
+constexpr int kMaxLinks = 40;            // as the kernel (path_resolution(7))
+constexpr std::size_t kHeadBytes = 256;  // what the kernel reads of a program (BINPRM_BUF_SIZE)
+
+Program host_program(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return Program::absent;
+  return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0
+             ? Program::found
+             : Program::not_executable;
+}
+
+std::optional<std::string> host_head(const fs::path& path) {
+  const Fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  std::string head(kHeadBytes, '\0');
+  const ssize_t count = fd ? ::read(fd.get(), head.data(), head.size()) : -1;
+  if (count < 0) return std::nullopt;
+  head.resize(static_cast<std::size_t>(count));
+  return head;
+}
+
+JobFiles::Kind host_kind(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) return JobFiles::Kind::absent;
+  return fs::is_directory(status) ? JobFiles::Kind::folder : JobFiles::Kind::other;
+}
+
+}  // namespace
+
+bool is_beneath(const std::string& path, const std::string& folder) {
+  return path == folder || folder == "/" ||
+         (path.starts_with(folder) && path.size() > folder.size() && path[folder.size()] == '/');
+}
+
+Program JobFiles::program(const std::string& path) const {
+  const std::optional<std::string> real = real_path(path);
+  if (!real) return Program::absent;
+  if (const auto host = host_path(*real)) return host_program(*host);
+  return is_hidden(*real) ? Program::found : image_.program(*real);
+}
+
+std::optional<std::string> JobFiles::head(const std::string& path) const {
+  const std::optional<std::string> real = real_path(path);
+  if (!real) return std::nullopt;
+  if (const auto host = host_path(*real)) return host_head(*host);
+  return is_hidden(*real) ? std::nullopt : image_.read(*real, kHeadBytes);
+}
+
+JobFiles::Kind JobFiles::kind(const std::string& path) const {
+  const std::optional<std::string> real = real_path(path);
+  if (!real) return Kind::unseen;
+  if (const auto host = host_path(*real)) return host_kind(*host);
+  if (is_hidden(*real)) return Kind::unseen;
+  if (!image_.exists(*real)) return Kind::absent;
+  return image_.is_folder(*real) ? Kind::folder : Kind::other;
+}
+
+std::optional<fs::path> JobFiles::on_host(const std::string& path) const {
+  const std::optional<std::string> real = real_path(path);
+  return real ? host_path(*real) : std::nullopt;
+}
+
+/// Absolute, every link followed; nullopt when they lead in a circle.
+std::optional<std::string> JobFiles::real_path(const std::string& path) const {
+  fs::path real = "/";
+  fs::path rest = fs::path(bundle_.workdir) / path;
+  for (int links = 0; links <= kMaxLinks; ++links) {
+    if (rest.is_absolute()) real = "/";
+    const std::optional<fs::path> linked = follow(real, rest.relative_path());
+    if (!linked) return real.string();
+    rest = *linked;
+  }
+  return std::nullopt;
+}
+
+/// Walks `rest` from `real` up to the first link and answers with its target and what comes after;
+/// nullopt at the end.
+std::optional<fs::path> JobFiles::follow(fs::path& real, const fs::path& rest) const {
+  for (auto name = rest.begin(); name != rest.end(); ++name) {
+    if (name->empty() || *name == ".") continue;
+    if (*name == "..") {
+      real = real.parent_path();
+    } else if (const auto target = link((real / *name).string())) {
+      fs::path linked = *target;
+      while (++name != rest.end()) linked /= *name;
+      return linked;
+    } else {
+      real /= *name;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> JobFiles::link(const std::string& path) const {
+  const std::optional<fs::path> host = host_path(path);
+  if (!host) return is_hidden(path) ? std::nullopt : image_.link(path);
+  // What is mounted is never a link, even if its source on the host is.
+  const Mount* const mount = mount_over(path);
+  if (mount != nullptr && path == mount->target) return std::nullopt;
+  std::error_code error;
+  const fs::path target = fs::read_symlink(*host, error);
+  return error ? std::nullopt : std::optional(target.string());
+}
+
+/// The mount that holds `path`; the deepest one wins.
+const Mount* JobFiles::mount_over(const std::string& path) const {
+  const Mount* best = nullptr;
+  for (const Mount& mount : bundle_.mounts) {
+    if (!is_beneath(path, mount.target)) continue;
+    if (best == nullptr || mount.target.size() >= best->target.size()) best = &mount;
+  }
+  return best;
+}
+
+std::optional<fs::path> JobFiles::host_path(const std::string& path) const {
+  const Mount* mount = mount_over(path);
+  if (mount == nullptr) return std::nullopt;
+  const fs::path below = fs::path(path).lexically_relative(mount->target);
+  return below == "." ? mount->source : mount->source / below;
+}
+
+/// Beneath a default mount, which is not there yet.
+bool JobFiles::is_hidden(const std::string& path) const {
+  return std::any_of(hidden_.begin(), hidden_.end(),
+                     [&](const std::string& target) { return is_beneath(path, target); });
+}
+
+}  // namespace mlenv

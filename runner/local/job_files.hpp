@@ -1,0 +1,44 @@
+#pragma once
+// Files as the job will see them: the image's, and over them what is mounted.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runner/local/bundle.hpp"
+#include "runner/local/image_root.hpp"
+
+namespace mlenv {
+
+/// Paths may be relative to the bundle's workdir. Links between image and mounts are followed. What
+/// lies on a file system that only the container has cannot be seen from outside.
+class JobFiles {
+ public:
+  JobFiles(const Bundle& bundle, const ImageRoot& image) : bundle_(bundle), image_(image) {}
+
+  /// `found` also for what cannot be seen.
+  ImageRoot::Program program(const std::string& path) const;
+  /// The first bytes; nullopt where they cannot be read from here.
+  std::optional<std::string> head(const std::string& path) const;
+
+  enum class Kind { absent, folder, other, unseen };
+  Kind kind(const std::string& path) const;
+  /// Where it lies on the host; nullopt when it is the image's or unseen.
+  std::optional<fs::path> on_host(const std::string& path) const;
+
+ private:
+  std::optional<std::string> real_path(const std::string& path) const;
+  std::optional<fs::path> follow(fs::path& real, const fs::path& rest) const;
+  std::optional<std::string> link(const std::string& path) const;
+  const Mount* mount_over(const std::string& path) const;
+  std::optional<fs::path> host_path(const std::string& path) const;
+  bool is_hidden(const std::string& path) const;
+
+  const Bundle& bundle_;
+  const ImageRoot& image_;
+  std::vector<std::string> hidden_ = default_mount_targets();
+};
+
+/// Whether `path` is `folder` or lies in it.
+bool is_beneath(const std::string& path, const std::string& folder);
+
+}  // namespace mlenv

@@ -1,0 +1,2 @@
+# exit: 1
+MLENV_STORE=/dev/null/store mlenv images
