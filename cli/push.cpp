@@ -57,7 +57,7 @@ int pull_command(const PullOptions& options, Ui& ui) {
   }
   const Image image =
       pull(ui.store(), ui.http(), source, registry_options(options.plain_http), ui.progress());
-  sync_in_background();
+  sync_in_background(ui.store());
   if (ui.options.json) {
     ui.answer(canonical({{"schema", "mlenv.pull/1"},
                          {"reference", source.str()},

@@ -216,9 +216,7 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   if (recorded) compare(record, *recorded, built);
   ui.store().tag(Reference::parse(recipe.name + ":latest"), result.image.digest());
   if (!choice.lock.locked && recorded != built) write_built(ui, record, built);
-  bool anything_new = false;
-  for (const StepReport& step : result.steps) anything_new = anything_new || !step.reused;
-  if (anything_new) sync_in_background();
+  sync_in_background(ui.store());
   return {lock, std::move(result)};
 }
 
@@ -226,7 +224,8 @@ bool is_recipe_path(std::string_view argument) {
   return argument.ends_with(".yaml") || argument.ends_with(".yml");
 }
 
-void sync_in_background() {
+void sync_in_background(const Store& store) {
+  if (!store.needs_sync()) return;
   // The child outlives us on purpose: nobody waits for the disk. It exits by itself after one sync.
   const std::string program = own_executable().string();
   std::array<char*, 5> argv{const_cast<char*>(program.c_str()), const_cast<char*>("-q"),

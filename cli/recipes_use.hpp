@@ -44,7 +44,8 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
 /// Whether an argument means a recipe file rather than an image name.
 bool is_recipe_path(std::string_view argument);
 
-/// Makes the store durable after the command, in a process of its own.
-void sync_in_background();
+/// Makes what this process published durable, in a process of its own; nothing where nothing is
+/// new.
+void sync_in_background(const Store& store);
 
 }  // namespace mlenv::cli

@@ -44,6 +44,7 @@ LocalRun prepare(const Options& options, Ui& ui) {
   LocalRun run;
   run.config = image.settings;
   run.trees = unpack_image(ui.store(), image, ui.progress());
+  sync_in_background(ui.store());
   return run;
 }
 
