@@ -226,21 +226,25 @@ void read_document(std::string& text, YamlDocument& document) {
   Builder builder(document, shown);
   ViewBuffer buffer(text);
   std::istream stream(&buffer);
+  YamlDocument second;
   try {
     YAML::Parser parser(stream);
     document.complete = true;
     if (!parser.HandleNextDocument(builder)) return;
-    YamlDocument second;
     Builder rest(second, shown);
     if (parser.HandleNextDocument(rest)) {
+      const bool marked = text.find("\n---") != std::string::npos;
       document.mistakes.push_back({second.root.line, second.root.column,
-                                   "a recipe is one YAML document, this starts a second"});
+                                   marked ? "a recipe is one YAML document, this starts a second"
+                                          : "this does not fit what stands above it"});
     }
   } catch (const YAML::Exception& error) {
     document.complete = false;
     builder.failed(error.mark.is_null() ? YAML::Mark() : error.mark, error.msg);
   } catch (const Stop&) {
-    document.complete = false;  // the mistake itself is recorded
+    document.complete = false;  // the mistake itself is recorded, maybe in a second document
+    document.mistakes.insert(document.mistakes.end(), second.mistakes.begin(),
+                             second.mistakes.end());
   }
   if (builder.unfit()) document.complete = false;
 }

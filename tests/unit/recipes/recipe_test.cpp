@@ -184,6 +184,8 @@ TEST(Recipe, SyntaxMistakesHaveAPlace) {
   EXPECT_TRUE(has(mistakes("name: a\n\tbase: b\n"), "r.yaml:2:"));
   EXPECT_TRUE(has(mistakes("name: [a\n"), "r.yaml:"));
   EXPECT_TRUE(has(mistakes("name: a\n---\nname: b\n"), "starts a second"));
+  EXPECT_TRUE(has(mistakes("n\n# c\na:\n  - b\n   - c\n"), "r.yaml:5:4: `- c` is indented deeper"));
+  EXPECT_TRUE(has(mistakes("- a\nb: c\n"), "r.yaml:2:1: this does not fit what stands above it"));
   EXPECT_TRUE(has(mistakes("name: \xff\n"), "r.yaml:1:7: the file is not UTF-8 text"));
   EXPECT_TRUE(has(mistakes("name: &a b\nbase: *a\n"), "anchors"));
   EXPECT_TRUE(has(mistakes("name: !!str b\n"), "tags"));
