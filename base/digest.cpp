@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/handle.hpp"
+#include "base/vector_registers.hpp"
 
 namespace mlenv {
 namespace {
@@ -66,6 +67,7 @@ Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 Sha256::~Sha256() = default;
 
 void Sha256::write(ByteView data) {
+  clear_upper_halves();
   if (EVP_DigestUpdate(context_->handle.get(), data.data(), data.size()) != 1) {
     throw Error{Kind::internal, "hash", "cannot continue a SHA-256 computation"};
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/vector_registers.hpp"
+
 // The state must be seen to be advanced by two: the older interface shows it, EVP does not.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
@@ -137,7 +139,10 @@ void compress_two(SHA256_CTX&, ByteView, SHA256_CTX&, ByteView, std::size_t) {}
 
 #endif
 
-void update(SHA256_CTX& state, ByteView data) { SHA256_Update(&state, data.data(), data.size()); }
+void update(SHA256_CTX& state, ByteView data) {
+  clear_upper_halves();
+  SHA256_Update(&state, data.data(), data.size());
+}
 
 /// So many bytes of `data` bring the state to the start of a block.
 ByteView fill_block(SHA256_CTX& state, ByteView data) {
@@ -183,6 +188,7 @@ void Sha256Pair::write(ByteView first, ByteView second) {
     first = fill_block(states_->first, first);
     second = fill_block(states_->second, second);
     const std::size_t blocks = std::min(first.size(), second.size()) / kBlock;
+    clear_upper_halves();
     compress_two(states_->first, first, states_->second, second, blocks);
     add_length(states_->first, blocks * kBlock);
     add_length(states_->second, blocks * kBlock);

@@ -215,7 +215,7 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   const Built built = built_of(lock, result.image);
   if (recorded) compare(record, *recorded, built);
   ui.store().tag(Reference::parse(recipe.name + ":latest"), result.image.digest());
-  if (!choice.lock.locked && recorded != built) write_built(ui, record, built);
+  if (recorded != built) write_built(ui, record, built);
   sync_in_background(ui.store());
   return {lock, std::move(result)};
 }

@@ -37,8 +37,8 @@ struct BuildOutcome {
 };
 /// Locks (saying on stderr what changed), builds, tags `NAME:latest`. The result is held against
 /// recipe.built where that records a build of the same lock, and written there otherwise; a file
-/// that cannot be written is a warning. With `locked` nothing is written, and a recipe.built of
-/// another lock is a refusal.
+/// that cannot be written is a warning. With `locked` the lock is not written, and a recipe.built
+/// of another lock is a refusal.
 BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice& choice);
 
 /// Whether an argument means a recipe file rather than an image name.

@@ -19,7 +19,7 @@ done
 note "an ordinary user, everything else different too"
 found=$(as_user TZ=Pacific/Kiritimati LANG=tr_TR.UTF-8 LC_ALL=POSIX TMPDIR="$work/tmp" \
   MLENV_STORE="$user_home/a store" \
-  bash -c 'umask 077; cd ~/project; exec mlenv build jax-cpu.yaml -j 1' | tail -n 1)
+  bash -c 'umask 077; cd ~/project; exec mlenv build jax-cpu.yaml --locked -j 1' | tail -n 1)
 equal "digest as an ordinary user" "$image" "$found"
 as_root diff "$user_home/project/jax-cpu.built" "${recipe_path%.yaml}.built" ||
   fail "the .built files differ"
