@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <charconv>
 
-#include "base/digest_company.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/http.hpp"
@@ -79,7 +78,7 @@ class Fetch final : public Sink {
   int file_;
   Bytes piece_;  ///< received, neither hashed nor written yet
   const std::function<void(std::uint64_t)>& advance_;
-  Sha256InCompany hash_;
+  Sha256 hash_;
   std::uint64_t received_ = 0;
   std::uint64_t furthest_ = 0;
   std::uint64_t noted_ = 0;
@@ -133,7 +132,7 @@ void Fetch::start_again() {
   if (::ftruncate(file_, 0) != 0 || ::lseek(file_, 0, SEEK_SET) < 0) {
     throw os_error(errno, "cannot start the download of `{}` again", display_url(what_.url));
   }
-  hash_.restart();
+  hash_ = Sha256{};
   received_ = 0;
   validator_.clear();
 }
@@ -151,7 +150,7 @@ std::optional<std::string> Fetch::check() {
   }
   if (!what_.digest) return std::nullopt;
   const Digest found = hash_.finish();
-  hash_.restart();
+  hash_ = Sha256{};
   if (found == *what_.digest) return std::nullopt;
   return fmt::format("needs {}, found {}", what_.digest->str(), found.str());
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/process.hpp"
 #include "builder/bytecode/marshal.hpp"
 
@@ -16,10 +17,11 @@ namespace {
 
 constexpr std::size_t kPycHeaderBytes = 16;  // magic, flags, source hash (PEP 552)
 constexpr std::chrono::seconds kStall{120};
+constexpr std::chrono::seconds kFarewell{2};
 
 // Request: two little-endian u32 lengths, path, source. Answer: one u32 length, .pyc bytes.
 constexpr std::string_view kWorkerScript = R"py(
-import gc, importlib.util, marshal, sys, warnings
+import gc, importlib.util, marshal, posix, sys, warnings
 warnings.simplefilter("ignore")
 gc.disable()
 take, put = sys.stdin.buffer.read, sys.stdout.buffer
@@ -37,6 +39,7 @@ while True:
         answer = b""
     put.write(len(answer).to_bytes(4, "little") + answer)
     put.flush()
+posix._exit(0)
 )py";
 
 void append_length(std::string& out, std::size_t length) {
@@ -73,6 +76,19 @@ class BytecodeCompiler::Worker {
     in_ = std::move(in.write_end);
     out_ = std::move(out.read_end);
     set_nonblocking(in_.get());
+  }
+
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  /// Ends it by the end of its input, and waits: its processor time then counts as ours (wait4(2)).
+  ~Worker() {
+    in_.reset();
+    try {
+      (void)sandbox_->wait(kFarewell);
+    } catch (const Error& error) {
+      log::debug("an interpreter did not end: {}", error.what());
+    }
   }
 
   /// Sends all and receives all at once: neither side can block the other.
