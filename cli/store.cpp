@@ -32,7 +32,8 @@ int verify_command(bool repair, Ui& ui) {
 }
 
 int sync_command(Ui& ui) {
-  ui.store().sync();
+  // Removed since the command that asked for this: it is not made again.
+  if (fs::exists(store_folder() / "version")) ui.store().sync();
   if (ui.options.json) {
     ui.answer(canonical({{"schema", "mlenv.store-sync/1"}, {"path", store_folder().string()}}));
   }

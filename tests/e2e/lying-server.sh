@@ -40,7 +40,8 @@ echo 'bytecode: false' >>"$path"
 base_store "$work/begin"
 again() { # with the store as it was, and empty caches
   drop "$MLENV_STORE" "$work/cache"
-  cp -a --reflink=auto "$work/begin" "$MLENV_STORE"
+  mkdir -p "$MLENV_STORE"
+  cp -a --reflink=auto "$work/begin/." "$MLENV_STORE/"
   mkdir -p "$work/cache/mlenv"
   if [ -d "$shared_cache/mlenv/uv" ]; then cp -r "$shared_cache/mlenv/uv" "$work/cache/mlenv/"; fi
 }
