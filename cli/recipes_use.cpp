@@ -194,7 +194,8 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   if (recorded && choice.lock.locked) require_comparable(record, *recorded, lock);
   InputSources sources;
   sources.wheel_urls = [&](const std::vector<LockedWheel>& wheels, bool anew) {
-    return wheel_urls(recipe, lock, wheels, anew, cache_folder(), ui.progress());
+    const auto urls = anew ? wheel_urls_anew : wheel_urls;
+    return urls(recipe, lock, wheels, cache_folder(), ui.progress());
   };
   std::optional<std::vector<DebianSource>> debian;
   std::mutex mutex;

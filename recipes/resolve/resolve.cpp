@@ -201,31 +201,35 @@ Resolution resolve(const Recipe& recipe, const ResolveOptions& options, Http& ht
 }
 
 std::map<std::string, std::string> wheel_urls(const Recipe& recipe, const Lock& lock,
-                                              const std::vector<LockedWheel>& wheels, bool anew,
+                                              const std::vector<LockedWheel>& wheels,
                                               const fs::path& cache, Progress& progress) {
   std::map<std::string, std::string> urls;
   std::vector<LockedWheel> unknown;
   for (const LockedWheel& wheel : wheels) {
-    const auto location = anew ? std::nullopt : recall_location(cache, wheel.digest);
-    if (location) {
+    if (const auto location = recall_location(cache, wheel.digest)) {
       urls.emplace(wheel.digest.hex(), location->url);
     } else {
       unknown.push_back(wheel);
     }
   }
-  if (unknown.empty()) return urls;
+  if (!unknown.empty()) urls.merge(wheel_urls_anew(recipe, lock, unknown, cache, progress));
+  return urls;
+}
+
+std::map<std::string, std::string> wheel_urls_anew(const Recipe& recipe, const Lock& lock,
+                                                   const std::vector<LockedWheel>& wheels,
+                                                   const fs::path& cache, Progress& progress) {
   WheelRequest request;
   request.python = lock.python;
   request.glibc = glibc_version(lock.debs);
   request.recipe = &recipe;
   const fs::path uv = provide_uv(cache, progress);
-  for (auto& [hex, url] : locate_wheels(unknown, request, uv, cache, progress)) {
-    for (const LockedWheel& wheel : unknown) {
-      if (wheel.digest.hex() == hex) {
-        remember_location(cache, wheel.digest, {url, wheel.size_bytes});
-      }
+  std::map<std::string, std::string> urls = locate_wheels(wheels, request, uv, cache, progress);
+  for (const LockedWheel& wheel : wheels) {
+    const auto found = urls.find(wheel.digest.hex());
+    if (found != urls.end()) {
+      remember_location(cache, wheel.digest, {found->second, wheel.size_bytes});
     }
-    urls.emplace(hex, url);
   }
   return urls;
 }

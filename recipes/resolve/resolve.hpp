@@ -25,10 +25,14 @@ using Resolution = std::variant<Lock, Conflict>;
 Resolution resolve(const Recipe& recipe, const ResolveOptions& options, Http& http,
                    Progress& progress);
 
-/// URL of each wheel by hex digest: from the cache's memory (not when `anew`), else asked of uv.
-/// Wheels that cannot be found are missing in the answer.
+/// URL of each wheel by hex digest: from the cache's memory, else asked of uv. Wheels that cannot
+/// be found are missing in the answer.
 std::map<std::string, std::string> wheel_urls(const Recipe& recipe, const Lock& lock,
-                                              const std::vector<LockedWheel>& wheels, bool anew,
+                                              const std::vector<LockedWheel>& wheels,
                                               const fs::path& cache, Progress& progress);
+/// The same, whatever is remembered.
+std::map<std::string, std::string> wheel_urls_anew(const Recipe& recipe, const Lock& lock,
+                                                   const std::vector<LockedWheel>& wheels,
+                                                   const fs::path& cache, Progress& progress);
 
 }  // namespace mlenv

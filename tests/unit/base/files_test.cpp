@@ -111,7 +111,7 @@ TEST_F(Files, RemoveTreeGoesAsDeepAsDescriptorsReach) {
 }
 
 TEST_F(Files, CloseReportsWhatWasLost) {
-  Fd fd{::dup(open_file("/dev/null").get())};
+  Fd fd{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
   ::close(fd.get());
   EXPECT_EQ(code_of([&] { fd.close_checked("gone"); }), "io");
   EXPECT_FALSE(fd);
