@@ -1,4 +1,4 @@
-"""The servers of the benchmark, all on loopback: wheels (nginx), images (docker-registry) and the
+"""The servers of the benchmark, all on loopback: wheels (nginx), images (distribution) and the
 peer's daemon (buildkitd). Each ends with its `close`."""
 import os
 import pathlib
@@ -77,11 +77,11 @@ http {{
 
 
 class Registry:
-    """docker-registry whose content can be put back to an earlier state."""
+    """A registry whose content can be put back to an earlier state."""
 
-    def __init__(self, folder):
+    def __init__(self, program, folder):
         folder.mkdir()
-        self.folder, self.port, self.server = folder, free_port(), None
+        self.program, self.folder, self.port, self.server = program, folder, free_port(), None
         self.host = f"127.0.0.1:{self.port}"
         (folder / "config.yml").write_text(f"""
 version: 0.1
@@ -92,9 +92,10 @@ http: {{addr: "{self.host}"}}
         self.start()
 
     def start(self):
-        self.server = Process(["docker-registry", "serve", str(self.folder / "config.yml")],
-                              self.folder / "log")
-        wait_until(lambda: answers(f"http://{self.host}/v2/"), "docker-registry")
+        self.server = Process([str(self.program), "serve", str(self.folder / "config.yml")],
+                              self.folder / "log",
+                              {**os.environ, "OTEL_TRACES_EXPORTER": "none"})
+        wait_until(lambda: answers(f"http://{self.host}/v2/"), "the registry")
 
     def close(self):
         self.server.close()
