@@ -53,6 +53,30 @@ std::vector<std::string> arguments(const UvQuestion& question, const WheelReques
   return argv;
 }
 
+/// Value of `name` among `NAME=value`; empty when it is not there.
+std::string_view value_of(const std::vector<std::string>& environment, std::string_view name) {
+  for (const std::string_view text : environment) {
+    if (text.starts_with(name) && text.substr(name.size()).starts_with('=')) {
+      return text.substr(name.size() + 1);
+    }
+  }
+  return {};
+}
+
+/// uv brings a list of certificate authorities of its own; what counts is what this machine trusts,
+/// as it does for apt, for pip and for our downloads.
+void trust_as_we_do(std::vector<std::string>& environment) {
+  const std::string bundle{value_of(environment, "CURL_CA_BUNDLE")};
+  if (!bundle.empty() && value_of(environment, "SSL_CERT_FILE").empty()) {
+    environment.push_back("SSL_CERT_FILE=" + bundle);
+  }
+  if (value_of(environment, "UV_SYSTEM_CERTS").empty() &&
+      value_of(environment, "UV_NATIVE_TLS").empty()) {
+    environment.emplace_back("UV_SYSTEM_CERTS=true");
+    environment.emplace_back("UV_NATIVE_TLS=true");  // as older versions call it
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> uv_environment() {
@@ -65,6 +89,7 @@ std::vector<std::string> uv_environment() {
     }
   }
   kept.emplace_back("UV_PYTHON_DOWNLOADS=never");
+  trust_as_we_do(kept);
   return kept;
 }
 

@@ -126,8 +126,10 @@ bool is_network(std::string_view text) {
 }
 
 Error network_error(std::string_view said, bool own_indexes) {
-  Error error = failure("network", "a Python index{} cannot be reached",
-                        own_indexes ? " of the recipe's `sources`" : "");
+  const std::string_view whose = own_indexes ? " of the recipe's `sources`" : "";
+  const bool untrusted = says(said, "invalid peer certificate");
+  Error error = untrusted ? failure("certificate", "a Python index{} is not trusted here", whose)
+                          : failure("network", "a Python index{} cannot be reached", whose);
   static const std::regex address("[a-z]+://[^ )`'\",]+");
   while (!said.empty()) {
     const std::size_t end = said.find('\n');
@@ -141,7 +143,14 @@ Error network_error(std::string_view said, bool own_indexes) {
       line = found.prefix().str() + display_url(found.str()) + found.suffix().str();
     }
     line = std::string(trim(line));
-    if (!line.empty() && error.frames().size() < 6) error.because(line);
+    const bool tells_more = !line.empty() && !line.starts_with("hint:");
+    if (tells_more && error.frames().size() < 6) error.because(line);
+  }
+  if (untrusted) {
+    error.hint(
+        "when the server has a private certificate authority, name its certificate file in "
+        "SSL_CERT_FILE");
+    return error;
   }
   error.hint(own_indexes
                  ? "check the network and the addresses under `sources: {pypi: […]}` in the recipe"

@@ -14,6 +14,7 @@
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheel_conflict.hpp"
 #include "recipes/resolve/wheel_tags.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
@@ -284,6 +285,47 @@ TEST(Uv, BuildsAreRecognised) {
     EXPECT_EQ(std::get<NeedsBuild>(said).name, "horovod");
     EXPECT_EQ(std::get<NeedsBuild>(said).version, "0.28.1");
   }
+}
+
+TEST(Wheels, ACertificateThatUvDoesNotTrustIsSaidAsForDownloads) {
+  try {
+    (void)explain_uv_failure(
+        "error: Failed to fetch: `https://index.test/simple/jax/`\n"
+        "  Caused by: error sending request for url (https://index.test/simple/jax/)\n"
+        "  Caused by: invalid peer certificate: UnknownIssuer\n"
+        "  Caused by: hint: Consider enabling use of system TLS certificates\n",
+        false);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "certificate");
+    const std::string text = join(error.frames(), "\n");
+    EXPECT_NE(text.find("UnknownIssuer"), std::string::npos) << text;
+    EXPECT_EQ(text.find("Consider"), std::string::npos) << text;
+  }
+}
+
+/// Value of `name` in what uv gets; nullopt: unset.
+std::optional<std::string> for_uv(std::string_view name) {
+  for (const std::string& one : uv_environment()) {
+    if (one.starts_with(fmt::format("{}=", name))) return one.substr(name.size() + 1);
+  }
+  return std::nullopt;
+}
+
+TEST(Wheels, UvTrustsWhatTheMachineTrusts) {
+  for (const char* name : {"UV_SYSTEM_CERTS", "UV_NATIVE_TLS", "SSL_CERT_FILE", "CURL_CA_BUNDLE"}) {
+    ::unsetenv(name);
+  }
+  EXPECT_EQ(for_uv("UV_SYSTEM_CERTS"), "true");
+  EXPECT_EQ(for_uv("UV_NATIVE_TLS"), "true");
+  EXPECT_EQ(for_uv("SSL_CERT_FILE"), std::nullopt);
+  ::setenv("CURL_CA_BUNDLE", "/own/ca.pem", 1);
+  EXPECT_EQ(for_uv("SSL_CERT_FILE"), "/own/ca.pem");
+  ::setenv("UV_SYSTEM_CERTS", "false", 1);
+  EXPECT_EQ(for_uv("UV_SYSTEM_CERTS"), "false");
+  EXPECT_EQ(for_uv("UV_NATIVE_TLS"), std::nullopt);
+  ::unsetenv("UV_SYSTEM_CERTS");
+  ::unsetenv("CURL_CA_BUNDLE");
 }
 
 TEST(Uv, NetworkFailuresAreErrors) {
