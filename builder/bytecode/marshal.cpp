@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
+#include <memory_resource>
 #include <optional>
-#include <unordered_map>
+#include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "base/error.hpp"
@@ -47,10 +50,25 @@ struct Node {
   char type = 0;          ///< of atoms
   bool interned = false;  ///< of text
   bool ascii = false;
-  std::string_view payload{};      ///< raw bytes: of atoms behind the type byte, of text and bytes
-  std::vector<NodeId> children{};  ///< of tuples, frozensets and code
-  std::string_view head{};         ///< of code: the leading numbers
-  std::string_view line{};         ///< of code: the first line
+  std::string_view payload{};   ///< raw bytes: of atoms behind the type byte, of text and bytes
+  std::size_t first_child = 0;  ///< of tuples, frozensets and code: where in Objects::children
+  std::size_t child_count = 0;
+  std::string_view head{};  ///< of code: the leading numbers
+  std::string_view line{};  ///< of code: the first line
+};
+
+/// All of one file: in two arrays, as an allocation for each object would cost more than reading
+/// it.
+struct Objects {
+  std::vector<Node> nodes;
+  std::vector<NodeId> children;
+
+  std::span<NodeId> children_of(const Node& node) {
+    return std::span(children).subspan(node.first_child, node.child_count);
+  }
+  std::span<const NodeId> children_of(const Node& node) const {
+    return std::span(children).subspan(node.first_child, node.child_count);
+  }
 };
 
 class Reader {
@@ -63,7 +81,7 @@ class Reader {
     return root;
   }
 
-  std::vector<Node> nodes;
+  Objects objects;
 
  private:
   [[noreturn]] static void fail(std::string_view what) {
@@ -90,9 +108,9 @@ class Reader {
     return value;
   }
 
-  NodeId add(Node node) {
-    nodes.push_back(std::move(node));
-    return static_cast<NodeId>(nodes.size() - 1);
+  NodeId add(const Node& node) {
+    objects.nodes.push_back(node);
+    return static_cast<NodeId>(objects.nodes.size() - 1);
   }
 
   NodeId object(int depth) {
@@ -168,20 +186,37 @@ class Reader {
     return {.sort = Sort::text, .interned = interned, .ascii = ascii, .payload = take(size)};
   }
 
+  /// Children are read into `open_`, which their own children use behind them, and moved out whole.
+  void take_children(Node& node, std::size_t start) {
+    std::vector<NodeId>& all = objects.children;
+    node.first_child = all.size();
+    node.child_count = open_.size() - start;
+    all.insert(all.end(), open_.begin() + static_cast<std::ptrdiff_t>(start), open_.end());
+    open_.resize(start);
+  }
+
+  void read_child(int depth) {
+    const NodeId id = object(depth + 1);
+    open_.push_back(id);
+  }
+
   Node sequence(Sort sort, std::size_t count, int depth) {
     if (count > data_.size()) fail("it ends early");
     Node node{.sort = sort};
-    node.children.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) node.children.push_back(object(depth + 1));
+    const std::size_t start = open_.size();
+    for (std::size_t i = 0; i < count; ++i) read_child(depth);
+    take_children(node, start);
     return node;
   }
 
   Node code(int depth) {
     Node node{.sort = Sort::code};
+    const std::size_t start = open_.size();
     node.head = take(layout_.head_bytes);
-    for (int i = 0; i < layout_.objects; ++i) node.children.push_back(object(depth + 1));
+    for (int i = 0; i < layout_.objects; ++i) read_child(depth);
     node.line = take(4);
-    for (int i = 0; i < layout_.tail_objects; ++i) node.children.push_back(object(depth + 1));
+    for (int i = 0; i < layout_.tail_objects; ++i) read_child(depth);
+    take_children(node, start);
     return node;
   }
 
@@ -189,6 +224,7 @@ class Reader {
   CodeLayout layout_;
   std::size_t position_ = 0;
   std::vector<NodeId> references_;
+  std::vector<NodeId> open_;  ///< children of the sequences being read
 };
 
 bool is_name_character(char c) {
@@ -204,64 +240,83 @@ bool is_one_character(std::string_view utf8) {
 /// Shares equal values and fixes what CPython leaves to chance.
 class Canon {
  public:
-  explicit Canon(std::vector<Node>& nodes) : nodes_(nodes), done_(nodes.size(), kNone) {}
+  explicit Canon(Objects& objects)
+      : objects_(objects),
+        done_(objects.nodes.size(), kNone),
+        shared_(objects.nodes.size(), Hash{objects}, Equal{objects}, &memory_) {}
 
   /// The canonical node for `id`.
   NodeId visit(NodeId id) {
     if (done_[id] != kNone) return done_[id];
-    Node& node = nodes_[id];
+    Node& node = objects_.nodes[id];
     if (node.sort == Sort::text && !node.interned) {
       node.interned = is_one_character(node.payload) ||
                       (node.ascii && !node.payload.empty() &&
                        std::all_of(node.payload.begin(), node.payload.end(), is_name_character));
     }
-    for (NodeId& child : node.children) child = visit(child);
+    const std::span<NodeId> children = objects_.children_of(node);
+    for (NodeId& child : children) child = visit(child);
     if (node.sort == Sort::frozen_set) {
-      std::sort(node.children.begin(), node.children.end(),
+      std::sort(children.begin(), children.end(),
                 [this](NodeId a, NodeId b) { return content(a) < content(b); });
     }
-    NodeId result = id;
-    if (node.sort != Sort::code) result = shared_.emplace(key(node), id).first->second;
+    const NodeId result = node.sort == Sort::code ? id : *shared_.insert(id).first;
     done_[id] = result;
     return result;
   }
 
  private:
-  /// Equal for equal values; children are canonical, so their numbers stand for their values.
-  static std::string key(const Node& node) {
-    std::string text;
-    text += static_cast<char>(node.sort);
-    text += node.type;
-    text += static_cast<char>((node.interned ? 1 : 0) + (node.ascii ? 2 : 0));
-    text += node.payload;
-    for (const NodeId child : node.children) {
-      text.append(reinterpret_cast<const char*>(&child), sizeof child);
+  // Children are canonical when these are asked, so their numbers stand for their values.
+  struct Hash {
+    const Objects& objects;
+    std::size_t operator()(NodeId id) const {
+      const Node& node = objects.nodes[id];
+      const auto children = objects.children_of(node);
+      const std::hash<std::string_view> hash;
+      return hash(node.payload) * 31 + hash(as_text(std::as_bytes(children))) * 7 + traits(node);
     }
-    return text;
+  };
+  struct Equal {
+    const Objects& objects;
+    bool operator()(NodeId left, NodeId right) const {
+      const Node& a = objects.nodes[left];
+      const Node& b = objects.nodes[right];
+      const auto first = objects.children_of(a);
+      const auto second = objects.children_of(b);
+      return traits(a) == traits(b) && a.payload == b.payload &&
+             std::equal(first.begin(), first.end(), second.begin(), second.end());
+    }
+  };
+
+  static std::uint32_t traits(const Node& node) {
+    return (static_cast<std::uint32_t>(node.sort) << 16U) |
+           (static_cast<std::uint32_t>(static_cast<unsigned char>(node.type)) << 8U) |
+           (node.interned ? 1U : 0U) | (node.ascii ? 2U : 0U);
   }
 
   /// Bytes that depend on the value alone, to sort by.
   std::string content(NodeId id) const {
-    const Node& node = nodes_[id];
+    const Node& node = objects_.nodes[id];
     std::string text;
     text += static_cast<char>(node.sort);
     text += node.type;
     text += static_cast<char>((node.interned ? 1 : 0) + (node.ascii ? 2 : 0));
     text += fmt::format("{}:", node.payload.size());
     text += node.payload;
-    for (const NodeId child : node.children) text += content(child);
+    for (const NodeId child : objects_.children_of(node)) text += content(child);
     return text;
   }
 
-  std::vector<Node>& nodes_;
+  Objects& objects_;
   std::vector<NodeId> done_;
-  std::unordered_map<std::string, NodeId> shared_;
+  std::pmr::monotonic_buffer_resource memory_;
+  std::pmr::unordered_set<NodeId, Hash, Equal> shared_;
 };
 
 class Writer {
  public:
-  explicit Writer(const std::vector<Node>& nodes)
-      : nodes_(nodes), uses_(nodes.size()), index_(nodes.size(), kNone) {}
+  explicit Writer(const Objects& objects)
+      : objects_(objects), uses_(objects.nodes.size()), index_(objects.nodes.size(), kNone) {}
 
   std::string write_all(NodeId root) {
     count(root);
@@ -275,9 +330,9 @@ class Writer {
   }
 
   void count(NodeId id) {
-    const Node& node = nodes_[id];
+    const Node& node = objects_.nodes[id];
     if (referable(node) && ++uses_[id] > 1) return;
-    for (const NodeId child : node.children) count(child);
+    for (const NodeId child : objects_.children_of(node)) count(child);
   }
 
   void number(std::size_t value) {
@@ -288,7 +343,7 @@ class Writer {
   }
 
   void write(NodeId id) {
-    const Node& node = nodes_[id];
+    const Node& node = objects_.nodes[id];
     unsigned flag = 0;
     if (referable(node)) {
       if (index_[id] != kNone) {
@@ -317,19 +372,19 @@ class Writer {
         write_text(node, flag);
         break;
       case Sort::tuple:
-        if (node.children.size() < 256) {
+        if (node.child_count < 256) {
           type(kSmallTuple);
-          out_ += static_cast<char>(node.children.size());
+          out_ += static_cast<char>(node.child_count);
         } else {
           type(kTuple);
-          number(node.children.size());
+          number(node.child_count);
         }
-        for (const NodeId child : node.children) write(child);
+        write_children(node);
         break;
       case Sort::frozen_set:
         type(kFrozenSet);
-        number(node.children.size());
-        for (const NodeId child : node.children) write(child);
+        number(node.child_count);
+        write_children(node);
         break;
       case Sort::code:
         write_code(node);
@@ -355,13 +410,18 @@ class Writer {
     out_ += kCode;
     out_ += node.head;
     constexpr std::size_t kBeforeLine = 8;
-    for (std::size_t i = 0; i < node.children.size(); ++i) {
+    const std::span<const NodeId> children = objects_.children_of(node);
+    for (std::size_t i = 0; i < children.size(); ++i) {
       if (i == kBeforeLine) out_ += node.line;
-      write(node.children[i]);
+      write(children[i]);
     }
   }
 
-  const std::vector<Node>& nodes_;
+  void write_children(const Node& node) {
+    for (const NodeId child : objects_.children_of(node)) write(child);
+  }
+
+  const Objects& objects_;
   std::vector<std::uint32_t> uses_;
   std::vector<std::uint32_t> index_;
   std::uint32_t next_index_ = 0;
@@ -381,8 +441,8 @@ std::string canonical_marshal(ByteView marshalled, int python_minor) {
   }
   Reader reader{marshalled, *layout};
   const NodeId root = reader.read_all();
-  const NodeId canonical_root = Canon{reader.nodes}.visit(root);
-  return Writer{reader.nodes}.write_all(canonical_root);
+  const NodeId canonical_root = Canon{reader.objects}.visit(root);
+  return Writer{reader.objects}.write_all(canonical_root);
 }
 
 }  // namespace mlenv
