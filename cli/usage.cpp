@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "recipes/text.hpp"
+
 namespace mlenv::cli {
 namespace {
 
@@ -19,27 +21,6 @@ constexpr std::array kAliases{
     Alias{"remove", "rm"},           Alias{"delete", "rm"},       Alias{"export", "save"},
     Alias{"verify", "store verify"}, Alias{"sync", "store sync"},
 };
-
-/// Optimal string alignment: a swap of neighbours is one edit.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before(b.size() + 1);
-  std::vector<std::size_t> above(b.size() + 1);
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({above[j] + 1, row[j - 1] + 1, replaced});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        row[j] = std::min(row[j], before[j - 2] + 1);
-      }
-    }
-    std::swap(before, above);
-    std::swap(above, row);
-  }
-  return above[b.size()];
-}
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
@@ -192,7 +173,7 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   if (word.size() > kLongest) return best;
   std::size_t best_distance = kMostEdits + 1;
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
+    const std::size_t distance = edit_distance(word, candidate, kMostEdits);
     if (distance >= best_distance || 2 * distance >= word.size()) continue;
     best = candidate;
     best_distance = distance;

@@ -38,29 +38,6 @@ std::size_t sequence_length(std::string_view text, std::size_t at) {
   return overlong || surrogate || too_large ? 0 : length;
 }
 
-/// Optimal string alignment distance, or `limit` + 1 when it is larger.
-std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
-  const std::size_t gap = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
-  if (gap > limit) return limit + 1;
-  std::vector<std::size_t> before(b.size() + 1);
-  std::vector<std::size_t> above(b.size() + 1);
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replace = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({above[j] + 1, row[j - 1] + 1, replace});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        row[j] = std::min(row[j], before[j - 2] + 1);
-      }
-    }
-    std::swap(before, above);
-    std::swap(above, row);
-  }
-  return above[b.size()];
-}
-
 bool is_clean_path(std::string_view text) {
   while (!text.empty()) {
     const std::size_t slash = text.find('/');
@@ -115,6 +92,29 @@ bool has_control(std::string_view text, std::string_view allowed) {
     const auto byte = static_cast<unsigned char>(c);
     return (byte < 0x20 || byte == 0x7F) && allowed.find(c) == std::string_view::npos;
   });
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
+  const std::size_t gap = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
+  if (gap > limit) return limit + 1;
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> above(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replace = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, replace});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
+    }
+    if (*std::min_element(row.begin(), row.end()) > limit) return limit + 1;
+    std::swap(before, above);
+    std::swap(above, row);
+  }
+  return std::min(above[b.size()], limit + 1);
 }
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {

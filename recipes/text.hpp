@@ -16,6 +16,10 @@ std::size_t utf8_length(std::string_view text);
 /// Whether it holds a control character other than those in `allowed`.
 bool has_control(std::string_view text, std::string_view allowed = {});
 
+/// Optimal string alignment distance: a swap of neighbours is one edit. `limit` + 1 when it is
+/// larger than that.
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit);
+
 /// The candidate within edit distance 2 (a swap of neighbours counts one) that is nearest, the
 /// first of several; empty when none is near. At most half of the shorter word may differ.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);

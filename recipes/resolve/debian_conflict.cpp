@@ -1,11 +1,12 @@
 #include "recipes/resolve/debian_conflict.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <utility>
 
 #include <fmt/core.h>
+
+#include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
@@ -62,30 +63,6 @@ bool follows(const Obstacle& obstacle, const std::set<PackageId>& reached) {
          (obstacle.kind != Obstacle::Kind::needs && reached.contains(obstacle.target));
 }
 
-/// Optimal string alignment distance, or more than `kMostEdits`.
-std::size_t edits(std::string_view a, std::string_view b) {
-  if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > kMostEdits)
-    return kMostEdits + 1;
-  std::vector<std::size_t> older(b.size() + 1);
-  std::vector<std::size_t> last(b.size() + 1);
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(last.begin(), last.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, change});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        row[j] = std::min(row[j], older[j - 2] + 1);
-      }
-    }
-    if (*std::min_element(row.begin(), row.end()) > kMostEdits) return kMostEdits + 1;
-    std::swap(older, last);
-    std::swap(last, row);
-  }
-  return last[b.size()];
-}
-
 }  // namespace
 
 std::vector<std::string> obstacle_facts(const solv::Pool& pool,
@@ -116,7 +93,7 @@ std::vector<std::string> near_package_names(const solv::Pool& pool, std::string_
   std::set<std::pair<std::size_t, std::string_view>> found;
   for (const PackageId id : pool.packages()) {
     const std::string_view other = pool.text(pool.name(id));
-    const std::size_t distance = edits(name, other);
+    const std::size_t distance = edit_distance(name, other, kMostEdits);
     if (distance <= kMostEdits && distance < name.size()) found.emplace(distance, other);
   }
   std::vector<std::string> names;
