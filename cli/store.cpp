@@ -6,6 +6,7 @@
 #include "base/json.hpp"
 #include "cli/settings.hpp"
 #include "cli/ui.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv::cli {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "base/json.hpp"
 #include "cli/settings.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -163,10 +164,6 @@ std::string human_bytes(std::uint64_t bytes) {
   const std::uint64_t tenths = (bytes * 10 + scale / 2) / scale;
   if (tenths >= 1000) return fmt::format("{} {}", (tenths + 5) / 10, kUnits.at(unit));
   return fmt::format("{}.{} {}", tenths / 10, tenths % 10, kUnits.at(unit));
-}
-
-std::string counted(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 }  // namespace mlenv::cli

@@ -91,8 +91,6 @@ std::vector<std::string> separate_job(std::vector<std::string> words);
 
 /// `1.4 GB`, `312 kB`: decimal, as registries and package indexes count.
 std::string human_bytes(std::uint64_t bytes);
-/// `1 wheel`, `37 wheels`.
-std::string counted(std::uint64_t count, std::string_view noun);
 /// An error of the system's about a file of the store, with what that means for the store and what
 /// to do; any other as it is.
 Error explained_by_store(Error error);
