@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "cli/recipes_use.hpp"
 #include "cli/settings.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
@@ -80,7 +81,7 @@ void refuse_file(Ui& ui, std::string_view argument) {
   if (!fs::is_regular_file(fs::path(argument), ignored)) return;
   if (ui.store().find_image(argument)) return;
   Error error = usage_error("bad-reference", "`{}` is a file, and an image is wanted", argument);
-  if (argument.ends_with(".yaml") || argument.ends_with(".yml")) {
+  if (is_recipe_path(argument)) {
     throw std::move(error).hint(fmt::format(
         "`mlenv build {}` makes its image, which has the name that the recipe says", argument));
   }
