@@ -66,8 +66,8 @@ Lock require_lock(const Recipe& recipe) {
   return *std::move(lock);
 }
 
-Built built_of(const Lock& lock, const Image& image) {
-  Built built{lock.platform, lock_digest(lock), kLayerFormat, image.digest(), {}};
+Built built_of(const Lock& lock, const Digest& digest, const Image& image) {
+  Built built{lock.platform, digest, kLayerFormat, image.digest(), {}};
   for (const Layer& layer : image.layers) built.layers.emplace_back(layer.title, layer.blob.digest);
   return built;
 }
@@ -80,18 +80,19 @@ std::optional<Built> read_built(const fs::path& path) {
   return parse_built(*text, path);
 }
 
-bool is_comparable(const Built& recorded, const Lock& lock) {
-  return recorded.lock == lock_digest(lock) && recorded.layer_format == kLayerFormat;
+/// Whether a build of this lock must give what is recorded.
+bool is_comparable(const Built& recorded, const Digest& lock) {
+  return recorded.lock == lock && recorded.layer_format == kLayerFormat;
 }
 
 /// With --locked, before any work: a record of something else would leave the result unchecked.
-void require_comparable(const fs::path& path, const Built& recorded, const Lock& lock) {
+void require_comparable(const fs::path& path, const Built& recorded, const Digest& lock) {
   if (is_comparable(recorded, lock)) return;
   Error error =
       refusal("not-reproduced", "`{}` cannot tell whether this build is the same", path.string());
-  if (recorded.lock != lock_digest(lock)) {
+  if (recorded.lock != lock) {
     error.because(fmt::format("it records a build of lock {}, this is lock {}",
-                              recorded.lock.brief(), lock_digest(lock).brief()));
+                              recorded.lock.brief(), lock.brief()));
   } else {
     error.because(fmt::format("it records layers of format {}, this mlenv makes format {}",
                               recorded.layer_format, kLayerFormat));
@@ -131,9 +132,7 @@ std::vector<std::string> differences(const Built& recorded, const Built& built) 
 
 /// Throws `not-reproduced` when the record is of the same lock and of another result.
 void compare(const fs::path& path, const Built& recorded, const Built& built) {
-  const bool comparable =
-      recorded.lock == built.lock && recorded.layer_format == built.layer_format;
-  if (!comparable || recorded == built) return;
+  if (!is_comparable(recorded, built.lock) || recorded == built) return;
   Error error =
       refusal("not-reproduced", "this build differs from what `{}` records", path.string());
   for (const std::string& line : differences(recorded, built)) error.because(line);
@@ -189,9 +188,10 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   const Lock& lock = locked.lock;
   for (const std::string& change : locked.changes) ui.say(change);
   if (locked.written) ui.say(lock_summary(recipe, locked));
+  const Digest digest = lock_digest(lock);
   const fs::path record = built_path(recipe.path);
   const std::optional<Built> recorded = read_built(record);
-  if (recorded && choice.lock.locked) require_comparable(record, *recorded, lock);
+  if (recorded && choice.lock.locked) require_comparable(record, *recorded, digest);
   InputSources sources;
   sources.wheel_urls = [&](const std::vector<LockedWheel>& wheels, bool anew) {
     const auto urls = anew ? wheel_urls_anew : wheel_urls;
@@ -213,7 +213,7 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   BuildResult result = while_doing("building `" + recipe_path.string() + "`", [&] {
     return build(lock, ui.store(), inputs, options, ui.progress());
   });
-  const Built built = built_of(lock, result.image);
+  const Built built = built_of(lock, digest, result.image);
   if (recorded) compare(record, *recorded, built);
   ui.store().tag(Reference::parse(recipe.name + ":latest"), result.image.digest());
   if (recorded != built) write_built(ui, record, built);
