@@ -30,8 +30,7 @@ bool is_recipe(const Options& options, Ui& ui) {
   return is_recipe_path(options.image) && !ui.store().find_image(options.image);
 }
 
-Image image_to_run(const Options& options, Ui& ui) {
-  if (!is_recipe(options, ui)) return image_named(ui, options.image);
+Image built_image(const Options& options, Ui& ui) {
   BuildChoice choice;
   choice.lock.locked = options.locked;
   return build_recipe(ui, options.image, choice).result.image;
@@ -40,11 +39,17 @@ Image image_to_run(const Options& options, Ui& ui) {
 /// Ready to run; Ctrl-C ends it as it ends a build.
 LocalRun prepare(const Options& options, Ui& ui) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
-  const Image image = image_to_run(options, ui);
+  const bool of_recipe = is_recipe(options, ui);
+  const Image image = of_recipe ? built_image(options, ui) : image_named(ui, options.image);
   LocalRun run;
   run.config = image.settings;
   run.trees = unpack_image(ui.store(), image, ui.progress());
   sync_in_background(ui.store());
+  if (!options.no_project) {
+    // A recipe's own folder is the project; an image's is where the command was typed.
+    run.project = of_recipe ? fs::absolute(fs::path(options.image)).lexically_normal().parent_path()
+                            : fs::current_path();
+  }
   return run;
 }
 
@@ -77,12 +82,6 @@ int run_image(const Options& options, Ui& ui) {
   run.argv = options.command;
   run.runtime = options.runtime;
   run.terminal = terminal;
-  if (!options.no_project) {
-    // A recipe's own folder is the project; an image's is where the command was typed.
-    run.project = is_recipe(options, ui)
-                      ? fs::absolute(fs::path(options.image)).lexically_normal().parent_path()
-                      : fs::current_path();
-  }
   const TemporaryFolder scratch = ui.store().scratch();
   run.scratch = scratch.path();
   return run_local(run).code;
