@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
-#include "base/log.hpp"
 #include "images/store_folder.hpp"
 
 namespace mlenv {
@@ -157,12 +156,7 @@ Store::StagedTree Store::stage_tree() {
 }
 
 Store::StagedTree::~StagedTree() {
-  if (path_.empty()) return;
-  try {
-    remove_tree(path_);
-  } catch (const Error& error) {
-    log::debug("left `{}` for the next sweep: {}", path_.string(), error.what());
-  }
+  if (!path_.empty()) remove_work(path_);
 }
 
 fs::path Store::StagedTree::publish(const Digest& diff_id) {

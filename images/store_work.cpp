@@ -33,14 +33,6 @@ std::vector<Dead> find_dead(const fs::path& tmp) {
   return dead;
 }
 
-void remove_dead(const fs::path& folder) {
-  try {
-    remove_tree(folder);
-  } catch (const Error& error) {
-    log::debug("left `{}` for the next sweep: {}", folder.string(), error.what());
-  }
-}
-
 /// A default ACL would take the place of the umask for all that is made below (acl(5)), and modes
 /// are part of what is built. Where a file system knows none, nothing is to be done.
 void remove_acls(const fs::path& folder) {
@@ -50,8 +42,16 @@ void remove_acls(const fs::path& folder) {
 
 }  // namespace
 
+void remove_work(const fs::path& folder) {
+  try {
+    remove_tree(folder);
+  } catch (const Error& error) {
+    log::debug("left `{}` for the next sweep: {}", folder.string(), error.what());
+  }
+}
+
 StoreWork::~StoreWork() {
-  if (!folder_.empty()) remove_dead(folder_);
+  if (!folder_.empty()) remove_work(folder_);
 }
 
 const fs::path& StoreWork::folder() {
@@ -85,7 +85,7 @@ void StoreWork::sweep() const {
       dead = find_dead(tmp_);
     }
     // One that cannot be removed does not keep the others.
-    for (const Dead& item : dead) remove_dead(item.folder);
+    for (const Dead& item : dead) remove_work(item.folder);
   } catch (const Error& error) {
     log::debug("did not sweep `{}`: {}", tmp_.string(), error.what());
   }

@@ -10,6 +10,9 @@
 
 namespace mlenv {
 
+/// Removes a folder of unfinished work; one that cannot be removed now is left for the next sweep.
+void remove_work(const fs::path& folder);
+
 class StoreWork {
  public:
   /// `tmp` is the store's folder of such folders; `guard` a lock file that is held shared while one
