@@ -29,17 +29,10 @@ void answer(const Options& options, const BuildOutcome& outcome, const Ui& ui) {
   if (!ui.options.json) return ui.answer(image.digest().str());
   nlohmann::json steps = nlohmann::json::array();
   for (const StepReport& step : outcome.result.steps) {
-    nlohmann::json layers = nlohmann::json::array();
-    for (const Layer& layer : step.layers) {
-      layers.push_back({{"digest", layer.blob.digest.str()},
-                        {"diff_id", layer.diff_id.str()},
-                        {"size_bytes", layer.blob.size_bytes},
-                        {"title", layer.title}});
-    }
     steps.push_back({{"title", step.title},
                      {"key", step.key.str()},
                      {"reused", step.reused},
-                     {"layers", layers}});
+                     {"layers", layers_as_json(step.layers)}});
   }
   ui.answer(canonical({{"schema", "mlenv.build/1"},
                        {"recipe", options.recipe},

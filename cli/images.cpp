@@ -40,13 +40,6 @@ int images_command(Ui& ui) {
 }
 
 nlohmann::json inspection(const Image& image, const std::string& name) {
-  nlohmann::json layers = nlohmann::json::array();
-  for (const Layer& layer : image.layers) {
-    layers.push_back({{"digest", layer.blob.digest.str()},
-                      {"diff_id", layer.diff_id.str()},
-                      {"size_bytes", layer.blob.size_bytes},
-                      {"title", layer.title}});
-  }
   nlohmann::json labels = nlohmann::json::array();
   for (const auto& [key, value] : image.settings.labels)
     labels.push_back({{"name", key}, {"value", value}});
@@ -55,7 +48,7 @@ nlohmann::json inspection(const Image& image, const std::string& name) {
           {"digest", image.digest().str()},
           {"platform", image.settings.os + "/" + image.settings.architecture},
           {"size_bytes", blob_bytes(image)},
-          {"layers", layers},
+          {"layers", layers_as_json(image.layers)},
           {"env", image.settings.env},
           {"entrypoint", image.settings.entrypoint},
           {"command", image.settings.command},
@@ -91,6 +84,17 @@ int inspect_command(const std::string& name, Ui& ui) {
 }
 
 }  // namespace
+
+nlohmann::json layers_as_json(const std::vector<Layer>& layers) {
+  nlohmann::json items = nlohmann::json::array();
+  for (const Layer& layer : layers) {
+    items.push_back({{"digest", layer.blob.digest.str()},
+                     {"diff_id", layer.diff_id.str()},
+                     {"size_bytes", layer.blob.size_bytes},
+                     {"title", layer.title}});
+  }
+  return items;
+}
 
 Action declare_images(CLI::App& app) {
   app.footer("example: mlenv images");

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "base/error.hpp"
 #include "base/http.hpp"
 #include "base/progress.hpp"
@@ -100,6 +102,8 @@ Image image_named(Ui& ui, std::string_view name);
 /// Throws `bad-reference` (usage) with what to do when the argument is a file's name and no
 /// image's.
 void refuse_file(Ui& ui, std::string_view argument);
+/// Layers in answers as JSON: digest, diff-id, size and title of each.
+nlohmann::json layers_as_json(const std::vector<Layer>& layers);
 /// The name as the store lists it: `host/repository:tag`, `repository@digest`.
 std::string listed_name(const Reference& name);
 
