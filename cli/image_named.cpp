@@ -44,8 +44,7 @@ std::string near_name(Ui& ui, std::string_view name) {
   }
   if (plain.ends_with(':')) plain.pop_back();
   const bool is_there = std::find(names.begin(), names.end(), plain) != names.end();
-  const std::string near = is_there ? plain : nearest_word(plain, names);
-  return near.empty() ? near : fmt::format("did you mean `{}`?", near);
+  return did_you_mean(is_there ? plain : nearest_word(plain, names));
 }
 
 void refuse_bad_digest(std::string_view name) {

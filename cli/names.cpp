@@ -48,10 +48,9 @@ int tag_command(const TagOptions& options, Ui& ui) {
 Error no_such_name(const std::string& asked, const std::vector<Store::Name>& names) {
   std::vector<std::string> listed;
   for (const Store::Name& one : names) listed.push_back(one.name);
-  const std::string near = nearest_word(listed_name(Reference::parse(asked)), listed);
+  const std::string near = did_you_mean(nearest_word(listed_name(Reference::parse(asked)), listed));
   return failure("not-found", "there is no name `{}` in the store", asked)
-      .hint(near.empty() ? "`mlenv images` lists the names"
-                         : fmt::format("did you mean `{}`?", near));
+      .hint(near.empty() ? "`mlenv images` lists the names" : near);
 }
 
 /// The references of all names, each once; nothing has been removed when it throws.

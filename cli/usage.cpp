@@ -63,7 +63,7 @@ Error unknown_option(const CLI::App& app, const std::string& word) {
   }
   const std::string command = command_line_of(app);
   return usage_error("usage", "there is no option `{}` of `{}`{}", word, command,
-                     near.empty() ? "" : fmt::format("; did you mean `--{}`?", near))
+                     near.empty() ? "" : "; " + did_you_mean("--" + near))
       .hint(fmt::format("see `{} --help`", command));
 }
 
@@ -181,6 +181,10 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   return best;
 }
 
+std::string did_you_mean(std::string_view word) {
+  return word.empty() ? std::string{} : fmt::format("did you mean `{}`?", word);
+}
+
 std::string command_line_of(const CLI::App& app) {
   const CLI::App* const parent = app.get_parent();
   return parent == nullptr ? "mlenv" : command_line_of(*parent) + " " + app.get_name();
@@ -200,7 +204,7 @@ Error unknown_command(const CLI::App& app, std::string_view word) {
   if (near.empty()) {
     return std::move(mistake).hint(fmt::format("`{} --help` lists the commands", around));
   }
-  return std::move(mistake).hint(fmt::format("did you mean `{} {}`?", around, near));
+  return std::move(mistake).hint(did_you_mean(around + " " + near));
 }
 
 Error usage_mistake(const CLI::App& app, const std::vector<std::string>& words,
