@@ -28,10 +28,11 @@ fs::path prepare(const fs::path& root) {
     // A version of ours that a power cut tore: nothing is known of the store but that it is young.
     if (read.ec != std::errc{}) {
       ::unlink((path / "version").c_str());
-    } else if (version != kVersion)
+    } else if (version != kVersion) {
       throw failure("store-version", "the store `{}` has format {}, this mlenv knows format {}",
                     path.string(), version, kVersion)
           .hint("use the newer mlenv that made it, or set MLENV_STORE to another folder");
+    }
   }
   // Also where the store is an old one: somebody may have removed an empty folder.
   for (const char* name : {"blobs", "spliced", "trees", "keys", "names", "tmp", "unsynced"}) {
