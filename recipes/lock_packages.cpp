@@ -134,8 +134,7 @@ class PackageReader {
     const std::string& text = reader_.text(table, "version");
     constexpr std::string_view kOthers = ".+-~:!_";
     const bool good = !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-             kOthers.find(c) != std::string_view::npos;
+      return is_digit(c) || is_letter(c) || kOthers.find(c) != std::string_view::npos;
     });
     if (!good) {
       reader_.fail(*table.find("version"), fmt::format("{} is not a version", toml_text(text)));

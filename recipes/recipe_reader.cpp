@@ -36,8 +36,7 @@ bool is_release(std::string_view text) {
 
 bool is_simple_word(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return c == '-' || c == '.' || c == '/' || c == '_' || c == '=' || (c >= '0' && c <= '9') ||
-           (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return c == '-' || c == '.' || c == '/' || c == '_' || c == '=' || is_digit(c) || is_letter(c);
   });
 }
 

@@ -11,9 +11,7 @@
 namespace mlenv {
 namespace {
 
-bool is_alnum(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
+bool is_alnum(char c) { return is_letter(c) || is_digit(c); }
 bool is_name_char(char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.'; }
 bool is_version_char(char c) { return is_name_char(c) || c == '*' || c == '+' || c == '!'; }
 

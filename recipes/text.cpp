@@ -12,8 +12,6 @@ namespace {
 constexpr std::size_t kMostPathBytes = 4096;  // PATH_MAX of Linux
 
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_alpha(char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); }
 
 unsigned byte_at(std::string_view text, std::size_t at) {
   return static_cast<unsigned char>(text[at]);
@@ -189,7 +187,7 @@ bool is_image_name(std::string_view text) {
 bool is_env_name(std::string_view text) {
   if (text.empty() || is_digit(text.front())) return false;
   return std::all_of(text.begin(), text.end(),
-                     [](char c) { return is_alpha(c) || is_digit(c) || c == '_'; });
+                     [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
 }
 
 bool is_debian_name(std::string_view text) {
@@ -203,7 +201,7 @@ bool is_debian_version(std::string_view text) {
   constexpr std::string_view kOthers = ".+-~:";
   return !text.empty() && is_digit(text.front()) &&
          std::all_of(text.begin(), text.end(), [&](char c) {
-           return is_alpha(c) || is_digit(c) || kOthers.find(c) != std::string_view::npos;
+           return is_letter(c) || is_digit(c) || kOthers.find(c) != std::string_view::npos;
          });
 }
 

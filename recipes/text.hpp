@@ -16,6 +16,10 @@ std::size_t utf8_length(std::string_view text);
 /// Whether it holds a control character other than those in `allowed`.
 bool has_control(std::string_view text, std::string_view allowed = {});
 
+// Of ASCII alone, whatever the locale.
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
 /// Optimal string alignment distance: a swap of neighbours is one edit. `limit` + 1 when it is
 /// larger than that.
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit);

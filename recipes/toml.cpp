@@ -133,8 +133,7 @@ std::string toml_text(std::string_view text) {
 
 std::string toml_key(std::string_view key) {
   const bool bare = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
-    return c == '-' || c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-           (c >= 'A' && c <= 'Z');
+    return c == '-' || c == '_' || is_digit(c) || is_letter(c);
   });
   return bare ? std::string(key) : toml_text(key);
 }

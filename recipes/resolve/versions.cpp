@@ -5,11 +5,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "recipes/text.hpp"
+
 namespace mlenv {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 std::uint64_t number(std::string_view& text) {
   std::uint64_t value = 0;
