@@ -26,7 +26,10 @@ fs::path described_interpreter(const fs::path& cache, std::string_view python,
 /// Whether this uv understands `described_interpreter`.
 bool uv_understands(const fs::path& uv, const fs::path& cache);
 
-/// The environment of this process less the variables that would steer uv away from what is asked.
+/// `own` (`NAME=value`) less the variables that would steer uv away from what is asked, and with
+/// this machine's certificate authorities in place of uv's list, unless it names others for uv.
+std::vector<std::string> uv_environment(const std::vector<std::string>& own);
+/// Of this process.
 std::vector<std::string> uv_environment();
 
 struct UvQuestion {

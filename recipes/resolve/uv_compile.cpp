@@ -80,12 +80,19 @@ void trust_as_we_do(std::vector<std::string>& environment) {
 }  // namespace
 
 std::vector<std::string> uv_environment() {
-  std::vector<std::string> kept;
+  std::vector<std::string> own;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    const std::string_view text = *variable;
-    const std::string_view name = text.substr(0, text.find('='));
+    own.emplace_back(*variable);
+  }
+  return uv_environment(own);
+}
+
+std::vector<std::string> uv_environment(const std::vector<std::string>& own) {
+  std::vector<std::string> kept;
+  for (const std::string& text : own) {
+    const std::string_view name = std::string_view(text).substr(0, text.find('='));
     if (std::find(kUnwanted.begin(), kUnwanted.end(), name) == kUnwanted.end()) {
-      kept.emplace_back(text);
+      kept.push_back(text);
     }
   }
   kept.emplace_back("UV_PYTHON_DOWNLOADS=never");

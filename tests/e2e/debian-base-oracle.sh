@@ -9,9 +9,11 @@ need mmdebstrap python3
 # shellcheck source=/dev/null
 . /etc/os-release
 [ "${ID:-}" = debian ] || skip "apt's sources here are not Debian's"
-sources=${MLENV_DEBIAN_SOURCES:-/etc/apt/sources.list.d/debian.sources}
-[ -s "$sources" ] || sources=/etc/apt/sources.list
-[ -s "$sources" ] || skip "no file with Debian's package sources"
+sources=${MLENV_DEBIAN_SOURCES:-}
+for one in /etc/apt/sources.list.d/*debian.sources /etc/apt/sources.list; do
+  [ -n "$sources" ] || [ ! -s "$one" ] || sources=$one
+done
+[ -n "$sources" ] || skip "no file with Debian's package sources"
 make_user
 
 as_user mkdir "$user_home/oracle"

@@ -304,28 +304,19 @@ TEST(Wheels, ACertificateThatUvDoesNotTrustIsSaidAsForDownloads) {
   }
 }
 
-/// Value of `name` in what uv gets; nullopt: unset.
-std::optional<std::string> for_uv(std::string_view name) {
-  for (const std::string& one : uv_environment()) {
-    if (one.starts_with(fmt::format("{}=", name))) return one.substr(name.size() + 1);
-  }
-  return std::nullopt;
-}
-
 TEST(Wheels, UvTrustsWhatTheMachineTrusts) {
-  for (const char* name : {"UV_SYSTEM_CERTS", "UV_NATIVE_TLS", "SSL_CERT_FILE", "CURL_CA_BUNDLE"}) {
-    ::unsetenv(name);
-  }
-  EXPECT_EQ(for_uv("UV_SYSTEM_CERTS"), "true");
-  EXPECT_EQ(for_uv("UV_NATIVE_TLS"), "true");
-  EXPECT_EQ(for_uv("SSL_CERT_FILE"), std::nullopt);
-  ::setenv("CURL_CA_BUNDLE", "/own/ca.pem", 1);
-  EXPECT_EQ(for_uv("SSL_CERT_FILE"), "/own/ca.pem");
-  ::setenv("UV_SYSTEM_CERTS", "false", 1);
-  EXPECT_EQ(for_uv("UV_SYSTEM_CERTS"), "false");
-  EXPECT_EQ(for_uv("UV_NATIVE_TLS"), std::nullopt);
-  ::unsetenv("UV_SYSTEM_CERTS");
-  ::unsetenv("CURL_CA_BUNDLE");
+  const std::vector<std::string> more = {"UV_PYTHON_DOWNLOADS=never", "UV_SYSTEM_CERTS=true",
+                                         "UV_NATIVE_TLS=true"};
+  EXPECT_EQ(uv_environment({}), more);
+  EXPECT_EQ(uv_environment({"HOME=/h", "VIRTUAL_ENV=/v"}).front(), "HOME=/h");
+  EXPECT_EQ(uv_environment({"HOME=/h", "VIRTUAL_ENV=/v"}).size(), more.size() + 1);
+  const std::vector<std::string> bundle = uv_environment({"CURL_CA_BUNDLE=/own/ca.pem"});
+  EXPECT_NE(std::find(bundle.begin(), bundle.end(), "SSL_CERT_FILE=/own/ca.pem"), bundle.end());
+  const std::vector<std::string> both =
+      uv_environment({"CURL_CA_BUNDLE=/own/ca.pem", "SSL_CERT_FILE=/for/uv.pem"});
+  EXPECT_EQ(std::find(both.begin(), both.end(), "SSL_CERT_FILE=/own/ca.pem"), both.end());
+  const std::vector<std::string> not_here = {"UV_SYSTEM_CERTS=false", "UV_PYTHON_DOWNLOADS=never"};
+  EXPECT_EQ(uv_environment({"UV_SYSTEM_CERTS=false"}), not_here);
 }
 
 TEST(Uv, NetworkFailuresAreErrors) {
