@@ -6,18 +6,29 @@
 namespace mlenv {
 namespace {
 
-void set_variables(Environment& environment, const std::vector<std::string>& assignments) {
-  for (const std::string& one : assignments) {
+/// A name without `=` takes the caller's value; the last word on a variable counts.
+void set_variables(Environment& environment, const std::vector<std::string>& words,
+                   const Environment& caller = {}) {
+  for (const std::string& one : words) {
     const std::size_t equals = one.find('=');
     if (equals != std::string::npos) {
       environment.insert_or_assign(one.substr(0, equals), one.substr(equals + 1));
+    } else if (const auto value = caller.find(one); value != caller.end()) {
+      environment.insert_or_assign(one, value->second);
     }
   }
 }
 
+/// Without `.`, `..`, empty parts and a `/` at the end, all of which would hide what lies beneath.
+std::string plain_path(const fs::path& path) {
+  std::string folder = path.lexically_normal().string();
+  if (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  return folder;
+}
+
 /// The image's workdir; empty where it has none that is good for anything.
 std::string image_workdir(const LocalRun& run) {
-  const std::string& folder = run.config.workdir;
+  const std::string folder = plain_path(run.config.workdir);
   return folder.empty() || folder.front() != '/' || folder == "/" ? "" : folder;
 }
 
@@ -44,11 +55,7 @@ std::vector<std::string> job_environment(const LocalRun& run,
     environment["TERM"] = terminal != caller.end() ? terminal->second : "xterm";
   }
   set_variables(environment, run.config.env);
-  set_variables(environment, run.env);
-  for (const std::string& name : run.env) {
-    const auto value = caller.find(name);
-    if (value != caller.end()) environment[name] = value->second;
-  }
+  set_variables(environment, run.env, caller);
   std::vector<std::string> result;
   result.reserve(environment.size());
   for (const auto& [name, value] : environment) result.push_back(fmt::format("{}={}", name, value));
@@ -64,8 +71,7 @@ std::string job_workdir(const LocalRun& run) {
   std::string base = image_workdir(run);
   if (base.empty()) base = run.project ? project_folder(run) : "/";
   if (run.workdir.empty()) return base;
-  std::string folder = (fs::path(base) / run.workdir).lexically_normal().string();
-  if (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  std::string folder = plain_path(fs::path(base) / run.workdir);
   if (run.workdir.front() != '/' && !is_beneath(folder, base)) {
     throw usage_error("bad-workdir", "`{}` leads out of `{}`, where the command starts",
                       run.workdir, base)

@@ -1,5 +1,7 @@
 #include "runner/local/job.hpp"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
@@ -36,6 +38,19 @@ TEST(Job, EnvironmentHasAnOrder) {
                    "TERM=vt100", "http_proxy=p"}));
 }
 
+TEST(Job, OfOneVariableTheLastWordCounts) {
+  LocalRun run;
+  const Environment caller{{"A", "caller"}};
+  const auto has = [&](const char* entry) {
+    const Words all = job_environment(run, {}, caller, "/root");
+    return std::find(all.begin(), all.end(), entry) != all.end();
+  };
+  run.env = {"A=person", "A"};
+  EXPECT_TRUE(has("A=caller"));
+  run.env = {"A", "A=person"};
+  EXPECT_TRUE(has("A=person"));
+}
+
 TEST(Job, DefaultsWhereTheImageSaysNothing) {
   const Words environment = job_environment(LocalRun{}, {}, {{"TERM", "vt100"}}, "/root");
   EXPECT_EQ(
@@ -67,6 +82,20 @@ TEST(Job, Workdir) {
   EXPECT_EQ(job_workdir(bare), "/workspace");
   bare.config.workdir = "/";
   EXPECT_EQ(project_folder(bare), "/workspace");
+}
+
+TEST(Job, AnImagesWorkdirMayBeWrittenInOtherWays) {
+  LocalRun run = image_run();
+  for (const char* written : {"/srv/app/", "/srv//app", "/srv/./app/.", "/srv/x/../app"}) {
+    run.config.workdir = written;
+    run.workdir.clear();
+    EXPECT_EQ(job_workdir(run), "/srv/app") << written;
+    EXPECT_EQ(project_folder(run), "/srv/app") << written;
+    run.workdir = "sub";
+    EXPECT_EQ(job_workdir(run), "/srv/app/sub") << written;
+  }
+  run.config.workdir = "/.";
+  EXPECT_EQ(project_folder(run), "/workspace");
 }
 
 }  // namespace
