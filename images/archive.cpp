@@ -90,13 +90,6 @@ bool is_special(const fs::path& path) {
   return fs::exists(status) && !fs::is_regular_file(status);
 }
 
-/// Where a link to a file leads, else the path itself.
-fs::path real_file(const fs::path& path) {
-  std::error_code error;
-  const fs::path real = fs::canonical(path, error);
-  return error ? path : real;
-}
-
 /// Calls `write` with where the archive's bytes go.
 template <typename Write>
 void with_sink(const Output& output, Write&& write) {

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "images/archive.hpp"
+#include "images/archive_parts.hpp"
 
 namespace mlenv {
 namespace {
@@ -30,8 +31,9 @@ void check_access(const fs::path& path, const fs::path& what, int mode) {
       .hint("name a place where you may write");
 }
 
-void check_parent(const fs::path& path) {
-  const fs::path parent = path.has_parent_path() ? path.parent_path() : ".";
+/// Of the folder in which `real` is made, which is what is written as `path`.
+void check_parent(const fs::path& path, const fs::path& real) {
+  const fs::path parent = real.has_parent_path() ? real.parent_path() : ".";
   std::error_code error;
   const fs::file_status status = fs::status(parent, error);
   if (!fs::exists(status)) {
@@ -47,7 +49,7 @@ void check_parent(const fs::path& path) {
 void check_folder(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) return check_parent(path);
+  if (!fs::exists(status)) return check_parent(path, path);
   if (!fs::is_directory(status)) {
     throw unwritable(path, "an OCI layout is a folder, and this is a file")
         .hint("name a new folder, or write `oci-archive:FILE`");
@@ -68,10 +70,17 @@ void check_file(const fs::path& path) {
   }
   if (fs::is_socket(status)) throw unwritable(path, "it is a socket").hint("name a file");
   if (fs::exists(status) && !fs::is_regular_file(status)) return check_access(path, path, W_OK);
-  check_parent(path);
+  check_parent(path, real_file(path));
 }
 
 }  // namespace
+
+fs::path real_file(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return path;
+  const fs::path real = fs::canonical(path, error);
+  return error ? path : real;
+}
 
 Output Output::parse(std::string_view text) {
   for (const Prefix& prefix : kPrefixes) {

@@ -15,6 +15,9 @@ constexpr std::string_view kLayoutText = R"({"imageLayoutVersion":"1.0.0"})";
 /// `host/repository:tag`, as `docker load` and containerd name an image; empty without a tag.
 std::string full_name(const Reference& name);
 
+/// Where a link to a file leads, else the path itself.
+fs::path real_file(const fs::path& path);
+
 /// Everything that goes under blobs/sha256/, each once, by digest.
 std::map<Digest, std::uint64_t> blobs_of(const Image& image);
 

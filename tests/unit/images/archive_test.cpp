@@ -1,6 +1,10 @@
 #include "images/archive.hpp"
 
+#include <linux/capability.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <array>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -117,6 +121,33 @@ TEST_F(ArchiveTest, ALinkToAFileStaysALink) {
   write("oci-archive:" + path("link").string(), "image:v1");
   EXPECT_TRUE(fs::is_symlink(path("link")));
   EXPECT_GT(fs::file_size(path("file")), 1000U);
+}
+
+/// Calls it in a thread that may, of files, only what their modes say: root may all.
+template <typename Act>
+void as_modes_say(Act&& act) {
+  std::thread{[&] {
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    std::array<__user_cap_data_struct, 2> none{};
+    ASSERT_EQ(::syscall(SYS_capset, &header, none.data()), 0);
+    act();
+  }}.join();
+}
+
+TEST_F(ArchiveTest, OfALinkTheFilesFolderMustBeOpen) {
+  const fs::path closed = path("closed");
+  make_folders(closed);
+  write_file(path("file"), "old");
+  write_file(closed / "file", "old");
+  fs::create_symlink("../file", closed / "link");
+  fs::create_symlink("closed/file", path("link"));
+  ASSERT_EQ(::chmod(closed.c_str(), 0555), 0);
+  as_modes_say([&] {
+    EXPECT_EQ(refusal_of("oci-archive:" + (closed / "link").string()), "");
+    EXPECT_EQ(refusal_of("oci-archive:" + path("link").string()),
+              "`" + fs::canonical(closed).string() + "`: Permission denied");
+  });
+  ASSERT_EQ(::chmod(closed.c_str(), 0755), 0);
 }
 
 TEST_F(ArchiveTest, FolderIsAnOciLayout) {
