@@ -30,21 +30,29 @@ bool is_replaced(const json& old, const Image& image, const std::string& name) {
   return old_name.empty() && old_ref.empty() && digest == image.digest().str();
 }
 
-json other_entries(const fs::path& index, const Image& image, const std::string& name) {
-  json kept = json::array();
+/// Without the entry that is replaced; all else that it says is kept.
+json read_index(const fs::path& index, const Image& image, const std::string& name) {
   const auto text = read_file_if_exists(index);
-  if (!text) return kept;
+  if (!text) return {{"manifests", json::array()}};
   try {
-    const json parsed = parse_json(*text, index.string());
+    json parsed = parse_json(*text, index.string());
+    json kept = json::array();
     for (const json& old : parsed.at("manifests")) {
       if (!is_replaced(old, image, name)) kept.push_back(old);
     }
+    parsed["manifests"] = std::move(kept);
+    return parsed;
   } catch (const json::exception& error) {
     throw failure("bad-image", "`{}` is not an OCI index", index.string())
         .because(error.what())
         .hint("write to another folder");
   }
-  return kept;
+}
+
+std::string text_of(json index) {
+  index["schemaVersion"] = 2;
+  index["mediaType"] = kIndexType;
+  return canonical(index);
 }
 
 }  // namespace
@@ -66,18 +74,16 @@ json index_entry(const Image& image, const Reference& name, const std::string& r
   return entry;
 }
 
-std::string index_text(json entries) {
-  return canonical(
-      {{"schemaVersion", 2}, {"mediaType", kIndexType}, {"manifests", std::move(entries)}});
-}
+std::string index_text(json entries) { return text_of({{"manifests", std::move(entries)}}); }
 
 std::string updated_index(const fs::path& index, const Image& image, const Reference& name) {
-  json entries = other_entries(index, image, full_name(name));
+  json all = read_index(index, image, full_name(name));
+  json& entries = all["manifests"];
   const bool tag_is_taken = std::any_of(entries.begin(), entries.end(), [&](const json& other) {
     return annotation(other, kRefName) == name.tag();
   });
   entries.push_back(index_entry(image, name, tag_is_taken ? full_name(name) : name.tag()));
-  return index_text(std::move(entries));
+  return text_of(std::move(all));
 }
 
 }  // namespace mlenv

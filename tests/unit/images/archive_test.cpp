@@ -187,6 +187,19 @@ TEST_F(ArchiveTest, FolderKeepsOtherTagsAndReplacesItsOwn) {
                                                       {"two", second.digest().str()}}));
 }
 
+TEST_F(ArchiveTest, FolderKeepsWhatItsIndexSaysOfItself) {
+  const fs::path folder = path("layout");
+  make_folders(folder);
+  write_file(folder / "oci-layout", R"({"imageLayoutVersion":"1.0.0"})");
+  write_file(folder / "index.json",
+             R"({"schemaVersion":2,"manifests":[],"annotations":{"org.example.by":"hand"}})");
+  write("oci:" + folder.string(), "image:one");
+  const json index = read_json(folder / "index.json");
+  ASSERT_TRUE(index.contains("annotations"));
+  EXPECT_EQ(index["annotations"]["org.example.by"], "hand");
+  EXPECT_EQ(index["manifests"].size(), 1U);
+}
+
 /// Whole name → what selects it.
 std::map<std::string, std::string> names_in(const fs::path& folder) {
   std::map<std::string, std::string> names;
