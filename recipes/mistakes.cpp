@@ -97,7 +97,7 @@ Error Mistakes::error(std::string code) const {
     text += shown_mistake(path_, source_, one.line, one.column, one.message);
   }
   if (sorted.size() > kShownMistakes) {
-    text += fmt::format("\nand {} more mistakes", sorted.size() - kShownMistakes);
+    text += "\nand " + counted(sorted.size() - kShownMistakes, "more mistake");
   }
   return {Kind::usage, std::move(code), std::move(text)};
 }

@@ -49,13 +49,13 @@ class Builder final : public YAML::EventHandler {
   void OnAnchor(const YAML::Mark& mark, const std::string&) override {
     mistake(mark, "anchors (`&name`) are not supported: write the value where it is needed");
   }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    check_tag(mark, tag);
+    const bool bare = check_tag(mark, tag) && anchor == 0;
     YamlNode scalar = node(YamlNode::Kind::scalar, mark);
     scalar.text = value;
     scalar.quoted = tag == "!";
-    check_extent(scalar);
+    if (bare) check_extent(scalar);  // else the place is that of the anchor or tag
     put(std::move(scalar));
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
@@ -102,9 +102,10 @@ class Builder final : public YAML::EventHandler {
   }
 
   // `?` is a plain scalar without a tag, `!` a quoted one; lists and maps have `?` or nothing.
-  void check_tag(const YAML::Mark& mark, const std::string& tag) {
-    if (tag.empty() || tag == "?" || tag == "!") return;
+  bool check_tag(const YAML::Mark& mark, const std::string& tag) {
+    if (tag.empty() || tag == "?" || tag == "!") return true;
     mistake(mark, "tags (`!name`) are not supported");
+    return false;
   }
 
   bool in_brackets() const { return !brackets_.empty() && brackets_.back(); }
@@ -174,13 +175,13 @@ class Builder final : public YAML::EventHandler {
   std::vector<std::vector<YamlNode>> keys_;  ///< per open node: a key that waits for its value
 };
 
-/// Place of a byte offset.
+/// Place of a byte offset, before which all is UTF-8.
 YamlMistake at_offset(std::string_view text, std::size_t offset, std::string message) {
   const std::string_view before = text.substr(0, offset);
   const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
   int line = 1;
   for (const char c : before) line += c == '\n' ? 1 : 0;
-  return {line, static_cast<int>(offset - line_start) + 1, std::move(message)};
+  return {line, static_cast<int>(utf8_length(before.substr(line_start))) + 1, std::move(message)};
 }
 
 /// Columns come from yaml-cpp in bytes; people count characters.
@@ -227,11 +228,19 @@ void read_document(std::string& text, YamlDocument& document) {
   ViewBuffer buffer(text);
   std::istream stream(&buffer);
   YamlDocument second;
+  Builder rest(second, shown);
+  Builder* reading = &builder;
+  // What is recorded may be so in a second document.
+  const auto stopped = [&] {
+    document.complete = false;
+    document.mistakes.insert(document.mistakes.end(), second.mistakes.begin(),
+                             second.mistakes.end());
+  };
   try {
     YAML::Parser parser(stream);
     document.complete = true;
     if (!parser.HandleNextDocument(builder)) return;
-    Builder rest(second, shown);
+    reading = &rest;
     if (parser.HandleNextDocument(rest)) {
       const bool marked = text.find("\n---") != std::string::npos;
       document.mistakes.push_back({second.root.line, second.root.column,
@@ -239,12 +248,10 @@ void read_document(std::string& text, YamlDocument& document) {
                                           : "this does not fit what stands above it"});
     }
   } catch (const YAML::Exception& error) {
-    document.complete = false;
-    builder.failed(error.mark.is_null() ? YAML::Mark() : error.mark, error.msg);
+    reading->failed(error.mark.is_null() ? YAML::Mark() : error.mark, error.msg);
+    stopped();
   } catch (const Stop&) {
-    document.complete = false;  // the mistake itself is recorded, maybe in a second document
-    document.mistakes.insert(document.mistakes.end(), second.mistakes.begin(),
-                             second.mistakes.end());
+    stopped();
   }
   if (builder.unfit()) document.complete = false;
 }

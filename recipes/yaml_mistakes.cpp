@@ -21,6 +21,13 @@ int first_column(std::string_view line) {
   return static_cast<int>(std::min(line.find_first_not_of(" \t"), line.size())) + 1;
 }
 
+/// Of `name:value`, which is a text as it stands; 0 where that is no key's mistake.
+std::size_t key_length(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos || text.substr(colon).starts_with("://")) return 0;
+  return text.substr(0, colon).find_first_of(" \t") == std::string_view::npos ? colon : 0;
+}
+
 }  // namespace
 
 YamlText::YamlText(std::string_view text) : text_(text), starts_{0} {
@@ -52,6 +59,10 @@ std::optional<YamlMistake> YamlText::continued(int number, int column, std::stri
   int next = number + 1;
   while (next < static_cast<int>(starts_.size()) && trim(line(next)).empty()) ++next;
   if (auto found = tab(next)) return found;
+  const std::size_t key = key_length(from_column(line(number), column));
+  if (key > 0 && !in_brackets && first_column(line(next)) <= first_column(line(number))) {
+    return YamlMistake{number, column + static_cast<int>(key), "a blank is missing after this `:`"};
+  }
   const std::string_view rest = trim(line(next));
   std::string message =
       "this line goes on with the text above it: check its indentation, or put quotes round a text "
@@ -119,6 +130,10 @@ YamlMistake YamlText::explained(int number, int column, const std::string& said)
   if (says(said, "illegal map value")) return stray_colon(number, column);
   if (says(said, "anchor is not defined")) {
     return here("aliases (`*name`) are not supported: write the value out");
+  }
+  if (says(said, "not found after")) {  // `alias not found after *`, the place being that after it
+    return {number, column - 1,
+            fmt::format("`{}` cannot begin a value: put the value in quotes", said.back())};
   }
   const std::string_view rest = from_column(line(number), column);
   if (says(said, "unknown token") && !rest.empty()) {

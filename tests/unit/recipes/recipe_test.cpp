@@ -187,8 +187,11 @@ TEST(Recipe, SyntaxMistakesHaveAPlace) {
   EXPECT_TRUE(has(mistakes("n\n# c\na:\n  - b\n   - c\n"), "r.yaml:5:4: `- c` is indented deeper"));
   EXPECT_TRUE(has(mistakes("- a\nb: c\n"), "r.yaml:2:1: this does not fit what stands above it"));
   EXPECT_TRUE(has(mistakes("name: \xff\n"), "r.yaml:1:7: the file is not UTF-8 text"));
+  EXPECT_TRUE(has(mistakes("name: ä\xff\n"), "r.yaml:1:8: the file is not UTF-8 text"));
+  EXPECT_TRUE(has(mistakes("name: ä\x01\n"), "r.yaml:1:8: control characters"));
   EXPECT_TRUE(has(mistakes("name: &a b\nbase: *a\n"), "anchors"));
   EXPECT_TRUE(has(mistakes("name: !!str b\n"), "tags"));
+  EXPECT_TRUE(has(mistakes("name: a\n---\npackages: [b\n"), "r.yaml:3:11: this `[` is not closed"));
   EXPECT_TRUE(has(mistakes(std::string(5000, '[')), "r.yaml:1:"));
 }
 
@@ -215,6 +218,28 @@ TEST(Recipe, TextsThatDoNotEndWhereTheyShouldAreExplained) {
   EXPECT_EQ(only("env:\n  A: |\n    b\n    c\n"), "");
 }
 
+TEST(Recipe, AnAnchorOrATagIsTheOnlyMistake) {
+  const std::string anchor = with_head("workdir: &x /a\ncommand: [b]\n");
+  EXPECT_TRUE(anchor.starts_with("r.yaml:3:10: anchors (`&name`) are not supported")) << anchor;
+  EXPECT_FALSE(has(anchor, "r.yaml:4:")) << anchor;
+  for (const char* value : {"!x /a", "!x '/a'"}) {
+    const std::string tag = with_head(fmt::format("workdir: {}\ncommand: [b]\n", value));
+    EXPECT_TRUE(tag.starts_with("r.yaml:3:10: tags (`!name`) are not supported")) << tag;
+    EXPECT_FALSE(has(tag, "goes on")) << tag;
+    EXPECT_FALSE(has(tag, "r.yaml:4:")) << tag;
+  }
+}
+
+TEST(Recipe, SaysWhatIsMissingInWordsOfItsOwn) {
+  EXPECT_TRUE(has(mistakes("name:a\nbase:debian:bookworm\n"),
+                  "r.yaml:1:5: a blank is missing after this `:`\n    name:a\n        ^"));
+  EXPECT_TRUE(has(with_head("env:\n  Ä:1\n  B:2\n"), "r.yaml:4:4: a blank is missing"));
+  EXPECT_TRUE(
+      has(with_head("command:\n  curl http://x\n  -o x\n"), "r.yaml:5:3: this line goes on"));
+  EXPECT_TRUE(has(with_head("packages: [*]\n"), "r.yaml:3:12: `*` cannot begin a value"));
+  EXPECT_TRUE(has(with_head("command:\n  - a\n  - &\n"), "r.yaml:5:5: `&` cannot begin a value"));
+}
+
 TEST(Recipe, CountsColumnsInCharacters) {
   const std::string text = mistakes("name: a\nbase: debian:bookworm\nenv: {A: \"äöü\", B: [x]}\n");
   EXPECT_TRUE(has(text, "r.yaml:3:20: ")) << text;
@@ -223,7 +248,8 @@ TEST(Recipe, CountsColumnsInCharacters) {
 TEST(Recipe, KeepsLongFilesReadable) {
   std::string text = "name: a\nbase: debian:bookworm\n";
   for (int i = 0; i < 100; ++i) text += fmt::format("unknown{}: 1\n", i);
-  EXPECT_TRUE(has(mistakes(text), "and 80 more mistakes"));
+  EXPECT_TRUE(mistakes(text).ends_with("\nand 80 more mistakes"));
+  EXPECT_TRUE(mistakes(text.substr(0, text.find("unknown21"))).ends_with("\nand 1 more mistake"));
 }
 
 TEST(Recipe, LaterErrorsPointIntoTheFile) {
