@@ -55,7 +55,8 @@ void check_folder(const fs::path& path) {
         .hint("name a new folder, or write `oci-archive:FILE`");
   }
   check_access(path, path, R_OK | W_OK | X_OK);
-  if (!fs::exists(path / "oci-layout", error) && !list_folder(path).empty()) {
+  // Looked at in this order: of what another process may be writing, `oci-layout` comes first.
+  if (!list_folder(path).empty() && !fs::exists(path / "oci-layout", error)) {
     throw unwritable(path, "the folder holds other files and is no OCI layout")
         .hint("name a new or an empty folder");
   }
