@@ -16,26 +16,6 @@ namespace {
 
 using Is = TomlValue::Kind;
 
-/// A version as file names have it, written as PEP 440 does: `1.0_1` is `1.0.post1`.
-std::string unescaped(std::string_view version) {
-  const std::size_t plus = version.find('+');
-  std::string text(version.substr(0, plus));
-  const std::size_t last = text.find_last_of("_-");
-  if (last != std::string::npos && all_digits(std::string_view(text).substr(last + 1))) {
-    text.replace(last, 1, ".post");
-  }
-  if (plus != std::string_view::npos) text += version.substr(plus);
-  for (char& c : text) {
-    if (c == '_' || c == '-') c = '.';
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
-bool same_version(std::string_view a, std::string_view b) {
-  return a == b || std::is_eq(compare_versions(unescaped(a), unescaped(b)));
-}
-
 class PackageReader {
  public:
   PackageReader(const TomlReader& reader, Lock& lock)
@@ -119,7 +99,7 @@ class PackageReader {
     if (normalise_wheel_name(name->name) != wheel.name) {
       reader_.fail(at, fmt::format("this file is of `{}`, not of `{}`", name->name, wheel.name));
     }
-    if (!same_version(name->version, wheel.version)) {
+    if (!is_same_version(name->version, wheel.version)) {
       reader_.fail(
           at, fmt::format("this file is of version {}, not of {}", name->version, wheel.version));
     }

@@ -78,6 +78,23 @@ Parts parse(std::string_view text) {
   return parts;
 }
 
+/// Part by part: numbers as numbers, and above words (PEP 440, "Local version identifiers").
+std::strong_ordering compare_locals(std::string_view a, std::string_view b) {
+  while (!a.empty() && !b.empty()) {
+    std::string_view left = a.substr(0, a.find_first_of(".-_"));
+    std::string_view right = b.substr(0, b.find_first_of(".-_"));
+    a.remove_prefix(std::min(a.size(), left.size() + 1));
+    b.remove_prefix(std::min(b.size(), right.size() + 1));
+    const bool numbers = all_digits(left) && all_digits(right);
+    if (!numbers && all_digits(left) != all_digits(right)) {
+      return all_digits(left) ? std::strong_ordering::greater : std::strong_ordering::less;
+    }
+    const auto order = numbers ? number(left) <=> number(right) : left <=> right;
+    if (std::is_neq(order)) return order;
+  }
+  return a.size() <=> b.size();
+}
+
 std::string_view without_local(std::string_view version) {
   return version.substr(0, version.find('+'));
 }
@@ -171,7 +188,26 @@ std::strong_ordering compare_versions(std::string_view a, std::string_view b) {
   left.suffixes.resize(count);
   right.suffixes.resize(count);
   if (const auto order = left.suffixes <=> right.suffixes; std::is_neq(order)) return order;
-  return left.local <=> right.local;
+  return compare_locals(left.local, right.local);
+}
+
+std::string unescaped_version(std::string_view version) {
+  const std::size_t plus = version.find('+');
+  std::string text(version.substr(0, plus));
+  const std::size_t last = text.find_last_of("_-");
+  if (last != std::string::npos && all_digits(std::string_view(text).substr(last + 1))) {
+    text.replace(last, 1, ".post");
+  }
+  if (plus != std::string_view::npos) text += version.substr(plus);
+  for (char& c : text) {
+    if (c == '_' || c == '-') c = '.';
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+bool is_same_version(std::string_view a, std::string_view b) {
+  return a == b || std::is_eq(compare_versions(unescaped_version(a), unescaped_version(b)));
 }
 
 std::string version_prefix(std::string_view version, int count) {

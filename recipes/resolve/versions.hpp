@@ -14,6 +14,11 @@ std::strong_ordering compare_versions(std::string_view a, std::string_view b);
 /// `>=2.9,<3`; an empty set allows all, pre-releases too.
 bool version_satisfies(std::string_view version, std::string_view specifiers);
 
+/// A version as file names have it, written as PEP 440 does: `1.0.post1` of `1.0_1`.
+std::string unescaped_version(std::string_view version);
+/// The same version, however it is spelt: as PEP 440 writes it, or as file names do.
+bool is_same_version(std::string_view a, std::string_view b);
+
 /// The first `count` numbers: `13.2` of (`13.2.2`, 2).
 std::string version_prefix(std::string_view version, int count);
 
