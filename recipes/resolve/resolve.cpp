@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.hpp"
+#include "recipes/environment.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/resolve/locations.hpp"
 #include "recipes/resolve/lock_gaps.hpp"
@@ -46,19 +47,6 @@ const LockedDeb* find_deb(const std::vector<LockedDeb>& debs, std::string_view n
   const auto found = std::find_if(debs.begin(), debs.end(),
                                   [&](const LockedDeb& deb) { return deb.name == name; });
   return found == debs.end() ? nullptr : &*found;
-}
-
-/// `3.11.2`, from the package that holds the interpreter; empty when there is none.
-std::string python_version(const std::vector<LockedDeb>& debs) {
-  const LockedDeb* python = find_deb(debs, "python3");
-  if (python == nullptr) return {};
-  const std::string minor = version_prefix(upstream_version(python->version), 2);
-  for (const std::string& name : {"python" + minor + "-minimal", "python" + minor}) {
-    if (const LockedDeb* deb = find_deb(debs, name)) {
-      return std::string(upstream_version(deb->version));
-    }
-  }
-  return {};
 }
 
 std::string glibc_version(const std::vector<LockedDeb>& debs) {
@@ -145,7 +133,7 @@ class Resolver {
 
   std::optional<Conflict> python() {
     if (!recipe_.wants_python()) return std::nullopt;
-    lock_.python = python_version(lock_.debs);
+    lock_.python = python_in(environment_of(lock_));
     if (lock_.python.empty()) {
       throw failure("no-python", "the base's packages hold no Python interpreter");
     }

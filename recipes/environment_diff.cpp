@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <set>
+#include <variant>
+
+#include "recipes/environment.hpp"
+#include "recipes/resolve/cuda.hpp"
+#include "recipes/resolve/solv.hpp"
+#include "recipes/resolve/versions.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+using Packages = std::vector<ListedPackage>;
+using What = PackageChange::What;
+/// As `<=>`: whether the first is older than the second.
+using Order = int (*)(std::string_view, std::string_view);
+
+int order_of_wheels(std::string_view a, std::string_view b) {
+  const auto order = compare_versions(unescaped_version(a), unescaped_version(b));
+  return std::is_lt(order) ? -1 : std::is_gt(order) ? 1 : 0;
+}
+
+std::string_view machine_of(std::string_view platform) {
+  return platform.substr(std::min(platform.size(), platform.find('/') + 1));
+}
+
+/// One that another version would take the place of. To dpkg `all` is the machine's own.
+std::string slot_of(const ListedPackage& package, std::string_view machine) {
+  if (package.architecture.empty()) return package.name;
+  const bool is_own = package.architecture == "all";
+  return package.name + ':' + (is_own ? std::string(machine) : package.architecture);
+}
+
+template <typename T>
+bool are_other(const std::optional<T>& a, const std::optional<T>& b) {
+  return a && b && *a != *b;
+}
+
+std::optional<PackageChange> change_between(const ListedPackage& from, const ListedPackage& to,
+                                            Order order) {
+  const int direction = order(from.version, to.version);
+  if (direction < 0) return PackageChange{What::upgraded, from, to};
+  if (direction > 0) return PackageChange{What::downgraded, from, to};
+  if (are_other(from.digest, to.digest)) return PackageChange{What::other_bytes, from, to};
+  const bool both_told = !from.file.empty() && !to.file.empty();
+  if (both_told && from != to) return PackageChange{What::other_record, from, to};
+  return std::nullopt;
+}
+
+/// Those of one slot. There is one on each side but where an image has a package in several places.
+void pair_up(Packages from, Packages to, Order order, std::vector<PackageChange>& out) {
+  for (auto one = from.begin(); one != from.end() && from.size() + to.size() > 2;) {
+    const auto same = std::find_if(to.begin(), to.end(), [&](const ListedPackage& other) {
+      return !change_between(*one, other, order);
+    });
+    if (same == to.end()) {
+      ++one;
+    } else {
+      to.erase(same);
+      one = from.erase(one);
+    }
+  }
+  for (std::size_t i = 0; i < std::max(from.size(), to.size()); ++i) {
+    if (i >= from.size()) {
+      out.push_back({What::added, std::nullopt, to[i]});
+    } else if (i >= to.size()) {
+      out.push_back({What::removed, from[i], std::nullopt});
+    } else if (auto change = change_between(from[i], to[i], order)) {
+      out.push_back(*std::move(change));
+    }
+  }
+}
+
+std::vector<PackageChange> diff_packages(const Packages& from, const Packages& to,
+                                         std::string_view machine, Order order) {
+  std::map<std::string, std::pair<Packages, Packages>> slots;
+  for (const ListedPackage& one : from) slots[slot_of(one, machine)].first.push_back(one);
+  for (const ListedPackage& one : to) slots[slot_of(one, machine)].second.push_back(one);
+  std::vector<PackageChange> out;
+  for (auto& [slot, sides] : slots) {
+    pair_up(std::move(sides.first), std::move(sides.second), order, out);
+  }
+  return out;
+}
+
+void diff_all_packages(EnvironmentDiff& out, const Environment& from, const Environment& to) {
+  const std::string_view machine = machine_of(to.platform);
+  out.debs = diff_packages(from.debs, to.debs, machine, &solv::compare_versions);
+  out.wheels = diff_packages(from.wheels, to.wheels, machine, &order_of_wheels);
+}
+
+/// nullopt also where packages of two releases are mixed.
+std::optional<LockedCuda> cuda_in(const Environment& environment) {
+  std::vector<LockedWheel> wheels;
+  for (const ListedPackage& one : environment.wheels) {
+    // Names and versions tell it; images say nothing of the rest.
+    wheels.push_back({one.name, one.version, {}, 0, Digest::of(""), false});
+  }
+  const auto found = locked_cuda(wheels);
+  const auto* cuda = std::get_if<std::optional<LockedCuda>>(&found);
+  return cuda == nullptr ? std::nullopt : *cuda;
+}
+
+void compare_cuda(ValueChanges& out, const std::optional<LockedCuda>& from,
+                  const std::optional<LockedCuda>& to) {
+  compare_value(out, "cuda", if_given(from ? from->release : ""), if_given(to ? to->release : ""));
+  compare_value(out, "oldest driver", if_given(from ? from->min_driver : ""),
+                if_given(to ? to->min_driver : ""));
+}
+
+void compare_lists(ValueChanges& out, std::string_view name, const std::vector<std::string>& from,
+                   const std::vector<std::string>& to) {
+  // A word may hold what stands between words.
+  const bool is_ambiguous = from != to && join(from, ", ") == join(to, ", ");
+  const std::string_view between = is_ambiguous ? "` `" : ", ";
+  compare_value(out, name, if_given(join(from, between)), if_given(join(to, between)));
+}
+
+std::optional<std::string> brief(const std::optional<Digest>& digest) {
+  if (!digest) return std::nullopt;
+  return digest->brief();
+}
+
+void compare_requests(ValueChanges& out, const Request& from, const Request& to) {
+  compare_value(out, "base", if_given(from.base), if_given(to.base));
+  compare_value(out, "requested python", if_given(from.python), if_given(to.python));
+  compare_value(out, "framework", if_given(from.framework), if_given(to.framework));
+  compare_value(out, "requested cuda", if_given(from.cuda), if_given(to.cuda));
+  compare_lists(out, "packages", from.packages, to.packages);
+  compare_lists(out, "system", from.system, to.system);
+}
+
+void compare_settings(ValueChanges& out, const Settings& from, const Settings& to) {
+  compare_value(out, "name", if_given(from.name), if_given(to.name));
+  compare_value(out, "workdir", if_given(from.workdir), if_given(to.workdir));
+  compare_lists(out, "command", from.command, to.command);
+  compare_value(out, "bytecode", from.bytecode ? "true" : "false", to.bytecode ? "true" : "false");
+  compare_value(out, "package sources in the image", brief(from.sources), brief(to.sources));
+  compare_values(out, "env", from.env, to.env);
+}
+
+}  // namespace
+
+std::string_view name_of(PackageChange::What what) {
+  switch (what) {
+    case What::added:
+      return "added";
+    case What::removed:
+      return "removed";
+    case What::upgraded:
+      return "upgraded";
+    case What::downgraded:
+      return "downgraded";
+    case What::other_bytes:
+      return "other-bytes";
+    case What::other_record:
+      break;
+  }
+  return "other-record";
+}
+
+EnvironmentDiff diff_environments(const Environment& from, const Environment& to) {
+  EnvironmentDiff out;
+  compare_value(out.values, "python", if_given(python_in(from)), if_given(python_in(to)));
+  compare_cuda(out.values, cuda_in(from), cuda_in(to));
+  diff_all_packages(out, from, to);
+  return out;
+}
+
+EnvironmentDiff diff_locks(const Lock& from, const Lock& to) {
+  EnvironmentDiff out;
+  ValueChanges& values = out.values;
+  compare_value(values, "revision", std::to_string(from.revision), std::to_string(to.revision));
+  compare_value(values, "platform", if_given(from.platform), if_given(to.platform));
+  compare_value(values, "epoch", std::to_string(from.epoch), std::to_string(to.epoch));
+  compare_requests(values, from.request, to.request);
+  compare_settings(values, from.settings, to.settings);
+  compare_value(values, "distribution", if_given(from.distribution), if_given(to.distribution));
+  compare_value(values, "suite", if_given(from.suite), if_given(to.suite));
+  compare_value(values, "python", if_given(from.python), if_given(to.python));
+  compare_cuda(values, from.cuda, to.cuda);
+  diff_all_packages(out, environment_of(from), environment_of(to));
+  return out;
+}
+
+Fetch fetch_between(const Lock& from, const Lock& to) {
+  const Environment before = environment_of(from);
+  const Environment after = environment_of(to);
+  std::set<Digest> known;
+  Fetch out;
+  for (const auto* packages : {&before.debs, &before.wheels}) {
+    for (const ListedPackage& one : *packages) known.insert(*one.digest);
+  }
+  for (const auto* packages : {&after.debs, &after.wheels}) {
+    for (const ListedPackage& one : *packages) {
+      if (!known.insert(*one.digest).second) continue;
+      ++out.packages;
+      out.bytes += *one.size_bytes;
+    }
+  }
+  return out;
+}
+
+}  // namespace mlenv
