@@ -1,0 +1,117 @@
+#include "images/image_diff.hpp"
+
+#include <gtest/gtest.h>
+
+#include "images/image_files.hpp"
+#include "images/unpack.hpp"
+#include "tests/support/random_image.hpp"
+
+namespace mlenv {
+namespace {
+
+using Where = LayerPresence::Where;
+using Files = std::map<std::string, std::string>;
+
+Layer layer(const std::string& blob, const std::string& tar, std::uint64_t size = 10) {
+  return {{std::string(kLayerGzipType), Digest::of(blob), size}, Digest::of(tar), 0, tar};
+}
+
+TEST(ImageDiff, AnImageIsItself) {
+  const Image image = compose_image({}, {layer("a", "a")}, 0);
+  const ImageDiff diff = diff_images(image, image);
+  EXPECT_TRUE(diff.values.empty());
+  EXPECT_TRUE(diff.same_files);
+  EXPECT_EQ(diff.fetch_layers, 0U);
+}
+
+TEST(ImageDiff, TellsTheLayersOfEachAndWhatToFetch) {
+  const Image from = compose_image({}, {layer("a", "a"), layer("b", "b"), layer("c", "c")}, 0);
+  const Image to =
+      compose_image({}, {layer("a", "a"), layer("c again", "c", 30), layer("d", "d", 4)}, 0);
+  const ImageDiff diff = diff_images(from, to);
+  ASSERT_EQ(diff.layers.size(), 4U);
+  EXPECT_EQ(diff.layers[0].where, Where::from_only);
+  EXPECT_EQ(diff.layers[0].layer.title, "b");
+  EXPECT_EQ(diff.layers[1].where, Where::both);
+  EXPECT_EQ(diff.layers[2].where, Where::both_packed_differently);
+  EXPECT_EQ(diff.layers[3].where, Where::to_only);
+  EXPECT_FALSE(diff.same_files);
+  EXPECT_EQ(diff.fetch_layers, 2U);
+  EXPECT_EQ(diff.fetch_bytes, 34U);
+}
+
+TEST(ImageDiff, TellsTheValuesOfConfigs) {
+  ImageConfig config;
+  config.env = {"PATH=/bin", "A=1"};
+  config.command = {"python", "a b.py"};
+  config.workdir = "/old";
+  config.labels = {{"x", "1"}};
+  const Image from = compose_image(config, {}, 0);
+  config.env = {"A=2", "PATH=/bin"};
+  config.command = {};
+  config.workdir = "/new";
+  config.labels = {{"y", "1"}};
+  config.user = "app";
+  const Image to = compose_image(config, {}, 60);
+  const ValueChanges expected = {{"created", "1970-01-01T00:00:00Z", "1970-01-01T00:01:00Z"},
+                                 {"command", "\"python\" \"a b.py\"", std::nullopt},
+                                 {"user", std::nullopt, "app"},
+                                 {"workdir", "/old", "/new"},
+                                 {"env A", "1", "2"},
+                                 {"label x", "1", std::nullopt},
+                                 {"label y", std::nullopt, "1"}};
+  EXPECT_EQ(diff_images(from, to).values, expected);
+  EXPECT_TRUE(diff_images(from, to).same_files);
+}
+
+TEST(ImageDiff, OtherImagesAlwaysDifferInSomething) {
+  const Image image = compose_image({}, {layer("a", "a")}, 0);
+  std::string spaced = image.manifest;
+  spaced.insert(1, " ");
+  const ImageDiff diff = diff_images(image, parse_image(spaced, image.config));
+  ASSERT_EQ(diff.values.size(), 1U);
+  EXPECT_EQ(diff.values[0].name, "manifest");
+}
+
+class ImageFilesTest : public testing::Test {
+ protected:
+  Files files(const std::vector<std::vector<TestEntry>>& layers, bool unpacked) {
+    std::vector<Layer> list;
+    for (const auto& entries : layers) list.push_back(put_layer(store_, test_tar(entries), "l"));
+    const Image image = compose_image({}, list, 0);
+    if (unpacked) unpack_image(store_, image, quiet_);
+    return image_files(
+        store_, image, [](std::string_view path) { return path.ends_with("META"); }, quiet_);
+  }
+
+  TemporaryFolder folder_{temporary_root()};
+  Store store_{folder_.path() / "store"};
+  QuietProgress quiet_;
+};
+
+TEST_F(ImageFilesTest, SeesWhatAContainerSees) {
+  const std::vector<std::vector<TestEntry>> layers = {
+      {test_folder("a"), test_file("a/META", "old"), test_folder("b"), test_file("b/META", "b"),
+       test_folder("c"), test_file("c/META", "c"), test_folder("d"), test_file("d/META", "d"),
+       test_folder("e"), test_file("e/META", "e"), test_folder("f"), test_file("f/META", "f")},
+      {test_folder("a"), test_file("a/META", "new"), test_file(".wh.b", ""), test_folder("c"),
+       test_file("c/.wh.META", ""), test_folder("d"), test_file("d/.wh..wh..opq", ""),
+       test_file("d/other", ""), test_symlink("e", "a"), test_folder("g"),
+       test_file("g/plain", "g"), test_hardlink("g/META", "g/plain")}};
+  const Files expected = {{"a/META", "new"}, {"f/META", "f"}, {"g/META", ""}};
+  EXPECT_EQ(files(layers, false), expected);
+}
+
+TEST_F(ImageFilesTest, ReadsUnpackedLayersToo) {
+  const std::vector<std::vector<TestEntry>> layers = {
+      {test_folder("a"), test_file("a/META", "old"), test_folder("b"), test_file("b/META", "b"),
+       test_folder("d"), test_file("d/META", "d"), test_folder("e"), test_file("e/META", "e")},
+      {test_folder("a"), test_file("a/META", "new"), test_file(".wh.b", ""), test_folder("d"),
+       test_file("d/.wh..wh..opq", ""), test_file("d/other", ""), test_symlink("e", "a")}};
+  const Files packed = files(layers, false);
+  EXPECT_EQ(packed, (Files{{"a/META", "new"}}));
+  EXPECT_EQ(files(layers, true), packed);
+}
+
+}  // namespace
+}  // namespace mlenv
