@@ -21,6 +21,7 @@ constexpr std::array kCommands = {
     Command{"pull", "pull an image from a registry", declare_pull},
     Command{"images", "list the images in the store", declare_images},
     Command{"inspect", "show what an image is made of", declare_inspect},
+    Command{"diff", "tell what differs between two locks or images", declare_diff},
     Command{"tag", "give an image another name", declare_tag},
     Command{"rm", "take a name away", declare_rm},
     Command{"save", "write an image as files", declare_save},

@@ -21,6 +21,7 @@ image=$registry/team/small:v1
   "$MLENV" --json inspect small
   "$MLENV" --json push small "$image" 2>"$work/err"
   "$MLENV" --json push small "$image" 2>"$work/err"
+  "$MLENV" --json diff small "$work/small.yaml"
   "$MLENV" --json tag small small:v2
   "$MLENV" --json save small:v2 "oci:$work/layout" "docker-archive:$work/small.tar"
   "$MLENV" --json rm small:v2

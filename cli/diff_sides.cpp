@@ -1,0 +1,113 @@
+#include "cli/diff_sides.hpp"
+
+#include "cli/recipes_use.hpp"
+#include "cli/usage.hpp"
+#include "images/image_files.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+constexpr std::string_view kLockEnd = ".lock";
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+/// `did you mean …?`, of the locks and recipes in the folder where `path` should be.
+std::string near_file(const fs::path& path) {
+  std::vector<std::string> there;
+  const fs::path folder = path.parent_path();
+  std::error_code unreadable;
+  for (const fs::directory_entry& one :
+       fs::directory_iterator{folder.empty() ? fs::path(".") : folder, unreadable}) {
+    const std::string name = one.path().filename().string();
+    if (name.ends_with(kLockEnd) || is_recipe_path(name)) there.push_back((folder / name).string());
+  }
+  std::sort(there.begin(), there.end());
+  return did_you_mean(nearest_word(path.string(), there));
+}
+
+Error no_such_file(const std::string& argument) {
+  Error error = failure("absent", "there is no file `{}`", argument);
+  const std::string near = near_file(argument);
+  return std::move(error).hint(near.empty() ? "`mlenv lock` makes a recipe's lock" : near);
+}
+
+Side lock_at(const std::string& name, const fs::path& path) {
+  return {name, parse_lock(read_file(path), path), std::nullopt};
+}
+
+Side lock_of_recipe(const Ui& ui, const std::string& argument) {
+  if (!is_file(argument)) throw no_such_file(argument);
+  const Recipe recipe = read_recipe(argument);
+  const fs::path path = lock_path(recipe.path);
+  if (!is_file(path)) {
+    throw usage_error("no-lock", "there is no `{}`, which would say what `{}` stands for",
+                      path.string(), argument)
+        .hint(fmt::format("run `mlenv lock {}`", argument));
+  }
+  Side side = lock_at(argument, path);
+  if (side.lock->request != request_of(recipe)) {
+    ui.say(fmt::format(
+        "warning: `{}` asks for something else than `{}` was made for; the lock is compared",
+        argument, path.string()));
+  }
+  return side;
+}
+
+Environment environment_of(Ui& ui, const Side& side) {
+  if (side.lock) return mlenv::environment_of(*side.lock);
+  return while_doing(fmt::format("reading what `{}` has installed", side.name), [&] {
+    return environment_in(image_files(ui.store(), *side.image, tells_of_packages, ui.progress()),
+                          side.platform());
+  });
+}
+
+void refuse_other_platforms(const Side& from, const Side& to) {
+  if (from.platform() == to.platform()) return;
+  throw usage_error("other-platform", "`{}` is for {}, and `{}` for {}", from.name, from.platform(),
+                    to.name, to.platform())
+      .because("nearly every package is another file there, so nothing would stand out")
+      .hint("compare what is for one platform");
+}
+
+}  // namespace
+
+std::string Side::platform() const {
+  if (lock) return lock->platform;
+  return image->settings.os + '/' + image->settings.architecture;
+}
+
+Digest Side::digest() const { return lock ? lock_digest(*lock) : image->digest(); }
+
+Side side_named(Ui& ui, const std::string& argument) {
+  if (is_recipe_path(argument)) return lock_of_recipe(ui, argument);
+  const bool named_as_lock = argument.ends_with(kLockEnd);
+  if (named_as_lock && is_file(argument)) return lock_at(argument, argument);
+  if (ui.store().find_image(argument)) return {argument, std::nullopt, image_named(ui, argument)};
+  if (is_file(argument)) return lock_at(argument, argument);
+  if (named_as_lock) throw no_such_file(argument);
+  return {argument, std::nullopt, image_named(ui, argument)};
+}
+
+Comparison compare(Ui& ui, const Side& from, const Side& to) {
+  refuse_other_platforms(from, to);
+  Comparison out;
+  if (from.lock && to.lock) {
+    out.packages = diff_locks(*from.lock, *to.lock);
+    out.fetch = fetch_between(*from.lock, *to.lock);
+    out.same = *from.lock == *to.lock;
+    return out;
+  }
+  if (from.image && to.image) {
+    out.image = diff_images(*from.image, *to.image);
+    out.same = from.digest() == to.digest();
+    if (out.image->same_files) return out;
+  }
+  out.packages = diff_environments(environment_of(ui, from), environment_of(ui, to));
+  if (!out.image) out.same = out.packages.empty();
+  return out;
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,17 @@
+#pragma once
+// The answer of `diff`, for people and for programs.
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/diff_sides.hpp"
+
+namespace mlenv::cli {
+
+/// Lines: what matters most, then values, Python packages, Debian packages, layers, what to fetch.
+std::vector<std::string> diff_text(const Comparison& comparison);
+/// mlenv.diff/1.
+nlohmann::json diff_json(const Side& from, const Side& to, const Comparison& comparison);
+
+}  // namespace mlenv::cli
