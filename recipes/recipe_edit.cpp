@@ -1,0 +1,240 @@
+#include "recipes/recipe_edit.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.hpp"
+#include "recipes/list_edit.hpp"
+#include "recipes/lock.hpp"
+#include "recipes/requirement.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+/// The keys behind which a new list goes, as docs/recipe.md orders them.
+constexpr std::array<std::string_view, 6> kAnchors = {"name",      "base", "python",
+                                                      "framework", "cuda", "packages"};
+
+const std::vector<Placed>& items_of(const Recipe& recipe, PackageList list) {
+  return list == PackageList::packages ? recipe.packages : recipe.system;
+}
+
+std::vector<std::string> texts_of(const Recipe& recipe, PackageList list) {
+  std::vector<std::string> texts;
+  for (const Placed& item : items_of(recipe, list)) texts.push_back(item.text);
+  return texts;
+}
+
+Error bad_package(PackageList list, std::string_view word, std::string_view why) {
+  const bool python = list == PackageList::packages;
+  return usage_error("bad-package", "`{}` is not a {}", word,
+                     python ? "Python requirement" : "Debian package")
+      .because(std::string(why))
+      .hint(python ? "write `name`, `name>=1.2` or `name[extra]`"
+                   : "write `name` or `name=version`");
+}
+
+Requirement requirement_of(std::string_view word) {
+  const auto read = parse_requirement(trim(word));
+  if (const auto* wrong = std::get_if<RequirementMistake>(&read)) {
+    throw bad_package(PackageList::packages, word, wrong->message);
+  }
+  Requirement requirement = std::get<Requirement>(read);
+  if (requirement.normalised_name() == "pytorch") {
+    throw usage_error("bad-package", "PyTorch's package is not called `{}`", requirement.name)
+        .hint("write `torch`; or `framework: pytorch` in the recipe");
+  }
+  return requirement;
+}
+
+void check_debian(std::string_view word) {
+  const std::size_t pin = word.find('=');
+  if (!is_debian_name(word.substr(0, pin))) {
+    throw bad_package(PackageList::system, word,
+                      "a name is two or more lower-case letters, digits, `+`, `-` or `.`");
+  }
+  if (pin != std::string_view::npos && !is_debian_version(word.substr(pin + 1))) {
+    throw bad_package(PackageList::system, word,
+                      fmt::format("`{}` is not a Debian version", word.substr(pin + 1)));
+  }
+}
+
+/// By which two items are of one package. Items of a recipe are well formed.
+std::string name_in(PackageList list, std::string_view item) {
+  if (list == PackageList::system) return std::string(item.substr(0, item.find('=')));
+  return std::get<Requirement>(parse_requirement(item)).normalised_name();
+}
+
+std::vector<std::size_t> places_of(const Recipe& recipe, PackageList list, std::string_view name) {
+  std::vector<std::size_t> found;
+  const std::vector<Placed>& items = items_of(recipe, list);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (name_in(list, items[i].text) == name) found.push_back(i);
+  }
+  return found;
+}
+
+/// What the item becomes when `word` is asked for too.
+std::string merged(PackageList list, const std::string& item, const std::string& word) {
+  if (list == PackageList::system) return word.find('=') == std::string::npos ? item : word;
+  Requirement old = std::get<Requirement>(parse_requirement(item));
+  const Requirement asked = requirement_of(word);
+  const Requirement before = old;
+  if (!asked.specifier.empty()) old.specifier = asked.specifier;
+  if (!asked.extras.empty()) old.extras = asked.extras;
+  if (!asked.marker.empty()) old.marker = asked.marker;
+  return old.str() == before.str() ? item : old.str();
+}
+
+/// Which item a word is about; nullopt: a new one.
+std::optional<std::size_t> place_for(const Recipe& recipe, PackageList list,
+                                     const std::string& word) {
+  const std::vector<std::size_t> places = places_of(recipe, list, name_in(list, word));
+  if (places.empty()) return std::nullopt;
+  if (places.size() == 1 || list == PackageList::system) return places.front();
+  const Requirement asked = requirement_of(word);
+  for (const std::size_t at : places) {
+    const auto item = std::get<Requirement>(parse_requirement(recipe.packages[at].text));
+    if (item.marker == asked.marker) return at;
+  }
+  if (asked.marker.empty() && asked.specifier.empty() && asked.extras.empty()) {
+    return places.front();
+  }
+  if (!asked.marker.empty()) return std::nullopt;
+  throw usage_error("bad-package", "`{}` has {} requirements for `{}`, each with a marker",
+                    recipe.path.string(), places.size(), asked.name)
+      .hint(fmt::format("say which one is meant: `{} ; MARKER`", asked.str()));
+}
+
+/// The recipe of the new text, which must have these items and no other difference.
+Recipe proven(const Recipe& before, PackageList list, const std::optional<std::string>& text,
+              const std::vector<std::string>& items) {
+  const auto unknown_layout = [&] {
+    return failure("recipe-layout", "`{}` writes `{}` in a way that mlenv cannot change",
+                   before.path.string(), key_of(list))
+        .hint("make the change in the file, then run `mlenv lock`");
+  };
+  if (!text) throw unknown_layout();
+  const YamlDocument document = parse_yaml(*text);
+  if (!document.complete || !document.mistakes.empty()) throw unknown_layout();
+  Recipe after = parse_recipe(*text, before.path);
+  Request wanted = request_of(before);  // its lists are sorted; ours are compared in order
+  const Request found = request_of(after);
+  auto& own = list == PackageList::packages ? wanted.packages : wanted.system;
+  own = list == PackageList::packages ? found.packages : found.system;
+  const bool same = texts_of(after, list) == items && found == wanted &&
+                    settings_of(after) == settings_of(before);
+  if (!same) throw unknown_layout();
+  return after;
+}
+
+PackageChange add_one(Recipe& recipe, PackageList list, const std::string& word) {
+  const bool python = list == PackageList::packages;
+  const std::string item = python ? requirement_of(word).str() : word;
+  const std::optional<std::size_t> place = place_for(recipe, list, item);
+  std::vector<std::string> items = texts_of(recipe, list);
+  const ListEdit edit(recipe.source, key_of(list));
+  if (!place) {
+    const std::size_t anchors = kAnchors.size() - (python ? 1 : 0);
+    items.push_back(item);
+    recipe = proven(recipe, list, edit.append(item, std::span(kAnchors).first(anchors)), items);
+    return {name_in(list, item), std::nullopt, item};
+  }
+  const std::string before = items[*place];
+  items[*place] = merged(list, before, item);
+  PackageChange change{name_in(list, item), before, items[*place]};
+  if (!change.none()) {
+    recipe = proven(recipe, list, edit.replace(*place, items[*place]), items);
+  }
+  return change;
+}
+
+Error not_there(const Recipe& recipe, PackageList list, const std::string& name) {
+  Error error = failure("not-found", "`{}` has no `{}` in its `{}`", recipe.path.string(), name,
+                        key_of(list));
+  const PackageList other =
+      list == PackageList::packages ? PackageList::system : PackageList::packages;
+  const std::vector<Placed>& others = items_of(recipe, other);
+  if (std::any_of(others.begin(), others.end(),
+                  [&](const Placed& item) { return name_in(other, item.text) == name; })) {
+    return std::move(error).hint(other == PackageList::system
+                                     ? "it is in `system`: add `--system`"
+                                     : "it is in `packages`: leave `--system` out");
+  }
+  std::vector<std::string> names;
+  for (const Placed& item : items_of(recipe, list)) names.push_back(name_in(list, item.text));
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  const std::string_view near = nearest(name, candidates);
+  if (!near.empty()) return std::move(error).hint(fmt::format("did you mean `{}`?", near));
+  if (list == PackageList::packages && recipe.framework &&
+      name_in(list, recipe.framework->text) == name) {
+    return std::move(error).hint("it is the recipe's `framework`: change that in the file");
+  }
+  return error;
+}
+
+PackageChange remove_one(Recipe& recipe, PackageList list, const std::string& word) {
+  const std::string name = name_in(list, word);
+  std::vector<std::size_t> places = places_of(recipe, list, name);
+  if (places.empty()) throw not_there(recipe, list, name);
+  std::string before;
+  while (!places.empty()) {
+    std::vector<std::string> items = texts_of(recipe, list);
+    const std::size_t at = places.back();
+    before = items[at] + (before.empty() ? "" : ", ") + before;
+    items.erase(items.begin() + static_cast<std::ptrdiff_t>(at));
+    const ListEdit edit(recipe.source, key_of(list));
+    recipe = proven(recipe, list, edit.remove(at), items);
+    places.pop_back();
+  }
+  return {name, before, std::nullopt};
+}
+
+/// Before anything is done: each word can be one of the list.
+void check_words(PackageList list, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (list == PackageList::system) {
+      check_debian(word);
+    } else {
+      (void)requirement_of(word);
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view key_of(PackageList list) {
+  return list == PackageList::packages ? "packages" : "system";
+}
+
+RecipeEdit add_packages(const Recipe& recipe, PackageList list,
+                        const std::vector<std::string>& words) {
+  check_words(list, words);
+  RecipeEdit edit{recipe, {}};
+  for (const std::string& word : words) {
+    edit.changes.push_back(add_one(edit.recipe, list, word));
+  }
+  return edit;
+}
+
+RecipeEdit remove_packages(const Recipe& recipe, PackageList list,
+                           const std::vector<std::string>& names) {
+  check_words(list, names);
+  for (const std::string& name : names) {
+    const bool bare = list == PackageList::system ? name.find('=') == std::string::npos
+                                                  : requirement_of(name).name == trim(name);
+    if (bare) continue;
+    throw usage_error("bad-package", "`{}` is more than a name", name)
+        .hint(fmt::format("a package is removed whatever its version: write `{}`",
+                          list == PackageList::system ? name.substr(0, name.find('='))
+                                                      : requirement_of(name).name));
+  }
+  RecipeEdit edit{recipe, {}};
+  for (const std::string& name : names) {
+    edit.changes.push_back(remove_one(edit.recipe, list, name));
+  }
+  return edit;
+}
+
+}  // namespace mlenv
