@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "cli/command_tree.hpp"
 #include "cli/explain.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/outputs.hpp"
@@ -97,7 +98,8 @@ int build_command(const Options& options, Ui& ui) {
 
 Action declare_build(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("RECIPE", options->recipe, "recipe file")->capture_default_str();
+  take_word_of(app.add_option("RECIPE", options->recipe, "recipe file")->capture_default_str(),
+               WordKind::recipe);
   app.add_flag("--locked", options->choice.lock.locked,
                "the lock must exist and match the recipe, and the result the .built file");
   app.add_option_function<std::string>(
@@ -108,8 +110,11 @@ Action declare_build(CLI::App& app) {
   app.add_flag("--explain", options->explain,
                "say of each step whether it was reused, and why not");
   app.add_flag("--no-unpack", options->no_unpack, "layers only, not ready to run here (for CI)");
-  take_one_word(app.add_option("-o,--output", options->outputs,
-                               "also write oci:DIR, oci-archive:FILE or docker-archive:FILE"));
+  CLI::Option* const output =
+      app.add_option("-o,--output", options->outputs,
+                     "also write oci:DIR, oci-archive:FILE or docker-archive:FILE");
+  take_one_word(output);
+  take_word_of(output, WordKind::output);
   app.add_option("--push", options->push, "push to this reference while building");
   app.add_flag("--plain-http", options->plain_http, "the registry has no TLS");
   app.footer("example: mlenv build recipe.yaml --output oci-archive:image.tar");

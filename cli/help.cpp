@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/command_tree.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
 
@@ -31,7 +32,8 @@ std::string help_text(const CLI::App& command) {
 
 Action declare_help(CLI::App& app) {
   auto words = std::make_shared<std::vector<std::string>>();
-  app.add_option("COMMAND", *words, "of which command; by default a list of them");
+  take_word_of(app.add_option("COMMAND", *words, "of which command; by default a list of them"),
+               WordKind::command);
   app.footer("example: mlenv help build");
   const CLI::App* const top = app.get_parent();
   return [words, top](Ui& ui) {

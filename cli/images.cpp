@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "cli/command_tree.hpp"
+#include "cli/settings.hpp"
 #include "cli/ui.hpp"
 
 namespace mlenv::cli {
@@ -13,6 +15,14 @@ std::uint64_t blob_bytes(const Image& image) {
   std::uint64_t bytes = 0;
   for (const Layer& layer : image.layers) bytes += layer.blob.size_bytes;
   return bytes;
+}
+
+/// For other programs, a shell at each Tab among them: reads names alone, and makes no store where
+/// there is none.
+int names_command(Ui& ui) {
+  if (!fs::exists(store_folder() / "version")) return 0;
+  for (const Store::Name& name : ui.store().names()) ui.answer(name.name);
+  return 0;
 }
 
 int images_command(Ui& ui) {
@@ -97,13 +107,17 @@ nlohmann::json layers_as_json(const std::vector<Layer>& layers) {
 }
 
 Action declare_images(CLI::App& app) {
+  auto names = std::make_shared<bool>(false);
+  app.add_flag("--names", *names, "the names alone, one a line, for scripts");
   app.footer("example: mlenv images");
-  return [](Ui& ui) { return images_command(ui); };
+  return [names](Ui& ui) {
+    return *names && !ui.options.json ? names_command(ui) : images_command(ui);
+  };
 }
 
 Action declare_inspect(CLI::App& app) {
   auto name = std::make_shared<std::string>();
-  app.add_option("IMAGE", *name, "name or digest")->required();
+  take_word_of(app.add_option("IMAGE", *name, "name or digest")->required(), WordKind::image);
   app.footer("example: mlenv inspect jax-cpu");
   return [name](Ui& ui) { return inspect_command(*name, ui); };
 }

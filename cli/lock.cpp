@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "cli/command_tree.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/recipes_use.hpp"
 
@@ -39,7 +40,8 @@ int lock_command(const Options& options, Ui& ui) {
 
 Action declare_lock(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("RECIPE", options->recipe, "recipe file")->capture_default_str();
+  take_word_of(app.add_option("RECIPE", options->recipe, "recipe file")->capture_default_str(),
+               WordKind::recipe);
   app.add_flag("--upgrade", options->choice.upgrade,
                "resolve everything anew, to the newest that fits");
   app.add_flag("--locked", options->choice.locked,

@@ -26,7 +26,9 @@ constexpr std::array kCommands = {
     Command{"rm", "take a name away", declare_rm},
     Command{"save", "write an image as files", declare_save},
     Command{"store", "look after the store: verify, sync, path", declare_store},
+    Command{"completion", "print a shell's completion script", declare_completion},
     Command{"help", "say what a command does", declare_help},
+    Command{"generate", nullptr, declare_generate},
 };
 
 void add_global_options(CLI::App& app, GlobalOptions& options) {
@@ -71,7 +73,9 @@ int main_with(int argc, char** argv) {
   add_global_options(app, ui.options);
   Action chosen;
   for (const Command& command : kCommands) {
-    CLI::App* sub = app.add_subcommand(command.name, command.purpose);
+    const bool hidden = command.purpose == nullptr;
+    CLI::App* sub = app.add_subcommand(command.name, hidden ? "" : command.purpose);
+    if (hidden) sub->group("");
     const Action action = command.declare(*sub);
     sub->callback([&chosen, action] { chosen = action; });
   }

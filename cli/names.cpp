@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "cli/command_tree.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
 
@@ -93,7 +94,8 @@ int rm_command(const std::vector<std::string>& asked, Ui& ui) {
 
 Action declare_tag(CLI::App& app) {
   auto options = std::make_shared<TagOptions>();
-  app.add_option("IMAGE", options->image, "name or digest")->required();
+  take_word_of(app.add_option("IMAGE", options->image, "name or digest")->required(),
+               WordKind::image);
   app.add_option("NAME", options->name, "the name to give it")->required();
   app.footer("example: mlenv tag jax-cpu registry.example.org/team/jax-cpu:v1");
   return [options](Ui& ui) { return tag_command(*options, ui); };
@@ -101,7 +103,9 @@ Action declare_tag(CLI::App& app) {
 
 Action declare_rm(CLI::App& app) {
   auto names = std::make_shared<std::vector<std::string>>();
-  app.add_option("NAME", *names, "names to take away; layers stay for other images")->required();
+  take_word_of(app.add_option("NAME", *names, "names to take away; layers stay for other images")
+                   ->required(),
+               WordKind::image);
   app.footer("example: mlenv rm jax-cpu:latest");
   return [names](Ui& ui) { return rm_command(*names, ui); };
 }

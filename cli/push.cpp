@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "cli/command_tree.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/recipes_use.hpp"
 
@@ -73,7 +74,8 @@ int pull_command(const PullOptions& options, Ui& ui) {
 
 Action declare_push(CLI::App& app) {
   auto options = std::make_shared<PushOptions>();
-  app.add_option("IMAGE", options->image, "an image in the store")->required();
+  take_word_of(app.add_option("IMAGE", options->image, "an image in the store")->required(),
+               WordKind::image);
   app.add_option("REF", options->target,
                  "where to; by default IMAGE itself, when it names a registry");
   app.add_flag("--plain-http", options->plain_http, "the registry has no TLS");

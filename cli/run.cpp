@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/command_tree.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/usage.hpp"
@@ -112,16 +113,23 @@ std::vector<std::string> separate_job(std::vector<std::string> words) {
 
 Action declare_run(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("IMAGE", options->image, "an image in the store, or a recipe (built when needed)")
-      ->required();
-  take_one_word(app.add_option("-v,--volume", options->mounts, "mount SRC:DST or SRC:DST:ro"));
+  take_word_of(app.add_option("IMAGE", options->image,
+                              "an image in the store, or a recipe (built when needed)")
+                   ->required(),
+               WordKind::runnable);
+  CLI::Option* const volume =
+      app.add_option("-v,--volume", options->mounts, "mount SRC:DST or SRC:DST:ro");
+  take_one_word(volume);
+  take_word_of(volume, WordKind::file);
   take_one_word(app.add_option("-e,--env", options->env, "set K=V, or pass the caller's K on"));
   app.add_option("-w,--workdir", options->workdir, "start there; by default the image's");
-  app.add_option("--runtime", options->runtime, "runc, crun or a path to one");
+  take_word_of(app.add_option("--runtime", options->runtime, "runc, crun or a path to one"),
+               WordKind::file);
   app.add_flag("--no-project", options->no_project, "do not mount this folder at the workdir");
   app.add_flag("-t,--tty", options->tty, "give it a terminal");
   app.add_flag("--locked", options->locked, "of a recipe: use its lock as it is");
-  app.add_option("CMD", options->command, "the command; by default the image's");
+  take_word_of(app.add_option("CMD", options->command, "the command; by default the image's"),
+               WordKind::job);
   app.prefix_command(false);
   app.positionals_at_end(false);
   app.footer("example: mlenv run recipe.yaml -- python train.py");

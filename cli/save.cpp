@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "cli/command_tree.hpp"
 #include "cli/outputs.hpp"
 
 namespace mlenv::cli {
@@ -76,10 +77,13 @@ std::vector<Output> chosen_outputs(Ui& ui, const std::vector<std::string>& texts
 
 Action declare_save(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("IMAGE", options->image, "name or digest")->required();
-  app.add_option("OUTPUT", options->outputs,
-                 "oci:DIR, oci-archive:FILE or docker-archive:FILE; FILE `-`: standard output")
-      ->required();
+  take_word_of(app.add_option("IMAGE", options->image, "name or digest")->required(),
+               WordKind::image);
+  take_word_of(
+      app.add_option("OUTPUT", options->outputs,
+                     "oci:DIR, oci-archive:FILE or docker-archive:FILE; FILE `-`: standard output")
+          ->required(),
+      WordKind::output);
   app.footer("example: mlenv save jax-cpu docker-archive:- | docker load");
   return [options](Ui& ui) { return save_command(*options, ui); };
 }

@@ -63,7 +63,7 @@ std::unique_ptr<Progress> make_progress(std::string_view mode, bool quiet);
 using Action = std::function<int(Ui&)>;
 struct Command {
   const char* name;
-  const char* purpose;
+  const char* purpose;  ///< null: no user's command, and not in the help
   Action (*declare)(CLI::App& app);
 };
 
@@ -80,6 +80,8 @@ Action declare_tag(CLI::App& app);
 Action declare_rm(CLI::App& app);
 Action declare_save(CLI::App& app);
 Action declare_store(CLI::App& app);
+Action declare_completion(CLI::App& app);
+Action declare_generate(CLI::App& app);
 
 RegistryOptions registry_options(bool plain_http);
 /// What a push came to, on stderr.

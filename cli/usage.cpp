@@ -17,8 +17,8 @@ struct Alias {
   std::string_view ours;
 };
 constexpr std::array kAliases{
-    Alias{"ls", "images"},           Alias{"list", "images"},     Alias{"rmi", "rm"},
-    Alias{"remove", "rm"},           Alias{"delete", "rm"},       Alias{"export", "save"},
+    Alias{"ls", "images"},        Alias{"list", "images"},         Alias{"rmi", "rm"},
+    Alias{"remove", "rm"},        Alias{"delete", "rm"},           Alias{"export", "save"},
     Alias{"verify", "store verify"}, Alias{"sync", "store sync"},
 };
 
@@ -28,7 +28,10 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
 
 std::vector<std::string> names_of_commands(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
+  for (const CLI::App* command : commands_of(app)) {
+    const bool hidden = command->get_group().empty();
+    if (!hidden) names.push_back(command->get_name());
+  }
   return names;
 }
 
@@ -234,7 +237,7 @@ void take_one_of(CLI::Option* option, std::vector<std::string> choices) {
         }
         return fmt::format("`{}` is none of its values: {}", word, text);
       },
-      "{" + list + "}"));
+      "{" + list + "}", kChoices));
 }
 
 }  // namespace mlenv::cli

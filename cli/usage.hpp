@@ -35,6 +35,8 @@ Error usage_mistake(const CLI::App& app, const std::vector<std::string>& words,
 /// An option that may be given several times takes one word each time, so that what follows is not
 /// taken for more of it.
 void take_one_word(CLI::Option* option);
+/// Name of the validator of `take_one_of`, whose description is `{auto,always,never}`.
+inline constexpr const char* kChoices = "choices";
 /// Its value is one of `choices`.
 void take_one_of(CLI::Option* option, std::vector<std::string> choices);
 
