@@ -20,15 +20,10 @@ int lock_command(const Options& options, Ui& ui) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const Recipe recipe = read_recipe(options.recipe);
   const LockOutcome outcome = provide_lock(ui, recipe, options.choice);
-  const std::string path = lock_path(recipe.path).string();
   if (ui.options.json) {
-    ui.answer(canonical({{"schema", "mlenv.lock-result/1"},
-                         {"path", path},
-                         {"digest", lock_digest(outcome.lock).str()},
-                         {"written", outcome.written},
-                         {"wheels", outcome.lock.wheels.size()},
-                         {"debs", outcome.lock.debs.size()},
-                         {"changes", outcome.changes}}));
+    nlohmann::json value = lock_as_json(recipe, outcome);
+    value["schema"] = "mlenv.lock-result/1";
+    ui.answer(canonical(value));
     return 0;
   }
   for (const std::string& change : outcome.changes) ui.answer(change);

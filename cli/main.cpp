@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::array kCommands = {
     Command{"lock", "resolve a recipe into a lock file", declare_lock},
+    Command{"add", "add packages to a recipe, and lock it", declare_add},
+    Command{"remove", "take packages out of a recipe, and lock it", declare_remove},
     Command{"build", "build a recipe's image into the store", declare_build},
     Command{"run", "run a command in an image", declare_run},
     Command{"push", "push an image to a registry", declare_push},

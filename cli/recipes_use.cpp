@@ -3,6 +3,8 @@
 #include <spawn.h>
 #include <algorithm>
 
+#include <nlohmann/json.hpp>
+
 #include "base/process.hpp"
 #include "cli/settings.hpp"
 #include "recipes/resolve/debian.hpp"
@@ -180,6 +182,15 @@ std::string lock_summary(const Recipe& recipe, const LockOutcome& outcome) {
                      outcome.written ? "wrote" : "unchanged:", lock_path(recipe.path).string(),
                      counted(outcome.lock.wheels.size(), "wheel"),
                      counted(outcome.lock.debs.size(), "Debian package"));
+}
+
+nlohmann::json lock_as_json(const Recipe& recipe, const LockOutcome& outcome) {
+  return {{"path", lock_path(recipe.path).string()},
+          {"digest", lock_digest(outcome.lock).str()},
+          {"written", outcome.written},
+          {"wheels", outcome.lock.wheels.size()},
+          {"debs", outcome.lock.debs.size()},
+          {"changes", outcome.changes}};
 }
 
 BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice& choice) {

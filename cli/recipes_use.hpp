@@ -24,6 +24,8 @@ struct LockChoice {
 LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice);
 /// ``wrote `a.lock`: 1 wheel, 90 Debian packages``
 std::string lock_summary(const Recipe& recipe, const LockOutcome& outcome);
+/// The same for answers as JSON, with the changes.
+nlohmann::json lock_as_json(const Recipe& recipe, const LockOutcome& outcome);
 
 struct BuildChoice {
   LockChoice lock;

@@ -69,6 +69,8 @@ struct Command {
 
 Action declare_help(CLI::App& app);
 Action declare_lock(CLI::App& app);
+Action declare_add(CLI::App& app);
+Action declare_remove(CLI::App& app);
 Action declare_build(CLI::App& app);
 Action declare_run(CLI::App& app);
 Action declare_push(CLI::App& app);

@@ -18,8 +18,8 @@ struct Alias {
 };
 constexpr std::array kAliases{
     Alias{"ls", "images"},        Alias{"list", "images"},         Alias{"rmi", "rm"},
-    Alias{"remove", "rm"},        Alias{"delete", "rm"},           Alias{"export", "save"},
-    Alias{"verify", "store verify"}, Alias{"sync", "store sync"},
+    Alias{"delete", "rm"},        Alias{"export", "save"},         Alias{"install", "add"},
+    Alias{"uninstall", "remove"}, Alias{"verify", "store verify"}, Alias{"sync", "store sync"},
 };
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {

@@ -72,6 +72,7 @@ mlenv save base docker-archive:ima|mlenv save base docker-archive:image.tar
 mlenv build -o oci-a|mlenv build -o oci-archive:
 mlenv completion z|mlenv completion zsh 
 mlenv help comp|mlenv help completion 
+mlenv add --recipe on|mlenv add --recipe one.yaml 
 mlenv gen|mlenv gen
 EXPECTED
 

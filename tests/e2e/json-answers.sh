@@ -6,7 +6,7 @@ set -euo pipefail
 python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
 lines=$work/lines
 
-note "lock, build, images, inspect, tag, save, rm, push, pull, store"
+note "lock, build, add, remove, images, inspect, tag, save, rm, push, pull, store"
 base_store
 small_recipe "$work/small.yaml" idna
 start_registry
@@ -17,6 +17,9 @@ image=$registry/team/small:v1
   "$MLENV" --json --progress json build "$work/small.yaml" 2>"$work/err"
   cat "$work/err"
   "$MLENV" --json build "$work/small.yaml" 2>"$work/err" | tee "$work/again"
+  "$MLENV" --json add --recipe "$work/small.yaml" idna
+  "$MLENV" --json add --recipe "$work/small.yaml" six 2>"$work/err"
+  "$MLENV" --json remove --recipe "$work/small.yaml" six 2>"$work/err"
   "$MLENV" --json images
   "$MLENV" --json inspect small
   "$MLENV" --json push small "$image" 2>"$work/err"
