@@ -139,6 +139,11 @@ std::string Registry::State::authorize(HttpHeaders& headers, const std::string& 
   return login;
 }
 
+bool Registry::State::renew(const HttpResponse& refusal, const std::string& used) {
+  if (!http::same_origin(http::parse_url(refusal.url), http::parse_url(base()))) return false;
+  return authorizer.renew(refusal, used);
+}
+
 /// OpenSSL's words for a server that does not speak TLS; libcurl has no code for them.
 HttpResponse Registry::State::send_first(const HttpRequest& request) {
   try {
@@ -157,7 +162,7 @@ HttpResponse Registry::State::send_first(const HttpRequest& request) {
 HttpResponse Registry::State::call(HttpRequest request) {
   std::string used = authorize(request.headers, request.url);
   HttpResponse response = send_first(request);
-  if (response.status != 401 || !authorizer.renew(response, used)) return response;
+  if (response.status != 401 || !renew(response, used)) return response;
   authorize(request.headers, request.url);
   return http.send(request);
 }
@@ -211,7 +216,7 @@ void Registry::download_blob(const Descriptor& blob, int file,
   std::uint64_t received = 0;
   std::optional<std::uint64_t> renewed_at;
   what.authorize = [&](const HttpResponse& refusal, HttpHeaders& headers) {
-    if (renewed_at == received || !state_->authorizer.renew(refusal, used)) return false;
+    if (renewed_at == received || !state_->renew(refusal, used)) return false;
     renewed_at = received;
     used = state_->authorize(headers, what.url);
     return true;

@@ -24,6 +24,9 @@ struct Registry::State {
   HttpResponse call(HttpRequest request);
   /// Puts the current login into `headers` when `url` is the registry's; returns it.
   std::string authorize(HttpHeaders& headers, const std::string& url);
+  /// `Authorizer::renew`, for the registry's own refusals only: another host, to which it had
+  /// redirected, might name a token server of its own.
+  bool renew(const HttpResponse& refusal, const std::string& used);
   /// A Location header of an answer to `request_url`, absolute. Keeps TLS when a proxy before the
   /// registry has hidden it from it.
   std::string resolve(const std::string& request_url, std::string_view location);

@@ -174,7 +174,7 @@ void Registry::Upload::send_bytes() {
       offset_ = blob_.size_bytes;
       return;
     }
-    if (response.status == 401 && !renewed && state_.authorizer.renew(response, used)) {
+    if (response.status == 401 && !renewed && state_.renew(response, used)) {
       renewed = true;
       if (offset_ > 0) synchronise();
       continue;

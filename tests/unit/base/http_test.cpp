@@ -469,6 +469,23 @@ TEST(HttpUrl, Resolve) {
   EXPECT_THROW(http::parse_url("host/path"), Error);
 }
 
+// A redirect keeps credentials where this holds.
+TEST(HttpUrl, OriginIsSchemeHostAndPort) {
+  const http::Url base = http::parse_url("https://host.org/v2/");
+  for (const char* same : {"https://host.org/", "https://HOST.org:443/x?y#z"}) {
+    EXPECT_TRUE(http::same_origin(base, http::parse_url(same))) << same;
+  }
+  for (const char* other : {"http://host.org/", "http://host.org:443/", "https://host.org:8443/",
+                            "https://cdn.host.org/", "https://host.org.evil.example/",
+                            "https://host.org@evil.example/"}) {
+    EXPECT_FALSE(http::same_origin(base, http::parse_url(other))) << other;
+  }
+  EXPECT_EQ(http::resolve_url(http::parse_url("https://u:p@host.org/"), "http://host.org/").user,
+            "");
+  EXPECT_EQ(http::resolve_url(http::parse_url("https://u:p@host.org/"), "//host.org:444/").user,
+            "");
+}
+
 TEST(HttpUrl, Loopback) {
   for (const char* host : {"localhost", "127.0.0.1", "127.9.9.9", "::1", "[::1]"}) {
     EXPECT_TRUE(http::is_loopback(host)) << host;

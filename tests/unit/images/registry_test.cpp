@@ -212,6 +212,49 @@ TEST_F(RegistryTest, DeniedSaysWhatToDo) {
   EXPECT_EQ(refused.hint().find("wrong"), std::string::npos);
 }
 
+TEST_F(RegistryTest, BlobsMayLieElsewhereAndTheLoginStays) {
+  log_in("ann", "secret");
+  FaultServer store;
+  const std::string bytes = noise(10'000);
+  const std::string path = "/v2/team/x/blobs/" + Digest::of(bytes).str();
+  store.script("/bucket/1", {status(200, {}, bytes)});
+  server.script(path, {status(401, {{"WWW-Authenticate", "Basic realm=\"r\""}}),
+                       status(307, {{"Location", store.url("/bucket/1?signature=s")}})});
+  Registry from = registry();
+  const Fd file = open_file(folder.path() / "blob", O_RDWR | O_CREAT);
+  from.download_blob(describe(bytes), file.get(), nullptr);
+  EXPECT_EQ(read_file(folder.path() / "blob"), bytes);
+  EXPECT_EQ(server.seen(path).at(1).header("authorization"), "Basic YW5uOnNlY3JldA==");
+  ASSERT_EQ(store.seen().size(), 1U);
+  EXPECT_EQ(store.seen()[0].target, "/bucket/1?signature=s");
+  EXPECT_EQ(store.seen()[0].header("authorization"), "");
+}
+
+TEST_F(RegistryTest, AnotherHostsChallengeIsNotAnswered) {
+  log_in("ann", "secret");
+  FaultServer thief;
+  const std::string bytes = noise(1000);
+  const Digest digest = Digest::of(bytes);
+  for (const char* scheme : {"Basic realm=\"r\"", "Bearer realm=\"%\""}) {
+    std::string challenge = scheme;
+    if (const auto at = challenge.find('%'); at != std::string::npos) {
+      challenge.replace(at, 1, thief.url("/token"));
+    }
+    thief.script("/bucket/1", {status(401, {{"WWW-Authenticate", challenge}})});
+    server.script("/v2/team/x/blobs/" + digest.str(),
+                  {status(307, {{"Location", thief.url("/bucket/1")}})});
+    server.script("/v2/team/x/manifests/v1", {status(307, {{"Location", thief.url("/bucket/1")}})});
+    Registry from = registry();
+    const Fd file = open_file(folder.path() / "blob", O_RDWR | O_CREAT);
+    EXPECT_EQ(error_of([&] { from.download_blob(describe(bytes), file.get(), nullptr); }).code(),
+              "http-status");
+    EXPECT_EQ(error_of([&] { from.get_manifest("v1"); }).code(), "denied");
+  }
+  EXPECT_EQ(thief.seen("/bucket/1").size(), 4U);
+  EXPECT_TRUE(thief.seen("/token").empty());
+  for (const Seen& seen : thief.seen()) EXPECT_EQ(seen.header("authorization"), "");
+}
+
 /// A registry that wants tokens: `/token` gives token-1, token-2, …; only the newest is good.
 class TokenTest : public RegistryTest {
  protected:
