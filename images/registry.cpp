@@ -3,7 +3,9 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <set>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -43,29 +45,40 @@ std::string machine_architecture() {
   return std::string(machine);
 }
 
-/// Digest of the manifest for this machine in an index.
+/// `linux/amd64`, `linux/arm/v7`. The variants that every machine of an architecture has go without
+/// saying (image-spec image-index.md "Platform Variants"); those that only some have stay, so that
+/// the choice is the same on all of them. Empty: no platform is named.
+std::string platform_of(const nlohmann::json& entry) {
+  const auto platform = entry.find("platform");
+  if (platform == entry.end() || !platform->is_object()) return {};
+  const std::string architecture = text_of(*platform, "architecture");
+  const std::string variant = text_of(*platform, "variant");
+  const bool usual = variant.empty() || (architecture == "amd64" && variant == "v1") ||
+                     (architecture == "arm64" && (variant == "v8" || variant == "8"));
+  return text_of(*platform, "os") + "/" + architecture + (usual ? "" : "/" + variant);
+}
+
+/// Digest of the manifest for this machine in an index; the first where several fit.
 Digest choose_platform(const std::string& index, std::string_view what) {
   const std::string wanted = "linux/" + machine_architecture();
-  std::string offered;
+  std::set<std::string> offered;
   const nlohmann::json root = parse_json(index, what);
   const auto manifests = root.find("manifests");
   if (manifests == root.end() || !manifests->is_array()) {
     throw failure("bad-image", "the index `{}` lists no manifests", what);
   }
   for (const nlohmann::json& entry : *manifests) {
-    const auto platform = entry.is_object() ? entry.find("platform") : entry.end();
     if (!entry.is_object()) continue;
-    std::string has = "no platform";
-    if (platform != entry.end() && platform->is_object()) {
-      has = text_of(*platform, "os") + "/" + text_of(*platform, "architecture");
-    }
-    if (has == wanted || (platform == entry.end() && manifests->size() == 1)) {
+    const std::string platform = platform_of(entry);
+    if (platform == wanted || (platform.empty() && manifests->size() == 1)) {
       return Digest::parse(text_of(entry, "digest"));
     }
-    offered += (offered.empty() ? "" : ", ") + has;
+    // BuildKit's attestations are listed so; nobody can run them.
+    if (platform != "unknown/unknown") offered.insert(platform.empty() ? "no platform" : platform);
   }
   throw failure("not-found", "`{}` has no image for {}", what, wanted)
-      .because(fmt::format("it offers {}", offered.empty() ? "nothing" : offered));
+      .because(offered.empty() ? "it offers nothing"
+                               : fmt::format("it offers {}", fmt::join(offered, ", ")));
 }
 
 bool is_index(const std::string& media_type, const std::string& bytes) {

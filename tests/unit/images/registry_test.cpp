@@ -355,6 +355,42 @@ TEST_F(RegistryTest, IndexIsResolvedForThisMachine) {
   EXPECT_NE(std::string(error.what()).find("linux/s390x"), std::string::npos) << error.what();
 }
 
+TEST_F(RegistryTest, VariantsThatNotEveryMachineHasAreNotChosen) {
+#if defined(__aarch64__)
+  const std::string ours = "arm64", usual = "v8", special = "v9";
+#else
+  const std::string ours = "amd64", usual = "v1", special = "v3";
+#endif
+  const std::string manifest = R"({"schemaVersion":2,"config":{},"layers":[]})";
+  const Digest other = Digest::of(std::string_view("other"));
+  const auto entry = [](const std::string& os, const std::string& architecture,
+                        const std::string& variant, const Digest& digest) {
+    return fmt::format(
+        R"({{"digest":"{}","size":1,"platform":{{"os":"{}","architecture":"{}","variant":"{}"}}}})",
+        digest.str(), os, architecture, variant);
+  };
+  const auto script_index = [&](const std::string& tag, const std::string& entries) {
+    server.script("/v2/team/x/manifests/" + tag,
+                  {status(200, {{"Content-Type", std::string(kIndexType)}},
+                          R"({"schemaVersion":2,"manifests":[)" + entries + "]}")});
+  };
+  script_index("v1", entry("linux", ours, special, other) + "," +
+                         entry("windows", ours, "", other) + "," +
+                         entry("linux", ours, usual, Digest::of(manifest)));
+  server.script("/v2/team/x/manifests/" + Digest::of(manifest).str(),
+                {status(200, {{"Content-Type", std::string(kManifestType)}}, manifest)});
+  Registry from = registry();
+  EXPECT_EQ(from.get_manifest("v1")->bytes, manifest);
+
+  script_index("v2", entry("unknown", "unknown", "", other) + "," +
+                         entry("linux", "arm", "v7", other) + "," +
+                         entry("linux", ours, special, other));
+  const std::string text = error_of([&] { from.get_manifest("v2"); }).what();
+  EXPECT_NE(text.find("linux/arm/v7"), std::string::npos) << text;
+  EXPECT_NE(text.find("linux/" + ours + "/" + special), std::string::npos) << text;
+  EXPECT_EQ(text.find("unknown"), std::string::npos) << text;
+}
+
 TEST_F(RegistryTest, ManifestIsVerified) {
   const std::string promised = Digest::of(std::string_view("promised")).str();
   server.script("/v2/team/x/manifests/" + promised, {status(200, {}, "{}")});
