@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <ctime>
 #include <thread>
 
 #include "base/error.hpp"
@@ -160,6 +162,42 @@ TEST_F(HttpTest, DoesNotWaitForATooLongRetryAfter) {
   Http http{options()};
   EXPECT_EQ(http.send({.url = server.url("/x")}).status, 429);
   EXPECT_TRUE(pauses.empty());
+}
+
+/// As HTTP writes it (RFC 9110 §5.6.7), so many seconds from now.
+std::string http_date(std::chrono::seconds from_now) {
+  const std::time_t when =
+      std::chrono::system_clock::to_time_t(std::chrono::system_clock::now() + from_now);
+  std::tm parts{};
+  ::gmtime_r(&when, &parts);
+  std::array<char, 64> text{};
+  // The names are English: nothing here sets another locale.
+  return {text.data(),
+          std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts)};
+}
+
+TEST_F(HttpTest, RetryAfterMayBeADate) {
+  server.script("/x", {status(503, {{"Retry-After", http_date(std::chrono::seconds{60})}}),
+                       status(503, {{"Retry-After", http_date(std::chrono::seconds{-60})}}),
+                       status(429, {{"Retry-After", "soon"}}), ok("fine")});
+  Http http{options()};
+  EXPECT_EQ(http.send({.url = server.url("/x")}).body, "fine");
+  ASSERT_EQ(pauses.size(), 3U);
+  EXPECT_GE(pauses[0], std::chrono::seconds{30});
+  EXPECT_LE(pauses[0], std::chrono::seconds{61});  // time(2) may lag behind by a tick
+  for (const std::size_t usual : {1U, 2U}) EXPECT_LE(pauses[usual], std::chrono::seconds{2});
+
+  server.script("/late", {status(503, {{"Retry-After", http_date(std::chrono::hours{1})}})});
+  EXPECT_EQ(http.send({.url = server.url("/late")}).status, 503);
+  EXPECT_EQ(server.seen("/late").size(), 1U);
+}
+
+TEST_F(HttpTest, DownloadsHonourRetryAfter) {
+  const std::string body = noise(1000);
+  server.script("/file", {status(429, {{"Retry-After", "9"}}), ok(body)});
+  Http http{options()};
+  EXPECT_EQ(fetch(http, whole(body)), body);
+  EXPECT_EQ(pauses, std::vector<std::chrono::milliseconds>{std::chrono::seconds{9}});
 }
 
 TEST_F(HttpTest, TriesAreBounded) {
