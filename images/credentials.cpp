@@ -1,12 +1,12 @@
 #include "images/credentials.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cstdlib>
 
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "base/json.hpp"
+#include "images/credential_helper.hpp"
 
 namespace mlenv {
 namespace {
@@ -41,26 +41,15 @@ std::string text_of(const nlohmann::json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
 }
 
-Error helper_error(const fs::path& config, std::string_view host, const std::string& helper) {
-  return failure("credentials", "the login for `{}` is kept by `docker-credential-{}`", host,
-                 helper)
-      .because("credential helpers are not supported yet")
-      .hint(fmt::format("put an `auths` entry with `auth` for `{}` into another config.json and "
-                        "name its folder in DOCKER_CONFIG, instead of `{}`",
-                        host, config.string()));
-}
-
 /// nullopt: the entry is empty, which is how docker marks a login that a helper keeps.
 std::optional<Credentials> read_entry(const nlohmann::json& entry, const fs::path& config,
                                       std::string_view key) {
-  Credentials credentials{text_of(entry, "username"), text_of(entry, "password")};
-  if (!credentials.user.empty() && !credentials.password.empty()) return credentials;
-  if (!text_of(entry, "identitytoken").empty()) {
-    throw failure("credentials", "the login for `{}` in `{}` is an identity token", key,
-                  config.string())
-        .because("identity tokens are not supported yet")
-        .hint("log in with a user name and an access token instead");
+  // Beside it `auth` holds a user name without a password.
+  if (std::string token = text_of(entry, "identitytoken"); !token.empty()) {
+    return Credentials{{}, {}, std::move(token)};
   }
+  Credentials credentials{text_of(entry, "username"), text_of(entry, "password"), {}};
+  if (!credentials.user.empty() && !credentials.password.empty()) return credentials;
   const std::string auth = text_of(entry, "auth");
   if (auth.empty()) return std::nullopt;
   const std::string pair = base64_decode(auth).value_or("");
@@ -73,7 +62,23 @@ std::optional<Credentials> read_entry(const nlohmann::json& entry, const fs::pat
   // Docker pads some with NUL bytes.
   std::string password = pair.substr(colon + 1);
   password.resize(std::min(password.find('\0'), password.size()));
-  return Credentials{pair.substr(0, colon), std::move(password)};
+  return Credentials{pair.substr(0, colon), std::move(password), {}};
+}
+
+/// nullopt: there is no file.
+std::optional<nlohmann::json> read_config(const fs::path& config) {
+  const std::optional<std::string> text = read_file_if_exists(config);
+  if (!text) return std::nullopt;
+  return parse_secret_json(*text, config.string());
+}
+
+std::string helper_in(const nlohmann::json& root, std::string_view host) {
+  const auto helpers = root.find("credHelpers");
+  if (helpers != root.end() && helpers->is_object()) {
+    const auto own = helpers->find(std::string(host));
+    if (own != helpers->end() && own->is_string()) return own->get<std::string>();
+  }
+  return text_of(root, "credsStore");
 }
 
 }  // namespace
@@ -120,34 +125,41 @@ fs::path docker_config_path(const fs::path& given) {
   return home.empty() ? fs::path{} : fs::path(home) / ".docker" / "config.json";
 }
 
+nlohmann::json parse_secret_json(std::string_view text, std::string_view what) {
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
+    const std::string_view before = text.substr(0, std::min(error.byte, text.size()));
+    throw failure("bad-json", "`{}` is not well-formed JSON", what)
+        .because(fmt::format("the mistake is in line {}",
+                             std::count(before.begin(), before.end(), '\n') + 1));
+  }
+}
+
+std::string credential_helper(const fs::path& config, std::string_view host) {
+  const std::optional<nlohmann::json> root = read_config(config);
+  return root ? helper_in(*root, host) : std::string{};
+}
+
 std::optional<Credentials> find_credentials(const fs::path& config, std::string_view host,
                                             std::string_view repository) {
-  const std::optional<std::string> text = read_file_if_exists(config);
-  if (!text) return std::nullopt;
-  const nlohmann::json root = parse_json(*text, config.string());
+  const std::optional<nlohmann::json> root = read_config(config);
+  if (!root) return std::nullopt;
+  if (const std::string helper = helper_in(*root, host); !helper.empty()) {
+    return ask_credential_helper(helper, host);
+  }
   const std::string name = fmt::format("{}/{}", host, repository);
   std::string_view best;
   const nlohmann::json* entry = nullptr;
-  const auto auths = root.find("auths");
-  if (auths != root.end() && auths->is_object()) {
-    for (const auto& [key, value] : auths->items()) {
-      const std::string_view plain = plain_key(key);
-      if (!value.is_object() || plain.size() <= best.size() || !covers(plain, name)) continue;
-      best = plain;
-      entry = &value;
-    }
+  const auto auths = root->find("auths");
+  if (auths == root->end() || !auths->is_object()) return std::nullopt;
+  for (const auto& [key, value] : auths->items()) {
+    const std::string_view plain = plain_key(key);
+    if (!value.is_object() || plain.size() <= best.size() || !covers(plain, name)) continue;
+    best = plain;
+    entry = &value;
   }
-  if (entry != nullptr) {
-    if (auto found = read_entry(*entry, config, best)) return found;
-  }
-  const auto helpers = root.find("credHelpers");
-  if (helpers != root.end() && helpers->is_object()) {
-    const std::string helper = text_of(*helpers, std::string(host).c_str());
-    if (!helper.empty()) throw helper_error(config, host, helper);
-  }
-  const std::string store = text_of(root, "credsStore");
-  if (entry != nullptr && !store.empty()) throw helper_error(config, host, store);
-  return std::nullopt;
+  return entry == nullptr ? std::nullopt : read_entry(*entry, config, best);
 }
 
 }  // namespace mlenv

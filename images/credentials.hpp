@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "base/files.hpp"
 
 namespace mlenv {
@@ -11,6 +13,9 @@ namespace mlenv {
 struct Credentials {
   std::string user;
   std::string password;
+  /// When it is not empty the login is this alone: a refresh token (RFC 6749), good for tokens from
+  /// the registry's token server and for nothing else.
+  std::string identity_token{};
   /// `user:password` in base64, as Basic authentication wants it (RFC 7617).
   std::string basic() const;
   friend bool operator==(const Credentials&, const Credentials&) = default;
@@ -20,12 +25,21 @@ struct Credentials {
 /// $DOCKER_CONFIG/config.json, else ~/.docker/config.json.
 fs::path docker_config_path(const fs::path& given);
 
-/// The login for `host/repository` in the file `config`. Keys of `auths` may be a host, a URL
+/// NAME of the `docker-credential-NAME` that keeps the login for `host`, empty when the file itself
+/// does. As Docker has it: what `credHelpers` says of the host (exactly; an empty name is the
+/// file), else `credsStore`. Throws `bad-json`.
+std::string credential_helper(const fs::path& config, std::string_view host);
+
+/// The login for `host/repository`. A helper that is named for it (above) is asked and has the last
+/// word; else `auths` in the file `config` has it. Keys there may be a host, a URL
 /// (`https://host/v1/`) or a host with the beginning of a path; the longest that fits wins. nullopt
-/// when there is none or no file. Throws `bad-json` or `credentials` when the file is malformed, or
-/// says that a credential helper knows (not supported yet).
+/// when there is none or no file. Throws `bad-json` or `credentials` when the file is malformed,
+/// and what `ask_credential_helper` throws.
 std::optional<Credentials> find_credentials(const fs::path& config, std::string_view host,
                                             std::string_view repository);
+
+/// `parse_json` for what holds secrets: the message says where it is malformed and quotes nothing.
+nlohmann::json parse_secret_json(std::string_view text, std::string_view what);
 
 /// RFC 4648 §4. Decoding gives nullopt for what is not base64; missing padding is fine.
 std::string base64_encode(std::string_view text);

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/http_url.hpp"
-#include "base/json.hpp"
 
 namespace mlenv {
 namespace {
@@ -85,20 +84,35 @@ std::vector<Challenge> parse_challenges(std::string_view header) {
 }
 
 Authorizer::Authorizer(Http& http, const Reference& where, const fs::path& docker_config)
-    : http_(http), where_(where), config_(docker_config_path(docker_config)) {}
+    : http_(http),
+      where_(where),
+      config_(docker_config_path(docker_config)),
+      keeper_(config_.empty() ? "docker's config.json" : config_.string()) {}
 
 std::string Authorizer::current() const {
   const std::lock_guard lock{mutex_};
   return authorization_;
 }
 
+/// Once: a helper may take its time, or ask a person.
+void Authorizer::look_up() {
+  if (trouble_) throw Error{*trouble_};
+  if (looked_) return;
+  try {
+    const std::string helper = credential_helper(config_, where_.host());
+    if (!helper.empty()) keeper_ = "docker-credential-" + helper;
+    credentials_ = find_credentials(config_, where_.host(), where_.repository());
+    looked_ = true;
+  } catch (const Error& error) {
+    trouble_ = error;
+    throw;
+  }
+}
+
 bool Authorizer::renew(const HttpResponse& refusal, const std::string& used) {
   const std::lock_guard lock{mutex_};
   if (authorization_ != used) return true;  // another thread was faster
-  if (!looked_) {
-    credentials_ = find_credentials(config_, where_.host(), where_.repository());
-    looked_ = true;
-  }
+  look_up();
   std::vector<Challenge> challenges;
   for (const auto& [name, value] : refusal.headers) {
     if (name != "www-authenticate") continue;
@@ -111,6 +125,11 @@ bool Authorizer::renew(const HttpResponse& refusal, const std::string& used) {
   }
   for (const Challenge& challenge : challenges) {
     if (challenge.scheme != "basic" || !credentials_) continue;
+    if (!credentials_->identity_token.empty()) {
+      throw denied_error(
+          fmt::format("`{}` wants a password, and its login is an identity token", where_.host()),
+          {});
+    }
     std::string basic = "Basic " + credentials_->basic();
     if (basic == used) return false;
     authorization_ = std::move(basic);
@@ -119,36 +138,66 @@ bool Authorizer::renew(const HttpResponse& refusal, const std::string& used) {
   return false;
 }
 
-std::string Authorizer::fetch_token(const Challenge& challenge, std::string_view registry_url) {
-  const std::string realm = parameter(challenge, "realm");
-  HttpRequest request;
-  request.url = realm;
+/// GET with the password or without any login; an identity token goes in a POST, which is never
+/// redirected: its body would follow to wherever that leads.
+HttpRequest Authorizer::token_request(const std::string& realm, const Challenge& challenge) const {
+  std::string parameters;
   const auto add = [&](std::string_view name, const std::string& value) {
     if (value.empty()) return;
-    request.url += request.url.find('?') == std::string::npos ? '?' : '&';
-    request.url += fmt::format("{}={}", name, url_query_encode(value));
+    if (!parameters.empty()) parameters += '&';
+    parameters += fmt::format("{}={}", name, url_query_encode(value));
   };
   add("service", parameter(challenge, "service"));
   add("scope", parameter(challenge, "scope"));
-  if (credentials_) {
-    // A registry on TLS must not lure the password onto an open line.
-    if (registry_url.starts_with("https:") && !realm.starts_with("https:")) {
-      throw failure("denied", "`{}` wants the password sent to `{}`, which is not encrypted",
-                    where_.host(), display_url(realm));
+  HttpRequest request;
+  request.url = realm;
+  if (!credentials_ || credentials_->identity_token.empty()) {
+    if (!parameters.empty()) {
+      request.url += (realm.find('?') == std::string::npos ? "?" : "&") + parameters;
     }
-    request.headers.emplace_back("Authorization", "Basic " + credentials_->basic());
+    if (credentials_) request.headers = {{"Authorization", "Basic " + credentials_->basic()}};
+    return request;
   }
+  add("client_id", "mlenv");
+  add("grant_type", "refresh_token");
+  add("refresh_token", credentials_->identity_token);
+  request.method = "POST";
+  request.headers = {{"Content-Type", "application/x-www-form-urlencoded"}};
+  request.body_bytes = parameters.size();
+  request.body = [form = std::move(parameters)] {
+    return std::make_unique<MemorySource>(as_bytes(form));
+  };
+  request.follow_redirects = false;
+  return request;
+}
+
+std::string Authorizer::fetch_token(const Challenge& challenge, std::string_view registry_url) {
+  const std::string realm = parameter(challenge, "realm");
+  // A registry on TLS must not lure the login onto an open line.
+  if (credentials_ && registry_url.starts_with("https:") && !realm.starts_with("https:")) {
+    throw failure("denied", "`{}` wants the login sent to `{}`, which is not encrypted",
+                  where_.host(), display_url(realm));
+  }
+  const HttpRequest request = token_request(realm, challenge);
   const HttpResponse response = http_.send(request);
-  const auto reason = fmt::format("`{}` answered {}", display_url(realm), response.status);
-  if (response.status == 401 || response.status == 403) {
-    throw denied_error(
-        fmt::format("`{}` gives no token for `{}`", where_.host(), where_.repository()), reason);
+  const long status = response.status;
+  const std::string headline =
+      fmt::format("`{}` gives no token for `{}`", where_.host(), where_.repository());
+  const auto reason = fmt::format("`{}` answered {}", display_url(realm), status);
+  const bool refreshing = request.method == "POST";
+  // RFC 6749 §5.2: a refresh token that is not good any more is a bad request.
+  if (status == 401 || status == 403 || (refreshing && status == 400)) {
+    throw denied_error(headline, reason);
   }
-  if (response.status != 200) {
-    throw failure("registry", "`{}` gives no token for `{}`", where_.host(), where_.repository())
-        .because(reason);
+  if (refreshing && (status == 404 || status == 405)) {
+    throw failure("registry", "{}", headline)
+        .because(reason + ": it takes no identity tokens")
+        .hint(fmt::format("log in with a user name and an access token: `docker login {}`",
+                          where_.host()));
   }
-  std::string token = token_in(parse_json(response.body, display_url(realm)));
+  if (status != 200) throw failure("registry", "{}", headline).because(reason);
+  const nlohmann::json answer = parse_secret_json(response.body, display_url(realm));
+  std::string token = token_in(answer);
   if (!token.empty()) return token;
   throw failure("registry", "the answer of `{}` holds no token", display_url(realm));
 }
@@ -161,15 +210,18 @@ Error Authorizer::denied(std::string_view headline, std::string_view reason) con
 Error Authorizer::denied_error(std::string_view headline, std::string_view reason) const {
   Error error = failure("denied", "{}", headline);
   if (!reason.empty()) error.because(std::string(reason));
-  const std::string file = config_.empty() ? "docker's config.json" : config_.string();
-  if (credentials_) {
+  const std::string& host = where_.host();
+  if (!credentials_) {
+    error.hint(
+        fmt::format("log in with `docker login {}`; `{}` holds no login for it", host, keeper_));
+  } else if (!credentials_->identity_token.empty()) {
+    error.hint(
+        fmt::format("renew the identity token in `{}` with `docker login {}`", keeper_, host));
+  } else {
     error.hint(
         fmt::format("check that `{}` may do this; its login is in `{}` (`docker login {}` "
                     "renews it)",
-                    credentials_->user, file, where_.host()));
-  } else {
-    error.hint(fmt::format("log in with `docker login {}`; `{}` holds no login for it",
-                           where_.host(), file));
+                    credentials_->user, keeper_, host));
   }
   return error;
 }

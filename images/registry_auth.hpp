@@ -1,8 +1,9 @@
 #pragma once
-// Answers a registry's challenges: Basic (RFC 7617) and Bearer tokens (distribution-spec's token
-// authentication). Nothing is sent before a registry asks.
+// Answers a registry's challenges: Basic (RFC 7617) and Bearer tokens (distribution's token and
+// OAuth2 documents). Nothing is sent before a registry asks.
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,21 +30,26 @@ class Authorizer {
   /// What to send as Authorization; empty: nothing. From any thread.
   std::string current() const;
   /// After a 401 to a request that carried `used`: true when there is something better to send.
-  /// Throws what `find_credentials` throws, and `denied` or `registry` when no token is to be had.
+  /// Throws what `find_credentials` throws, the same for every thread that asks, and `denied` or
+  /// `registry` when no token is to be had.
   bool renew(const HttpResponse& refusal, const std::string& used);
   /// `denied`, with what to do.
   Error denied(std::string_view headline, std::string_view reason) const;
 
  private:
-  // Both want the lock held.
+  // These want the lock held.
   Error denied_error(std::string_view headline, std::string_view reason) const;
+  void look_up();
   std::string fetch_token(const Challenge& challenge, std::string_view registry_url);
+  HttpRequest token_request(const std::string& realm, const Challenge& challenge) const;
 
   Http& http_;
   Reference where_;
   fs::path config_;
   mutable std::mutex mutex_;
   bool looked_ = false;
+  std::optional<Error> trouble_;  ///< why the login cannot be had
+  std::string keeper_;            ///< who has it, or would: a file or a program
   std::optional<Credentials> credentials_;
   std::string authorization_;
 };

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# A registry behind TLS with a private certificate authority and a password.
+# A registry behind TLS with a private certificate authority and a password, the login in docker's
+# file and kept by a credential helper.
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 # shellcheck source=tests/support/registry.sh
 . "$root/tests/support/registry.sh"
-need skopeo openssl htpasswd
+need skopeo openssl htpasswd docker-credential-pass pass gpg
 unset CURL_CA_BUNDLE SSL_CERT_FILE SSL_CERT_DIR
 export DOCKER_CONFIG=$work/docker
 mkdir "$DOCKER_CONFIG"
@@ -46,4 +47,41 @@ login ann:s3cret
 "$MLENV" tag "$host/team/x:v1" "$host/other/x:v2"
 "$MLENV" push "$host/other/x:v2"
 skopeo inspect --tls-verify=false --creds ann:s3cret "docker://$host/other/x:v2" >/dev/null
+
+note "a credential helper"
+export GNUPGHOME=$work/gnupg PASSWORD_STORE_DIR=$work/passwords
+mkdir -m 700 "$GNUPGHOME"
+{
+  gpg --batch --passphrase '' --quick-generate-key test@example.org default default never
+  pass init test@example.org
+} >"$work/pass.log" 2>&1 || fail "no password store: $(cat "$work/pass.log")"
+keep() { # keep USER PASSWORD
+  printf '{"ServerURL": "%s", "Username": "%s", "Secret": "%s"}' "$host" "$1" "$2" |
+    docker-credential-pass store
+}
+config() { printf '%s' "$1" >"$DOCKER_CONFIG/config.json"; }
+pulls() { # with an empty store
+  drop "$MLENV_STORE"
+  "$MLENV" --verbose pull "$host/team/x:v1" >"$work/out" 2>&1 || fail "does not pull: $(cat "$work/out")"
+  if grep -qE 's3cret|YW5u' "$work/out"; then fail "prints the password: $(cat "$work/out")"; fi
+}
+
+inline="\"auths\": {\"$host\": {\"auth\": \"$(printf ann:s3cret | base64)\"}}"
+
+# What the file holds beside it does not count, as with docker.
+config "{$inline, \"credsStore\": \"nobody\"}"
+refused "kept by .docker-credential-nobody"
+config "{$inline, \"credsStore\": \"pass\"}"
+refused "docker-credential-pass. holds no login"
+keep ann wrong
+refused "may do this; its login is in .docker-credential-pass"
+keep ann s3cret
+pulls
+config "{\"credsStore\": \"nobody\", \"credHelpers\": {\"$host\": \"pass\"}}"
+pulls
+"$MLENV" push "$host/team/x:v1" "$host/other/x:v3"
+skopeo inspect --tls-verify=false --creds ann:s3cret "docker://$host/other/x:v3" >/dev/null
+config "{$inline, \"credsStore\": \"nobody\", \"credHelpers\": {\"$host\": \"\"}}"
+pulls
+gpgconf --kill gpg-agent
 verify_store

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "images/registry_auth.hpp"
+#include "tests/support/credential_helper.hpp"
 
 namespace mlenv {
 namespace {
@@ -44,7 +45,7 @@ class CredentialsTest : public testing::Test {
   TemporaryFolder folder{temporary_root()};
 };
 
-const Credentials kAnn{"ann", "s3:cret"};  // base64: YW5uOnMzOmNyZXQ=
+const Credentials kAnn{"ann", "s3:cret", {}};  // base64: YW5uOnMzOmNyZXQ=
 
 TEST_F(CredentialsTest, KeysAsPeopleAndToolsWriteThem) {
   for (const char* key : {"host.org:5000", "https://host.org:5000", "http://host.org:5000/",
@@ -70,17 +71,39 @@ TEST_F(CredentialsTest, LongestKeyWins) {
 TEST_F(CredentialsTest, AbsentIsNotAnError) {
   EXPECT_EQ(find_credentials(folder.path() / "none.json", "h", "r"), std::nullopt);
   EXPECT_EQ(find("{}", "host.org"), std::nullopt);
-  EXPECT_EQ(find(R"({"auths": {}, "credsStore": "secretservice"})", "host.org"), std::nullopt);
   EXPECT_EQ(find(R"({"auths": {"host.org": {}}})", "host.org"), std::nullopt);
 }
 
-TEST_F(CredentialsTest, HelpersAreNamed) {
-  const std::string by_host = error_of(R"({"credHelpers": {"host.org": "ecr-login"}})", "host.org");
-  EXPECT_NE(by_host.find("docker-credential-ecr-login"), std::string::npos) << by_host;
-  EXPECT_NE(by_host.find("not supported yet"), std::string::npos) << by_host;
-  const std::string store =
-      error_of(R"({"auths": {"host.org": {}}, "credsStore": "pass"})", "host.org");
-  EXPECT_NE(store.find("docker-credential-pass"), std::string::npos) << store;
+TEST_F(CredentialsTest, HelperOfTheHostThenTheStoreThenTheFile) {
+  test::HelperPrograms programs;
+  programs.add_login("own", "host.org", "of-host", "p");
+  programs.add_login("all", "other.org", "of-store", "p");
+  const std::string json = R"({"credHelpers": {"host.org": "own", "file.org": ""},
+      "credsStore": "all",
+      "auths": {"host.org": {"username": "in-file", "password": "p"},
+                "file.org": {"username": "in-file", "password": "p"},
+                "third.org": {"username": "in-file", "password": "p"}}})";
+  EXPECT_EQ(find(json, "host.org")->user, "of-host");
+  EXPECT_EQ(find(json, "other.org")->user, "of-store");
+  EXPECT_EQ(find(json, "file.org")->user, "in-file");
+  EXPECT_EQ(find(json, "third.org"), std::nullopt);  // the store has the last word
+  EXPECT_EQ(find(json, "host.org:5000"), std::nullopt);
+  EXPECT_EQ(programs.log(), "get host.org\nget other.org\nget third.org\nget host.org:5000\n");
+}
+
+TEST_F(CredentialsTest, AbsentHelpersAreNamed) {
+  const std::string by_host = error_of(R"({"credHelpers": {"host.org": "none-1"}})", "host.org");
+  EXPECT_NE(by_host.find("docker-credential-none-1"), std::string::npos) << by_host;
+  EXPECT_NE(by_host.find("PATH"), std::string::npos) << by_host;
+  const std::string store = error_of(R"({"credsStore": "none-2"})", "host.org");
+  EXPECT_NE(store.find("docker-credential-none-2"), std::string::npos) << store;
+}
+
+TEST_F(CredentialsTest, IdentityToken) {
+  // `ann:`, as registries of Azure have it.
+  const std::string json =
+      R"({"auths": {"host.org": {"auth": "YW5uOg==", "identitytoken": "refresh-me"}}})";
+  EXPECT_EQ(find(json, "host.org"), (Credentials{{}, {}, "refresh-me"}));
 }
 
 TEST_F(CredentialsTest, MalformedFilesAreErrorsWithoutTheSecret) {
@@ -89,6 +112,11 @@ TEST_F(CredentialsTest, MalformedFilesAreErrorsWithoutTheSecret) {
       error_of(R"({"auths": {"host.org": {"auth": "bm9jb2xvbg=="}}})", "host.org");
   EXPECT_EQ(text.substr(0, 11), "credentials") << text;
   EXPECT_EQ(text.find("bm9jb2xvbg"), std::string::npos) << text;
+  const std::string comma =
+      error_of("{\"auths\": {\"host.org\":\n {\"auth\" \"c2VjcmV0\"}}}", "host.org");
+  EXPECT_EQ(comma.substr(0, 8), "bad-json") << comma;
+  EXPECT_NE(comma.find("line 2"), std::string::npos) << comma;
+  EXPECT_EQ(comma.find("c2VjcmV0"), std::string::npos) << comma;
 }
 
 TEST_F(CredentialsTest, ConfigPath) {

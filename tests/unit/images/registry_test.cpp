@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "images/credentials.hpp"
+#include "tests/support/credential_helper.hpp"
 #include "tests/support/fault_server.hpp"
 
 namespace mlenv {
@@ -72,7 +73,7 @@ class RegistryTest : public testing::Test {
   void log_in(const std::string& user, const std::string& password) {
     write_file(options.docker_config,
                fmt::format(R"({{"auths": {{"{}": {{"auth": "{}"}}}}}})", server.host(),
-                           Credentials{user, password}.basic()),
+                           Credentials{user, password, {}}.basic()),
                false);
   }
 
@@ -303,6 +304,98 @@ TEST_F(TokenTest, LoginGoesToTheTokenServer) {
   Registry from = registry();
   EXPECT_TRUE(from.has_blob(Digest::of(content)));
   EXPECT_EQ(asked().at(0).header("authorization"), "Basic YW5uOnNlY3JldA==");
+}
+
+TEST_F(TokenTest, LoginOfAHelperGoesToTheTokenServer) {
+  test::HelperPrograms programs;
+  programs.add_login("x", server.host(), "ann", "secret");
+  write_file(options.docker_config, R"({"credsStore": "x"})", false);
+  Registry from = registry();
+  EXPECT_TRUE(from.has_blob(Digest::of(content)));
+  EXPECT_EQ(asked().at(0).header("authorization"), "Basic YW5uOnNlY3JldA==");
+  good = 2;
+  EXPECT_TRUE(from.has_blob(Digest::of(content)));
+  EXPECT_EQ(programs.log(), "get " + server.host() + "\n");  // asked once
+}
+
+TEST_F(TokenTest, HelperThatFailsIsAskedOnce) {
+  test::HelperPrograms programs;
+  programs.add("x", "exit 1");
+  write_file(options.docker_config, R"({"credsStore": "x"})", false);
+  Registry from = registry();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(error_of([&] { from.has_blob(Digest::of(content)); }).code(), "credentials");
+  }
+  EXPECT_EQ(programs.log(), "get " + server.host() + "\n");
+  EXPECT_TRUE(asked().empty());
+}
+
+/// A login that is a refresh token.
+class IdentityTokenTest : public TokenTest {
+ protected:
+  IdentityTokenTest() {
+    write_file(
+        options.docker_config,
+        fmt::format(R"({{"auths": {{"{}": {{"identitytoken": "refresh+me"}}}}}})", server.host()),
+        false);
+  }
+  Error refused_with(Reply reply) {
+    server.script("/token", {std::move(reply)});
+    Registry from = registry();
+    return error_of([&] { from.has_blob(Digest::of(content)); });
+  }
+};
+
+TEST_F(IdentityTokenTest, IsPostedToTheTokenServer) {
+  Registry from = registry();
+  EXPECT_TRUE(from.has_blob(Digest::of(content)));
+  ASSERT_EQ(asked().size(), 1U);
+  const Seen seen = asked()[0];
+  EXPECT_EQ(seen.method, "POST");
+  EXPECT_EQ(seen.target, "/token");
+  EXPECT_EQ(seen.header("content-type"), "application/x-www-form-urlencoded");
+  EXPECT_EQ(seen.header("authorization"), "");
+  EXPECT_EQ(seen.body,
+            "service=s%20v&scope=repository%3Ateam%2Fx%3Apull&client_id=mlenv"
+            "&grant_type=refresh_token&refresh_token=refresh%2Bme");
+  good = 2;  // each new token is asked for the same way
+  EXPECT_TRUE(from.has_blob(Digest::of(content)));
+  EXPECT_EQ(asked().at(1).body, seen.body);
+}
+
+TEST_F(IdentityTokenTest, RefusalsSayWhatToDo) {
+  for (const int code : {400, 401, 403}) {
+    const Error error = refused_with(status(code, {}, R"({"error":"invalid_grant"})"));
+    EXPECT_EQ(error.code(), "denied") << code;
+    EXPECT_NE(error.hint().find("docker login " + server.host()), std::string::npos)
+        << error.hint();
+    EXPECT_EQ((error.what() + error.hint()).find("refresh+me"), std::string::npos);
+  }
+  const Error unknown = refused_with(status(404));
+  EXPECT_EQ(unknown.code(), "registry");
+  EXPECT_NE(std::string(unknown.what()).find("takes no identity tokens"), std::string::npos);
+}
+
+TEST_F(IdentityTokenTest, DoesNotFollowARedirect) {
+  FaultServer other;
+  EXPECT_EQ(refused_with(status(307, {{"Location", other.url("/token")}})).code(), "registry");
+  EXPECT_TRUE(other.seen().empty());
+}
+
+TEST_F(IdentityTokenTest, IsNoPassword) {
+  server.script("/v2/team/x/manifests/v1",
+                {status(401, {{"WWW-Authenticate", "Basic realm=\"r\""}})});
+  Registry from = registry();
+  EXPECT_EQ(error_of([&] { from.get_manifest("v1"); }).code(), "denied");
+  for (const Seen& seen : server.seen()) EXPECT_EQ(seen.header("authorization"), "");
+}
+
+TEST_F(TokenTest, AnswersWithTokensAreNotQuoted) {
+  server.script("/token", {status(200, {}, R"({"token" "abc123"})")});
+  Registry from = registry();
+  const Error error = error_of([&] { from.has_blob(Digest::of(content)); });
+  EXPECT_EQ(error.code(), "bad-json");
+  EXPECT_EQ(std::string(error.what()).find("abc123"), std::string::npos) << error.what();
 }
 
 TEST_F(TokenTest, TokenThatRunsOutDuringADownloadIsRenewed) {
