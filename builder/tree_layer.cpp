@@ -6,64 +6,13 @@
 #include <cerrno>
 #include <map>
 
-#include "base/deflate.hpp"
-#include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/tar.hpp"
+#include "builder/chunked_gzip.hpp"
 #include "images/tree_paths.hpp"
 
 namespace mlenv {
 namespace {
-
-constexpr std::size_t kChunksInFlight = 16;
-
-/// Cuts the tar into fixed chunks, compresses a batch of them in parallel, writes them in order.
-class ChunkedGzip final : public Sink {
- public:
-  ChunkedGzip(int fd, Pool& pool) : fd_(fd), pool_(pool) { chunks_.emplace_back(); }
-
-  void write(ByteView data) override {
-    tar_hash_.write(data);
-    while (!data.empty()) {
-      Bytes& chunk = chunks_.back();
-      const std::size_t count = std::min(data.size(), kChunkBytes - chunk.size());
-      chunk.insert(chunk.end(), data.begin(), data.begin() + static_cast<std::ptrdiff_t>(count));
-      data = data.subspan(count);
-      if (chunk.size() < kChunkBytes) continue;
-      if (chunks_.size() == kChunksInFlight) compress();
-      chunks_.emplace_back();
-    }
-  }
-
-  Layer finish(std::string title) {
-    if (chunks_.back().empty()) chunks_.pop_back();
-    compress();
-    const std::uint64_t size = blob_hash_.size_bytes();
-    const std::uint64_t tar_bytes = tar_hash_.size_bytes();
-    const Digest digest = blob_hash_.finish();
-    return {{std::string(kLayerGzipType), digest, size},
-            tar_hash_.finish(),
-            tar_bytes,
-            std::move(title)};
-  }
-
- private:
-  void compress() {
-    std::vector<Bytes> members(chunks_.size());
-    pool_.for_each(chunks_.size(), [&](std::size_t i) { members[i] = gzip_chunk(chunks_[i]); });
-    for (const Bytes& member : members) {
-      blob_hash_.write(member);
-      write_all(fd_, member);
-    }
-    chunks_.clear();
-  }
-
-  int fd_;
-  Pool& pool_;
-  std::vector<Bytes> chunks_;
-  Sha256 tar_hash_;
-  Sha256 blob_hash_;
-};
 
 /// All paths below `root`, relative, sorted by bytes.
 std::vector<std::string> list_tree(const fs::path& root) {
