@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.hpp"
+#include "tests/fuzz/one_ignore.hpp"
 #include "tests/fuzz/one_lock.hpp"
 #include "tests/fuzz/one_recipe.hpp"
 
@@ -24,6 +25,7 @@ int run_corpus(const char* name, Take take) {
 }
 
 TEST(Corpus, Recipes) { EXPECT_GE(run_corpus("recipe", fuzz::one_recipe), 10); }
+TEST(Corpus, Ignores) { EXPECT_GE(run_corpus("ignore", fuzz::one_ignore), 8); }
 TEST(Corpus, Locks) { EXPECT_GE(run_corpus("lock", fuzz::one_lock), 8); }
 
 TEST(Corpus, CatalogRecipesAreGood) {

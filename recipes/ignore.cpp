@@ -1,0 +1,155 @@
+#include "recipes/ignore.hpp"
+
+#include <fnmatch.h>
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "recipes/mistakes.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+/// What nobody wants in an image.
+constexpr std::array<const char*, 6> kClutter = {".git",        ".hg",   ".svn",
+                                                 "__pycache__", ".venv", "*.built"};
+/// Names under which programs keep logins and private keys.
+constexpr std::array<const char*, 28> kSecrets = {".env",
+                                                  ".env.local",
+                                                  ".env.*.local",
+                                                  ".env.production",
+                                                  ".netrc",
+                                                  "_netrc",
+                                                  ".pgpass",
+                                                  ".pypirc",
+                                                  ".git-credentials",
+                                                  "id_rsa*",
+                                                  "id_dsa*",
+                                                  "id_ecdsa*",
+                                                  "id_ed25519*",
+                                                  "*.pem",
+                                                  "*.key",
+                                                  "*.p12",
+                                                  "*.pfx",
+                                                  ".ssh",
+                                                  ".gnupg",
+                                                  ".aws",
+                                                  ".azure",
+                                                  ".kube",
+                                                  ".kaggle",
+                                                  ".huggingface",
+                                                  ".config/gcloud",
+                                                  ".cache/huggingface/token",
+                                                  ".docker/config.json",
+                                                  ".streamlit/secrets.toml"};
+
+std::string_view last_part(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+}
+
+/// Whether one of `names` is the last part of the path, or its last parts.
+bool ends_in(std::span<const char* const> names, std::string_view path) {
+  const std::string last{last_part(path)};
+  return std::any_of(names.begin(), names.end(), [&](const char* name) {
+    if (std::string_view{name}.find('/') == std::string_view::npos) {
+      return ::fnmatch(name, last.c_str(), 0) == 0;
+    }
+    return path == name || path.ends_with('/' + std::string(name));
+  });
+}
+
+/// As Go's path/filepath.Clean, without the `/` in front: Docker takes `/a` for `a`.
+std::string clean(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const std::size_t slash = text.find('/');
+    const std::string_view part = text.substr(0, slash);
+    if (part == ".." && !parts.empty() && parts.back() != "..") {
+      parts.pop_back();
+    } else if (!part.empty() && part != ".") {
+      parts.emplace_back(part);
+    }
+    text.remove_prefix(slash == std::string_view::npos ? text.size() : slash + 1);
+  }
+  return join(parts, "/");
+}
+
+}  // namespace
+
+IgnoreRules IgnoreRules::parse(std::string_view text, const fs::path& shown_path) {
+  IgnoreRules rules;
+  Mistakes mistakes{shown_path, std::string(text)};
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  for (int line = 1; !text.empty(); ++line) {
+    const std::size_t end = text.find('\n');
+    const std::string_view whole = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    std::string_view pattern = trim(whole);
+    if (whole.starts_with('#') || pattern.empty()) continue;
+    const auto place = [&](std::string_view rest) {
+      return static_cast<int>(utf8_length(whole.substr(0, whole.find(rest)))) + 1;
+    };
+    const int column = place(pattern);
+    const bool exception = pattern.starts_with('!');
+    if (exception) pattern = trim(pattern.substr(1));
+    if (pattern.empty()) {
+      mistakes.add(line, column, "`!` makes an exception, and no pattern follows it");
+      continue;
+    }
+    if (pattern.find('\0') != std::string_view::npos) {
+      mistakes.add(line, column, "a pattern holds a NUL, as no path does");
+      continue;
+    }
+    const std::string cleaned = clean(pattern);
+    if (cleaned.empty()) continue;  // `.` and `/`: the project itself, which Docker passes over
+    IgnorePattern::Mistake mistake;
+    IgnorePattern compiled{cleaned, mistake};
+    if (!mistake.message.empty()) {
+      mistakes.add(line, column, fmt::format("`{}` is no pattern: {}", pattern, mistake.message));
+      continue;
+    }
+    rules.rules_.push_back({std::move(compiled), exception});
+  }
+  if (!mistakes.empty()) throw mistakes.error("ignore-invalid");
+  return rules;
+}
+
+IgnoreRules::Fate IgnoreRules::judge(std::string_view path, const Fate& parent) const {
+  Fate fate;
+  fate.matched.resize(rules_.size());
+  bool named = false;
+  for (std::size_t i = 0; i < rules_.size(); ++i) {
+    const Rule& rule = rules_[i];
+    const bool above = !parent.matched.empty() && parent.matched[i];
+    const bool here = (!above || rule.exception) && rule.pattern.matches(path);
+    named = named || (here && rule.exception && rule.pattern.names_something());
+    // As in Docker, an exception counts from where something is left out on.
+    fate.matched[i] = above || (here && rule.exception == fate.ignored);
+    if (fate.matched[i]) fate.ignored = !rule.exception;
+  }
+  const bool secret = ends_in(kSecrets, path);
+  fate.withheld = (parent.withheld || secret || ends_in(kClutter, path)) && !named;
+  fate.inherited = parent.withheld;
+  fate.secret = secret && fate.withheld && !fate.inherited;
+  return fate;
+}
+
+bool IgnoreRules::may_return(std::string_view folder, const Fate& fate) const {
+  return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
+    return rule.exception && rule.pattern.may_match_in(folder) &&
+           (!fate.withheld || fate.inherited || rule.pattern.mentions(last_part(folder)));
+  });
+}
+
+ProjectIgnores read_ignores(const fs::path& folder) {
+  for (const char* name : {".mlenvignore", ".dockerignore"}) {
+    const fs::path path = (folder / name).lexically_normal();
+    if (const std::optional<std::string> text = read_file_if_exists(path)) {
+      return {IgnoreRules::parse(*text, path), name};
+    }
+  }
+  return {{}, ".mlenvignore"};
+}
+
+}  // namespace mlenv
