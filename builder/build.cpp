@@ -30,8 +30,12 @@ class Build {
         inputs_(inputs),
         options_(options),
         progress_(progress),
-        plan_(make_plan(lock)),
-        segments_(lock.wheels.size()) {}
+        plan_(make_plan(lock, options.files.parts)),
+        segments_(lock.wheels.size()) {
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+      if (plan_.steps[i].kind == Step::Kind::bytecode) bytecode_step_ = i;
+    }
+  }
 
   BuildResult run() {
     look_up();
@@ -42,8 +46,9 @@ class Build {
     for (const StepReport& report : reports_) {
       layers.insert(layers.end(), report.layers.begin(), report.layers.end());
     }
-    BuildResult result{compose_image(image_config(lock_), layers, lock_.epoch),
-                       std::move(reports_)};
+    BuildResult result{
+        compose_image(image_config(lock_, options_.files.digest), layers, lock_.epoch),
+        std::move(reports_)};
     store_.put_image(result.image);
     return result;
   }
@@ -113,6 +118,7 @@ class Build {
   void start_base(Pool& downloads, unsigned jobs) {
     group_->spawn(downloads, [this, jobs] {
       if (is_missing(0)) make_base(jobs);
+      group_->spawn(*work_, [this, jobs] { make_files(jobs); });
       if (wants_bytecode()) {
         const Layer& base = reports_[0].layers.at(0);
         const fs::path tree = unpack_layer(store_, base, progress_);
@@ -137,8 +143,19 @@ class Build {
     finish_step(0, {make_base_layer(lock_, packages, store_, pool, progress_)}, /*made=*/true);
   }
 
-  bool wants_bytecode() const {
-    return plan_.steps.back().kind == Step::Kind::bytecode && is_missing(plan_.steps.size() - 1);
+  bool wants_bytecode() const { return bytecode_step_ && is_missing(*bytecode_step_); }
+
+  void make_files(unsigned jobs) {
+    const std::vector<FilesPart>& parts = options_.files.parts;
+    Pool pool{jobs};
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::size_t index = plan_.steps.size() - parts.size() + i;
+      if (!is_missing(index)) continue;
+      const Activity activity{progress_, "copy " + parts[i].title, 0, ""};
+      const FilesJob job{parts[i], reports_[0].layers.at(0), lock_.epoch};
+      Layer layer = make_files_layer(job, store_, pool, options_.unpack);
+      finish_step(index, {std::move(layer)}, /*made=*/true);
+    }
   }
 
   void start_wheels(Pool& downloads) {
@@ -277,7 +294,7 @@ class Build {
       layers.push_back(
           make_bytecode_layer(shared, "bytecode", lock_.epoch, store_, options_.unpack));
     }
-    finish_step(plan_.steps.size() - 1, std::move(layers), /*made=*/true);
+    finish_step(bytecode_step_.value(), std::move(layers), /*made=*/true);
   }
 
   // --- afterwards --------------------------------------------------------------------------------
@@ -313,6 +330,7 @@ class Build {
   const BuildOptions& options_;
   Progress& progress_;
   Plan plan_;
+  std::optional<std::size_t> bytecode_step_;
   std::vector<StepReport> reports_;
   std::vector<std::size_t> missing_;  // steps
   std::set<std::size_t> needed_;      // wheels

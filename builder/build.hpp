@@ -1,6 +1,7 @@
 #pragma once
-// Lock → image: a pure function of the lock and the layer format. Steps whose key the store knows
-// cost a look-up; the others are made side by side, each as soon as its inputs are there.
+// Lock → image: a pure function of the lock, the project's files and the layer format. Steps whose
+// key the store knows cost a look-up; the others are made side by side, each as soon as its inputs
+// are there.
 #include <functional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct BuildOptions {
   bool unpack = true;  ///< leave it ready to run; false: layers only, for building and pushing
   /// As image_sources gives them for the recipe; their digest is in the lock.
   std::vector<ImageFile> sources;
+  ProjectFiles files;  ///< of the recipe, just collected
   /// Told each finished layer, from any thread: pushing overlaps building.
   std::function<void(const Layer&)> on_layer;
 };

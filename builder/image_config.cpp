@@ -6,7 +6,7 @@
 
 namespace mlenv {
 
-ImageConfig image_config(const Lock& lock) {
+ImageConfig image_config(const Lock& lock, const std::optional<Digest>& files) {
   std::map<std::string, std::string> env;
   const std::string system_path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   env["PATH"] = lock.python.empty() ? system_path : "/opt/venv/bin:" + system_path;
@@ -17,6 +17,7 @@ ImageConfig image_config(const Lock& lock) {
   config.labels["org.opencontainers.image.title"] = lock.settings.name;
   config.labels["dev.mlenv.lock"] = lock_digest(lock).str();
   config.labels["dev.mlenv.layer-format"] = std::to_string(kLayerFormat);
+  if (files) config.labels["dev.mlenv.files"] = files->str();
   if (lock.cuda) {
     // nvidia-container-toolkit, "Environment variables (OCI spec)". The driver floor is what minor
     // version compatibility really asks for; the toolkit's own release would ask for too much.

@@ -6,6 +6,7 @@
 
 #include "base/pool.hpp"
 #include "base/progress.hpp"
+#include "builder/project_files.hpp"
 #include "builder/wheel.hpp"
 #include "images/store.hpp"
 #include "recipes/image_sources.hpp"
@@ -20,6 +21,16 @@ Layer make_base_layer(const Lock& lock, const std::vector<fs::path>& packages, S
 /// Files with mode 0644.
 Layer make_sources_layer(const Lock& lock, const std::vector<ImageFile>& files, Store& store,
                          bool unpack);
+
+struct FilesJob {
+  const FilesPart& part;
+  const Layer& base;
+  std::int64_t epoch = 0;
+};
+/// Files of the project, in the normal form: owner 0:0, modes 0755 and 0644, time `epoch`. A folder
+/// that the base has keeps the base's mode and owner. Throws `files-clash` (usage) where `base` has
+/// a link in the place of a folder, or a folder in that of a file; `file-changed`.
+Layer make_files_layer(const FilesJob& job, Store& store, Pool& pool, bool unpack);
 
 /// The environment's skeleton at /opt/venv: pyvenv.cfg, interpreter links, and `lib/pythonX.Y` as a
 /// link to the version-independent `lib/python3`.

@@ -98,16 +98,30 @@ Step bytecode_step(const Lock& lock) {
   return {Step::Kind::bytecode, "bytecode", key.digest(), std::move(all)};
 }
 
-}  // namespace
+/// The base is an input: its folders keep their modes.
+Step files_step(const Lock& lock, const FilesPart& part, const Digest& base) {
+  KeyText key{"files"};
+  key.add("epoch", lock.epoch).add("base", base.str());
+  key.add("title", part.title).add("files", part.digest.str());
+  return {Step::Kind::files, part.title, key.digest(), {}};
+}
 
-Plan make_plan(const Lock& lock) {
-  Plan plan;
-  plan.steps.push_back(base_step(lock));
-  if (lock.settings.sources) plan.steps.push_back(sources_step(lock, *lock.settings.sources));
-  if (lock.python.empty()) return plan;
+void add_python_steps(const Lock& lock, Plan& plan) {
   plan.steps.push_back(environment_step(lock));
   add_wheel_steps(lock, plan);
   if (lock.settings.bytecode && !lock.wheels.empty()) plan.steps.push_back(bytecode_step(lock));
+}
+
+}  // namespace
+
+Plan make_plan(const Lock& lock, const std::vector<FilesPart>& files) {
+  Plan plan;
+  plan.steps.push_back(base_step(lock));
+  if (lock.settings.sources) plan.steps.push_back(sources_step(lock, *lock.settings.sources));
+  if (!lock.python.empty()) add_python_steps(lock, plan);
+  for (const FilesPart& part : files) {
+    plan.steps.push_back(files_step(lock, part, plan.steps.front().key));
+  }
   return plan;
 }
 

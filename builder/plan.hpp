@@ -1,10 +1,12 @@
 #pragma once
-// What a build will make: an ordered list of steps, each with a key, known from the lock alone. A
-// key that the store has seen answers a step before any work is done.
+// What a build will make: an ordered list of steps, each with a key, known from the lock and the
+// digests of the project's files. A key that the store has seen answers a step before any work is
+// done.
 #include <string>
 #include <vector>
 
 #include "base/digest.hpp"
+#include "builder/project_files.hpp"
 #include "recipes/lock.hpp"
 
 namespace mlenv {
@@ -13,7 +15,7 @@ namespace mlenv {
 inline constexpr int kLayerFormat = 1;
 
 struct Step {
-  enum class Kind { base, sources, environment, wheels, bytecode };
+  enum class Kind { base, sources, environment, wheels, bytecode, files };
   Kind kind = Kind::base;
   std::string title;  ///< `debian:bookworm`, `torch 2.15.0`, `37 small wheels`
   Digest key;
@@ -30,7 +32,8 @@ struct Plan {
 inline constexpr std::uint64_t kOwnLayerBytes = std::uint64_t{4} << 20;
 inline constexpr std::size_t kOwnLayers = 60;
 
-Plan make_plan(const Lock& lock);
+/// The project's files, one step a part, lie on top of all others.
+Plan make_plan(const Lock& lock, const std::vector<FilesPart>& files = {});
 
 /// Key of one wheel's bytecode, which a new plan with other wheels finds again.
 Digest bytecode_key(const Lock& lock, const LockedWheel& wheel);

@@ -77,7 +77,7 @@ int build_command(const Options& options, Ui& ui) {
   const Image& image = outcome.result.image;
   // The digest stays alone on the last line. A JSON answer has the steps in it.
   if (options.explain && !ui.options.json) {
-    for (const std::string& line : explanation(earlier, outcome.lock, outcome.result.steps)) {
+    for (const std::string& line : explanation(earlier, outcome)) {
       ui.answer(line);
     }
   }

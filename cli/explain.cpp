@@ -63,6 +63,12 @@ Lock inputs_of(const Lock& lock, Step::Kind kind, std::vector<LockedWheel> wheel
     case Step::Kind::wheels:
       part.wheels = std::move(wheels);
       break;
+    case Step::Kind::files:
+      part.platform = lock.platform;
+      part.distribution = lock.distribution;
+      part.suite = lock.suite;
+      part.debs = lock.debs;
+      break;
   }
   return part;
 }
@@ -83,10 +89,17 @@ std::string changes(const Lock& before, const Lock& now, const Step& step) {
   return text;
 }
 
-std::string why_made(const EarlierBuild& earlier, const Lock& lock, const Step& step) {
+std::string why_made(const EarlierBuild& earlier, const BuildOutcome& outcome, const Step& step) {
+  const Lock& lock = outcome.lock;
   const std::string key = fmt::format("(key {})", step.key.brief());
   if (earlier.built && earlier.built->layer_format != kLayerFormat) {
     return fmt::format("layer format {} → {}", earlier.built->layer_format, kLayerFormat);
+  }
+  const bool other_files = earlier.built && earlier.built->files != outcome.files.digest;
+  if (step.kind == Step::Kind::files && other_files) {
+    return fmt::format("since the last build: project files {} → {}",
+                       earlier.built->files ? earlier.built->files->brief() : "none",
+                       outcome.files.digest->brief());
   }
   if (earlier.built && earlier.built->lock == lock_digest(lock)) {
     return "built before, but its layers are not in this store " + key;
@@ -105,9 +118,9 @@ EarlierBuild earlier_build(const fs::path& recipe) {
           read_if_sound(built_path(recipe), parse_built)};
 }
 
-std::vector<std::string> explanation(const EarlierBuild& earlier, const Lock& lock,
-                                     const std::vector<StepReport>& steps) {
-  const Plan plan = make_plan(lock);
+std::vector<std::string> explanation(const EarlierBuild& earlier, const BuildOutcome& outcome) {
+  const Plan plan = make_plan(outcome.lock, outcome.files.parts);
+  const std::vector<StepReport>& steps = outcome.result.steps;
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const StepReport& step = steps[i];
@@ -116,7 +129,7 @@ std::vector<std::string> explanation(const EarlierBuild& earlier, const Lock& lo
     lines.push_back(fmt::format(
         "{:<7} {}  {}  {}", step.reused ? "reused" : "made", step.title, human_bytes(bytes),
         step.reused ? fmt::format("in the store already (key {})", step.key.brief())
-                    : why_made(earlier, lock, plan.steps.at(i))));
+                    : why_made(earlier, outcome, plan.steps.at(i))));
   }
   return lines;
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "builder/build.hpp"
+#include "cli/recipes_use.hpp"
 #include "recipes/lock.hpp"
 
 namespace mlenv::cli {
@@ -19,7 +19,6 @@ EarlierBuild earlier_build(const fs::path& recipe);
 
 /// A line for each step: whether it was reused or made, its title, its size, and why. Where the
 /// last build is known, the why of a made step is which of its inputs changed since.
-std::vector<std::string> explanation(const EarlierBuild& earlier, const Lock& lock,
-                                     const std::vector<StepReport>& steps);
+std::vector<std::string> explanation(const EarlierBuild& earlier, const BuildOutcome& outcome);
 
 }  // namespace mlenv::cli

@@ -68,8 +68,9 @@ Lock require_lock(const Recipe& recipe) {
   return *std::move(lock);
 }
 
-Built built_of(const Lock& lock, const Digest& digest, const Image& image) {
-  Built built{lock.platform, digest, kLayerFormat, image.digest(), {}};
+Built built_of(const Lock& lock, const Digest& digest, const std::optional<Digest>& files,
+               const Image& image) {
+  Built built{lock.platform, digest, files, kLayerFormat, image.digest(), {}};
   for (const Layer& layer : image.layers) built.layers.emplace_back(layer.title, layer.blob.digest);
   return built;
 }
@@ -82,7 +83,8 @@ std::optional<Built> read_built(const fs::path& path) {
   return parse_built(*text, path);
 }
 
-/// Whether a build of this lock must give what is recorded.
+/// Whether a build of this lock must give what is recorded; of other project files the layers
+/// below them.
 bool is_comparable(const Built& recorded, const Digest& lock) {
   return recorded.lock == lock && recorded.layer_format == kLayerFormat;
 }
@@ -132,9 +134,22 @@ std::vector<std::string> differences(const Built& recorded, const Built& built) 
   return lines;
 }
 
-/// Throws `not-reproduced` when the record is of the same lock and of another result.
-void compare(const fs::path& path, const Built& recorded, const Built& built) {
-  if (!is_comparable(recorded, built.lock) || recorded == built) return;
+void keep_layers(Built& built, std::size_t count) {
+  const auto end = static_cast<std::ptrdiff_t>(std::min(built.layers.size(), count));
+  built.layers.erase(built.layers.begin() + end, built.layers.end());
+}
+
+/// Throws `not-reproduced` when the record is of the same lock and of another result. Where it is
+/// of other project files, the `below` layers under those are all that must be the same.
+void compare(const fs::path& path, Built recorded, Built built, std::size_t below) {
+  if (!is_comparable(recorded, built.lock)) return;
+  if (recorded.files != built.files) {
+    keep_layers(recorded, below);
+    keep_layers(built, below);
+    recorded.files = built.files;
+    recorded.image = built.image;
+  }
+  if (recorded == built) return;
   Error error =
       refusal("not-reproduced", "this build differs from what `{}` records", path.string());
   for (const std::string& line : differences(recorded, built)) error.because(line);
@@ -150,6 +165,34 @@ void write_built(const Ui& ui, const fs::path& path, const Built& built) {
     ui.say(fmt::format("warning: `{}` is not written, so nothing records this build: {}",
                        path.string(), error.frames().back()));
   }
+}
+
+ProjectFiles project_files(const Ui& ui, const Recipe& recipe, unsigned jobs) {
+  if (recipe.files.empty()) return {};
+  Pool pool{jobs};
+  ProjectFiles files = collect_files(recipe, pool);
+  if (files.secrets.empty()) return files;
+  constexpr std::size_t kMost = 5;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(files.secrets.size(), kMost); ++i) {
+    names += fmt::format("{}`{}`", i == 0 ? "" : ", ", files.secrets[i]);
+  }
+  if (files.secrets.size() > kMost)
+    names += fmt::format(" and {} more", files.secrets.size() - kMost);
+  ui.say(
+      fmt::format("left out of the image, because files of such names hold secrets: {}; in `{}` "
+                  "a line `!{}` brings that one in, `{}` ends this note for it",
+                  names, files.ignore_file, files.secrets.front(), files.secrets.front()));
+  return files;
+}
+
+/// Layers that lie below the project's files.
+std::size_t layers_below_files(const BuildResult& result, const ProjectFiles& files) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i + files.parts.size() < result.steps.size(); ++i) {
+    count += result.steps[i].layers.size();
+  }
+  return count;
 }
 
 }  // namespace
@@ -195,6 +238,7 @@ nlohmann::json lock_as_json(const Recipe& recipe, const LockOutcome& outcome) {
 
 BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice& choice) {
   const Recipe recipe = read_recipe(recipe_path);
+  require_files(recipe);  // a misspelt path is not to be told after minutes
   const LockOutcome locked = provide_lock(ui, recipe, choice.lock);
   const Lock& lock = locked.lock;
   for (const std::string& change : locked.changes) ui.say(change);
@@ -221,15 +265,16 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   options.unpack = choice.unpack;
   options.on_layer = choice.on_layer;
   options.sources = image_sources(recipe);
+  options.files = project_files(ui, recipe, choice.jobs);
   BuildResult result = while_doing("building `" + recipe_path.string() + "`", [&] {
     return build(lock, ui.store(), inputs, options, ui.progress());
   });
-  const Built built = built_of(lock, digest, result.image);
-  if (recorded) compare(record, *recorded, built);
+  const Built built = built_of(lock, digest, options.files.digest, result.image);
+  if (recorded) compare(record, *recorded, built, layers_below_files(result, options.files));
   ui.store().tag(Reference::parse(recipe.name + ":latest"), result.image.digest());
   if (recorded != built) write_built(ui, record, built);
   sync_in_background(ui.store());
-  return {lock, std::move(result)};
+  return {lock, std::move(options.files), std::move(result)};
 }
 
 bool is_recipe_path(std::string_view argument) {

@@ -35,12 +35,13 @@ struct BuildChoice {
 };
 struct BuildOutcome {
   Lock lock;
+  ProjectFiles files;
   BuildResult result;
 };
 /// Locks (saying on stderr what changed), builds, tags `NAME:latest`. The result is held against
-/// recipe.built where that records a build of the same lock, and written there otherwise; a file
-/// that cannot be written is a warning. With `locked` the lock is not written, and a recipe.built
-/// of another lock is a refusal.
+/// recipe.built where that records a build of the same lock (of other project files: what lies
+/// below them), and written there otherwise; a file that cannot be written is a warning. With
+/// `locked` the lock is not written, and a recipe.built of another lock is a refusal.
 BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice& choice);
 
 /// Whether an argument means a recipe file rather than an image name.

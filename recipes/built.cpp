@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kCode = "built-invalid";
 constexpr int kVersion = 1;
-constexpr int kRevision = 0;
+constexpr int kRevision = 1;  // 1: files
 
 std::vector<std::pair<std::string, Digest>> read_layers(const TomlReader& reader,
                                                         const TomlValue& root) {
@@ -33,8 +33,9 @@ std::string render_built(const Built& built) {
   out += fmt::format("version = {}\nrevision = {}\n", kVersion, kRevision);
   out += fmt::format("platform = {}\n", toml_text(built.platform));
   out += fmt::format("layer-format = {}\n", built.layer_format);
-  out += fmt::format("lock = \"{}\"\nimage = \"{}\"\nlayers = [\n", built.lock.hex(),
-                     built.image.hex());
+  out += fmt::format("lock = \"{}\"\n", built.lock.hex());
+  if (built.files) out += fmt::format("files = \"{}\"\n", built.files->hex());
+  out += fmt::format("image = \"{}\"\nlayers = [\n", built.image.hex());
   for (const auto& [title, digest] : built.layers) {
     out += fmt::format("  {{ title = {}, sha256 = \"{}\" }},\n", toml_text(title), digest.hex());
   }
@@ -48,8 +49,8 @@ Built parse_built(std::string_view text, const fs::path& shown_path) {
                      .hint = "restore it, or remove it and run `mlenv build`"});
   const TomlValue root = parse_toml(reader.file());
   read_format(reader, root, kVersion, kRevision);
-  constexpr std::array<std::string_view, 7> kKeys = {
-      "version", "revision", "platform", "layer-format", "lock", "image", "layers"};
+  constexpr std::array<std::string_view, 8> kKeys = {
+      "version", "revision", "platform", "layer-format", "lock", "files", "image", "layers"};
   reader.only(root, kKeys);
   const std::uint64_t layer_format = reader.size(root, "layer-format");
   if (layer_format < 1 || layer_format > 1'000'000) {
@@ -57,6 +58,9 @@ Built parse_built(std::string_view text, const fs::path& shown_path) {
   }
   return {.platform = read_platform(reader, root),
           .lock = read_digest(reader, root, "lock"),
+          .files = root.find("files") == nullptr
+                       ? std::nullopt
+                       : std::optional{read_digest(reader, root, "files")},
           .layer_format = static_cast<int>(layer_format),
           .image = read_digest(reader, root, "image"),
           .layers = read_layers(reader, root)};

@@ -105,7 +105,8 @@ fs::path built_path(const fs::path& recipe);
 /// What a build yields, per platform: written beside the lock (docs/lock.md).
 struct Built {
   std::string platform;
-  Digest lock;  ///< of the lock it was built from
+  Digest lock;                  ///< of the lock it was built from
+  std::optional<Digest> files;  ///< of the project's files in it; nullopt for none
   int layer_format = 1;
   Digest image;                                        ///< manifest
   std::vector<std::pair<std::string, Digest>> layers;  ///< title, blob digest

@@ -30,6 +30,13 @@ struct RecipeSources {
   std::vector<std::string> pypi;  ///< index URLs, the first is the default index
 };
 
+/// One line of `files:`: what of the recipe's folder is copied into the image, and where to.
+struct RecipeFile {
+  Placed source;       ///< relative to the recipe's folder, clean; `.` is that folder
+  std::string target;  ///< absolute and clean
+  bool into = false;   ///< written with a `/` at its end: a file goes into that folder
+};
+
 struct Recipe {
   fs::path path;       ///< the file, for messages
   std::string source;  ///< its text, for carets
@@ -47,7 +54,10 @@ struct Recipe {
   std::vector<std::string> command;  ///< empty: none
   bool bytecode = true;
   RecipeSources sources;
+  std::vector<RecipeFile> files;  ///< as written
 
+  /// The folder that the recipe lies in; `.` where its path names none.
+  fs::path folder() const { return path.has_parent_path() ? path.parent_path() : "."; }
   /// Whether anything needs a Python interpreter in the image.
   bool wants_python() const { return python || framework || !packages.empty(); }
 };

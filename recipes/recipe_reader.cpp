@@ -12,7 +12,7 @@ namespace {
 using Is = YamlNode::Kind;
 
 /// Keys of the format that this version refuses by name.
-constexpr std::array<std::string_view, 7> kLater = {"driver", "gpus",      "requirements", "files",
+constexpr std::array<std::string_view, 6> kLater = {"driver", "gpus",      "requirements",
                                                     "run",    "libraries", "data"};
 constexpr std::array<std::string_view, 19> kKeys = {
     "name",         "base",    "python",  "framework", "cuda",    "packages", "system",
@@ -85,7 +85,7 @@ void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
     std::string_view key;
     Read read;
   };
-  static constexpr std::array<Reading, 12> kReadings = {{{"name", &RecipeReader::name},
+  static constexpr std::array<Reading, 13> kReadings = {{{"name", &RecipeReader::name},
                                                          {"base", &RecipeReader::base},
                                                          {"python", &RecipeReader::python},
                                                          {"framework", &RecipeReader::framework},
@@ -96,7 +96,8 @@ void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
                                                          {"workdir", &RecipeReader::workdir},
                                                          {"command", &RecipeReader::command},
                                                          {"bytecode", &RecipeReader::bytecode},
-                                                         {"sources", &RecipeReader::sources}}};
+                                                         {"sources", &RecipeReader::sources},
+                                                         {"files", &RecipeReader::files}}};
   for (const Reading& reading : kReadings) {
     if (reading.key == key) (this->*reading.read)(value);
   }

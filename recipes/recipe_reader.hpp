@@ -56,6 +56,9 @@ class RecipeReader {
   void sources(const YamlNode& node);
   void debian_source(const YamlNode& node);
   std::optional<std::string> source_url(const YamlNode& node, std::string_view what);
+  void files(const YamlNode& node);
+  std::optional<std::string> file_source(const YamlNode& key);
+  bool check_target(const YamlNode& node, const std::string& target);
   bool check_requirement(const YamlNode& node, const std::string& text);
 
   Recipe& recipe_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace mlenv {
 namespace {
 
@@ -71,6 +73,27 @@ TEST(Plan, WithoutPythonOnlyTheBase) {
   Lock lock = lock_with(0, 0);
   lock.python.clear();
   EXPECT_EQ(make_plan(lock).steps.size(), 1U);
+}
+
+TEST(Plan, PutsTheProjectsFilesOnTop) {
+  Lock lock;
+  lock.python = "3.11.2";
+  const std::vector<FilesPart> files = {{"project files at /data", {}, Digest::of("a")},
+                                        {"project files", {}, Digest::of("b")}};
+  const std::vector<Digest> below = keys(make_plan(lock));
+  const std::vector<Digest> all = keys(make_plan(lock, files));
+  ASSERT_EQ(all.size(), below.size() + 2);
+  EXPECT_TRUE(std::equal(below.begin(), below.end(), all.begin()));
+  EXPECT_EQ(make_plan(lock, files).steps.back().title, "project files");
+
+  std::vector<FilesPart> changed = files;
+  changed[1].digest = Digest::of("c");
+  const std::vector<Digest> after = keys(make_plan(lock, changed));
+  EXPECT_TRUE(std::equal(all.begin(), all.end() - 1, after.begin()));
+  EXPECT_NE(after.back(), all.back());
+
+  lock.suite = "trixie";  // another base, whose folders may be others
+  EXPECT_NE(keys(make_plan(lock, files)).back(), all.back());
 }
 
 }  // namespace

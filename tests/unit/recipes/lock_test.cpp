@@ -307,15 +307,22 @@ TEST(Lock, LiesBesideTheRecipe) {
 }
 
 TEST(Built, SurvivesWritingAndReading) {
-  const Built built{.platform = "linux/amd64",
-                    .lock = Digest::of("lock"),
-                    .layer_format = 1,
-                    .image = Digest::of("image"),
-                    .layers = {{"debian:bookworm", Digest::of("a")}, {"torch 2", Digest::of("b")}}};
+  Built built{.platform = "linux/amd64",
+              .lock = Digest::of("lock"),
+              .files = std::nullopt,
+              .layer_format = 1,
+              .image = Digest::of("image"),
+              .layers = {{"debian:bookworm", Digest::of("a")}, {"torch 2", Digest::of("b")}}};
   EXPECT_EQ(parse_built(render_built(built), "r.built"), built);
   const std::string text = render_built(built);
   EXPECT_THROW(parse_built(replaced(text, "image = ", "imgae = "), "r.built"), Error);
   EXPECT_THROW(parse_built(replaced(text, Digest::of("b").hex(), "b"), "r.built"), Error);
+  EXPECT_EQ(text.find("files"), std::string::npos);
+  EXPECT_EQ(parse_built(replaced(text, "revision = 1", "revision = 0"), "r.built"), built);
+  built.files = Digest::of("files");
+  EXPECT_EQ(parse_built(render_built(built), "r.built"), built);
+  EXPECT_THROW(
+      parse_built(replaced(render_built(built), Digest::of("files").hex(), "f"), "r.built"), Error);
 }
 
 }  // namespace

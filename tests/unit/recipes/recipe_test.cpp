@@ -28,6 +28,46 @@ bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
+TEST(Recipe, ReadsFiles) {
+  const Recipe recipe = parse_recipe(
+      "name: a\nbase: debian:bookworm\n"
+      "files: {./src/: /workspace/, conf//a.toml: /etc/a.toml, .: /}\n",
+      "dir/r.yaml");
+  ASSERT_EQ(recipe.files.size(), 3U);
+  EXPECT_EQ(recipe.files[0].source.text, "src");
+  EXPECT_EQ(recipe.files[0].source.line, 3);
+  EXPECT_EQ(recipe.files[0].source.column, 9);
+  EXPECT_EQ(recipe.files[0].target, "/workspace");
+  EXPECT_TRUE(recipe.files[0].into);
+  EXPECT_EQ(recipe.files[1].source.text, "conf/a.toml");
+  EXPECT_EQ(recipe.files[1].target, "/etc/a.toml");
+  EXPECT_FALSE(recipe.files[1].into);
+  EXPECT_EQ(recipe.files[2].source.text, ".");
+  EXPECT_EQ(recipe.files[2].target, "/");
+  EXPECT_EQ(recipe.folder(), "dir");
+  EXPECT_EQ(parse_recipe("name: a\nbase: debian:bookworm\nfiles:\n", "r.yaml").folder(), ".");
+}
+
+TEST(Recipe, RefusesFilesThatLeadOut) {
+  EXPECT_TRUE(has(with_head("files: [src]\n"), "r.yaml:3:8: `files` is a map"));
+  EXPECT_TRUE(has(with_head("files: {/src: /w}\n"), "r.yaml:3:9: `/src` is absolute"));
+  EXPECT_TRUE(has(with_head("files: {~/src: /w}\n"), "begins with `~`"));
+  EXPECT_TRUE(has(with_head("files: {a/../../b: /w}\n"), "leads out through `..`"));
+  EXPECT_TRUE(has(with_head("files: {\"\": /w}\n"), "is no path"));
+  EXPECT_TRUE(has(with_head("files: {a: /w, a: /v}\n"), "`a` is given twice"));
+  EXPECT_TRUE(has(with_head("files: {a: /w, ./a/: /v}\n"), "`a` and `./a/` are the same"));
+  EXPECT_TRUE(has(with_head("files: {a: w}\n"), "r.yaml:3:12: `w` is not an absolute path"));
+  EXPECT_TRUE(has(with_head("files: {a: /w/../x}\n"), "is not an absolute path"));
+  EXPECT_TRUE(has(with_head("files: {a: [/w]}\n"),
+                  "the target of `a` is a single text, as in `/workspace`"));
+  EXPECT_TRUE(has(with_head("files: {a: }\n"), "`a` has no value"));
+  for (const std::string target : {"/proc/x", "/sys", "/dev/", "/tmp/a", "/opt/venv/lib"}) {
+    EXPECT_TRUE(has(with_head("files: {a: " + target + "}\n"), "nothing can be copied to"))
+        << target;
+  }
+  EXPECT_EQ(with_head("files: {a: /process, b: /opt/venv2}\n"), "");
+}
+
 TEST(Recipe, ReadsEveryKey) {
   const Recipe recipe = parse_recipe(R"(name: team/bert-train
 base: debian:bookworm

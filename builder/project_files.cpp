@@ -1,0 +1,184 @@
+#include "builder/project_files.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.hpp"
+#include "builder/project_walk.hpp"
+#include "recipes/lock.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+/// What is there under a near name, for a source that is not.
+std::string near_source(const fs::path& folder, const std::string& source) {
+  const fs::path wanted = folder / source;
+  std::vector<std::string> names;
+  std::error_code unknown;
+  if (!fs::is_directory(wanted.parent_path(), unknown)) return {};
+  for (const fs::path& entry : list_folder(wanted.parent_path())) {
+    names.push_back(entry.filename().string());
+  }
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  return suggestion(wanted.filename().string(), candidates);
+}
+
+/// Where a source really lies; links on the way to it are followed, but not out of the folder.
+fs::path real_source(const Recipe& recipe, const RecipeFile& file) {
+  std::error_code error;
+  const fs::path folder = fs::canonical(recipe.folder(), error);
+  if (error) throw os_error(error.value(), "cannot read `{}`", recipe.folder().string());
+  fs::path found = fs::canonical(folder / file.source.text, error);
+  if (error) {
+    const bool absent =
+        error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+    throw recipe_error(recipe, file.source,
+                       absent ? fmt::format("`{}` does not exist{}", file.source.text,
+                                            near_source(folder, file.source.text))
+                              : fmt::format("`{}` cannot be read: {}", file.source.text,
+                                            errno_text(error.value())));
+  }
+  const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), found.begin(), found.end());
+  if (end != folder.end()) {
+    throw recipe_error(recipe, file.source,
+                       fmt::format("`{}` is a link that leads out of the recipe's folder, to `{}`",
+                                   file.source.text, found.string()));
+  }
+  return found;
+}
+
+void hash_files(std::vector<Found>& all, Pool& pool) {
+  std::vector<ProjectFile*> files;
+  for (Found& found : all) {
+    for (ProjectFile& file : found.files) {
+      if (file.kind == ProjectFile::Kind::file) files.push_back(&file);
+    }
+  }
+  pool.for_each(files.size(), [&](std::size_t i) { hash_file(*files[i]); });
+}
+
+/// No file where another source puts something, or needs a folder.
+void check_meetings(const Recipe& recipe, const std::vector<Found>& all) {
+  struct Place {
+    const Found* source;
+    const ProjectFile* file;
+  };
+  std::map<std::string_view, Place> taken;
+  const auto refuse = [&](const Found& source, const ProjectFile& file, const Place& other) {
+    throw recipe_error(recipe, source.recipe_file->source,
+                       fmt::format("`{}` would become `/{}`, and `{}` `/{}`", file.shown, file.path,
+                                   other.file->shown, other.file->path));
+  };
+  for (const Found& source : all) {
+    for (const ProjectFile& file : source.files) {
+      const auto [other, fresh] = taken.emplace(file.path, Place{&source, &file});
+      const bool folders = file.kind == ProjectFile::Kind::folder &&
+                           other->second.file->kind == ProjectFile::Kind::folder;
+      if (!fresh && !folders) refuse(source, file, other->second);
+    }
+  }
+  for (const Found& source : all) {
+    for (const ProjectFile& file : source.files) {
+      const std::string_view path = file.path;
+      for (std::size_t slash = path.find('/'); slash != std::string_view::npos;
+           slash = path.find('/', slash + 1)) {
+        const auto above = taken.find(path.substr(0, slash));
+        if (above == taken.end() || above->second.file->kind == ProjectFile::Kind::folder) continue;
+        refuse(source, file, above->second);
+      }
+    }
+  }
+}
+
+Digest digest_of(const std::vector<ProjectFile>& files) {
+  std::string text = "mlenv files 1\n";
+  for (const ProjectFile& file : files) {
+    const char kind = file.kind == ProjectFile::Kind::folder    ? 'd'
+                      : file.kind == ProjectFile::Kind::symlink ? 'l'
+                      : file.executable                         ? 'x'
+                                                                : 'f';
+    const std::string what = file.content ? file.content->hex() : file.link;
+    text += fmt::format("{} {}:{} {}:{}\n", kind, file.path.size(), file.path, what.size(), what);
+  }
+  return Digest::of(text);
+}
+
+std::string title_of(const std::vector<Found*>& sources) {
+  if (sources.size() > 1) return "project files";
+  return "project files at " + sources.front()->target;
+}
+
+FilesPart make_part(const std::vector<Found*>& sources) {
+  std::vector<ProjectFile> files;
+  for (Found* source : sources) {
+    std::move(source->files.begin(), source->files.end(), std::back_inserter(files));
+  }
+  std::sort(files.begin(), files.end(),
+            [](const ProjectFile& a, const ProjectFile& b) { return a.path < b.path; });
+  // What two sources have in common are folders.
+  files.erase(
+      std::unique(files.begin(), files.end(),
+                  [](const ProjectFile& a, const ProjectFile& b) { return a.path == b.path; }),
+      files.end());
+  const Digest digest = digest_of(files);
+  return {title_of(sources), std::move(files), digest};
+}
+
+std::vector<FilesPart> split(std::vector<Found>& all) {
+  std::uint64_t bound = kOwnFilesBytes;
+  const auto is_large = [&](const Found& found) { return found.bytes() >= bound; };
+  while (std::count_if(all.begin(), all.end(), is_large) >
+         static_cast<std::ptrdiff_t>(kOwnFilesLayers)) {
+    bound *= 2;
+  }
+  std::vector<FilesPart> parts;
+  std::vector<Found*> shared;
+  for (Found& found : all) {
+    if (is_large(found)) {
+      parts.push_back(make_part({&found}));
+    } else {
+      shared.push_back(&found);
+    }
+  }
+  if (!shared.empty()) parts.push_back(make_part(shared));
+  return parts;
+}
+
+}  // namespace
+
+void require_files(const Recipe& recipe) {
+  if (recipe.files.empty()) return;
+  for (const RecipeFile& file : recipe.files) real_source(recipe, file);
+  read_ignores(recipe.folder());
+}
+
+ProjectFiles collect_files(const Recipe& recipe, Pool& pool) {
+  ProjectFiles project;
+  if (recipe.files.empty()) return project;
+  const ProjectIgnores ignores = read_ignores(recipe.folder());
+  project.ignore_file = ignores.file;
+  const std::string record = built_path(recipe.path).filename().string();
+  std::vector<Found> all;
+  for (const RecipeFile& file : recipe.files) {
+    all.push_back(walk_source(recipe, file, real_source(recipe, file), ignores, record));
+    std::vector<std::string>& secrets = all.back().secrets;
+    std::move(secrets.begin(), secrets.end(), std::back_inserter(project.secrets));
+  }
+  std::sort(project.secrets.begin(), project.secrets.end());
+  std::sort(all.begin(), all.end(), [](const Found& a, const Found& b) {
+    return std::tie(a.target, a.recipe_file->source.text) <
+           std::tie(b.target, b.recipe_file->source.text);
+  });
+  check_meetings(recipe, all);
+  hash_files(all, pool);
+  project.parts = split(all);
+  std::string text = "mlenv project 1\n";
+  for (const FilesPart& part : project.parts) {
+    text += fmt::format("{}:{} {}\n", part.title.size(), part.title, part.digest.hex());
+  }
+  project.digest = Digest::of(text);
+  return project;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,220 @@
+#include "builder/project_walk.hpp"
+
+#include <sys/stat.h>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "images/tree_paths.hpp"
+
+namespace mlenv {
+namespace {
+
+using Fate = IgnoreRules::Fate;
+
+std::string below(std::string_view folder, std::string_view name) {
+  if (folder.empty() || folder == ".") return std::string(name);
+  return std::string(folder) + '/' + std::string(name);
+}
+
+struct stat status_of(const fs::path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) throw os_error(errno, "cannot read `{}`", path.string());
+  return status;
+}
+
+/// Whether a link in a folder `depth` levels below what is copied leads to something there.
+bool stays_inside(std::string_view link, int depth) {
+  if (link.starts_with('/')) return false;
+  while (!link.empty()) {
+    const std::size_t slash = link.find('/');
+    const std::string_view part = link.substr(0, slash);
+    if (part == "..") --depth;
+    if (depth < 0) return false;
+    if (!part.empty() && part != "." && part != "..") ++depth;
+    link.remove_prefix(slash == std::string_view::npos ? link.size() : slash + 1);
+  }
+  return true;
+}
+
+class Walk {
+ public:
+  Walk(const ProjectIgnores& ignores, std::string record, Found& found)
+      : ignores_(ignores), record_(std::move(record)), found_(found) {}
+
+  /// `shown` relative to the recipe's folder, `path` to the image's root.
+  void folder(const fs::path& from, const std::string& shown, const std::string& path,
+              const Fate& fate, int depth) {
+    if (!fate.left_out() && !path.empty()) add(ProjectFile::Kind::folder, from, shown, path);
+    for (const fs::path& entry : list_folder(from)) {
+      const std::string name = entry.filename().string();
+      visit(entry, below(shown, name), below(path, name), fate, depth);
+    }
+  }
+
+  void file(const fs::path& from, const std::string& shown, const std::string& path,
+            const struct stat& status) {
+    ProjectFile& file = add(ProjectFile::Kind::file, from, shown, path);
+    file.size_bytes = static_cast<std::uint64_t>(status.st_size);
+    file.executable = (status.st_mode & S_IXUSR) != 0;
+  }
+
+ private:
+  void visit(const fs::path& from, const std::string& shown, const std::string& path,
+             const Fate& parent, int depth) {
+    if (shown == record_) return;
+    const Fate fate = ignores_.rules.judge(shown, parent);
+    if (fate.secret && !fate.ignored) found_.secrets.push_back(shown);
+    const struct stat status = status_of(from);
+    if (S_ISDIR(status.st_mode)) {
+      if (fate.left_out() && !ignores_.rules.may_return(shown, fate)) return;
+      return folder(from, shown, path, fate, depth + 1);
+    }
+    if (fate.left_out()) return;
+    if (S_ISREG(status.st_mode)) return file(from, shown, path, status);
+    if (!S_ISLNK(status.st_mode)) {
+      throw failure("bad-file", "`{}` is a socket, pipe or device, which no image holds", shown)
+          .hint(fmt::format("name it in `{}`", ignores_.file));
+    }
+    link(from, shown, path, depth);
+  }
+
+  void link(const fs::path& from, const std::string& shown, const std::string& path, int depth) {
+    ProjectFile& file = add(ProjectFile::Kind::symlink, from, shown, path);
+    file.link = fs::read_symlink(from).string();
+    if (stays_inside(file.link, depth)) return;
+    throw failure("bad-file", "the link `{}` leads to `{}`, out of what is copied with it", shown,
+                  file.link)
+        .hint(fmt::format("name it in `{}`, or put what it leads to in its place", ignores_.file));
+  }
+
+  ProjectFile& add(ProjectFile::Kind kind, const fs::path& from, const std::string& shown,
+                   const std::string& path) {
+    check_no_whiteout(path);
+    found_.files.push_back({kind, path, shown, from, 0, false, {}, std::nullopt});
+    return found_.files.back();
+  }
+
+  const ProjectIgnores& ignores_;
+  std::string record_;
+  Found& found_;
+};
+
+/// What the rules say of a source, by way of the folders that it is in.
+Fate fate_of(const IgnoreRules& rules, const std::string& source) {
+  Fate fate;
+  if (source == ".") return fate;
+  for (std::size_t slash = source.find('/');; slash = source.find('/', slash + 1)) {
+    fate = rules.judge(std::string_view(source).substr(0, slash), fate);
+    if (slash == std::string::npos) return fate;
+  }
+}
+
+}  // namespace
+
+std::uint64_t Found::bytes() const {
+  return std::accumulate(
+      files.begin(), files.end(), std::uint64_t{0},
+      [](std::uint64_t sum, const ProjectFile& file) { return sum + file.size_bytes; });
+}
+
+Found walk_source(const Recipe& recipe, const RecipeFile& file, const fs::path& real,
+                  const ProjectIgnores& ignores, const std::string& record) {
+  const std::string& source = file.source.text;
+  Found found;
+  found.recipe_file = &file;
+  found.target = file.target;
+  const Fate fate = fate_of(ignores.rules, source);
+  const struct stat status = status_of(real);
+  const auto refuse = [&](const std::string& what) {
+    throw recipe_error(recipe, file.source, fmt::format("`{}` {}", source, what));
+  };
+  Walk walk{ignores, record, found};
+  if (S_ISDIR(status.st_mode)) {
+    walk.folder(real, source == "." ? "" : source, file.target.substr(1), fate, 0);
+  } else if (S_ISREG(status.st_mode)) {
+    const std::string name = source.substr(source.rfind('/') + 1);
+    if (file.into || file.target == "/") {
+      found.target = "/" + below(std::string_view(file.target).substr(1), name);
+    }
+    if ((recipe.workdir + '/').starts_with(found.target + '/')) {
+      refuse(fmt::format("is a file, and `{}` is where commands start: write `{}/` to put it there",
+                         found.target, found.target));
+    }
+    if (!fate.left_out()) walk.file(real, source, found.target.substr(1), status);
+  } else {
+    refuse("is a socket, pipe or device, which no image holds");
+  }
+  if (found.files.empty() && fate.left_out()) {
+    refuse(fate.ignored ? fmt::format("is left out by `{}`", ignores.file)
+                        : fmt::format("is left out, for what its name says: write `!{}` in `{}` "
+                                      "if the image is to hold it",
+                                      source, ignores.file));
+  }
+  return found;
+}
+
+namespace {
+
+Error changed(const ProjectFile& file) {
+  return failure("file-changed", "`{}` changed while it was read", file.shown)
+      .hint("run the command again when nothing writes it");
+}
+
+struct stat open_status(const Fd& fd, const ProjectFile& file) {
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) throw os_error(errno, "cannot read `{}`", file.shown);
+  return status;
+}
+
+Fd open_project_file(const ProjectFile& file) {
+  Fd fd{::open(file.from.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+  if (!fd && (errno == ELOOP || errno == ENOENT || errno == ENOTDIR)) throw changed(file);
+  if (!fd) throw os_error(errno, "cannot read `{}`", file.shown);
+  return fd;
+}
+
+bool same_time(const timespec& a, const timespec& b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/// The whole file, and no other number of bytes than was found.
+void stream(const ProjectFile& file, Sink& sink) {
+  const Fd fd = open_project_file(file);
+  const struct stat before = open_status(fd, file);
+  if (!S_ISREG(before.st_mode) || static_cast<std::uint64_t>(before.st_size) != file.size_bytes) {
+    throw changed(file);
+  }
+  Bytes buffer(std::size_t{256} << 10U);
+  FdSource source{fd.get()};
+  std::uint64_t left = file.size_bytes;
+  while (const std::size_t count = source.read(buffer)) {
+    if (count > left) throw changed(file);
+    left -= count;
+    sink.write(ByteView(buffer).first(count));
+  }
+  const struct stat after = open_status(fd, file);
+  if (left != 0 || !same_time(before.st_mtim, after.st_mtim) ||
+      !same_time(before.st_ctim, after.st_ctim)) {
+    throw changed(file);
+  }
+}
+
+}  // namespace
+
+void hash_file(ProjectFile& file) {
+  Sha256 hash;
+  stream(file, hash);
+  file.content = hash.finish();
+}
+
+void copy_file(const ProjectFile& file, Sink& sink) {
+  Sha256 hash;
+  FunctionSink both{[&](ByteView bytes) {
+    hash.write(bytes);
+    sink.write(bytes);
+  }};
+  stream(file, both);
+  if (hash.finish() != file.content) throw changed(file);
+}
+
+}  // namespace mlenv

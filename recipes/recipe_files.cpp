@@ -1,0 +1,96 @@
+// `files:` of a recipe.
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "recipes/recipe_reader.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+/// Folders where what an image has is not what its containers see, or is mlenv's own.
+struct Reserved {
+  std::string_view path;
+  std::string_view why;
+};
+constexpr std::string_view kOwn = "every container has its own";
+constexpr std::array<Reserved, 8> kReserved = {{{"/proc", kOwn},
+                                                {"/sys", kOwn},
+                                                {"/dev", kOwn},
+                                                {"/tmp", kOwn},
+                                                {"/etc/hosts", kOwn},
+                                                {"/etc/hostname", kOwn},
+                                                {"/etc/resolv.conf", kOwn},
+                                                {"/opt/venv", "Python's packages are there"}}};
+
+bool lies_in(std::string_view path, std::string_view folder) {
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+}  // namespace
+
+std::optional<std::string> RecipeReader::file_source(const YamlNode& key) {
+  const std::string& text = key.text;
+  const auto wrong = [&](std::string_view what) {
+    values_.mistake(
+        key, fmt::format("`{}` {}; write a path in the recipe's folder, as in `src`", text, what));
+    return std::nullopt;
+  };
+  if (trim(text).empty() || has_control(text)) return wrong("is no path");
+  if (text.front() == '/') return wrong("is absolute");
+  if (text.front() == '~') return wrong("begins with `~`");
+  std::vector<std::string> parts;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t slash = rest.find('/');
+    const std::string_view part = rest.substr(0, slash);
+    if (part == "..") return wrong("leads out through `..`");
+    if (!part.empty() && part != ".") parts.emplace_back(part);
+    rest.remove_prefix(slash == std::string_view::npos ? rest.size() : slash + 1);
+  }
+  return parts.empty() ? "." : join(parts, "/");
+}
+
+bool RecipeReader::check_target(const YamlNode& node, const std::string& target) {
+  if (!is_clean_absolute_path(target)) {
+    values_.mistake(node, fmt::format("`{}` is not an absolute path without `.` and `..`: where in "
+                                      "the image, as in `/workspace`",
+                                      node.text));
+    return false;
+  }
+  for (const Reserved& reserved : kReserved) {
+    if (!lies_in(target, reserved.path)) continue;
+    values_.mistake(node,
+                    fmt::format("nothing can be copied to `{}`: {}", reserved.path, reserved.why));
+    return false;
+  }
+  return true;
+}
+
+void RecipeReader::files(const YamlNode& node) {
+  if (node.kind != YamlNode::Kind::map) {
+    values_.mistake(node,
+                    "`files` is a map of what to copy and where to, as in "
+                    "`{src: /workspace}`");
+    return;
+  }
+  values_.members(node, "`files`", {});  // duplicates and keys that are no text
+  std::map<std::string, std::string> seen;
+  for (const auto& [key, value] : node.members) {
+    if (key.kind != YamlNode::Kind::scalar) continue;
+    const std::optional<std::string> source = file_source(key);
+    const std::optional<Placed> text =
+        values_.text(value, "the target of `" + key.text + '`', "/workspace");
+    if (!source || !text) continue;
+    const auto [first, fresh] = seen.emplace(*source, key.text);
+    if (!fresh && first->second != key.text) {
+      values_.mistake(key, fmt::format("`{}` and `{}` are the same", first->second, key.text));
+    }
+    RecipeFile file{{*source, key.line, key.column}, text->text};
+    file.into = file.target.size() > 1 && file.target.ends_with('/');
+    if (file.into) file.target.pop_back();
+    if (check_target(value, file.target)) recipe_.files.push_back(std::move(file));
+  }
+}
+
+}  // namespace mlenv
