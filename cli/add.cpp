@@ -66,7 +66,7 @@ LockOutcome relock(Ui& ui, const Recipe& before, const Recipe& after) {
   return outcome;
 }
 
-std::string sentence(const PackageChange& change, std::string_view key) {
+std::string sentence(const PackageEdit& change, std::string_view key) {
   if (!change.before) return fmt::format("added `{}` to `{}`", *change.after, key);
   if (!change.after) return fmt::format("removed `{}` from `{}`", *change.before, key);
   if (change.none()) return fmt::format("`{}` is in `{}` already", *change.before, key);
@@ -76,7 +76,7 @@ std::string sentence(const PackageChange& change, std::string_view key) {
 void answer_as_json(const Options& options, std::string_view key, const RecipeEdit& edit,
                     const std::optional<LockOutcome>& outcome, const Ui& ui) {
   nlohmann::json changes = nlohmann::json::array();
-  for (const PackageChange& change : edit.changes) {
+  for (const PackageEdit& change : edit.changes) {
     nlohmann::json item{{"package", change.package}, {"before", nullptr}, {"after", nullptr}};
     if (change.before) item["before"] = *change.before;
     if (change.after) item["after"] = *change.after;
@@ -110,7 +110,7 @@ int edit_command(const Options& options, Edit make, Ui& ui) {
     answer_as_json(options, key, *edit, outcome, ui);
     return 0;
   }
-  for (const PackageChange& change : edit->changes) ui.say(sentence(change, key));
+  for (const PackageEdit& change : edit->changes) ui.say(sentence(change, key));
   if (!outcome) return 0;
   for (const std::string& change : outcome->changes) ui.answer(change);
   ui.say(lock_summary(edit->recipe, *outcome));

@@ -129,7 +129,7 @@ Recipe proven(const Recipe& before, PackageList list, const std::optional<std::s
   return after;
 }
 
-PackageChange add_one(Recipe& recipe, PackageList list, const std::string& word) {
+PackageEdit add_one(Recipe& recipe, PackageList list, const std::string& word) {
   const bool python = list == PackageList::packages;
   const std::string item = python ? requirement_of(word).str() : word;
   const std::optional<std::size_t> place = place_for(recipe, list, item);
@@ -143,7 +143,7 @@ PackageChange add_one(Recipe& recipe, PackageList list, const std::string& word)
   }
   const std::string before = items[*place];
   items[*place] = merged(list, before, item);
-  PackageChange change{name_in(list, item), before, items[*place]};
+  PackageEdit change{name_in(list, item), before, items[*place]};
   if (!change.none()) {
     recipe = proven(recipe, list, edit.replace(*place, items[*place]), items);
   }
@@ -174,7 +174,7 @@ Error not_there(const Recipe& recipe, PackageList list, const std::string& name)
   return error;
 }
 
-PackageChange remove_one(Recipe& recipe, PackageList list, const std::string& word) {
+PackageEdit remove_one(Recipe& recipe, PackageList list, const std::string& word) {
   const std::string name = name_in(list, word);
   std::vector<std::size_t> places = places_of(recipe, list, name);
   if (places.empty()) throw not_there(recipe, list, name);

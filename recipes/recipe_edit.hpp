@@ -14,7 +14,7 @@ namespace mlenv {
 enum class PackageList { packages, system };
 std::string_view key_of(PackageList list);
 
-struct PackageChange {
+struct PackageEdit {
   std::string package;                ///< its name as the recipe has or had it
   std::optional<std::string> before;  ///< the item; nullopt: it was not there
   std::optional<std::string> after;   ///< nullopt: it is there no more
@@ -23,8 +23,8 @@ struct PackageChange {
 };
 
 struct RecipeEdit {
-  Recipe recipe;                       ///< of the new text, with the old one's path
-  std::vector<PackageChange> changes;  ///< one a word, in the words' order
+  Recipe recipe;                     ///< of the new text, with the old one's path
+  std::vector<PackageEdit> changes;  ///< one a word, in the words' order
 };
 
 /// Each word is a requirement (PEP 508) or `name[=version]` of Debian. One that is there by name

@@ -75,6 +75,8 @@ step_if() {
   fi
 }
 
+# What one clone compiled serves the next, wherever it lies.
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=true
 with_ccache() {
   if command -v ccache >/dev/null; then echo -DCMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 }
