@@ -11,6 +11,8 @@
 namespace mlenv {
 namespace {
 
+constexpr int kMostLinks = 40;  // path_resolution(7)
+
 class FilesTar {
  public:
   FilesTar(std::int64_t epoch, const BaseFolders& base, Sink& tar, TreeWriter* tree)
@@ -78,9 +80,15 @@ class FilesTar {
     if (tree_ != nullptr) tree_->end_file();
   }
 
+  /// Nor a link to a folder, as `/bin` is one: programs are found through it.
   void check_no_folder(const ProjectFile& file) const {
-    const auto there = base_.find(file.path);
-    if (there == base_.end() || !there->second.link.empty()) return;
+    auto there = base_.find(file.path);
+    for (int links = 0; there != base_.end() && !there->second.link.empty(); ++links) {
+      if (links == kMostLinks) return;
+      const fs::path to = ("/" / fs::path(there->first)).parent_path() / there->second.link;
+      there = base_.find(to.lexically_normal().relative_path().string());
+    }
+    if (there == base_.end()) return;
     throw usage_error("files-clash", "`{}` cannot be copied to `/{}`, which is a folder",
                       file.shown, file.path)
         .hint(fmt::format("write `/{}/` to put it into that folder", file.path));

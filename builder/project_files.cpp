@@ -24,7 +24,8 @@ std::string near_source(const fs::path& folder, const std::string& source) {
   return suggestion(wanted.filename().string(), candidates);
 }
 
-/// Where a source really lies; links on the way to it are followed, but not out of the folder.
+/// Where a source lies. Through no link: the ignore rules judge names, and a link has another than
+/// what it leads to.
 fs::path real_source(const Recipe& recipe, const RecipeFile& file) {
   std::error_code error;
   const fs::path folder = fs::canonical(recipe.folder(), error);
@@ -44,6 +45,12 @@ fs::path real_source(const Recipe& recipe, const RecipeFile& file) {
     throw recipe_error(recipe, file.source,
                        fmt::format("`{}` is a link that leads out of the recipe's folder, to `{}`",
                                    file.source.text, found.string()));
+  }
+  const std::string plain = found.lexically_relative(folder).string();
+  if (plain != file.source.text) {
+    throw recipe_error(
+        recipe, file.source,
+        fmt::format("`{}` is reached through a link: write `{}`", file.source.text, plain));
   }
   return found;
 }

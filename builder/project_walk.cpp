@@ -61,7 +61,8 @@ class Walk {
  private:
   void visit(const fs::path& from, const std::string& shown, const std::string& path,
              const Fate& parent, int depth) {
-    if (shown == record_) return;
+    const bool our_unfinished = shown.starts_with(".tmp-") && shown.find('/') == std::string::npos;
+    if (shown == record_ || our_unfinished) return;
     const Fate fate = ignores_.rules.judge(shown, parent);
     if (fate.secret && !fate.ignored) found_.secrets.push_back(shown);
     const struct stat status = status_of(from);
@@ -143,6 +144,12 @@ Found walk_source(const Recipe& recipe, const RecipeFile& file, const fs::path& 
     if (!fate.left_out()) walk.file(real, source, found.target.substr(1), status);
   } else {
     refuse("is a socket, pipe or device, which no image holds");
+  }
+  for (const ProjectFile& one : found.files) {
+    const std::string reserved = reserved_place("/" + one.path);
+    if (!reserved.empty()) {
+      refuse(fmt::format("would put `{}` where nothing can be copied to, {}", one.shown, reserved));
+    }
   }
   if (found.files.empty() && fate.left_out()) {
     refuse(fate.ignored ? fmt::format("is left out by `{}`", ignores.file)

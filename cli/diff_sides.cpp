@@ -48,10 +48,9 @@ Side lock_of_recipe(const Ui& ui, const std::string& argument) {
         .hint(fmt::format("run `mlenv lock {}`", argument));
   }
   Side side = lock_at(argument, path);
-  if (side.lock->request != request_of(recipe)) {
-    ui.say(fmt::format(
-        "warning: `{}` asks for something else than `{}` was made for; the lock is compared",
-        argument, path.string()));
+  if (side.lock->request != request_of(recipe) || side.lock->settings != settings_of(recipe)) {
+    ui.say(fmt::format("warning: `{}` was changed after `{}` was made; the lock is compared",
+                       argument, path.string()));
   }
   return side;
 }

@@ -35,6 +35,7 @@ struct RecipeFile {
   Placed source;       ///< relative to the recipe's folder, clean; `.` is that folder
   std::string target;  ///< absolute and clean
   bool into = false;   ///< written with a `/` at its end: a file goes into that folder
+  friend bool operator==(const RecipeFile&, const RecipeFile&) = default;
 };
 
 struct Recipe {
@@ -67,6 +68,10 @@ struct Recipe {
 /// contract that this version does not support yet.
 Recipe parse_recipe(std::string_view text, const fs::path& shown_path);
 Recipe read_recipe(const fs::path& path);
+
+/// Why `files` puts nothing at `path` (absolute, clean), and where that begins: `/proc`, `/tmp`,
+/// `/opt/venv`, …; empty where it may.
+std::string reserved_place(std::string_view path);
 
 /// An error about one place of a recipe, with line and caret; `recipe-invalid` unless told.
 class Error;

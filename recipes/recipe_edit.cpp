@@ -124,7 +124,7 @@ Recipe proven(const Recipe& before, PackageList list, const std::optional<std::s
   auto& own = list == PackageList::packages ? wanted.packages : wanted.system;
   own = list == PackageList::packages ? found.packages : found.system;
   const bool same = texts_of(after, list) == items && found == wanted &&
-                    settings_of(after) == settings_of(before);
+                    settings_of(after) == settings_of(before) && after.files == before.files;
   if (!same) throw unknown_layout();
   return after;
 }

@@ -30,6 +30,13 @@ bool lies_in(std::string_view path, std::string_view folder) {
 
 }  // namespace
 
+std::string reserved_place(std::string_view path) {
+  for (const Reserved& reserved : kReserved) {
+    if (lies_in(path, reserved.path)) return fmt::format("`{}`: {}", reserved.path, reserved.why);
+  }
+  return {};
+}
+
 std::optional<std::string> RecipeReader::file_source(const YamlNode& key) {
   const std::string& text = key.text;
   const auto wrong = [&](std::string_view what) {
@@ -58,13 +65,9 @@ bool RecipeReader::check_target(const YamlNode& node, const std::string& target)
                                       node.text));
     return false;
   }
-  for (const Reserved& reserved : kReserved) {
-    if (!lies_in(target, reserved.path)) continue;
-    values_.mistake(node,
-                    fmt::format("nothing can be copied to `{}`: {}", reserved.path, reserved.why));
-    return false;
-  }
-  return true;
+  const std::string reserved = reserved_place(target);
+  if (!reserved.empty()) values_.mistake(node, "nothing can be copied to " + reserved);
+  return reserved.empty();
 }
 
 void RecipeReader::files(const YamlNode& node) {

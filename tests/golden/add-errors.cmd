@@ -14,6 +14,7 @@ mlenv add IDNA --system git; tell
 mlenv add IDNA; tell
 mlenv --json add idna; tell
 mlenv remove idn; tell
+mlenv remove idna nothere; tell
 mlenv remove git; tell
 mlenv remove jax; tell
 mlenv remove idna==3; tell

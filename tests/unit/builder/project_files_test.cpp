@@ -230,14 +230,44 @@ TEST_F(ProjectFilesTest, DigestsTellApartWhatMatters) {
   EXPECT_EQ(collect("{}").digest, std::nullopt);
 }
 
+TEST_F(ProjectFilesTest, ALinkIsNoWayRoundTheRulesOfNames) {
+  put("real/.env", "SECRET=1");
+  put("real/.aws/credentials", "k");
+  fs::create_symlink("real/.env", project() / "settings");
+  fs::create_symlink("real/.aws", project() / "keys");
+  fs::create_symlink("real", project() / "alias");
+  EXPECT_NE(refused("{settings: /s}").find("reached through a link: write `real/.env`"),
+            std::string::npos);
+  EXPECT_NE(refused("{keys: /k}").find("reached through a link"), std::string::npos);
+  EXPECT_NE(refused("{alias/.env: /e}").find("reached through a link"), std::string::npos);
+}
+
+TEST_F(ProjectFilesTest, NothingArrivesWhereNothingCanBeCopiedTo) {
+  put("over/tmp/f", "f");
+  put("etc/hosts", "h");
+  put("conf/hosts", "h");
+  EXPECT_NE(refused("{over: /}").find("`over/tmp` where nothing can be copied to, `/tmp`"),
+            std::string::npos);
+  EXPECT_NE(refused("{etc: /etc}").find("`etc/hosts` where nothing"), std::string::npos);
+  EXPECT_NE(refused("{conf/hosts: /etc/}").find("`conf/hosts` where nothing"), std::string::npos);
+}
+
+TEST_F(ProjectFilesTest, OurOwnUnfinishedFilesAreNotTheProjects) {
+  put("a", "a");
+  put(".tmp-0123abcd", "half a lock");
+  put("sub/.tmp-kept", "k");
+  EXPECT_EQ(paths("{.: /w}"), (Paths{"w", "w/a", "w/sub", "w/sub/.tmp-kept"}));
+}
+
 TEST_F(ProjectFilesTest, RespectsTheBasesFoldersAndLinks) {
   put("tool", "t");
   EXPECT_THROW(make(collect("{tool: /bin/tool}"), store_), Error);
   EXPECT_THROW(make(collect("{tool: /usr/bin}"), store_), Error);
   EXPECT_NO_THROW(make(collect("{tool: /usr/bin/}"), store_));
-  // A file may take the place of a base's file, and of a link.
+  // Through that link programs are found.
+  EXPECT_THROW(make(collect("{tool: /bin}"), store_), Error);
+  // A file may take the place of a base's file.
   EXPECT_NO_THROW(make(collect("{tool: /etc/passwd}"), store_));
-  EXPECT_NO_THROW(make(collect("{tool: /bin}"), store_));
 }
 
 TEST_F(ProjectFilesTest, NoticesAFileThatChangesUnderIt) {
