@@ -25,8 +25,9 @@ void compare_values(ValueChanges& out, std::string_view name,
   std::set<std::string> keys;
   for (const auto& [key, text] : from) keys.insert(key);
   for (const auto& [key, text] : to) keys.insert(key);
+  const std::string lead = name.empty() ? std::string{} : std::string(name) + ' ';
   for (const std::string& key : keys) {
-    compare_value(out, std::string(name) + ' ' + key, value_of(from, key), value_of(to, key));
+    compare_value(out, lead + key, value_of(from, key), value_of(to, key));
   }
 }
 

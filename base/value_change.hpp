@@ -20,7 +20,8 @@ using ValueChanges = std::vector<ValueChange>;
 void compare_value(ValueChanges& out, std::string_view name, std::optional<std::string> from,
                    std::optional<std::string> to);
 
-/// The same for each key of either, sorted: `env KEY` where `name` is `env`.
+/// The same for each key of either, sorted: `env KEY` where `name` is `env`, `KEY` where it is
+/// empty.
 void compare_values(ValueChanges& out, std::string_view name,
                     const std::map<std::string, std::string>& from,
                     const std::map<std::string, std::string>& to);

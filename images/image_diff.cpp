@@ -65,15 +65,6 @@ Values by_name(const std::vector<std::string>& env) {
   return out;
 }
 
-void compare_plainly(ValueChanges& out, const Values& from, const Values& to) {
-  ValueChanges found;
-  compare_values(found, "", from, to);
-  for (ValueChange& one : found) {
-    one.name.erase(0, 1);
-    out.push_back(std::move(one));
-  }
-}
-
 void compare_configs(ValueChanges& out, const Image& from, const Image& to) {
   const json before = parse_json(from.config, "config");
   const json after = parse_json(to.config, "config");
@@ -82,10 +73,10 @@ void compare_configs(ValueChanges& out, const Image& from, const Image& to) {
     const auto found = config.find("config");
     return found == config.end() ? none : *found;
   };
-  compare_plainly(out, values_of(before, {"config", "rootfs", "history"}),
-                  values_of(after, {"config", "rootfs", "history"}));
-  compare_plainly(out, values_of(part(before), {"Env", "Labels"}),
-                  values_of(part(after), {"Env", "Labels"}));
+  compare_values(out, "", values_of(before, {"config", "rootfs", "history"}),
+                 values_of(after, {"config", "rootfs", "history"}));
+  compare_values(out, "", values_of(part(before), {"Env", "Labels"}),
+                 values_of(part(after), {"Env", "Labels"}));
   compare_values(out, "env", by_name(from.settings.env), by_name(to.settings.env));
   compare_values(out, "label", from.settings.labels, to.settings.labels);
 }
