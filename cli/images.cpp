@@ -20,7 +20,7 @@ std::uint64_t blob_bytes(const Image& image) {
 /// For other programs, a shell at each Tab among them: reads names alone, and makes no store where
 /// there is none.
 int names_command(Ui& ui) {
-  if (!fs::exists(store_folder() / "version")) return 0;
+  if (!Store::exists(store_folder())) return 0;
   for (const Store::Name& name : ui.store().names()) ui.answer(name.name);
   return 0;
 }

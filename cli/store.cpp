@@ -34,7 +34,7 @@ int verify_command(bool repair, Ui& ui) {
 
 int sync_command(Ui& ui) {
   // Removed since the command that asked for this: it is not made again.
-  if (fs::exists(store_folder() / "version")) ui.store().sync();
+  if (Store::exists(store_folder())) ui.store().sync();
   if (ui.options.json) {
     ui.answer(canonical({{"schema", "mlenv.store-sync/1"}, {"path", store_folder().string()}}));
   }

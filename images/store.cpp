@@ -55,6 +55,8 @@ void check_slices(StoreFolder& folder, const Spliced& spliced) {
 Store::Store(const fs::path& root) : folder_(std::make_unique<StoreFolder>(root)) {}
 Store::~Store() = default;
 
+bool Store::exists(const fs::path& root) { return fs::exists(root / "version"); }
+
 const fs::path& Store::root() const { return folder_->root(); }
 
 bool Store::has(const Digest& digest) const {

@@ -49,6 +49,8 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
   ~Store();
+  /// Whether there is a store in the folder, made by whatever version; makes none.
+  static bool exists(const fs::path& root);
   const fs::path& root() const;
 
   // All methods may be called from any thread.
