@@ -1,11 +1,8 @@
 #include "builder/base_folders.hpp"
 
-#include <optional>
-
 #include <nlohmann/json.hpp>
 
-#include "base/error.hpp"
-#include "base/json.hpp"
+#include "builder/recall.hpp"
 #include "images/unpack_stream.hpp"
 #include "recipes/text.hpp"
 
@@ -14,32 +11,31 @@ namespace {
 
 constexpr std::string_view kSchema = "mlenv.folders/1";
 
-std::optional<BaseFolders> remembered(const Store& store, const Digest& key) {
-  const std::optional<std::string> text = store.find_key(key);
-  if (!text) return std::nullopt;
-  try {
-    const nlohmann::json value = parse_json(*text, "a base's folders");
-    if (value.at("schema") != kSchema) return std::nullopt;
-    BaseFolders folders;
-    for (const auto& [path, item] : value.at("folders").items()) {
+bool recall_folders(const Store& store, const Digest& key, BaseFolders& folders) {
+  return recall(store, key, kSchema, [&](const nlohmann::json& record) {
+    for (const auto& [path, item] : record.at("folders").items()) {
       folders[path] = {item.at("link").get<std::string>(), item.at("mode").get<std::uint32_t>(),
                        item.at("uid").get<std::uint64_t>(), item.at("gid").get<std::uint64_t>()};
     }
-    return folders;
-  } catch (const nlohmann::json::exception&) {
-    return std::nullopt;  // another version's record: made again
-  } catch (const Error&) {
-    return std::nullopt;
+    return true;
+  });
+}
+
+void remember_folders(Store& store, const Digest& key, const BaseFolders& folders) {
+  nlohmann::json items = nlohmann::json::object();
+  for (const auto& [path, one] : folders) {
+    items[path] = {{"link", one.link}, {"mode", one.mode}, {"uid", one.uid}, {"gid", one.gid}};
   }
+  remember(store, key, kSchema, {{"folders", items}});
 }
 
 }  // namespace
 
 BaseFolders base_folders(Store& store, const Layer& base) {
   const Digest key = Digest::of("mlenv folders of " + base.diff_id.str());
-  if (std::optional<BaseFolders> known = remembered(store, key)) return *std::move(known);
   BaseFolders folders;
-  nlohmann::json record = nlohmann::json::object();
+  if (recall_folders(store, key, folders)) return folders;
+  folders.clear();
   read_layer(
       store, base, [](std::uint64_t) {},
       [&](const TarEntry& entry, Source&) {
@@ -47,10 +43,8 @@ BaseFolders base_folders(Store& store, const Layer& base) {
         if (!link && entry.type != TarEntry::Type::folder) return;
         if (utf8_fault(entry.path + entry.link) != std::string_view::npos) return;
         folders[entry.path] = {entry.link, entry.mode, entry.uid, entry.gid};
-        record[entry.path] = {
-            {"link", entry.link}, {"mode", entry.mode}, {"uid", entry.uid}, {"gid", entry.gid}};
       });
-  store.put_key(key, canonical({{"schema", kSchema}, {"folders", record}}));
+  remember_folders(store, key, folders);
   return folders;
 }
 

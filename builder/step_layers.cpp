@@ -2,8 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.hpp"
-#include "base/json.hpp"
+#include "builder/recall.hpp"
 
 namespace mlenv {
 namespace {
@@ -11,27 +10,21 @@ constexpr std::string_view kSchema = "mlenv.layers/1";
 }  // namespace
 
 std::optional<std::vector<Layer>> find_layers(const Store& store, const Digest& key) {
-  const std::optional<std::string> text = store.find_key(key);
-  if (!text) return std::nullopt;
   std::vector<Layer> layers;
-  try {
-    const nlohmann::json value = parse_json(*text, "a step's record");
-    if (value.at("schema") != kSchema) return std::nullopt;
-    for (const nlohmann::json& item : value.at("layers")) {
+  const bool known = recall(store, key, kSchema, [&](const nlohmann::json& record) {
+    for (const nlohmann::json& item : record.at("layers")) {
       Layer layer{.blob = {item.at("mediaType").get<std::string>(),
                            Digest::parse(item.at("digest").get<std::string>()),
                            item.at("size_bytes").get<std::uint64_t>()},
                   .diff_id = Digest::parse(item.at("diff_id").get<std::string>()),
                   .tar_bytes = item.at("tar_bytes").get<std::uint64_t>(),
                   .title = item.at("title").get<std::string>()};
-      if (!store.has(layer.blob.digest)) return std::nullopt;
+      if (!store.has(layer.blob.digest)) return false;
       layers.push_back(std::move(layer));
     }
-  } catch (const nlohmann::json::exception&) {
-    return std::nullopt;  // another version's record: made again
-  } catch (const Error&) {
-    return std::nullopt;
-  }
+    return true;
+  });
+  if (!known) return std::nullopt;
   return layers;
 }
 
@@ -45,7 +38,7 @@ void remember_layers(Store& store, const Digest& key, const std::vector<Layer>& 
                      {"tar_bytes", layer.tar_bytes},
                      {"title", layer.title}});
   }
-  store.put_key(key, canonical({{"schema", kSchema}, {"layers", items}}));
+  remember(store, key, kSchema, {{"layers", items}});
 }
 
 }  // namespace mlenv

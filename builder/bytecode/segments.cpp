@@ -10,8 +10,8 @@
 
 #include "base/deflate.hpp"
 #include "base/error.hpp"
-#include "base/json.hpp"
 #include "base/tar.hpp"
+#include "builder/recall.hpp"
 #include "builder/staged_layer.hpp"
 #include "images/unpack_stream.hpp"
 
@@ -129,13 +129,12 @@ void compile_batch(Compilation& work, std::size_t batch, BytecodeCompiler& compi
 }
 
 void remember_segment(Store& store, const Digest& key, const Segment& segment) {
-  nlohmann::json value{{"schema", kSchema},
-                       {"blob", nullptr},
-                       {"size_bytes", segment.size_bytes},
-                       {"tar_bytes", segment.tar_bytes},
-                       {"folders", segment.folders}};
-  if (segment.blob) value["blob"] = segment.blob->str();
-  store.put_key(key, canonical(value));
+  nlohmann::json record{{"blob", nullptr},
+                        {"size_bytes", segment.size_bytes},
+                        {"tar_bytes", segment.tar_bytes},
+                        {"folders", segment.folders}};
+  if (segment.blob) record["blob"] = segment.blob->str();
+  remember(store, key, kSchema, std::move(record));
 }
 
 Segment finish_segment(Compilation& work, Store& store) {
@@ -169,24 +168,17 @@ void add_segment(LayerWriter& writer, const Segment& segment, const Store& store
 }  // namespace
 
 std::optional<Segment> find_segment(const Store& store, const Digest& key) {
-  const std::optional<std::string> text = store.find_key(key);
-  if (!text) return std::nullopt;
-  try {
-    const nlohmann::json value = parse_json(*text, "a segment's record");
-    if (value.at("schema") != kSchema) return std::nullopt;
-    Segment segment;
-    if (!value.at("blob").is_null())
-      segment.blob = Digest::parse(value.at("blob").get<std::string>());
-    segment.size_bytes = value.at("size_bytes").get<std::uint64_t>();
-    segment.tar_bytes = value.at("tar_bytes").get<std::uint64_t>();
-    segment.folders = value.at("folders").get<std::vector<std::string>>();
-    if (segment.blob && !store.has(*segment.blob)) return std::nullopt;
-    return segment;
-  } catch (const nlohmann::json::exception&) {
-    return std::nullopt;  // another version's record: made again
-  } catch (const Error&) {
-    return std::nullopt;
-  }
+  Segment segment;
+  const bool known = recall(store, key, kSchema, [&](const nlohmann::json& record) {
+    if (!record.at("blob").is_null())
+      segment.blob = Digest::parse(record.at("blob").get<std::string>());
+    segment.size_bytes = record.at("size_bytes").get<std::uint64_t>();
+    segment.tar_bytes = record.at("tar_bytes").get<std::uint64_t>();
+    segment.folders = record.at("folders").get<std::vector<std::string>>();
+    return !segment.blob || store.has(*segment.blob);
+  });
+  if (!known) return std::nullopt;
+  return segment;
 }
 
 void make_segment(const SegmentJob& job, const SegmentTools& tools,
