@@ -118,7 +118,9 @@ class Build {
   void start_base(Pool& downloads, unsigned jobs) {
     group_->spawn(downloads, [this, jobs] {
       if (is_missing(0)) make_base(jobs);
-      group_->spawn(*work_, [this, jobs] { make_files(jobs); });
+      if (!options_.files.parts.empty()) {
+        group_->spawn(*work_, [this, jobs] { make_files(jobs); });
+      }
       if (wants_bytecode()) {
         const Layer& base = reports_[0].layers.at(0);
         const fs::path tree = unpack_layer(store_, base, progress_);
