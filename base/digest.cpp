@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/handle.hpp"
+#include "base/text.hpp"
 #include "base/vector_registers.hpp"
 
 namespace mlenv {
@@ -14,7 +15,7 @@ namespace {
 constexpr std::string_view kPrefix = "sha256:";
 constexpr std::size_t kHexLength = 64;
 
-bool is_lower_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+bool is_lower_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
 
 std::string to_hex(std::span<const unsigned char> raw) {
   constexpr std::string_view kDigits = "0123456789abcdef";

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,11 @@
 #include "base/digest.hpp"
 
 namespace mlenv {
+
+/// What to do about `certificate`.
+inline constexpr std::string_view kPrivateAuthorityHint =
+    "when the server has a private certificate authority, name its certificate file in "
+    "SSL_CERT_FILE";
 
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 
 namespace mlenv {
 namespace http {
@@ -117,9 +118,7 @@ bool is_redirect(long status) {
 
 void drop_credentials(HttpHeaders& headers) {
   std::erase_if(headers, [](const auto& header) {
-    std::string name = header.first;
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    const std::string name = to_lower(header.first);
     return name == "authorization" || name == "cookie";
   });
 }

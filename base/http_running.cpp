@@ -1,28 +1,15 @@
 #include "base/http_running.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace mlenv::http {
 namespace {
 
 constexpr std::size_t kErrorBodyBytes = std::size_t{64} << 10;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
 
 Broken::Sort sort_of(CURLcode code) {
   switch (code) {
@@ -54,8 +41,7 @@ std::string hint_of(CURLcode code, const Url& url) {
       return fmt::format(
           "check the name `{}`, and whether this machine needs a proxy (HTTPS_PROXY)", url.host);
     case CURLE_PEER_FAILED_VERIFICATION:
-      return "when the server has a private certificate authority, name its certificate file in "
-             "SSL_CERT_FILE";
+      return std::string(kPrivateAuthorityHint);
     case CURLE_SSL_CACERT_BADFILE:
       return "correct the file name in CURL_CA_BUNDLE or SSL_CERT_FILE";
     default:
@@ -125,8 +111,8 @@ void Running::take_header(std::string_view line) {
   }
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return;
-  response.headers.emplace_back(lower(trimmed(line.substr(0, colon))),
-                                trimmed(line.substr(colon + 1)));
+  response.headers.emplace_back(to_lower(trim(line.substr(0, colon))),
+                                trim(line.substr(colon + 1)));
 }
 
 void Running::take_body(ByteView data) {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "base/error.hpp"
 #include "base/handle.hpp"
 #include "base/http.hpp"
+#include "base/text.hpp"
 
 namespace mlenv::http {
 namespace {
@@ -74,17 +74,15 @@ Url resolve_url(const Url& base, std::string_view location) {
 
 bool same_origin(const Url& a, const Url& b) {
   return a.scheme == b.scheme && a.port == b.port &&
-         std::equal(a.host.begin(), a.host.end(), b.host.begin(), b.host.end(), [](char x, char y) {
-           return std::tolower(static_cast<unsigned char>(x)) ==
-                  std::tolower(static_cast<unsigned char>(y));
-         });
+         std::equal(a.host.begin(), a.host.end(), b.host.begin(), b.host.end(),
+                    [](char x, char y) { return to_lower(x) == to_lower(y); });
 }
 
 bool is_loopback(std::string_view host) {
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   if (host == "localhost" || host.ends_with(".localhost") || host == "::1") return true;
-  const bool dotted = std::all_of(host.begin(), host.end(),
-                                  [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
+  const bool dotted =
+      std::all_of(host.begin(), host.end(), [](char c) { return c == '.' || is_digit(c); });
   return dotted && host.starts_with("127.") && std::count(host.begin(), host.end(), '.') == 3;
 }
 
@@ -99,7 +97,7 @@ std::string percent_encode(std::string_view text, std::string_view also_plain) {
   out.reserve(text.size());
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+    const bool plain = is_alphanumeric(c) ||
                        std::string_view("-._~").find(c) != std::string_view::npos ||
                        also_plain.find(c) != std::string_view::npos;
     if (plain) {

@@ -4,17 +4,14 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
+#include "base/text.hpp"
 #include "images/tree_paths.hpp"
 
 namespace mlenv {
 namespace {
 
 using Fate = IgnoreRules::Fate;
-
-std::string below(std::string_view folder, std::string_view name) {
-  if (folder.empty() || folder == ".") return std::string(name);
-  return std::string(folder) + '/' + std::string(name);
-}
 
 struct stat status_of(const fs::path& path) {
   struct stat status {};
@@ -25,13 +22,10 @@ struct stat status_of(const fs::path& path) {
 /// Whether a link in a folder `depth` levels below what is copied leads to something there.
 bool stays_inside(std::string_view link, int depth) {
   if (link.starts_with('/')) return false;
-  while (!link.empty()) {
-    const std::size_t slash = link.find('/');
-    const std::string_view part = link.substr(0, slash);
+  for (const std::string_view part : split(link, '/')) {
     if (part == "..") --depth;
     if (depth < 0) return false;
     if (!part.empty() && part != "." && part != "..") ++depth;
-    link.remove_prefix(slash == std::string_view::npos ? link.size() : slash + 1);
   }
   return true;
 }
@@ -133,7 +127,7 @@ Found walk_source(const Recipe& recipe, const RecipeFile& file, const fs::path& 
   if (S_ISDIR(status.st_mode)) {
     walk.folder(real, source == "." ? "" : source, file.target.substr(1), fate, 0);
   } else if (S_ISREG(status.st_mode)) {
-    const std::string name = source.substr(source.rfind('/') + 1);
+    const std::string name{last_part(source)};
     if (file.into || file.target == "/") {
       found.target = "/" + below(std::string_view(file.target).substr(1), name);
     }

@@ -3,6 +3,7 @@
 #include "cli/recipes_use.hpp"
 #include "cli/usage.hpp"
 #include "images/image_files.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv::cli {
 namespace {

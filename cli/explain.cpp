@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "builder/plan.hpp"
 #include "cli/ui.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -45,6 +46,7 @@ Lock inputs_of(const Lock& lock, Step::Kind kind, std::vector<LockedWheel> wheel
   part.epoch = lock.epoch;
   switch (kind) {
     case Step::Kind::base:
+    case Step::Kind::files:
       part.platform = lock.platform;
       part.distribution = lock.distribution;
       part.suite = lock.suite;
@@ -63,12 +65,6 @@ Lock inputs_of(const Lock& lock, Step::Kind kind, std::vector<LockedWheel> wheel
     case Step::Kind::wheels:
       part.wheels = std::move(wheels);
       break;
-    case Step::Kind::files:
-      part.platform = lock.platform;
-      part.distribution = lock.distribution;
-      part.suite = lock.suite;
-      part.debs = lock.debs;
-      break;
   }
   return part;
 }
@@ -81,12 +77,7 @@ std::string changes(const Lock& before, const Lock& now, const Step& step) {
   const std::vector<std::string> lines =
       lock_differences(inputs_of(before, step.kind, counterparts(before, now, step)),
                        inputs_of(now, step.kind, std::move(wheels)));
-  std::string text;
-  for (std::size_t i = 0; i < std::min(lines.size(), kMost); ++i) {
-    text += (i == 0 ? "" : ", ") + lines[i];
-  }
-  if (lines.size() > kMost) text += fmt::format(" and {} more", lines.size() - kMost);
-  return text;
+  return listed(lines, kMost);
 }
 
 std::string why_made(const EarlierBuild& earlier, const BuildOutcome& outcome, const Step& step) {

@@ -1,12 +1,13 @@
 // What a person may call an image, and what is said when there is none of that name.
 #include <unistd.h>
 #include <algorithm>
-#include <cctype>
 
+#include "base/text.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/settings.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -25,20 +26,13 @@ std::vector<std::string> short_names(Ui& ui) {
   return names;
 }
 
-std::string lower(std::string_view text) {
-  std::string result{text};
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 constexpr const char* kWhatIsThere =
     "`mlenv images` lists what is there; `mlenv build` and `mlenv pull` add to it";
 
 /// `did you mean …?`; empty when nothing is near.
 std::string near_name(Ui& ui, std::string_view name) {
   const std::vector<std::string> names = short_names(ui);
-  std::string plain = lower(name);
+  std::string plain = to_lower(name);
   if (const std::size_t scheme = plain.find("://"); scheme != std::string::npos) {
     plain.erase(0, scheme + 3);
   }

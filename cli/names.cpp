@@ -9,6 +9,7 @@
 #include "cli/command_tree.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv::cli {
 namespace {

@@ -173,16 +173,12 @@ ProjectFiles project_files(const Ui& ui, const Recipe& recipe, unsigned jobs) {
   ProjectFiles files = collect_files(recipe, pool);
   if (files.secrets.empty()) return files;
   constexpr std::size_t kMost = 5;
-  std::string names;
-  for (std::size_t i = 0; i < std::min(files.secrets.size(), kMost); ++i) {
-    names += fmt::format("{}`{}`", i == 0 ? "" : ", ", files.secrets[i]);
-  }
-  if (files.secrets.size() > kMost)
-    names += fmt::format(" and {} more", files.secrets.size() - kMost);
-  ui.say(
-      fmt::format("left out of the image, because files of such names hold secrets: {}; in `{}` "
-                  "a line `!{}` brings that one in, `{}` ends this note for it",
-                  names, files.ignore_file, files.secrets.front(), files.secrets.front()));
+  std::vector<std::string> names;
+  for (const std::string& secret : files.secrets) names.push_back('`' + secret + '`');
+  ui.say(fmt::format(
+      "left out of the image, because files of such names hold secrets: {}; in `{}` "
+      "a line `!{}` brings that one in, `{}` ends this note for it",
+      listed(names, kMost), files.ignore_file, files.secrets.front(), files.secrets.front()));
   return files;
 }
 

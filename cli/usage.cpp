@@ -184,10 +184,6 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   return best;
 }
 
-std::string did_you_mean(std::string_view word) {
-  return word.empty() ? std::string{} : fmt::format("did you mean `{}`?", word);
-}
-
 std::string command_line_of(const CLI::App& app) {
   const CLI::App* const parent = app.get_parent();
   return parent == nullptr ? "mlenv" : command_line_of(*parent) + " " + app.get_name();

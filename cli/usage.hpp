@@ -18,9 +18,6 @@ namespace mlenv::cli {
 /// fewer than half its letters. The first of the nearest; empty when none is.
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);
 
-/// ``did you mean `WORD`?``; empty without a word.
-std::string did_you_mean(std::string_view word);
-
 /// `mlenv store verify`
 std::string command_line_of(const CLI::App& app);
 

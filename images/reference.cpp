@@ -3,17 +3,13 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace mlenv {
 namespace {
 
 constexpr std::size_t kLongestRepository = 255;
 constexpr std::size_t kLongestTag = 128;
-
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_alphanumeric(char c) { return is_lower(c) || is_upper(c) || is_digit(c); }
 
 Error bad(std::string_view text, std::string why) {
   return usage_error("bad-reference", "`{}` is not an image reference", text)

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace mlenv {
 namespace {
@@ -10,8 +11,7 @@ namespace {
 constexpr std::size_t kLongestFileName = 255;
 
 bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-         c == '_' || c == '-' || c == ':' || c == '@';
+  return is_alphanumeric(c) || c == '.' || c == '_' || c == '-' || c == ':' || c == '@';
 }
 
 std::string encode(std::string_view text) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/paths.hpp"
 #include "recipes/resolve/debian_control.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
@@ -14,11 +15,6 @@ constexpr std::string_view kStatus = "var/lib/dpkg/status";
 /// One file a package, as images without dpkg itself have it.
 constexpr std::string_view kStatusParts = "var/lib/dpkg/status.d/";
 constexpr std::string_view kMetadata = ".dist-info/METADATA";
-
-std::string_view last_part(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
 
 /// `NAME-VERSION` of `…/site-packages/NAME-VERSION.dist-info/METADATA`; empty for other paths, as
 /// for packages within packages.

@@ -5,6 +5,7 @@
 #include <array>
 #include <span>
 
+#include "base/paths.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/text.hpp"
 
@@ -44,10 +45,6 @@ constexpr std::array<const char*, 28> kSecrets = {".env",
                                                   ".docker/config.json",
                                                   ".streamlit/secrets.toml"};
 
-std::string_view last_part(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
-}
-
 /// Whether one of `names` is the last part of the path, or its last parts.
 bool ends_in(std::span<const char* const> names, std::string_view path) {
   const std::string last{last_part(path)};
@@ -62,15 +59,12 @@ bool ends_in(std::span<const char* const> names, std::string_view path) {
 /// As Go's path/filepath.Clean, without the `/` in front: Docker takes `/a` for `a`.
 std::string clean(std::string_view text) {
   std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t slash = text.find('/');
-    const std::string_view part = text.substr(0, slash);
+  for (const std::string_view part : split(text, '/')) {
     if (part == ".." && !parts.empty() && parts.back() != "..") {
       parts.pop_back();
     } else if (!part.empty() && part != ".") {
       parts.emplace_back(part);
     }
-    text.remove_prefix(slash == std::string_view::npos ? text.size() : slash + 1);
   }
   return join(parts, "/");
 }

@@ -14,34 +14,15 @@ using Character = std::pair<char32_t, std::size_t>;  // and its offset
 std::vector<Character> characters(std::string_view text) {
   std::vector<Character> found;
   for (std::size_t at = 0; at < text.size();) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const char32_t first = byte(at);
-    const std::size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-    const std::string_view whole = text.substr(at, length);
-    if (whole.size() < length || utf8_fault(whole) != std::string_view::npos) {
-      found.emplace_back(kNoText + first, at++);
-      continue;
-    }
-    char32_t one = length == 1 ? first : first & (0x7FU >> length);
-    for (std::size_t i = 1; i < length; ++i) one = (one << 6U) | (byte(at + i) & 0x3FU);
-    found.emplace_back(one, at);
-    at += length;
+    const std::size_t start = at;
+    const std::optional<char32_t> one = take_character(text, at);
+    found.emplace_back(one ? *one : kNoText + static_cast<unsigned char>(text[start]), start);
   }
   return found;
 }
 
-std::vector<std::string_view> parts_of(std::string_view path) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t slash = path.find('/');
-    parts.push_back(path.substr(0, slash));
-    if (slash == std::string_view::npos) return parts;
-    path.remove_prefix(slash + 1);
-  }
-}
-
 bool has_name(std::string_view part) {
-  return std::any_of(part.begin(), part.end(), [](char c) { return is_letter(c) || is_digit(c); });
+  return std::any_of(part.begin(), part.end(), is_alphanumeric);
 }
 
 bool part_matches(std::string_view pattern, std::string_view name) {
@@ -182,8 +163,8 @@ bool IgnorePattern::matches(std::string_view path) const {
 }
 
 bool IgnorePattern::may_match_in(std::string_view folder) const {
-  const std::vector<std::string_view> pattern = parts_of(text_);
-  const std::vector<std::string_view> parts = parts_of(folder);
+  const std::vector<std::string_view> pattern = split(text_, '/');
+  const std::vector<std::string_view> parts = split(folder, '/');
   for (std::size_t i = 0; i < std::min(pattern.size(), parts.size()); ++i) {
     // A set may hold a `/`, which then is none.
     if (pattern[i].find("**") != std::string_view::npos ||
@@ -195,10 +176,10 @@ bool IgnorePattern::may_match_in(std::string_view folder) const {
   return true;
 }
 
-bool IgnorePattern::names_something() const { return has_name(parts_of(text_).back()); }
+bool IgnorePattern::names_something() const { return has_name(split(text_, '/').back()); }
 
 bool IgnorePattern::mentions(std::string_view name) const {
-  const std::vector<std::string_view> parts = parts_of(text_);
+  const std::vector<std::string_view> parts = split(text_, '/');
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
     return has_name(part) && part_matches(part, name);
   });

@@ -166,7 +166,7 @@ Error not_there(const Recipe& recipe, PackageList list, const std::string& name)
   for (const Placed& item : items_of(recipe, list)) names.push_back(name_in(list, item.text));
   const std::vector<std::string_view> candidates(names.begin(), names.end());
   const std::string_view near = nearest(name, candidates);
-  if (!near.empty()) return std::move(error).hint(fmt::format("did you mean `{}`?", near));
+  if (!near.empty()) return std::move(error).hint(did_you_mean(near));
   if (list == PackageList::packages && recipe.framework &&
       name_in(list, recipe.framework->text) == name) {
     return std::move(error).hint("it is the recipe's `framework`: change that in the file");

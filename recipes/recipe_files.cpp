@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 
+#include "base/paths.hpp"
 #include "recipes/recipe_reader.hpp"
 #include "recipes/text.hpp"
 
@@ -24,15 +25,12 @@ constexpr std::array<Reserved, 8> kReserved = {{{"/proc", kOwn},
                                                 {"/etc/resolv.conf", kOwn},
                                                 {"/opt/venv", "Python's packages are there"}}};
 
-bool lies_in(std::string_view path, std::string_view folder) {
-  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
-}
-
 }  // namespace
 
 std::string reserved_place(std::string_view path) {
   for (const Reserved& reserved : kReserved) {
-    if (lies_in(path, reserved.path)) return fmt::format("`{}`: {}", reserved.path, reserved.why);
+    if (is_beneath(path, reserved.path))
+      return fmt::format("`{}`: {}", reserved.path, reserved.why);
   }
   return {};
 }
@@ -48,12 +46,9 @@ std::optional<std::string> RecipeReader::file_source(const YamlNode& key) {
   if (text.front() == '/') return wrong("is absolute");
   if (text.front() == '~') return wrong("begins with `~`");
   std::vector<std::string> parts;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t slash = rest.find('/');
-    const std::string_view part = rest.substr(0, slash);
+  for (const std::string_view part : split(text, '/')) {
     if (part == "..") return wrong("leads out through `..`");
     if (!part.empty() && part != ".") parts.emplace_back(part);
-    rest.remove_prefix(slash == std::string_view::npos ? rest.size() : slash + 1);
   }
   return parts.empty() ? "." : join(parts, "/");
 }

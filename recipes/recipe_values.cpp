@@ -29,7 +29,7 @@ constexpr std::array<OtherName, 10> kOtherNames = {{{"cmd", "command"},
 std::string key_suggestion(std::string_view key, std::span<const std::string_view> known) {
   for (const OtherName& name : kOtherNames) {
     const bool fits = std::find(known.begin(), known.end(), name.ours) != known.end();
-    if (name.theirs == key && fits) return fmt::format("; did you mean `{}`?", name.ours);
+    if (name.theirs == key && fits) return "; " + did_you_mean(name.ours);
   }
   return suggestion(key, known);
 }

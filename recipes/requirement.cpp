@@ -11,8 +11,7 @@
 namespace mlenv {
 namespace {
 
-bool is_alnum(char c) { return is_letter(c) || is_digit(c); }
-bool is_name_char(char c) { return is_alnum(c) || c == '-' || c == '_' || c == '.'; }
+bool is_name_char(char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; }
 bool is_version_char(char c) { return is_name_char(c) || c == '*' || c == '+' || c == '!'; }
 
 struct Fault {
@@ -66,7 +65,7 @@ class Reader {
   std::string name(std::string_view what) {
     const std::string_view found = run(is_name_char);
     if (found.empty()) fail(fmt::format("{} is missing", what));
-    if (!is_alnum(found.front()) || !is_alnum(found.back())) {
+    if (!is_alphanumeric(found.front()) || !is_alphanumeric(found.back())) {
       at_ -= found.size();
       fail(fmt::format("`{}` is not a package name", found));
     }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include <fmt/core.h>
 
@@ -10,8 +9,6 @@ namespace mlenv {
 namespace {
 
 constexpr std::size_t kMostPathBytes = 4096;  // PATH_MAX of Linux
-
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 
 unsigned byte_at(std::string_view text, std::size_t at) {
   return static_cast<unsigned char>(text[at]);
@@ -37,15 +34,10 @@ std::size_t sequence_length(std::string_view text, std::size_t at) {
 }
 
 bool is_clean_path(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t slash = text.find('/');
-    const std::string_view part = text.substr(0, slash);
-    if (part.empty() || part == "." || part == "..") return false;
-    if (slash == std::string_view::npos) return true;
-    text.remove_prefix(slash + 1);
-    if (text.empty()) return false;
-  }
-  return false;
+  const std::vector<std::string_view> parts = split(text, '/');
+  return std::none_of(parts.begin(), parts.end(), [](std::string_view part) {
+    return part.empty() || part == "." || part == "..";
+  });
 }
 
 bool is_image_component(std::string_view part) {
@@ -83,6 +75,15 @@ std::size_t utf8_fault(std::string_view text) {
 std::size_t utf8_length(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned>(c) & 0xC0U) != 0x80; }));
+}
+
+std::optional<char32_t> take_character(std::string_view text, std::size_t& at) {
+  const std::size_t length = sequence_length(text, at);
+  const unsigned first = byte_at(text, at++);
+  if (length == 0) return std::nullopt;
+  char32_t one = length == 1 ? first : first & (0x7FU >> length);
+  for (std::size_t i = 1; i < length; ++i) one = (one << 6U) | (byte_at(text, at++) & 0x3FU);
+  return one;
 }
 
 bool has_control(std::string_view text, std::string_view allowed) {
@@ -131,9 +132,13 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return best;
 }
 
+std::string did_you_mean(std::string_view word) {
+  return word.empty() ? std::string{} : fmt::format("did you mean `{}`?", word);
+}
+
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates) {
   const std::string_view near = nearest(word, candidates);
-  return near.empty() ? std::string{} : fmt::format("; did you mean `{}`?", near);
+  return near.empty() ? std::string{} : "; " + did_you_mean(near);
 }
 
 std::string counted(std::size_t count, std::string_view word) {
@@ -154,6 +159,12 @@ std::optional<MergeMarker> merge_marker(std::string_view text) {
   return std::nullopt;
 }
 
+std::string listed(const std::vector<std::string>& items, std::size_t most) {
+  if (items.size() <= most) return join(items, ", ");
+  const auto end = items.begin() + static_cast<std::ptrdiff_t>(most);
+  return fmt::format("{} and {} more", join({items.begin(), end}, ", "), items.size() - most);
+}
+
 std::string join(const std::vector<std::string>& parts, std::string_view between) {
   std::string text;
   for (const std::string& part : parts) {
@@ -163,31 +174,20 @@ std::string join(const std::vector<std::string>& parts, std::string_view between
   return text;
 }
 
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
-
 bool all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 bool is_image_name(std::string_view text) {
   if (text.empty() || text.size() > 255) return false;
-  for (;;) {
-    const std::size_t slash = text.find('/');
-    if (!is_image_component(text.substr(0, slash))) return false;
-    if (slash == std::string_view::npos) return true;
-    text.remove_prefix(slash + 1);
-  }
+  const std::vector<std::string_view> parts = split(text, '/');
+  return std::all_of(parts.begin(), parts.end(), is_image_component);
 }
 
 bool is_env_name(std::string_view text) {
   if (text.empty() || is_digit(text.front())) return false;
   return std::all_of(text.begin(), text.end(),
-                     [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
+                     [](char c) { return is_alphanumeric(c) || c == '_'; });
 }
 
 bool is_debian_name(std::string_view text) {
@@ -201,7 +201,7 @@ bool is_debian_version(std::string_view text) {
   constexpr std::string_view kOthers = ".+-~:";
   return !text.empty() && is_digit(text.front()) &&
          std::all_of(text.begin(), text.end(), [&](char c) {
-           return is_letter(c) || is_digit(c) || kOthers.find(c) != std::string_view::npos;
+           return is_alphanumeric(c) || kOthers.find(c) != std::string_view::npos;
          });
 }
 
@@ -218,7 +218,7 @@ std::string normalise_wheel_name(std::string_view text) {
     if (c == '-' || c == '_' || c == '.') {
       if (name.empty() || name.back() != '-') name += '-';
     } else {
-      name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      name += to_lower(c);
     }
   }
   return name;

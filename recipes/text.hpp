@@ -7,18 +7,19 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.hpp"
+
 namespace mlenv {
 
 /// Offset of the first byte that is not part of well-formed UTF-8 (RFC 3629), or npos.
 std::size_t utf8_fault(std::string_view text);
 /// Code points of well-formed UTF-8.
 std::size_t utf8_length(std::string_view text);
+/// The code point at `at`, which moves behind it. nullopt where no well-formed sequence begins
+/// there: `at` moves by one byte.
+std::optional<char32_t> take_character(std::string_view text, std::size_t& at);
 /// Whether it holds a control character other than those in `allowed`.
 bool has_control(std::string_view text, std::string_view allowed = {});
-
-// Of ASCII alone, whatever the locale.
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 /// Optimal string alignment distance: a swap of neighbours is one edit. `limit` + 1 when it is
 /// larger than that.
@@ -28,7 +29,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
 /// first of several; empty when none is near. At most half of the shorter word may differ.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 
-/// `; did you mean `x`?`, or nothing.
+/// ``did you mean `WORD`?``; empty without a word.
+std::string did_you_mean(std::string_view word);
+/// `; `, and that of the nearest candidate; empty when none is near.
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates);
 
 /// `1 wheel`, `2 wheels`: the word gains an `s` unless there is exactly one.
@@ -42,8 +45,9 @@ struct MergeMarker {
 /// The first one; nullopt when there is none.
 std::optional<MergeMarker> merge_marker(std::string_view text);
 
+/// The first `most`, with commas between them, and ` and 2 more`.
+std::string listed(const std::vector<std::string>& items, std::size_t most);
 std::string join(const std::vector<std::string>& parts, std::string_view between);
-std::string_view trim(std::string_view text);
 bool all_digits(std::string_view text);
 
 // Grammars.

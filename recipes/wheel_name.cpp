@@ -2,21 +2,13 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace mlenv {
 namespace {
 
 constexpr std::string_view kEnding = ".whl";
 constexpr std::size_t kParts = 5;  // and one more with a build tag
-
-std::vector<std::string_view> split(std::string_view text, char at) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(at);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 }  // namespace
 

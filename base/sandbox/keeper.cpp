@@ -25,6 +25,7 @@
 #include "base/sandbox/ownership.hpp"
 #include "base/sandbox/stage.hpp"
 #include "base/sandbox/supervisor.hpp"
+#include "base/text.hpp"
 
 namespace mlenv::sandbox {
 namespace {
@@ -97,14 +98,6 @@ void set_limits() {
   ::setrlimit(RLIMIT_NOFILE, &files);
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-}
-
-std::vector<char*> c_strings(const std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  pointers.reserve(strings.size() + 1);
-  for (const std::string& text : strings) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 void start(const Plan& plan, const Fd& socket) {

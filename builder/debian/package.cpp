@@ -6,10 +6,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace mlenv::debian {
 namespace {
@@ -21,23 +21,6 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   return text;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
 }
 
 /// Writes a package's data below one folder; nothing gets outside it.
@@ -146,7 +129,7 @@ Fields parse_stanza(std::string_view text) {
     }
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos) continue;
-    last = &fields[lower(line.substr(0, colon))];
+    last = &fields[to_lower(line.substr(0, colon))];
     *last = trimmed(line.substr(colon + 1));
   }
   return fields;

@@ -1,9 +1,9 @@
 #include "recipes/resolve/apt_sources.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
+#include "base/text.hpp"
 #include "recipes/resolve/debian_control.hpp"
 
 namespace mlenv {
@@ -15,14 +15,12 @@ std::vector<std::string> words(std::string_view text) {
   return found;
 }
 
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (true) {
-    const std::size_t end = text.find(separator);
-    if (const auto part = text.substr(0, end); !part.empty()) parts.emplace_back(part);
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
+std::vector<std::string> items(std::string_view text) {
+  std::vector<std::string> found;
+  for (const std::string_view one : split(text, ',')) {
+    if (!one.empty()) found.emplace_back(one);
   }
+  return found;
 }
 
 bool is_fetchable(std::string_view uri) {
@@ -41,7 +39,7 @@ std::string unfold(std::string_view value) {
   std::string text;
   for (std::string_view rest = value; !rest.empty();) {
     const std::size_t end = rest.find('\n');
-    std::string_view line = trimmed(rest.substr(0, end));
+    std::string_view line = trim(rest.substr(0, end));
     if (line != ".") text.append(line);
     text.push_back('\n');
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
@@ -64,7 +62,7 @@ void set_option(AptSource& source, std::string_view option) {
   const std::string_view name = option.substr(0, equals);
   const std::string_view value = option.substr(equals + 1);
   if (equal_ignoring_case(name, "arch")) {
-    source.architectures = split(value, ',');
+    source.architectures = items(value);
   } else if (equal_ignoring_case(name, "signed-by")) {
     set_signed_by(source, value);
   } else if (equal_ignoring_case(name, "check-valid-until")) {
@@ -73,18 +71,18 @@ void set_option(AptSource& source, std::string_view option) {
 }
 
 std::optional<AptSource> parse_line(std::string_view line, const fs::path& file) {
-  line = trimmed(line.substr(0, line.find('#')));
+  line = trim(line.substr(0, line.find('#')));
   if (!line.starts_with("deb") || line.size() < 4 || (line[3] != ' ' && line[3] != '\t')) {
     return std::nullopt;
   }
-  line = trimmed(line.substr(3));
+  line = trim(line.substr(3));
   AptSource source;
   source.file = file;
   if (line.starts_with('[')) {
     const std::size_t end = line.find(']');
     if (end == std::string_view::npos) return std::nullopt;
     each_word(line.substr(1, end - 1), [&](std::string_view word) { set_option(source, word); });
-    line = trimmed(line.substr(end + 1));
+    line = trim(line.substr(end + 1));
   }
   std::vector<std::string> rest = words(line);
   if (rest.size() < 2 || !is_fetchable(rest[0])) return std::nullopt;
@@ -155,7 +153,7 @@ std::vector<AptSource> parse_apt_sources(std::string_view text, const fs::path& 
                 [&](const ControlStanza& stanza) { parse_stanza(stanza, shown_path, found); });
     return found;
   }
-  for (const std::string& line : split(clean, '\n')) {
+  for (const std::string_view line : split(clean, '\n')) {
     if (auto source = parse_line(line, shown_path)) found.push_back(std::move(*source));
   }
   return found;

@@ -116,12 +116,9 @@ std::variant<std::optional<LockedCuda>, Conflict> locked_cuda(
   if (by_major.size() > 1) {
     Conflict conflict;
     std::vector<std::string> majors;
-    for (auto& [major, packages] : by_major) {
+    for (const auto& [major, packages] : by_major) {
       majors.push_back(major);
-      const std::size_t more = packages.size() > 3 ? packages.size() - 3 : 0;
-      packages.resize(packages.size() - more);
-      conflict.facts.push_back(fmt::format("CUDA {}: {}{}", major, join(packages, ", "),
-                                           more > 0 ? fmt::format(" and {} more", more) : ""));
+      conflict.facts.push_back(fmt::format("CUDA {}: {}", major, listed(packages, 3)));
     }
     conflict.headline = fmt::format("the wheels carry CUDA {} in one image", join(majors, " and "));
     conflict.hint = "set `cuda` to one of them, so that all packages agree on it";

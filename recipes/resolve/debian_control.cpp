@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace mlenv {
 namespace {
 
@@ -19,15 +21,7 @@ bool continues(std::string_view rest) {
   return !rest.empty() && (rest.front() == ' ' || rest.front() == '\t');
 }
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 }  // namespace
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
 
 void each_word(std::string_view text, const std::function<void(std::string_view)>& take) {
   std::size_t start = text.find_first_not_of(kBlank);
@@ -40,7 +34,7 @@ void each_word(std::string_view text, const std::function<void(std::string_view)
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return lower(x) == lower(y); });
+                    [](char x, char y) { return to_lower(x) == to_lower(y); });
 }
 
 void ControlStanza::each(
@@ -57,7 +51,7 @@ void ControlStanza::each(
     if (colon == std::string_view::npos || line.front() == '#') continue;
     const char* begin = line.data() + colon + 1;
     const std::string_view value{begin, static_cast<std::size_t>(end - begin)};
-    take(trimmed(line.substr(0, colon)), trimmed(value));
+    take(trim(line.substr(0, colon)), trim(value));
   }
 }
 
@@ -79,7 +73,7 @@ void each_stanza(std::string_view text, const std::function<void(ControlStanza)>
   };
   while (!rest.empty()) {
     const std::string_view line = take_line(rest);
-    if (trimmed(line).empty()) {
+    if (trim(line).empty()) {
       finish();
       continue;
     }

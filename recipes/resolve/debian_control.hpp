@@ -23,8 +23,6 @@ class ControlStanza {
 /// Calls `take` with each stanza that holds anything; blank lines separate them.
 void each_stanza(std::string_view text, const std::function<void(ControlStanza)>& take);
 
-/// Without blanks at both ends.
-std::string_view trimmed(std::string_view text);
 /// Calls `take` with each word between blanks and line ends.
 void each_word(std::string_view text, const std::function<void(std::string_view)>& take);
 bool equal_ignoring_case(std::string_view a, std::string_view b);

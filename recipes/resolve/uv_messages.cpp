@@ -147,9 +147,7 @@ Error network_error(std::string_view said, bool own_indexes) {
     if (tells_more && error.frames().size() < 6) error.because(line);
   }
   if (untrusted) {
-    error.hint(
-        "when the server has a private certificate authority, name its certificate file in "
-        "SSL_CERT_FILE");
+    error.hint(std::string(kPrivateAuthorityHint));
     return error;
   }
   error.hint(own_indexes

@@ -200,8 +200,7 @@ std::string unescaped_version(std::string_view version) {
   }
   if (plus != std::string_view::npos) text += version.substr(plus);
   for (char& c : text) {
-    if (c == '_' || c == '-') c = '.';
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    c = c == '_' || c == '-' ? '.' : to_lower(c);
   }
   return text;
 }

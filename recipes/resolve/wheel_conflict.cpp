@@ -37,9 +37,7 @@ std::vector<Own> own_requirements(const Recipe& recipe) {
   return all;
 }
 
-bool is_name_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
-}
+bool is_name_char(char c) { return is_lower(c) || is_digit(c) || c == '-' || c == '.' || c == '_'; }
 
 /// Whether the name stands there as a whole word.
 bool mentions(std::string_view text, std::string_view name) {

@@ -1,6 +1,7 @@
 #include "runner/local/job.hpp"
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 #include "runner/local/job_files.hpp"
 
 namespace mlenv {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 #include "runner/local/job_files.hpp"
 
 namespace mlenv {

@@ -4,6 +4,8 @@
 #include <unistd.h>
 #include <algorithm>
 
+#include "base/paths.hpp"
+
 namespace mlenv {
 namespace {
 
@@ -37,11 +39,6 @@ JobFiles::Kind host_kind(const fs::path& path) {
 }
 
 }  // namespace
-
-bool is_beneath(const std::string& path, const std::string& folder) {
-  return path == folder || folder == "/" ||
-         (path.starts_with(folder) && path.size() > folder.size() && path[folder.size()] == '/');
-}
 
 Program JobFiles::program(const std::string& path) const {
   const std::optional<std::string> real = real_path(path);

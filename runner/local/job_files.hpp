@@ -38,7 +38,4 @@ class JobFiles {
   std::vector<std::string> hidden_ = default_mount_targets();
 };
 
-/// Whether `path` is `folder` or lies in it.
-bool is_beneath(const std::string& path, const std::string& folder);
-
 }  // namespace mlenv

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "recipes/resolve/debian.hpp"
 
 namespace mlenv {
@@ -226,9 +227,7 @@ void bring_apt_sources(const ImageRoot& image, const Machine& machine) {
 /// Whether this is a whole `Acquire::… "…";` statement that means the same in the container (paths
 /// of certificates do not).
 bool is_acquire_statement(std::string_view line) {
-  std::string lower{line};
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = to_lower(line);
   return lower.starts_with("acquire::") && lower.ends_with(";") &&
          lower.find('{') == std::string::npos && lower.find("::cainfo") == std::string::npos &&
          lower.find("::sslcert") == std::string::npos &&

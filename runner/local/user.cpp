@@ -5,19 +5,10 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace mlenv {
 namespace {
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 std::optional<std::uint32_t> number(std::string_view text) {
   std::uint32_t value = 0;
