@@ -1,19 +1,18 @@
 #include "images/image_files.hpp"
 
 #include <fcntl.h>
-#include <sys/xattr.h>
 #include <unordered_set>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 #include "base/pool.hpp"
+#include "images/tree_paths.hpp"
 #include "images/unpack_stream.hpp"
 
 namespace mlenv {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20U;
-constexpr std::string_view kWhiteout = ".wh.";
-constexpr std::string_view kOpaque = ".wh..wh..opq";
 
 /// What one layer says.
 struct LayerFiles {
@@ -22,27 +21,17 @@ struct LayerFiles {
   std::unordered_set<std::string> opaque;     ///< folders of which lower layers show nothing
 };
 
-std::string_view folder_of(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? std::string_view{} : path.substr(0, slash);
-}
-
-std::string joined(std::string_view folder, std::string_view name) {
-  return folder.empty() ? std::string(name) : std::string(folder) + '/' + std::string(name);
-}
-
 class TarReader {
  public:
   TarReader(const Wanted& wanted, LayerFiles& out) : wanted_(wanted), out_(out) {}
 
   void take(const TarEntry& entry, Source& data) {
     const std::string_view folder = folder_of(entry.path);
-    const std::string_view name =
-        std::string_view(entry.path).substr(folder.empty() ? 0 : folder.size() + 1);
-    if (name == kOpaque) {
+    const std::string_view name = last_part(entry.path);
+    if (name == kOpaqueName) {
       out_.opaque.emplace(folder);
-    } else if (name.starts_with(kWhiteout)) {
-      out_.replacing.insert(joined(folder, name.substr(kWhiteout.size())));
+    } else if (name.starts_with(kWhiteoutPrefix)) {
+      out_.replacing.insert(below(folder, name.substr(kWhiteoutPrefix.size())));
     } else if (entry.type != TarEntry::Type::folder) {
       out_.replacing.insert(entry.path);
       if (wanted_(entry.path)) out_.files.insert_or_assign(entry.path, content(entry, data));
@@ -58,11 +47,6 @@ class TarReader {
   LayerFiles& out_;
 };
 
-bool is_opaque(const fs::path& folder) {
-  return ::lgetxattr(folder.c_str(), "user.overlay.opaque", nullptr, 0) > 0 ||
-         ::lgetxattr(folder.c_str(), "trusted.overlay.opaque", nullptr, 0) > 0;
-}
-
 std::string content_of(const fs::path& path, const fs::file_status& status) {
   if (!fs::is_regular_file(status)) return {};
   const Fd fd = open_file(path, O_RDONLY | O_NOFOLLOW);
@@ -76,9 +60,9 @@ void read_tree(const fs::path& root, const Wanted& wanted, LayerFiles& out) {
   while (!folders.empty()) {
     const std::string folder = std::move(folders.back());
     folders.pop_back();
-    if (is_opaque(root / folder)) out.opaque.insert(folder);
+    if (has_opaque_mark(root / folder)) out.opaque.insert(folder);
     for (const fs::directory_entry& entry : fs::directory_iterator{root / folder}) {
-      std::string path = joined(folder, entry.path().filename().string());
+      std::string path = below(folder, entry.path().filename().string());
       const fs::file_status status = entry.symlink_status();
       if (fs::is_directory(status)) {
         folders.push_back(std::move(path));

@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <set>
 
 #include "base/error.hpp"
+#include "images/tree_paths.hpp"
 
 namespace mlenv {
 namespace {
@@ -71,11 +71,6 @@ bool is_device(TarEntry::Type type) {
   return type == TarEntry::Type::char_device || type == TarEntry::Type::block_device;
 }
 
-bool has_opaque_mark(const fs::path& folder) {
-  return ::getxattr(folder.c_str(), "user.overlay.opaque", nullptr, 0) > 0 ||
-         ::getxattr(folder.c_str(), "trusted.overlay.opaque", nullptr, 0) > 0;
-}
-
 }  // namespace
 
 TreeCheck::TreeCheck(fs::path root) : root_(std::move(root)), owners_(owns_all_ids()) {}
@@ -88,12 +83,13 @@ void TreeCheck::expect(const std::string& path, std::string flaw) {
 }
 
 void TreeCheck::take_whiteout(const std::string& folder, const std::string& name) {
-  if (name == ".wh..wh..opq") {
+  if (name == kOpaqueName) {
     if (!has_opaque_mark(root_ / folder)) expect(folder, "does not hide what lies below it");
     return;
   }
-  if (name.starts_with(".wh..wh.")) return;
-  const std::string path = (folder == "." ? "" : folder + "/") + name.substr(4);
+  if (name.starts_with(kAufsPrefix)) return;
+  const std::string path =
+      (folder == "." ? "" : folder + "/") + name.substr(kWhiteoutPrefix.size());
   if (expected_.contains(path)) return;
   struct stat status {};
   const bool found = ::lstat((root_ / path).c_str(), &status) == 0;
@@ -104,7 +100,7 @@ void TreeCheck::take_whiteout(const std::string& folder, const std::string& name
 void TreeCheck::take(const TarEntry& entry, Source& data) {
   const std::size_t slash = entry.path.rfind('/');
   const std::string name = slash == std::string::npos ? entry.path : entry.path.substr(slash + 1);
-  if (name.starts_with(".wh.")) {
+  if (name.starts_with(kWhiteoutPrefix)) {
     return take_whiteout(slash == std::string::npos ? "." : entry.path.substr(0, slash), name);
   }
   if (entry.type != TarEntry::Type::folder) {

@@ -9,8 +9,6 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kWhiteoutPrefix = ".wh.";
-constexpr std::string_view kOpaqueName = ".wh..wh..opq";
 constexpr std::size_t kBufferBytes = std::size_t{256} << 10U;
 
 }  // namespace
@@ -35,10 +33,9 @@ void TreeWriter::set_xattr(std::string_view path, const std::string& name,
 
 void TreeWriter::mark_opaque(std::string_view folder) {
   const int fd = folder == "." ? root_fd_.get() : open_folder(folder);
-  // Mounts with `userxattr` read the one, others the other.
-  const bool user = ::fsetxattr(fd, "user.overlay.opaque", "y", 1, 0) == 0;
-  const bool trusted = ::fsetxattr(fd, "trusted.overlay.opaque", "y", 1, 0) == 0;
-  if (!user && !trusted) {
+  bool marked = false;
+  for (const char* mark : kOpaqueMarks) marked |= ::fsetxattr(fd, mark, "y", 1, 0) == 0;
+  if (!marked) {
     throw os_error(errno, "cannot mark `{}` as hiding the layers below", folder)
         .hint("put the store on a file system with extended attributes");
   }
@@ -51,8 +48,7 @@ void TreeWriter::add(const TarEntry& entry, Source& data) {
   if (name.starts_with(kWhiteoutPrefix)) {
     const std::string folder = slash == std::string::npos ? "." : entry.path.substr(0, slash);
     if (name == kOpaqueName) return mark_opaque(folder);
-    // AUFS's own notes, which layers of long ago hold (`.wh..wh.plnk`).
-    if (name.starts_with(".wh..wh.")) return;
+    if (name.starts_with(kAufsPrefix)) return;
     return add_whiteout(folder == "." ? name.substr(kWhiteoutPrefix.size())
                                       : folder + "/" + name.substr(kWhiteoutPrefix.size()));
   }

@@ -2,6 +2,7 @@
 
 #include <linux/openat2.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
@@ -38,10 +39,17 @@ void check_layer_path(std::string_view path) {
 }
 
 void check_no_whiteout(std::string_view path) {
-  if (path.starts_with(".wh.") || path.find("/.wh.") != std::string_view::npos) {
+  if (path.starts_with(kWhiteoutPrefix) ||
+      path.find("/" + std::string(kWhiteoutPrefix)) != std::string_view::npos) {
     throw failure("bad-layer", "a file named `{}` cannot be in a layer", path)
         .because("names with `.wh.` say there that another file is removed");
   }
+}
+
+bool has_opaque_mark(const fs::path& folder) {
+  return std::any_of(kOpaqueMarks.begin(), kOpaqueMarks.end(), [&](const char* mark) {
+    return ::getxattr(folder.c_str(), mark, nullptr, 0) > 0;
+  });
 }
 
 int open_beneath(int at, const std::string& path) {
