@@ -65,13 +65,7 @@ std::optional<Credentials> read_entry(const nlohmann::json& entry, const fs::pat
   return Credentials{pair.substr(0, colon), std::move(password), {}};
 }
 
-/// nullopt: there is no file.
-std::optional<nlohmann::json> read_config(const fs::path& config) {
-  const std::optional<std::string> text = read_file_if_exists(config);
-  if (!text) return std::nullopt;
-  return parse_secret_json(*text, config.string());
-}
-
+/// NAME of the `docker-credential-NAME` that keeps the login for `host`; empty: the file itself.
 std::string helper_in(const nlohmann::json& root, std::string_view host) {
   const auto helpers = root.find("credHelpers");
   if (helpers != root.end() && helpers->is_object()) {
@@ -136,23 +130,20 @@ nlohmann::json parse_secret_json(std::string_view text, std::string_view what) {
   }
 }
 
-std::string credential_helper(const fs::path& config, std::string_view host) {
-  const std::optional<nlohmann::json> root = read_config(config);
-  return root ? helper_in(*root, host) : std::string{};
-}
-
 std::optional<Credentials> find_credentials(const fs::path& config, std::string_view host,
-                                            std::string_view repository) {
-  const std::optional<nlohmann::json> root = read_config(config);
-  if (!root) return std::nullopt;
-  if (const std::string helper = helper_in(*root, host); !helper.empty()) {
+                                            std::string_view repository, std::string& keeper) {
+  const std::optional<std::string> text = read_file_if_exists(config);
+  if (!text) return std::nullopt;
+  const nlohmann::json root = parse_secret_json(*text, config.string());
+  if (const std::string helper = helper_in(root, host); !helper.empty()) {
+    keeper = "docker-credential-" + helper;
     return ask_credential_helper(helper, host);
   }
   const std::string name = fmt::format("{}/{}", host, repository);
   std::string_view best;
   const nlohmann::json* entry = nullptr;
-  const auto auths = root->find("auths");
-  if (auths == root->end() || !auths->is_object()) return std::nullopt;
+  const auto auths = root.find("auths");
+  if (auths == root.end() || !auths->is_object()) return std::nullopt;
   for (const auto& [key, value] : auths->items()) {
     const std::string_view plain = plain_key(key);
     if (!value.is_object() || plain.size() <= best.size() || !covers(plain, name)) continue;

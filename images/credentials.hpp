@@ -25,18 +25,16 @@ struct Credentials {
 /// $DOCKER_CONFIG/config.json, else ~/.docker/config.json.
 fs::path docker_config_path(const fs::path& given);
 
-/// NAME of the `docker-credential-NAME` that keeps the login for `host`, empty when the file itself
-/// does. As Docker has it: what `credHelpers` says of the host (exactly; an empty name is the
-/// file), else `credsStore`. Throws `bad-json`.
-std::string credential_helper(const fs::path& config, std::string_view host);
-
-/// The login for `host/repository`. A helper that is named for it (above) is asked and has the last
-/// word; else `auths` in the file `config` has it. Keys there may be a host, a URL
+/// The login for `host/repository`. A helper `docker-credential-NAME` that is named for it is asked
+/// and has the last word: as Docker has it, what `credHelpers` says of the host (exactly; an empty
+/// name is the file), else `credsStore`. `keeper` becomes its name before that, and is left alone
+/// when the file itself keeps the login. Then `auths` in the file `config` has it. Keys there may
+/// be a host, a URL
 /// (`https://host/v1/`) or a host with the beginning of a path; the longest that fits wins. nullopt
 /// when there is none or no file. Throws `bad-json` or `credentials` when the file is malformed,
 /// and what `ask_credential_helper` throws.
 std::optional<Credentials> find_credentials(const fs::path& config, std::string_view host,
-                                            std::string_view repository);
+                                            std::string_view repository, std::string& keeper);
 
 /// `parse_json` for what holds secrets: the message says where it is malformed and quotes nothing.
 nlohmann::json parse_secret_json(std::string_view text, std::string_view what);

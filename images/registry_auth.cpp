@@ -1,20 +1,14 @@
 #include "images/registry_auth.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include <nlohmann/json.hpp>
 
 #include "base/http_url.hpp"
+#include "base/text.hpp"
 
 namespace mlenv {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 /// Walks over a header value.
 class Scanner {
@@ -76,9 +70,9 @@ std::vector<Challenge> parse_challenges(std::string_view header) {
     const std::string_view word = scanner.until(" \t,=");
     if (scanner.take('=')) {  // a parameter of the challenge before it
       std::string value = scanner.value();
-      if (!challenges.empty()) challenges.back().parameters[lower(word)] = std::move(value);
+      if (!challenges.empty()) challenges.back().parameters[to_lower(word)] = std::move(value);
     } else if (!word.empty()) {
-      challenges.push_back({lower(word), {}});
+      challenges.push_back({to_lower(word), {}});
     }
   }
 }
@@ -99,9 +93,7 @@ void Authorizer::look_up() {
   if (trouble_) throw Error{*trouble_};
   if (looked_) return;
   try {
-    const std::string helper = credential_helper(config_, where_.host());
-    if (!helper.empty()) keeper_ = "docker-credential-" + helper;
-    credentials_ = find_credentials(config_, where_.host(), where_.repository());
+    credentials_ = find_credentials(config_, where_.host(), where_.repository(), keeper_);
     looked_ = true;
   } catch (const Error& error) {
     trouble_ = error;

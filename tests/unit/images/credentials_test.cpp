@@ -32,7 +32,7 @@ class CredentialsTest : public testing::Test {
                                   std::string_view repository = "team/x") {
     const fs::path path = folder.path() / "config.json";
     write_file(path, json, false);
-    return find_credentials(path, host, repository);
+    return find_credentials(path, host, repository, keeper);
   }
   std::string error_of(const std::string& json, std::string_view host) {
     try {
@@ -43,6 +43,7 @@ class CredentialsTest : public testing::Test {
     return "no error";
   }
   TemporaryFolder folder{temporary_root()};
+  std::string keeper = "the file";
 };
 
 const Credentials kAnn{"ann", "s3:cret", {}};  // base64: YW5uOnMzOmNyZXQ=
@@ -69,7 +70,7 @@ TEST_F(CredentialsTest, LongestKeyWins) {
 }
 
 TEST_F(CredentialsTest, AbsentIsNotAnError) {
-  EXPECT_EQ(find_credentials(folder.path() / "none.json", "h", "r"), std::nullopt);
+  EXPECT_EQ(find_credentials(folder.path() / "none.json", "h", "r", keeper), std::nullopt);
   EXPECT_EQ(find("{}", "host.org"), std::nullopt);
   EXPECT_EQ(find(R"({"auths": {"host.org": {}}})", "host.org"), std::nullopt);
 }
@@ -83,9 +84,11 @@ TEST_F(CredentialsTest, HelperOfTheHostThenTheStoreThenTheFile) {
       "auths": {"host.org": {"username": "in-file", "password": "p"},
                 "file.org": {"username": "in-file", "password": "p"},
                 "third.org": {"username": "in-file", "password": "p"}}})";
-  EXPECT_EQ(find(json, "host.org")->user, "of-host");
-  EXPECT_EQ(find(json, "other.org")->user, "of-store");
   EXPECT_EQ(find(json, "file.org")->user, "in-file");
+  EXPECT_EQ(keeper, "the file");
+  EXPECT_EQ(find(json, "host.org")->user, "of-host");
+  EXPECT_EQ(keeper, "docker-credential-own");
+  EXPECT_EQ(find(json, "other.org")->user, "of-store");
   EXPECT_EQ(find(json, "third.org"), std::nullopt);  // the store has the last word
   EXPECT_EQ(find(json, "host.org:5000"), std::nullopt);
   EXPECT_EQ(programs.log(), "get host.org\nget other.org\nget third.org\nget host.org:5000\n");
@@ -94,6 +97,7 @@ TEST_F(CredentialsTest, HelperOfTheHostThenTheStoreThenTheFile) {
 TEST_F(CredentialsTest, AbsentHelpersAreNamed) {
   const std::string by_host = error_of(R"({"credHelpers": {"host.org": "none-1"}})", "host.org");
   EXPECT_NE(by_host.find("docker-credential-none-1"), std::string::npos) << by_host;
+  EXPECT_EQ(keeper, "docker-credential-none-1");
   EXPECT_NE(by_host.find("PATH"), std::string::npos) << by_host;
   const std::string store = error_of(R"({"credsStore": "none-2"})", "host.org");
   EXPECT_NE(store.find("docker-credential-none-2"), std::string::npos) << store;
