@@ -37,15 +37,10 @@ std::string noted(CLI::Option& option, const char* name) {
 
 std::vector<std::string> choices_of(CLI::Option& option) {
   const std::string list = noted(option, kChoices);  // `{auto,always,never}`
-  std::vector<std::string> found;
-  if (list.size() < 2) return found;
-  std::string_view rest = std::string_view(list).substr(1, list.size() - 2);
-  for (;;) {
-    const std::size_t comma = rest.find(',');
-    found.emplace_back(rest.substr(0, comma));
-    if (comma == std::string_view::npos) return found;
-    rest.remove_prefix(comma + 1);
-  }
+  if (list.size() < 2) return {};
+  const std::vector<std::string_view> found =
+      split(std::string_view(list).substr(1, list.size() - 2), ',');
+  return {found.begin(), found.end()};
 }
 
 /// Of options and arguments alike.
@@ -116,6 +111,14 @@ bool shares_name(const ShownOption& a, const ShownOption& b) {
 
 std::string ShownCommand::name() const { return join(path, " "); }
 
+std::vector<std::string> ShownCommand::names_of_commands() const {
+  std::vector<std::string> names;
+  for (const ShownCommand& one : commands) names.push_back(one.path.back());
+  return names;
+}
+
+bool tells_version(const ShownOption& option) { return option.names.back() == "--version"; }
+
 ShownCommand command_tree(CLI::App& top) { return shown_command(top, {}); }
 
 void take_word_of(CLI::Option* option, WordKind kind) {
@@ -150,8 +153,7 @@ std::vector<ShownOption> options_of(const ShownCommand& tree, const ShownCommand
   std::reverse(around.begin(), around.end());
   for (const ShownCommand* outer : around) {
     for (const ShownOption& option : outer->options) {
-      // Only mlenv itself tells its version.
-      if (option.names.front() == "-V") continue;
+      if (tells_version(option)) continue;
       const bool known = std::any_of(found.begin(), found.end(), [&](const ShownOption& one) {
         return shares_name(one, option);
       });

@@ -54,7 +54,12 @@ struct ShownCommand {
 
   /// `store verify`; empty for mlenv itself.
   std::string name() const;
+  /// What stands behind it: `verify`, `sync`, `path`.
+  std::vector<std::string> names_of_commands() const;
 };
+
+/// Whether it tells the version, which only mlenv itself does: other commands do not have it.
+bool tells_version(const ShownOption& option);
 
 /// In the help's order.
 ShownCommand command_tree(CLI::App& top);

@@ -154,11 +154,7 @@ std::string kind_of(WordKind kind, const std::vector<std::string>& choices,
   return ":text";
 }
 
-std::string names_of(const ShownCommand& command) {
-  std::vector<std::string> names;
-  for (const ShownCommand& one : command.commands) names.push_back(one.path.back());
-  return join(names, " ");
-}
+std::string names_of(const ShownCommand& command) { return join(command.names_of_commands(), " "); }
 
 std::string words_table(const ShownCommand& tree) {
   std::string text = "\n_mlenv_words() {\n  case $1 in\n";

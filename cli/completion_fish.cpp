@@ -156,8 +156,7 @@ std::string tables(const ShownCommand& tree) {
 
 std::string option_line(const ShownCommand& command, const ShownOption& option) {
   std::string text = "complete -c mlenv";
-  // mlenv's own hold everywhere; its version is told by itself alone.
-  const bool everywhere = command.path.empty() && option.names.front() != "-V";
+  const bool everywhere = command.path.empty() && !tells_version(option);
   text += everywhere ? " -n __mlenv_option_at"
                      : fmt::format(" -n \"__mlenv_option_at {}\"", quoted(command.name()));
   for (const std::string& name : option.names) {
@@ -174,9 +173,7 @@ std::string argument_line(const ShownCommand& tree, const ShownCommand& command,
   const ShownArgument& argument = command.arguments[at];
   std::string action = action_of(argument.kind, argument.choices);
   if (argument.kind == WordKind::command) {
-    std::vector<std::string> names;
-    for (const ShownCommand& one : tree.commands) names.push_back(one.path.back());
-    action = " -a " + quoted(join(names, " "));
+    action = " -a " + quoted(join(tree.names_of_commands(), " "));
   }
   if (action.empty()) return {};
   return fmt::format("complete -c mlenv -n \"__mlenv_at {} {}{}\"{}\n", quoted(command.name()), at,

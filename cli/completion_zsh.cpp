@@ -77,7 +77,7 @@ std::string action_of(WordKind kind, const std::vector<std::string>& choices) {
 
 /// One for each of its names, which exclude each other unless it may be given again.
 std::vector<std::string> specifications(const ShownOption& option) {
-  const bool ends = option.names.back() == "--help" || option.names.back() == "--version";
+  const bool ends = option.names.back() == "--help" || tells_version(option);
   std::string others = ends                       ? "(- : *)"
                        : option.repeats           ? "*"
                        : option.names.size() == 1 ? ""

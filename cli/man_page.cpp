@@ -8,22 +8,11 @@
 namespace mlenv::cli {
 namespace {
 
-/// One character's code point; the text is well-formed UTF-8, as our own words are.
-unsigned code_point(std::string_view text, std::size_t& at) {
-  const auto first = static_cast<unsigned char>(text[at++]);
-  if (first < 0x80) return first;
-  unsigned value = first & (first < 0xE0 ? 0x1FU : first < 0xF0 ? 0x0FU : 0x07U);
-  while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80) {
-    value = value << 6U | (static_cast<unsigned char>(text[at++]) & 0x3FU);
-  }
-  return value;
-}
-
 /// As roff prints it: no character of it is a command or becomes a typographic one.
 std::string roff(std::string_view text) {
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
-    const unsigned c = code_point(text, at);
+    const char32_t c = take_character(text, at).value_or(U'?');
     if (c == '\\') {
       result += "\\e";
     } else if (c == '-') {
@@ -39,7 +28,7 @@ std::string roff(std::string_view text) {
     } else if (c == '"') {
       result += "\\(dq";
     } else if (c >= 0x80) {
-      result += fmt::format("\\[u{:04X}]", c);
+      result += fmt::format("\\[u{:04X}]", static_cast<unsigned>(c));
     } else {
       result += static_cast<char>(c);
     }
@@ -111,7 +100,7 @@ std::string page_name(const ShownCommand& command) {
 std::string head(const ShownCommand& command) {
   std::string title = page_name(command);
   for (char& c : title) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    if (is_lower(c)) c = static_cast<char>(c - 'a' + 'A');
   }
   // mlenv's own purpose begins with its name, as the help wants it.
   constexpr std::string_view kOwnName = "mlenv: ";
@@ -180,7 +169,7 @@ ManPage command_page(const ShownCommand& tree, const ShownCommand& command) {
   text += "Of every command; described in\n.BR mlenv (1).\n.PP\n";
   std::string names;
   for (const ShownOption& option : tree.options) {
-    if (option.names.front() == "-h" || option.names.front() == "-V") continue;
+    if (option.names.front() == "-h" || tells_version(option)) continue;
     names += (names.empty() ? "" : ", ") + tag_of(option);
   }
   text += names + "\n" + statuses(command) + examples(command);
