@@ -21,6 +21,7 @@ packages:
 command: [python, train.py]
 RECIPE
 chmod 640 recipe.yaml
+cp recipe.yaml "$work/first.yaml"
 
 run() { # run STATUS ARGUMENT…
   local status=0 expected=$1
@@ -41,18 +42,8 @@ note "without a lock before"
 run 0 add six
 says 'added `six` to `packages`'
 says 'wrote `recipe.lock`: 2 wheels'
-sed 's/^  - idna   # names$/&\n  - six/' <<'RECIPE' | diff - recipe.yaml || fail "another recipe than this"
-# What we train with.
-name: small
-base:   debian:bookworm   # the cluster has it too
-python: "3.11"
-
-packages:
-  - idna   # names
-  # - numpy
-
-command: [python, train.py]
-RECIPE
+sed 's/^  - idna   # names$/&\n  - six/' "$work/first.yaml" | diff - recipe.yaml ||
+  fail "another recipe than this"
 equal permissions 640 "$(stat -c %a recipe.yaml)"
 holds six
 

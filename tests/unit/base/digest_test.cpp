@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/error_code.hpp"
 #include "tests/support/generator.hpp"
 
 namespace mlenv {
@@ -14,15 +15,6 @@ constexpr std::string_view kEmpty =
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 constexpr std::string_view kAbc =
     "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-
-std::string code_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return "none";
-}
 
 TEST(Digest, KnownValues) {
   EXPECT_EQ(Digest::of("").hex(), kEmpty);

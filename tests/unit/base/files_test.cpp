@@ -7,20 +7,13 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "tests/support/error_code.hpp"
 
 namespace mlenv {
 namespace {
 
 class Files : public ::testing::Test {
  protected:
-  static std::string code_of(const std::function<void()>& work) {
-    try {
-      work();
-    } catch (const Error& error) {
-      return error.code();
-    }
-    return "none";
-  }
   TemporaryFolder folder_{temporary_root()};
   fs::path at(const char* name) const { return folder_.path() / name; }
 };

@@ -12,6 +12,7 @@
 #include "base/files.hpp"
 #include "base/http_transfer.hpp"
 #include "base/http_url.hpp"
+#include "tests/support/error_code.hpp"
 #include "tests/support/fault_server.hpp"
 
 namespace mlenv {
@@ -39,17 +40,6 @@ class HttpTest : public testing::Test {
     HttpOptions options;
     options.pause = [this](std::chrono::milliseconds pause) { pauses.push_back(pause); };
     return options;
-  }
-  /// Runs `work` and returns its Error.
-  template <typename Work>
-  Error error_of(const Work& work) {
-    try {
-      work();
-    } catch (const Error& error) {
-      return error;
-    }
-    ADD_FAILURE() << "no error";
-    return failure("none", "none");
   }
   /// Downloads into a file and returns its content.
   std::string fetch(Http& http, const Download& what) {

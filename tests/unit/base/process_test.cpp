@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "tests/support/error_code.hpp"
 
 namespace mlenv {
 namespace {
@@ -15,15 +16,6 @@ Command command(std::vector<std::string> argv) {
   Command result;
   result.argv = std::move(argv);
   return result;
-}
-
-std::string code_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return "none";
 }
 
 TEST(Process, CapturesBothOutputsAndTheStatus) {

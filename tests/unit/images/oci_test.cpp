@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "tests/support/error_code.hpp"
 
 namespace mlenv {
 namespace {
@@ -25,15 +26,6 @@ Image an_image() {
   config.labels = {{"dev.mlenv.lock", "sha256:x"}, {"b", "2"}};
   return compose_image(config, {a_layer("debian:bookworm"), a_layer("torch 2.15.0")},
                        1'700'000'000);
-}
-
-std::string code_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return "none";
 }
 
 TEST(Oci, AnImageIsTheSameForEver) {

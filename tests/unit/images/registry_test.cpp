@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "images/credentials.hpp"
 #include "tests/support/credential_helper.hpp"
+#include "tests/support/error_code.hpp"
 #include "tests/support/fault_server.hpp"
 
 namespace mlenv {
@@ -59,16 +60,6 @@ class RegistryTest : public testing::Test {
           return std::make_unique<MemorySource>(as_bytes(bytes).subspan(offset));
         },
         [this](std::uint64_t amount) { advanced += amount; });
-  }
-  template <typename Work>
-  Error error_of(const Work& work) {
-    try {
-      work();
-    } catch (const Error& error) {
-      return error;
-    }
-    ADD_FAILURE() << "no error";
-    return failure("none", "none");
   }
   void log_in(const std::string& user, const std::string& password) {
     write_file(options.docker_config,

@@ -15,19 +15,11 @@
 #include "base/process.hpp"
 #include "base/progress.hpp"
 #include "images/unpack.hpp"
+#include "tests/support/error_code.hpp"
 #include "tests/support/random_image.hpp"
 
 namespace mlenv {
 namespace {
-
-std::string code_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return "none";
-}
 
 std::string read_from(const Store& store, const Digest& digest, std::uint64_t offset = 0) {
   const auto source = store.open(digest, offset);

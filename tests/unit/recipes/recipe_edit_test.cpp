@@ -1,10 +1,9 @@
 #include "recipes/recipe_edit.hpp"
 
-#include <functional>
-
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "tests/support/error_code.hpp"
 
 namespace mlenv {
 namespace {
@@ -31,15 +30,6 @@ std::string removed(std::string_view rest, const std::string& name,
   const RecipeEdit edit = remove_packages(recipe(rest), list, {name});
   EXPECT_TRUE(edit.recipe.source.starts_with(kHead)) << edit.recipe.source;
   return edit.recipe.source.substr(kHead.size());
-}
-
-std::string code_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return "";
 }
 
 TEST(RecipeEdit, AddsToListsInBrackets) {
