@@ -81,14 +81,15 @@ with_ccache() {
   if command -v ccache >/dev/null; then echo -DCMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 }
 
-# build_folder PRESET FOLDER [TARGET…]
+# build_folder PRESET FOLDER [TARGET…]: warnings are errors. Fuzz targets and unit tests share the
+# sanitised build of clang; the release build is GCC's, so both compilers have their say.
 build_folder() {
   local preset=$1 folder=$2 log=$work/logs/build/$1.log began
   shift 2
   began=$(now_ms)
   mkdir -p "${log%/*}"
   # shellcheck disable=SC2046  # none or one word
-  if ! { cmake --preset "$preset" $(with_ccache) &&
+  if ! { cmake --preset "$preset" -DMLENV_WERROR=ON $(with_ccache) &&
     cmake --build "$folder" ${1:+--target "$@"}; } >"$log" 2>&1; then
     grep -E -A12 'FAILED|error:|CMake Error' "$log" | head -n 200 || tail -n 50 "$log"
     record fail "build/$preset" $(($(now_ms) - began)) "see ${log#"$root"/}"
@@ -201,8 +202,8 @@ fuzz_targets() {
     if [ -e "$target" ]; then targets+=("${name%.cpp}"); fi
   done
   [ ${#targets[@]} -eq 0 ] && return 0
-  build_folder fuzz build/fuzz "${targets[@]}"
-  for target in build/fuzz/tests/*_fuzz; do
+  build_folder asan build/asan "${targets[@]}"
+  for target in build/asan/tests/*_fuzz; do
     [ -x "$target" ] || continue
     name=${target##*/}
     corpus=$work/corpus/$name
