@@ -1,0 +1,21 @@
+#pragma once
+// Which GPU architectures builds of frameworks hold machine code for, before they are downloaded.
+// Every row was read off wheels (CPython 3.11, linux x86_64): what `torch.cuda.get_arch_list()`
+// would answer, a text in libtorch_python.so; the row of 2.15 was also held against every fat
+// binary of its libtorch_cuda.so. None of them holds PTX. What a wheel says of itself wins: the
+// build reads it (device_code.hpp).
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "recipes/compat/architecture.hpp"
+
+namespace mlenv {
+
+/// nullopt: no wheel of this release was read. `cuda` is the release that its wheels carry, which
+/// tells one build of a version from another.
+std::optional<std::vector<DeviceCode>> known_device_code(std::string_view package,
+                                                         std::string_view version,
+                                                         std::string_view cuda);
+
+}  // namespace mlenv
