@@ -1,10 +1,33 @@
 #include "builder/image_config.hpp"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "builder/plan.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv {
+
+namespace {
+
+/// Of locks whose recipe asks for a driver, GPUs or libraries.
+void add_demanded(const Lock& lock, std::map<std::string, std::string>& labels,
+                  std::map<std::string, std::string>& env) {
+  const LockedCuda& cuda = *lock.cuda;
+  if (!cuda.cudnn.empty()) labels["dev.mlenv.cudnn"] = cuda.cudnn;
+  if (!cuda.nccl.empty()) labels["dev.mlenv.nccl"] = cuda.nccl;
+  if (!cuda.architectures.empty()) labels["dev.mlenv.sm"] = join(cuda.architectures, " ");
+  const std::vector<std::string>& libraries = lock.request.libraries;
+  if (std::find(libraries.begin(), libraries.end(), "nvcc") == libraries.end()) return;
+  // Where the packages of CUDA 13 and later put all of the toolkit.
+  const std::string home = fmt::format("/opt/venv/lib/python3/site-packages/nvidia/cu{}",
+                                       cuda.release.substr(0, cuda.release.find('.')));
+  env["CUDA_HOME"] = home;
+  env["PATH"] = fmt::format("{}:{}/bin", env["PATH"], home);
+}
+
+}  // namespace
 
 ImageConfig image_config(const Lock& lock, const std::optional<Digest>& files) {
   std::map<std::string, std::string> env;
@@ -26,6 +49,7 @@ ImageConfig image_config(const Lock& lock, const std::optional<Digest>& files) {
     env["NVIDIA_REQUIRE_CUDA"] = "driver>=" + lock.cuda->min_driver;
     config.labels["dev.mlenv.cuda"] = lock.cuda->release;
     config.labels["dev.mlenv.min-driver"] = lock.cuda->min_driver;
+    add_demanded(lock, config.labels, env);
   }
   for (const auto& [name, value] : lock.settings.env) env[name] = value;
   for (const auto& [name, value] : env) config.env.push_back(fmt::format("{}={}", name, value));

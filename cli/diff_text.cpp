@@ -13,8 +13,9 @@ using What = PackageChange::What;
 using Where = LayerPresence::Where;
 
 /// What decides whether a training runs, and how: shown first.
-constexpr std::array<std::string_view, 7> kFirstValues = {
-    "platform", "base", "framework", "python", "requested cuda", "cuda", "oldest driver"};
+constexpr std::array<std::string_view, 10> kFirstValues = {
+    "platform", "base",          "framework", "python", "requested cuda",
+    "cuda",     "oldest driver", "cudnn",     "nccl",   "gpu code"};
 constexpr std::array<std::string_view, 6> kFirstPackages = {"torch", "tensorflow", "tensorflow-cpu",
                                                             "jax",   "jaxlib",     "cuda-toolkit"};
 constexpr std::array<std::string_view, 3> kFirstPrefixes = {"nvidia-cuda-runtime", "nvidia-cudnn",

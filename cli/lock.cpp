@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -13,13 +14,36 @@ namespace {
 
 struct Options {
   std::string recipe = "recipe.yaml";
+  std::vector<std::string> upgrade;
   LockChoice choice;
 };
+
+/// `--upgrade recipe.yaml` upgrades everything of that recipe: no package is called so.
+void take_upgrade(Options& options) {
+  std::vector<std::string>& names = options.upgrade;
+  std::erase_if(names, [](const std::string& name) { return name.empty() || name == "true"; });
+  const auto recipe = std::find_if(names.begin(), names.end(), is_recipe_path);
+  if (recipe != names.end()) {
+    options.recipe = *recipe;
+    names.erase(recipe);
+  }
+  options.choice.upgrade = names.empty();
+  options.choice.moved_names = names;
+}
+
+/// What of the recipe's `gpus` only the build can tell.
+void say_unknown_code(const Lock& lock, Ui& ui) {
+  if (lock.request.gpus.empty() || !lock.cuda || !lock.cuda->architectures.empty()) return;
+  ui.say(
+      "note: which GPUs these wheels hold code for is not known before they are read; "
+      "`mlenv build` reads them and fails where code for one of `gpus` is missing");
+}
 
 int lock_command(const Options& options, Ui& ui) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const Recipe recipe = read_recipe(options.recipe);
   const LockOutcome outcome = provide_lock(ui, recipe, options.choice);
+  say_unknown_code(outcome.lock, ui);
   if (ui.options.json) {
     nlohmann::json value = lock_as_json(recipe, outcome);
     value["schema"] = "mlenv.lock-result/1";
@@ -37,12 +61,18 @@ Action declare_lock(CLI::App& app) {
   auto options = std::make_shared<Options>();
   take_word_of(app.add_option("RECIPE", options->recipe, "recipe file")->capture_default_str(),
                WordKind::recipe);
-  app.add_flag("--upgrade", options->choice.upgrade,
-               "resolve everything anew, to the newest that fits");
+  auto* upgrade = app.add_option("--upgrade", options->upgrade,
+                                 "resolve everything anew, to the newest that fits, or only these "
+                                 "Python packages and what they force");
+  take_word_of(upgrade, WordKind::recipe);
+  upgrade->type_name("[NAME]")->expected(0, CLI::detail::expected_max_vector_size);
   app.add_flag("--locked", options->choice.locked,
                "only check that the lock matches (exit 3 when not)");
   app.footer("example: mlenv lock recipe.yaml");
-  return [options](Ui& ui) { return lock_command(*options, ui); };
+  return [options, upgrade](Ui& ui) {
+    if (upgrade->count() > 0) take_upgrade(*options);
+    return lock_command(*options, ui);
+  };
 }
 
 }  // namespace mlenv::cli

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/process.hpp"
+#include "cli/lock_checks.hpp"
 #include "cli/settings.hpp"
 #include "recipes/resolve/debian.hpp"
 #include "recipes/resolve/lock_gaps.hpp"
@@ -197,8 +198,11 @@ LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice)
   if (choice.locked) return {require_lock(recipe), false, {}};
   const fs::path path = lock_path(recipe.path);
   const std::optional<Lock> previous = read_lock(path);
-  if (previous && !choice.upgrade && is_current(recipe, *previous)) return {*previous, false, {}};
+  const bool moves = choice.upgrade || !choice.moved_names.empty();
+  if (previous && !moves && is_current(recipe, *previous)) return {*previous, false, {}};
   ResolveOptions options;
+  if (!choice.moved_names.empty())
+    options.moved = moved_packages(choice.moved_names, previous, path);
   options.cache = cache_folder();
   options.previous = previous ? &*previous : nullptr;
   options.upgrade = choice.upgrade;
@@ -209,6 +213,7 @@ LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice)
   if (const Conflict* conflict = std::get_if<Conflict>(&resolution))
     throw conflict_error(*conflict);
   Lock lock = std::get<Lock>(std::move(resolution));
+  require_device_code(ui, lock);
   const bool changed = !previous || *previous != lock;
   if (changed) write_file(path, render_lock(lock));
   std::vector<std::string> changes;
@@ -265,6 +270,7 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   BuildResult result = while_doing("building `" + recipe_path.string() + "`", [&] {
     return build(lock, ui.store(), inputs, options, ui.progress());
   });
+  require_device_code(ui, lock);
   const Built built = built_of(lock, digest, options.files.digest, result.image);
   if (recorded) compare(record, *recorded, built, layers_below_files(result, options.files));
   ui.store().tag(Reference::parse(recipe.name + ":latest"), result.image.digest());

@@ -16,11 +16,13 @@ struct LockOutcome {
 };
 struct LockChoice {
   bool locked = false;
-  bool upgrade = false;
+  bool upgrade = false;                  ///< everything
+  std::vector<std::string> moved_names;  ///< upgrade these Python packages alone
 };
 /// Reads the recipe's lock and resolves what is missing or changed; writes it beside the recipe
 /// when it differs. `locked`: it must exist and match, else a refusal (exit 3) that shows the
-/// difference; nothing is written. A conflict is a refusal too.
+/// difference; nothing is written. A conflict is a refusal too. Throws `bad-package` for a package
+/// to move that the lock does not hold, `no-lock` where there is none.
 LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice);
 /// ``wrote `a.lock`: 1 wheel, 90 Debian packages``
 std::string lock_summary(const Recipe& recipe, const LockOutcome& outcome);

@@ -107,6 +107,10 @@ void compare_cuda(ValueChanges& out, const std::optional<LockedCuda>& from,
   compare_value(out, "cuda", if_given(from ? from->release : ""), if_given(to ? to->release : ""));
   compare_value(out, "oldest driver", if_given(from ? from->min_driver : ""),
                 if_given(to ? to->min_driver : ""));
+  compare_value(out, "cudnn", if_given(from ? from->cudnn : ""), if_given(to ? to->cudnn : ""));
+  compare_value(out, "nccl", if_given(from ? from->nccl : ""), if_given(to ? to->nccl : ""));
+  compare_value(out, "gpu code", if_given(from ? join(from->architectures, " ") : ""),
+                if_given(to ? join(to->architectures, " ") : ""));
 }
 
 void compare_lists(ValueChanges& out, std::string_view name, const std::vector<std::string>& from,
@@ -127,6 +131,9 @@ void compare_requests(ValueChanges& out, const Request& from, const Request& to)
   compare_value(out, "requested python", if_given(from.python), if_given(to.python));
   compare_value(out, "framework", if_given(from.framework), if_given(to.framework));
   compare_value(out, "requested cuda", if_given(from.cuda), if_given(to.cuda));
+  compare_value(out, "requested driver", if_given(from.driver), if_given(to.driver));
+  compare_lists(out, "requested gpus", from.gpus, to.gpus);
+  compare_lists(out, "requested libraries", from.libraries, to.libraries);
   compare_lists(out, "packages", from.packages, to.packages);
   compare_lists(out, "system", from.system, to.system);
 }

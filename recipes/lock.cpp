@@ -16,6 +16,16 @@ std::vector<std::string> sorted_texts(const std::vector<Placed>& all) {
   return texts;
 }
 
+std::vector<std::string> library_texts(const Recipe& recipe) {
+  std::vector<std::string> texts;
+  for (const RecipeLibrary& one : recipe.libraries) {
+    texts.push_back(one.name + ' ' + one.version.text);
+  }
+  if (recipe.compiler) texts.emplace_back("nvcc");
+  std::sort(texts.begin(), texts.end());
+  return texts;
+}
+
 std::string text_or_empty(const std::optional<Placed>& one) { return one ? one->text : ""; }
 
 fs::path with_ending(const fs::path& recipe, std::string_view ending) {
@@ -36,7 +46,10 @@ Request request_of(const Recipe& recipe) {
           .framework = text_or_empty(recipe.framework),
           .cuda = text_or_empty(recipe.cuda),
           .packages = sorted_texts(recipe.packages),
-          .system = sorted_texts(recipe.system)};
+          .system = sorted_texts(recipe.system),
+          .driver = text_or_empty(recipe.driver),
+          .gpus = sorted_texts(recipe.gpus),
+          .libraries = library_texts(recipe)};
 }
 
 Settings settings_of(const Recipe& recipe) {

@@ -37,11 +37,16 @@ struct LockedDeb {
 /// The resolved part of a recipe, as it was when locked: `--locked` compares it.
 struct Request {
   std::string base;
-  std::string python;                 ///< empty: not given
-  std::string framework;              ///< empty: not given
-  std::string cuda;                   ///< empty: not given
-  std::vector<std::string> packages;  ///< as written, sorted, unique
-  std::vector<std::string> system;    ///< sorted, unique
+  std::string python;                  ///< empty: not given
+  std::string framework;               ///< empty: not given
+  std::string cuda;                    ///< empty: not given
+  std::vector<std::string> packages;   ///< as written, sorted, unique
+  std::vector<std::string> system;     ///< sorted, unique
+  std::string driver;                  ///< `>=580`; empty: not given
+  std::vector<std::string> gpus;       ///< sorted, unique
+  std::vector<std::string> libraries;  ///< `cudnn 9.*`, `nvcc`; sorted
+  /// Whether it asks for what only locks from `Lock::kCudaRevision` on have words for.
+  bool demands_of_cuda() const { return !driver.empty() || !gpus.empty() || !libraries.empty(); }
   friend bool operator==(const Request&, const Request&) = default;
 };
 
@@ -60,16 +65,23 @@ struct Settings {
 struct LockedCuda {
   std::string release;     ///< `13.2`
   std::string min_driver;  ///< oldest Linux driver branch that runs it: `580`, `525.60.13`
+  // Of locks whose recipe asks for a driver, GPUs or libraries, else empty:
+  std::string cudnn;  ///< version of the wheel; empty: none is there
+  std::string nccl;
+  /// What the framework's wheels hold code for: `sm_75`; empty: not known before they are read.
+  std::vector<std::string> architectures;
   friend bool operator==(const LockedCuda&, const LockedCuda&) = default;
 };
 
 struct Lock {
   static constexpr int kVersion = 1;
-  static constexpr int kRevision = 1;
+  static constexpr int kRevision = 2;          ///< the newest that this mlenv knows
   static constexpr int kChecksumRevision = 1;  ///< from this one on a lock carries its own digest
+  static constexpr int kCudaRevision = 2;      ///< from this one on driver, gpus and libraries
   /// Of the file it was read from; larger than kRevision: it holds things that this mlenv does not
-  /// know, so it may be used but not rewritten (`resolve` refuses).
-  int revision = kRevision;
+  /// know, so it may be used but not rewritten (`resolve` refuses). A new lock has the lowest that
+  /// has words for what it holds.
+  int revision = kChecksumRevision;
   std::string platform = "linux/amd64";
   std::int64_t epoch = 0;  ///< every time stamp in the image, seconds
   Request request;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "recipes/compat/architecture.hpp"
 #include "recipes/lock.hpp"
 #include "recipes/lock_format.hpp"
 #include "recipes/lock_packages.hpp"
@@ -54,16 +55,20 @@ class LockReader {
   }
 
   Request request(const TomlValue& table) const {
-    constexpr std::array<std::string_view, 6> kKeys = {"base", "python",   "framework",
-                                                       "cuda", "packages", "system"};
+    constexpr std::array<std::string_view, 9> kKeys = {
+        "base", "python", "framework", "cuda", "driver", "gpus", "libraries", "packages", "system"};
     reader_.only(table, kKeys);
     Request request{.base = reader_.text(table, "base"),
                     .python = reader_.optional_text(table, "python"),
                     .framework = reader_.optional_text(table, "framework"),
                     .cuda = reader_.optional_text(table, "cuda"),
                     .packages = reader_.texts(table, "packages"),
-                    .system = reader_.texts(table, "system")};
-    for (std::vector<std::string>* list : {&request.packages, &request.system}) {
+                    .system = reader_.texts(table, "system"),
+                    .driver = reader_.optional_text(table, "driver"),
+                    .gpus = reader_.texts(table, "gpus"),
+                    .libraries = reader_.texts(table, "libraries")};
+    for (std::vector<std::string>* list :
+         {&request.packages, &request.system, &request.gpus, &request.libraries}) {
       std::sort(list->begin(), list->end());
       list->erase(std::unique(list->begin(), list->end()), list->end());
     }
@@ -111,8 +116,8 @@ class LockReader {
   }
 
   void resolved(const TomlValue& table, Lock& lock) const {
-    constexpr std::array<std::string_view, 5> kKeys = {"distribution", "suite", "python", "cuda",
-                                                       "min-driver"};
+    constexpr std::array<std::string_view, 8> kKeys = {
+        "distribution", "suite", "python", "cuda", "min-driver", "cudnn", "nccl", "architectures"};
     reader_.only(table, kKeys);
     lock.distribution = word(table, "distribution");
     lock.suite = word(table, "suite");
@@ -124,9 +129,17 @@ class LockReader {
     }
     if (!has_cuda) return;
     lock.cuda = LockedCuda{.release = reader_.text(table, "cuda"),
-                           .min_driver = reader_.text(table, "min-driver")};
+                           .min_driver = reader_.text(table, "min-driver"),
+                           .cudnn = reader_.optional_text(table, "cudnn"),
+                           .nccl = reader_.optional_text(table, "nccl"),
+                           .architectures = reader_.texts(table, "architectures")};
     version_number(*table.find("cuda"), 2);
     version_number(*table.find("min-driver"), 1);
+    for (const std::string& text : lock.cuda->architectures) {
+      if (parse_device_code(text)) continue;
+      reader_.fail(*table.find("architectures"),
+                   fmt::format("{} is not a GPU architecture", toml_text(text)));
+    }
   }
 
   /// A name that ends up in paths and labels.

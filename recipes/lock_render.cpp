@@ -31,6 +31,9 @@ void render_request(std::string& out, const Request& request) {
   line(out, "python", request.python);
   line(out, "framework", request.framework);
   line(out, "cuda", request.cuda);
+  line(out, "driver", request.driver);
+  lines(out, "gpus", request.gpus);
+  lines(out, "libraries", request.libraries);
   lines(out, "packages", request.packages);
   lines(out, "system", request.system);
 }
@@ -57,6 +60,9 @@ void render_resolved(std::string& out, const Lock& lock) {
   if (lock.cuda) {
     line(out, "cuda", lock.cuda->release);
     line(out, "min-driver", lock.cuda->min_driver);
+    line(out, "cudnn", lock.cuda->cudnn);
+    line(out, "nccl", lock.cuda->nccl);
+    lines(out, "architectures", lock.cuda->architectures);
   }
 }
 

@@ -38,6 +38,15 @@ struct RecipeFile {
   friend bool operator==(const RecipeFile&, const RecipeFile&) = default;
 };
 
+/// One line of `libraries:`: which versions of what the framework brings along are allowed.
+struct RecipeLibrary {
+  std::string name;  ///< as in compat/cuda_libraries.hpp: `cudnn`
+  Placed version;    ///< as written: `9.*`, `>=2.28`, `9.5`
+  /// PEP 440: `==9.*`, `>=2.28`, `==9.5.*`.
+  std::string specifier() const;
+  friend bool operator==(const RecipeLibrary&, const RecipeLibrary&) = default;
+};
+
 struct Recipe {
   fs::path path;       ///< the file, for messages
   std::string source;  ///< its text, for carets
@@ -48,6 +57,10 @@ struct Recipe {
   std::optional<Placed> python;
   std::optional<Placed> framework;
   std::optional<Placed> cuda;
+  std::optional<Placed> driver;          ///< as written: `>=580`
+  std::vector<Placed> gpus;              ///< `sm_80`
+  std::vector<RecipeLibrary> libraries;  ///< as written
+  std::optional<Placed> compiler;        ///< where `libraries` asks for nvcc
   std::vector<Placed> packages;
   std::vector<Placed> system;
   std::map<std::string, std::string> env;
@@ -59,6 +72,10 @@ struct Recipe {
 
   /// The folder that the recipe lies in; `.` where its path names none.
   fs::path folder() const { return path.has_parent_path() ? path.parent_path() : "."; }
+  /// The oldest driver that must be able to run it: `580`; empty: any.
+  std::string oldest_driver() const;
+  /// Whether anything is asked of the CUDA wheels beyond their release.
+  bool demands_of_cuda() const { return driver || !gpus.empty() || !libraries.empty() || compiler; }
   /// Whether anything needs a Python interpreter in the image.
   bool wants_python() const { return python || framework || !packages.empty(); }
 };

@@ -47,6 +47,11 @@ class RecipeReader {
   void framework(const YamlNode& node);
   void cuda(const YamlNode& node);
   void check_cuda(const YamlNode& root);
+  void driver(const YamlNode& node);
+  void gpus(const YamlNode& node);
+  void libraries(const YamlNode& node);
+  void compiler(const YamlNode& node);
+  void check_demands(const YamlNode& root);
   void packages(const YamlNode& node);
   void system_packages(const YamlNode& node);
   void env(const YamlNode& node);

@@ -6,20 +6,12 @@
 
 #include <fmt/core.h>
 
+#include "recipes/compat/cuda_releases.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
-
-/// Minor-version compatibility (CUDA Compatibility guide, "Minor Version Compatibility"; read in
-/// November 2026).
-struct Floor {
-  std::string_view major;
-  std::string_view driver;
-};
-constexpr std::array<Floor, 3> kFloors = {
-    {{"11", "450.80.02"}, {"12", "525.60.13"}, {"13", "580"}}};
 
 /// Majors whose packages are named `nvidia-…-cuNN`; from 13 on the name has no suffix.
 constexpr std::array<std::string_view, 2> kSuffixedMajors = {"11", "12"};
@@ -99,13 +91,6 @@ std::vector<std::string> no_cuda_constraints() {
   return constraints;
 }
 
-std::string_view cuda_driver_floor(std::string_view major) {
-  for (const Floor& floor : kFloors) {
-    if (floor.major == major) return floor.driver;
-  }
-  return {};
-}
-
 std::variant<std::optional<LockedCuda>, Conflict> locked_cuda(
     const std::vector<LockedWheel>& wheels) {
   std::map<std::string, std::vector<std::string>> by_major;
@@ -135,7 +120,7 @@ std::variant<std::optional<LockedCuda>, Conflict> locked_cuda(
     conflict.hint = "set `cuda` to an older release, or use a newer mlenv";
     return conflict;
   }
-  return std::optional<LockedCuda>(LockedCuda{*release, std::string(floor)});
+  return std::optional<LockedCuda>(LockedCuda{*release, std::string(floor), {}, {}, {}});
 }
 
 }  // namespace mlenv

@@ -18,10 +18,6 @@ std::vector<std::string> cuda_constraints(std::string_view release);
 /// Constraints that keep every CUDA runtime out.
 std::vector<std::string> no_cuda_constraints();
 
-/// Oldest Linux driver that runs a major version by minor-version compatibility; empty when mlenv
-/// does not know it.
-std::string_view cuda_driver_floor(std::string_view major);
-
 /// The release that the wheels hold; nullopt when they hold none; a Conflict when they hold two
 /// majors.
 std::variant<std::optional<LockedCuda>, Conflict> locked_cuda(

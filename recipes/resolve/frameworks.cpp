@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "recipes/compat/cuda_libraries.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/wheels.hpp"
@@ -42,7 +43,8 @@ void bound_torch(const Recipe& recipe, FrameworkRequirements& all) {
   for (const std::string& text : all.requirements) {
     const auto read = parse_requirement(text);
     const auto* requirement = std::get_if<Requirement>(&read);
-    if (requirement != nullptr && requirement->normalised_name() == "torch" && recipe.cuda) {
+    const bool bound = recipe.cuda || recipe.demands_of_cuda();
+    if (requirement != nullptr && requirement->normalised_name() == "torch" && bound) {
       all.constraints.emplace_back("torch>=2");
       return;
     }
@@ -62,6 +64,12 @@ FrameworkRequirements framework_requirements(const Recipe& recipe) {
   }
   if (cuda == "cpu") all.constraints = no_cuda_constraints();
   if (!cuda.empty() && cuda != "cpu") all.constraints = cuda_constraints(cuda);
+  for (const RecipeLibrary& library : recipe.libraries) {
+    // Which of its packages comes in, the framework says.
+    for (const std::string& package : packages_of(*find_cuda_library(library.name))) {
+      all.constraints.push_back(package + library.specifier());
+    }
+  }
   bound_torch(recipe, all);
   return all;
 }

@@ -40,6 +40,9 @@ bool same_wheels(const Lock& previous, const Lock& now) {
   return previous.request.framework == now.request.framework &&
          previous.request.cuda == now.request.cuda &&
          previous.request.packages == now.request.packages && previous.python == now.python &&
+         previous.request.driver == now.request.driver &&
+         previous.request.gpus == now.request.gpus &&
+         previous.request.libraries == now.request.libraries &&
          previous.request.base == now.request.base;
 }
 
@@ -93,6 +96,7 @@ class Resolver {
     incomplete_ = kept() != nullptr && !lock_gaps(recipe_, *kept()).empty();
     lock_.epoch = options_.epoch;
     lock_.request = request_of(recipe_);
+    if (lock_.request.demands_of_cuda()) lock_.revision = Lock::kCudaRevision;
     lock_.settings = settings_of(recipe_);
     lock_.distribution = recipe_.distribution;
     lock_.suite = recipe_.suite;
@@ -145,7 +149,8 @@ class Resolver {
 
   std::optional<Conflict> wheels() {
     if (!wants_wheels(lock_.request)) return std::nullopt;
-    if (kept() != nullptr && !incomplete_ && same_wheels(*kept(), lock_)) {
+    const bool may_keep = kept() != nullptr && !incomplete_ && options_.moved.empty();
+    if (may_keep && same_wheels(*kept(), lock_)) {
       lock_.wheels = kept()->wheels;
       lock_.cuda = kept()->cuda;
       return std::nullopt;
@@ -155,6 +160,7 @@ class Resolver {
     request.glibc = glibc_version(lock_.debs);
     request.recipe = &recipe_;
     request.previous = kept();
+    request.moved = options_.moved;
     const fs::path uv = provide_uv(options_.cache, progress_);
     auto found = resolve_wheels(request, uv, http_, options_.cache, progress_);
     if (auto* conflict = std::get_if<Conflict>(&found)) return std::move(*conflict);

@@ -17,6 +17,7 @@
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/cuda_conflict.hpp"
+#include "recipes/resolve/demands.hpp"
 #include "recipes/resolve/locations.hpp"
 #include "recipes/resolve/uv.hpp"
 #include "recipes/resolve/versions.hpp"
@@ -65,8 +66,15 @@ class WheelResolver {
     const FrameworkRequirements all = framework_requirements(*request.recipe);
     question_.requirements = all.requirements;
     question_.constraints = all.constraints;
-    if (request.previous != nullptr && !request.upgrade) {
+    if (!request.compiler.empty()) {
+      add_compiler(question_, request.compiler);
+      question_.preferences = request.kept;
+    } else if (request.previous != nullptr) {
       question_.preferences = request.previous->wheels;
+      std::erase_if(question_.preferences, [&](const LockedWheel& wheel) {
+        return std::find(request.moved.begin(), request.moved.end(), wheel.name) !=
+               request.moved.end();
+      });
     }
   }
 
@@ -269,7 +277,7 @@ std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& reque
                                                        const fs::path& uv, Http& http,
                                                        const fs::path& cache, Progress& progress) {
   Activity activity(progress, "resolving Python packages", 0, "packages");
-  const auto find = [&](const WheelRequest& asked) -> std::variant<WheelResolution, Conflict> {
+  const FindWheels find_alone = [&](const WheelRequest& asked) -> WheelAnswer {
     WheelResolver resolver(asked, uv, cache);
     auto packages = resolver.packages();
     if (auto* conflict = std::get_if<Conflict>(&packages)) return std::move(*conflict);
@@ -282,13 +290,21 @@ std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& reque
     resolution.cuda = std::get<std::optional<LockedCuda>>(std::move(cuda));
     return resolution;
   };
+  const FindWheels find = [&](const WheelRequest& asked) {
+    return with_compiler(asked, find_alone(asked), find_alone);
+  };
   auto answer = find(request);
-  if (auto conflict = cuda_conflict(request, answer, find)) answer = std::move(*conflict);
+  if (auto conflict = cuda_conflict(request, answer, find)) {
+    answer = std::move(*conflict);
+  } else if (auto unmet = demand_conflict(request, answer, find)) {
+    answer = std::move(*unmet);
+  }
   if (std::holds_alternative<Conflict>(answer)) {
     activity.result("no solution");
     return answer;
   }
   auto& resolution = std::get<WheelResolution>(answer);
+  describe_cuda(*request.recipe, resolution);
   fill_sizes(resolution, request.previous, cache, http, progress);
   activity.result(counted(resolution.wheels.size(), "wheel"));
   return answer;

@@ -24,7 +24,11 @@ struct WheelRequest {
   std::string architecture = "amd64";
   const Recipe* recipe = nullptr;  ///< framework, cuda, packages, sources
   const Lock* previous = nullptr;  ///< its versions are kept where they still fit; may be null
-  bool upgrade = false;            ///< ignore `previous`
+  std::vector<std::string> moved;  ///< packages whose version in `previous` is not kept
+  /// The CUDA release whose compiler and headers come along; empty: none. With it, the versions of
+  /// `kept`, found without it, go before those of `previous`.
+  std::string compiler;
+  std::vector<LockedWheel> kept;
 };
 
 struct WheelResolution {

@@ -123,6 +123,38 @@ wheels = [
 )");
 }
 
+TEST(Lock, WhatIsAskedOfCudaTakesRevisionTwo) {
+  Lock lock = sample();
+  const std::string plain = render_lock(lock);
+  for (const char* word : {"driver = \">", "gpus", "libraries", "cudnn", "nccl", "architectures"}) {
+    EXPECT_FALSE(has(plain, word)) << word;
+  }
+  lock.revision = Lock::kCudaRevision;
+  lock.request.driver = ">=580";
+  lock.request.gpus = {"sm_80", "sm_90"};
+  lock.request.libraries = {"cudnn 9.*", "nvcc"};
+  lock.cuda->cudnn = "9.24.0.43";
+  lock.cuda->nccl = "2.30.7";
+  lock.cuda->architectures = {"sm_80", "compute_90"};
+  const std::string text = render_lock(lock);
+  EXPECT_TRUE(has(text, "revision = 2\n"));
+  EXPECT_TRUE(has(text,
+                  "cuda = \"13.0\"\ndriver = \">=580\"\ngpus = [\"sm_80\", \"sm_90\"]\n"
+                  "libraries = [\"cudnn 9.*\", \"nvcc\"]\n"));
+  EXPECT_TRUE(has(text,
+                  "min-driver = \"580\"\ncudnn = \"9.24.0.43\"\nnccl = \"2.30.7\"\n"
+                  "architectures = [\"sm_80\", \"compute_90\"]\n"));
+  EXPECT_EQ(parse_lock(text, "r.lock"), lock);
+  EXPECT_TRUE(has(refusal_of(replaced(text, "\"compute_90\"", "\"H100\"")),
+                  "\"H100\" is not a GPU architecture"));
+  const std::vector<std::string> lines = lock_differences(sample(), lock);
+  EXPECT_EQ(lines, (std::vector<std::string>{"revision: 1 → 2", "requested driver: none → >=580",
+                                             "requested gpus: none → sm_80, sm_90",
+                                             "requested libraries: none → cudnn 9.*, nvcc",
+                                             "cudnn: none → 9.24.0.43", "nccl: none → 2.30.7",
+                                             "gpu code: none → sm_80 compute_90"}));
+}
+
 TEST(Lock, RefusesWhatItDoesNotKnow) {
   const std::string text = render_lock(sample());
   EXPECT_EQ(refusal_of(replaced(text, "epoch = ", "extra = 1\nepoch = ")).substr(0, 38),

@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# What a recipe asks of its CUDA wheels (driver, gpus, libraries), and upgrades of single packages, on the real index.
+# Nothing is downloaded but metadata.
+# shellcheck disable=SC2016 # backticks stand in messages
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+path=$work/recipe.yaml
+lock=$work/recipe.lock
+torch_recipe() { # torch_recipe LINE…
+  rm -f "$lock"
+  printf 'name: a\nbase: debian:bookworm\nframework: pytorch\n' >"$path"
+  printf '%s\n' "$@" >>"$path"
+}
+refused() { # refused WORDS: locking is, with exit status 3 and these words, and leaves no lock
+  local status=0
+  "$MLENV" lock "$path" >"$work/out" 2>"$work/err" || status=$?
+  equal "status" 3 "$status"
+  grep -qF "$1" "$work/err" || fail "says: $(cat "$work/err")"
+  [ ! -e "$lock" ] || fail "wrote a lock"
+}
+# locked KEY: its value in the lock, without quotes
+locked() { sed -n "s/^$1 = //p" "$lock" | tr -d '"'; }
+version() { sed -n "s/^  { name = \"$1\", version = \"\([^\"]*\)\".*/\1/p" "$lock"; }
+# take_hint: writes the `cuda` that the message proposes into the recipe
+take_hint() {
+  local cuda
+  cuda=$(sed -n 's/^hint: write `cuda: "\([0-9.]*\)"`, which locks torch .* for CUDA .*/\1/p' "$work/err")
+  [ -n "$cuda" ] || fail "no choice is proposed: $(cat "$work/err")"
+  echo "cuda: \"$cuda\"" >>"$path"
+}
+
+note "a driver that the newest build is too new for"
+torch_recipe 'driver: ">=535"'
+refused 'does not run with driver 535'
+take_hint
+"$MLENV" lock "$path" >"$work/out" 2>"$work/err" || fail "the hint does not work: $(cat "$work/err")"
+equal "min-driver" 525.60.13 "$(locked min-driver)"
+equal "revision" 2 "$(locked revision)"
+equal "cudnn" "$(version nvidia-cudnn-cu12)" "$(locked cudnn)"
+equal "nccl" "$(version nvidia-nccl-cu12)" "$(locked nccl)"
+grep -q sm_80 <<<"$(locked architectures)" || fail "no architectures: $(cat "$lock")"
+"$MLENV" lock --locked "$path"
+cp "$lock" "$work/old.lock"
+
+note "a driver that no build runs with"
+torch_recipe 'driver: ">=400"'
+refused 'no other CUDA release fits the recipe'
+
+note "GPUs that the newest build has no code for"
+torch_recipe 'gpus: [sm_60, sm_80]'
+refused 'the recipe'"'"'s wheels hold no code for sm_60'
+take_hint
+"$MLENV" lock "$path" >"$work/out" 2>"$work/err" || fail "the hint does not work: $(cat "$work/err")"
+grep -q sm_60 <<<"$(locked architectures)" || fail "no code for sm_60: $(locked architectures)"
+
+note "libraries"
+torch_recipe 'libraries: {cudnn: "99.*"}'
+refused 'the recipe asks for cuDNN 99.*'
+torch_recipe 'cuda: "13.0"' 'libraries: {nccl: ">=2.20", nvcc: true}'
+"$MLENV" lock "$path" >"$work/out" 2>"$work/err" || fail "says: $(cat "$work/err")"
+for package in nvidia-cuda-nvcc nvidia-cuda-crt nvidia-nvvm nvidia-cuda-runtime; do
+  [[ $(version "$package") == 13.0.* ]] || fail "$package is $(version "$package")"
+done
+[ -n "$(version nvidia-cuda-cccl)" ] || fail "no CCCL"
+status=0
+"$MLENV" diff "$work/old.lock" "$lock" >"$work/out" || status=$?
+equal "status of diff" 3 "$status"
+grep -qE '^≠ oldest driver +525.60.13 → 580$' "$work/out" || fail "diff says: $(cat "$work/out")"
+grep -qE '^≠ nccl ' "$work/out" || fail "diff says: $(cat "$work/out")"
+torch_recipe 'cuda: "12.6"' 'libraries: {nvcc: true}'
+refused 'CUDA 12.6 has no compiler among the Python packages'
+
+note "an upgrade of one package"
+small_recipe "$path" 'idna<3.7' 'six<1.16' 'certifi<2024'
+rm -f "$lock"
+"$MLENV" lock "$path" 2>"$work/err" || fail "says: $(cat "$work/err")"
+six=$(version six) idna=$(version idna) certifi=$(version certifi)
+small_recipe "$path" idna six certifi
+"$MLENV" lock "$path" >/dev/null
+equal "idna, kept" "$idna" "$(version idna)"
+cp "$lock" "$work/kept.lock"
+"$MLENV" lock "$path" --upgrade idna Certifi >"$work/out"
+[ "$(version idna)" != "$idna" ] || fail "idna did not move"
+[ "$(version certifi)" != "$certifi" ] || fail "certifi did not move"
+equal "six" "$six" "$(version six)"
+equal "lines of difference" 2 "$(wc -l <"$work/out")"
+equal "Debian packages" "$(grep -c 'path = "pool' "$work/kept.lock")" "$(grep -c 'path = "pool' "$lock")"
+"$MLENV" lock --upgrade "$path" >"$work/out"
+[ "$(version six)" != "$six" ] || fail "--upgrade of all left six as it was"
+cp "$lock" "$work/kept.lock"
+for name in indna python3; do
+  status=0
+  "$MLENV" lock --upgrade "$name" "$path" 2>>"$work/err" || status=$?
+  equal "status of --upgrade $name" 2 "$status"
+done
+grep -qF 'hint: did you mean `idna`?' "$work/err" || fail "says: $(cat "$work/err")"
+grep -qF 'it holds the Debian package' "$work/err" || fail "says: $(cat "$work/err")"
+diff "$work/kept.lock" "$lock" || fail "a failed upgrade wrote the lock"
