@@ -37,14 +37,14 @@ struct LockedDeb {
 /// The resolved part of a recipe, as it was when locked: `--locked` compares it.
 struct Request {
   std::string base;
-  std::string python;                  ///< empty: not given
-  std::string framework;               ///< empty: not given
-  std::string cuda;                    ///< empty: not given
-  std::vector<std::string> packages;   ///< as written, sorted, unique
-  std::vector<std::string> system;     ///< sorted, unique
-  std::string driver;                  ///< `>=580`; empty: not given
-  std::vector<std::string> gpus;       ///< sorted, unique
-  std::vector<std::string> libraries;  ///< `cudnn 9.*`, `nvcc`; sorted
+  std::string python;                    ///< empty: not given
+  std::string framework;                 ///< empty: not given
+  std::string cuda;                      ///< empty: not given
+  std::vector<std::string> packages;     ///< as written, sorted, unique
+  std::vector<std::string> system;       ///< sorted, unique
+  std::string driver{};                  ///< `>=580`; empty: not given
+  std::vector<std::string> gpus{};       ///< sorted, unique
+  std::vector<std::string> libraries{};  ///< `cudnn 9.*`, `nvcc`; sorted
   /// Whether it asks for what only locks from `Lock::kCudaRevision` on have words for.
   bool demands_of_cuda() const { return !driver.empty() || !gpus.empty() || !libraries.empty(); }
   friend bool operator==(const Request&, const Request&) = default;
@@ -66,10 +66,10 @@ struct LockedCuda {
   std::string release;     ///< `13.2`
   std::string min_driver;  ///< oldest Linux driver branch that runs it: `580`, `525.60.13`
   // Of locks whose recipe asks for a driver, GPUs or libraries, else empty:
-  std::string cudnn;  ///< version of the wheel; empty: none is there
-  std::string nccl;
+  std::string cudnn{};  ///< version of the wheel; empty: none is there
+  std::string nccl{};
   /// What the framework's wheels hold code for: `sm_75`; empty: not known before they are read.
-  std::vector<std::string> architectures;
+  std::vector<std::string> architectures{};
   friend bool operator==(const LockedCuda&, const LockedCuda&) = default;
 };
 

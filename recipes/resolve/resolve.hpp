@@ -11,11 +11,11 @@
 namespace mlenv {
 
 struct ResolveOptions {
-  fs::path cache;                  ///< $XDG_CACHE_HOME/mlenv
-  const Lock* previous = nullptr;  ///< parts whose request did not change are kept as they are
-  bool upgrade = false;            ///< resolve everything anew
-  std::vector<std::string> moved;  ///< Python packages of `previous` that may move (normalised)
-  std::int64_t epoch = 0;          ///< SOURCE_DATE_EPOCH at locking, else 0
+  fs::path cache;                    ///< $XDG_CACHE_HOME/mlenv
+  const Lock* previous = nullptr;    ///< parts whose request did not change are kept as they are
+  bool upgrade = false;              ///< resolve everything anew
+  std::vector<std::string> moved{};  ///< Python packages of `previous` that may move (normalised)
+  std::int64_t epoch = 0;            ///< SOURCE_DATE_EPOCH at locking, else 0
 };
 
 using Resolution = std::variant<Lock, Conflict>;

@@ -22,13 +22,13 @@ struct WheelRequest {
   std::string python;  ///< full version, `3.11.2`: markers may ask for it
   std::string glibc;   ///< `2.36`: the newest manylinux tag that the base can load
   std::string architecture = "amd64";
-  const Recipe* recipe = nullptr;  ///< framework, cuda, packages, sources
-  const Lock* previous = nullptr;  ///< its versions are kept where they still fit; may be null
-  std::vector<std::string> moved;  ///< packages whose version in `previous` is not kept
+  const Recipe* recipe = nullptr;    ///< framework, cuda, packages, sources
+  const Lock* previous = nullptr;    ///< its versions are kept where they still fit; may be null
+  std::vector<std::string> moved{};  ///< packages whose version in `previous` is not kept
   /// The CUDA release whose compiler and headers come along; empty: none. With it, the versions of
   /// `kept`, found without it, go before those of `previous`.
-  std::string compiler;
-  std::vector<LockedWheel> kept;
+  std::string compiler{};
+  std::vector<LockedWheel> kept{};
 };
 
 struct WheelResolution {

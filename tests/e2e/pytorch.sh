@@ -24,6 +24,18 @@ cd "$root/examples"
 "$MLENV" run pytorch-cuda -- python train-torch.py | tail -n 1 | tee "$work/out"
 grep -q accuracy "$work/out" || fail "no accuracy"
 
+note "what its wheels hold code for"
+sed 's/^name: .*/name: gpus/' "$path" >"$work/gpus.yaml"
+echo 'gpus: [sm_80, sm_89, sm_90]' >>"$work/gpus.yaml"
+cp "${path%.yaml}.lock" "$work/gpus.lock"
+"$MLENV" lock "$work/gpus.yaml" >/dev/null
+torch=$(sed -n 's/^  { name = "torch", .*sha256 = "\([0-9a-f]*\)".*/\1/p' "$work/gpus.lock")
+code=$(cat "$XDG_CACHE_HOME/mlenv/device-code/$torch")
+note "torch: $code"
+for known in sm_90 $(sed -n 's/^architectures = //p' "$work/gpus.lock" | tr -d '[],"'); do
+  [[ " $code " == *" $known "* ]] || fail "the lock says $known, the wheel holds $code"
+done
+
 verify_store
 [ "$MLENV_TEST_LONG" = 1 ] || exit 0
 
