@@ -24,6 +24,8 @@ void add_demanded(const Lock& lock, std::map<std::string, std::string>& labels,
   const std::string home = fmt::format("/opt/venv/lib/python3/site-packages/nvidia/cu{}",
                                        cuda.release.substr(0, cuda.release.find('.')));
   env["CUDA_HOME"] = home;
+  env["LIBRARY_PATH"] =
+      home + "/lib";  // nvcc has its host compiler look in lib64, which is not there
   env["PATH"] = fmt::format("{}:{}/bin", env["PATH"], home);
 }
 

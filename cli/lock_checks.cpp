@@ -23,7 +23,7 @@ Error not_locked(const std::string& name, const Lock& lock, const fs::path& path
   for (const LockedWheel& wheel : lock.wheels) names.emplace_back(wheel.name);
   const std::string_view near = nearest(name, names);
   if (near.empty()) return std::move(error).hint("`mlenv add` puts a package into the recipe");
-  return std::move(error).hint(fmt::format("did you mean `{}`?", near));
+  return std::move(error).hint(did_you_mean(near));
 }
 
 }  // namespace

@@ -39,12 +39,11 @@ std::string rendered(const std::vector<DeviceCode>& codes) {
 /// nullopt for text that `rendered` does not make.
 std::optional<std::vector<DeviceCode>> parse_rendered(std::string_view text) {
   std::vector<DeviceCode> codes;
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
+  if (text.empty()) return codes;
+  for (const std::string_view word : split(text, ' ')) {
     const auto code = parse_device_code(word);
     if (!code) return std::nullopt;
     codes.push_back(*code);
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
   }
   return codes;
 }

@@ -17,14 +17,11 @@ constexpr std::string_view kAtLeast = ">=";
 
 /// `580`, `525.60.13`
 bool is_driver(std::string_view text) {
-  int numbers = 0;
-  for (;;) {
-    const std::size_t dot = text.find('.');
-    const std::string_view number = text.substr(0, dot);
-    if (!all_digits(number) || number.size() > 4 || ++numbers > 3) return false;
-    if (dot == std::string_view::npos) return true;
-    text.remove_prefix(dot + 1);
-  }
+  const std::vector<std::string_view> numbers = split(text, '.');
+  return numbers.size() <= 3 &&
+         std::all_of(numbers.begin(), numbers.end(), [](std::string_view number) {
+           return all_digits(number) && number.size() <= 4;
+         });
 }
 
 std::string without_blanks(std::string_view text) {
@@ -48,7 +45,7 @@ std::string Recipe::oldest_driver() const {
 }
 
 std::string RecipeLibrary::specifier() const {
-  const std::string text = without_blanks(version.text);
+  std::string text = without_blanks(version.text);
   if (!is_digit(text.empty() ? ' ' : text.front())) return text;
   return text.ends_with(".*") ? "==" + text : "==" + text + ".*";
 }

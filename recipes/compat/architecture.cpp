@@ -37,7 +37,7 @@ std::string squeezed(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (c == ' ' || c == '-' || c == '_' || c == '.') continue;
-    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    out += to_lower(c);
   }
   return out;
 }

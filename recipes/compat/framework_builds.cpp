@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.hpp"
 #include "recipes/resolve/versions.hpp"
 
 namespace mlenv {
@@ -49,11 +50,8 @@ std::optional<std::vector<DeviceCode>> known_device_code(std::string_view packag
   });
   if (build == kBuilds.end()) return std::nullopt;
   std::vector<DeviceCode> codes;
-  std::string_view rest = build->machine_code;
-  while (!rest.empty()) {
-    const std::string_view word = rest.substr(0, rest.find(' '));
+  for (const std::string_view word : split(build->machine_code, ' ')) {
     if (const auto code = parse_device_code(word)) codes.push_back(*code);
-    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
   }
   return codes;
 }

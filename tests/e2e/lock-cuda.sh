@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What a recipe asks of its CUDA wheels (driver, gpus, libraries), and upgrades of single packages, on the real index.
-# Nothing is downloaded but metadata.
+# Nothing is downloaded but metadata; --long compiles with the compiler that a recipe asks for.
 # shellcheck disable=SC2016 # backticks stand in messages
 set -euo pipefail
 # shellcheck source=tests/lib.sh
@@ -98,3 +98,28 @@ done
 grep -qF 'hint: did you mean `idna`?' "$work/err" || fail "says: $(cat "$work/err")"
 grep -qF 'it holds the Debian package' "$work/err" || fail "says: $(cat "$work/err")"
 diff "$work/kept.lock" "$lock" || fail "a failed upgrade wrote the lock"
+
+[ "$MLENV_TEST_LONG" = 1 ] || exit 0
+need runc
+note "the compiler in an image"
+mkdir "$work/nvcc"
+cat >"$work/nvcc/recipe.yaml" <<'RECIPE'
+name: nvcc
+base: debian:bookworm
+packages: ["nvidia-cuda-runtime==13.0.*"]
+system: [g++]
+libraries: {nvcc: true}
+RECIPE
+cat >"$work/nvcc/add.cu" <<'SOURCE'
+#include <cuda/std/array>
+#include <cstdio>
+__global__ void add(float* a) { a[threadIdx.x] += 1; }
+int main() {
+  add<<<1, 32>>>(nullptr);
+  std::puts(cudaGetErrorString(cudaGetLastError()));
+}
+SOURCE
+"$MLENV" build "$work/nvcc/recipe.yaml" >/dev/null
+said=$("$MLENV" run "$work/nvcc/recipe.yaml" -- sh -c 'nvcc -arch=sm_90 -o /tmp/add add.cu && /tmp/add')
+note "the program says: $said"
+[ -n "$said" ] || fail "the program says nothing"

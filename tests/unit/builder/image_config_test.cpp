@@ -51,6 +51,7 @@ TEST(ImageConfig, PutsTheCompilerOnThePath) {
   const ImageConfig config = image_config(lock, std::nullopt);
   const std::string home = "/opt/venv/lib/python3/site-packages/nvidia/cu13";
   EXPECT_TRUE(has(config.env, "CUDA_HOME=" + home));
+  EXPECT_TRUE(has(config.env, "LIBRARY_PATH=" + home + "/lib"));
   EXPECT_TRUE(std::any_of(config.env.begin(), config.env.end(), [&](const std::string& one) {
     return one.starts_with("PATH=/opt/venv/bin:") && one.ends_with(":" + home + "/bin");
   }));
