@@ -111,6 +111,7 @@ std::vector<DebianSource> own_sources(const std::vector<AptSource>& all, const W
       if (found[i].suite != wanted.suite) continue;
       found.push_back(found[i]);
       found.back().suite = other;
+      found.back().origin.clear();  // `Debian Backports`, say; the key is the same
       found.back().optional = false;
     }
   }
