@@ -47,7 +47,7 @@ struct LockedPython {
 struct Request {
   std::string base;
   std::string python;                 ///< empty: not given
-  std::string interpreter;            ///< SHA-256 of the recipe's own Python; empty: the base's
+  std::string interpreter{};          ///< SHA-256 of the recipe's own Python; empty: the base's
   std::string framework;              ///< empty: not given
   std::string cuda;                   ///< empty: not given
   std::vector<std::string> packages;  ///< as written, sorted, unique
