@@ -34,6 +34,7 @@ class Build {
         segments_(lock.wheels.size()) {
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       if (plan_.steps[i].kind == Step::Kind::bytecode) bytecode_step_ = i;
+      if (plan_.steps[i].kind == Step::Kind::interpreter) interpreter_step_ = i;
     }
   }
 
@@ -121,12 +122,8 @@ class Build {
       if (!options_.files.parts.empty()) {
         group_->spawn(*work_, [this, jobs] { make_files(jobs); });
       }
-      if (wants_bytecode()) {
-        const Layer& base = reports_[0].layers.at(0);
-        const fs::path tree = unpack_layer(store_, base, progress_);
-        const int minor = std::stoi(lock_.python_minor().substr(2));
-        compiler_ = std::make_unique<BytecodeCompiler>(tree, minor, jobs);
-      }
+      if (interpreter_step_ && is_missing(*interpreter_step_)) make_interpreter(jobs);
+      if (wants_bytecode()) compiler_ = std::make_unique<BytecodeCompiler>(compiler_setup(jobs));
       base_is_ready();
     });
   }
@@ -143,6 +140,30 @@ class Build {
       });
     }
     finish_step(0, {make_base_layer(lock_, packages, store_, pool, progress_)}, /*made=*/true);
+  }
+
+  void make_interpreter(unsigned jobs) {
+    const Activity activity{progress_, "unpack Python " + lock_.python, 0, ""};
+    Pool pool{jobs};
+    const fs::path archive = inputs_.python(lock_.interpreter.value());
+    const fs::path base = unpack_layer(store_, reports_[0].layers.at(0), progress_);
+    finish_step(*interpreter_step_,
+                {make_interpreter_layer({lock_, archive, base, jobs}, store_, pool)},
+                /*made=*/true);
+  }
+
+  BytecodeCompiler::Setup compiler_setup(unsigned jobs) {
+    const std::string program = "python" + lock_.python_minor();
+    BytecodeCompiler::Setup setup;
+    setup.base = unpack_layer(store_, reports_[0].layers.at(0), progress_);
+    setup.program = "/usr/bin/" + program;
+    setup.python_minor = std::stoi(lock_.python_minor().substr(2));
+    setup.workers = jobs;
+    if (!interpreter_step_) return setup;
+    setup.program = fmt::format("{}/bin/{}", kOwnPython, program);
+    const Layer& own = reports_[*interpreter_step_].layers.at(0);
+    setup.opt = unpack_layer(store_, own, progress_) / "opt";
+    return setup;
   }
 
   bool wants_bytecode() const { return bytecode_step_ && is_missing(*bytecode_step_); }
@@ -333,6 +354,7 @@ class Build {
   Progress& progress_;
   Plan plan_;
   std::optional<std::size_t> bytecode_step_;
+  std::optional<std::size_t> interpreter_step_;
   std::vector<StepReport> reports_;
   std::vector<std::size_t> missing_;  // steps
   std::set<std::size_t> needed_;      // wheels

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "recipes/resolve/interpreter.hpp"
 
 namespace mlenv {
 namespace {
@@ -26,14 +27,14 @@ bool blames_server(const Error& error) {
          error.code() == "digest-mismatch" || error.code() == "absent";
 }
 
-bool is_intact(const fs::path& path, const LockedDeb& deb) {
+bool is_intact(const fs::path& path, std::uint64_t size_bytes, const Digest& digest) {
   std::error_code error;
-  if (fs::file_size(path, error) != deb.size_bytes || error) return false;
+  if (fs::file_size(path, error) != size_bytes || error) return false;
   const Fd fd = open_file(path);
   FdSource source{fd.get()};
   Sha256 hash;
   copy(source, hash);
-  return hash.finish() == deb.digest;
+  return hash.finish() == digest;
 }
 
 }  // namespace
@@ -109,9 +110,18 @@ fs::path Inputs::wheel(const LockedWheel& wheel) {
   throw failure("absent", "`{}` vanished from the store", wheel.file).hint("build again");
 }
 
+fs::path Inputs::python(const LockedPython& python) {
+  fs::path path = interpreter_path(cache_, python.digest);
+  if (is_intact(path, python.size_bytes, python.digest)) return path;
+  while_doing("fetching `" + python.file + "`", [&] {
+    fetch_interpreter(sources_.python_url, python.digest, python.size_bytes, path, http_);
+  });
+  return path;
+}
+
 fs::path Inputs::package(const LockedDeb& deb) {
   fs::path path = cache_ / "debs" / deb.digest.hex();
-  if (is_intact(path, deb)) return path;
+  if (is_intact(path, deb.size_bytes, deb.digest)) return path;
   make_folders(path.parent_path());
   std::optional<Error> last;
   for (const std::string& url : sources_.deb_urls(deb)) {

@@ -21,6 +21,7 @@ struct InputSources {
       wheel_urls;
   /// To be tried in order.
   std::function<std::vector<std::string>(const LockedDeb&)> deb_urls;
+  std::string python_url;  ///< of the lock's interpreter; empty where it has none
 };
 
 class Inputs {
@@ -36,6 +37,8 @@ class Inputs {
   /// The package's file in the cache, its digest checked, downloaded when missing or damaged. From
   /// many threads. Throws `input-gone` when no source has it.
   fs::path package(const LockedDeb& deb);
+  /// The same for the archive of the recipe's own Python.
+  fs::path python(const LockedPython& python);
 
  private:
   std::string url_of(const LockedWheel& wheel);

@@ -2,6 +2,7 @@
 // One function per kind of step: its inputs → its layers, in the store and (when `unpack`)
 // unpacked.
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/pool.hpp"
@@ -31,6 +32,20 @@ struct FilesJob {
 /// that the base has keeps the base's mode and owner. Throws `files-clash` (usage) where `base` has
 /// a link in the place of a folder, or a folder in that of a file; `file-changed`.
 Layer make_files_layer(const FilesJob& job, Store& store, Pool& pool, bool unpack);
+
+/// Where an interpreter that the recipe brings along lies in the image.
+inline constexpr std::string_view kOwnPython = "/opt/python";
+
+struct InterpreterJob {
+  const Lock& lock;
+  fs::path archive;  ///< of `lock.interpreter`
+  fs::path base;     ///< the base's tree, in which its modules are compiled
+  unsigned jobs = 1;
+};
+/// The recipe's own CPython at /opt/python, in the normal form: owner 0:0, modes 0755 and 0644, the
+/// lock's time. Bytecode that it brings is left out (it goes by the files' times) and, unless the
+/// lock says `bytecode: false`, made anew by itself. Throws `bad-python`.
+Layer make_interpreter_layer(const InterpreterJob& job, Store& store, Pool& pool);
 
 /// The environment's skeleton at /opt/venv: pyvenv.cfg, interpreter links, and `lib/pythonX.Y` as a
 /// link to the version-independent `lib/python3`.

@@ -40,9 +40,19 @@ Step sources_step(const Lock& lock, const Digest& files) {
   return {Step::Kind::sources, "package sources", key.digest(), {}};
 }
 
+/// The base is an input: in it the interpreter compiles its own modules.
+Step interpreter_step(const Lock& lock, const LockedPython& python, const Digest& base) {
+  KeyText key{"interpreter"};
+  key.add("epoch", lock.epoch).add("archive", python.digest.str());
+  key.add("bytecode", static_cast<std::int64_t>(lock.settings.bytecode));
+  key.add("base", base.str());
+  return {Step::Kind::interpreter, "Python " + python.version, key.digest(), {}};
+}
+
 Step environment_step(const Lock& lock) {
   KeyText key{"environment"};
   key.add("epoch", lock.epoch).add("python", lock.python);
+  if (lock.interpreter) key.add("interpreter", lock.interpreter->digest.str());
   return {
       Step::Kind::environment, "environment for Python " + lock.python_minor(), key.digest(), {}};
 }
@@ -107,6 +117,9 @@ Step files_step(const Lock& lock, const FilesPart& part, const Digest& base) {
 }
 
 void add_python_steps(const Lock& lock, Plan& plan) {
+  if (lock.interpreter) {
+    plan.steps.push_back(interpreter_step(lock, *lock.interpreter, plan.steps.front().key));
+  }
   plan.steps.push_back(environment_step(lock));
   add_wheel_steps(lock, plan);
   if (lock.settings.bytecode && !lock.wheels.empty()) plan.steps.push_back(bytecode_step(lock));
@@ -128,6 +141,7 @@ Plan make_plan(const Lock& lock, const std::vector<FilesPart>& files) {
 Digest bytecode_key(const Lock& lock, const LockedWheel& wheel) {
   KeyText key{"bytecode of a wheel"};
   key.add("epoch", lock.epoch).add("python", lock.python).add("wheel", wheel.digest.str());
+  if (lock.interpreter) key.add("interpreter", lock.interpreter->digest.str());
   return key.digest();
 }
 

@@ -15,7 +15,7 @@ namespace mlenv {
 inline constexpr int kLayerFormat = 1;
 
 struct Step {
-  enum class Kind { base, sources, environment, wheels, bytecode, files };
+  enum class Kind { base, sources, interpreter, environment, wheels, bytecode, files };
   Kind kind = Kind::base;
   std::string title;  ///< `debian:bookworm`, `torch 2.15.0`, `37 small wheels`
   Digest key;

@@ -55,8 +55,16 @@ Lock inputs_of(const Lock& lock, Step::Kind kind, std::vector<LockedWheel> wheel
     case Step::Kind::sources:
       part.settings.sources = lock.settings.sources;
       break;
+    case Step::Kind::interpreter:
+      part.request.interpreter = lock.request.interpreter;
+      part.settings.bytecode = lock.settings.bytecode;
+      part.distribution = lock.distribution;
+      part.suite = lock.suite;
+      part.debs = lock.debs;
+      break;
     case Step::Kind::environment:
       part.python = lock.python;
+      part.request.interpreter = lock.request.interpreter;
       break;
     case Step::Kind::bytecode:
       part.python = lock.python;

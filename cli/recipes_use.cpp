@@ -260,6 +260,7 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
     if (!debian) debian = debian_sources(recipe);
     return deb_urls(deb, *debian);
   };
+  if (recipe.sources.python) sources.python_url = recipe.sources.python->url.text;
   Inputs inputs{ui.store(), ui.http(), sources, cache_folder(), ui.progress()};
   BuildOptions options;
   options.jobs = choice.jobs;

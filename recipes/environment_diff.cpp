@@ -126,9 +126,15 @@ std::optional<std::string> brief(const std::optional<Digest>& digest) {
   return digest->brief();
 }
 
+std::optional<std::string> brief_text(const std::string& hex) {
+  if (hex.empty()) return std::nullopt;
+  return hex.substr(0, Digest::of("").brief().size());
+}
+
 void compare_requests(ValueChanges& out, const Request& from, const Request& to) {
   compare_value(out, "base", if_given(from.base), if_given(to.base));
   compare_value(out, "requested python", if_given(from.python), if_given(to.python));
+  compare_value(out, "archive of python", brief_text(from.interpreter), brief_text(to.interpreter));
   compare_value(out, "framework", if_given(from.framework), if_given(to.framework));
   compare_value(out, "requested cuda", if_given(from.cuda), if_given(to.cuda));
   compare_value(out, "requested driver", if_given(from.driver), if_given(to.driver));

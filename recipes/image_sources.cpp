@@ -5,44 +5,74 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "recipes/distribution.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
 
 namespace mlenv {
 namespace {
 
+constexpr std::string_view kSources = "etc/apt/sources.list.d/mlenv.sources";
 constexpr std::string_view kNote =
     "# The recipe's own package sources, put here by `mlenv build`\n";
 constexpr std::string_view kSystemKeyrings = "/usr/share/keyrings/";
+constexpr std::string_view kArmour = "-----BEGIN PGP";
 
 bool is_local(std::string_view url) { return url.starts_with("file:"); }
 
-/// Keyrings of the distribution's packages are in the image; others are brought along.
-std::string keyring_in_image(const std::string& path, std::vector<ImageFile>& files) {
-  if (path.empty()) return "/usr/share/keyrings/debian-archive-keyring.gpg";
-  if (path.starts_with(kSystemKeyrings)) return path;
-  const std::string target = "etc/apt/keyrings/" + fs::path(path).filename().string();
-  const bool there = std::any_of(files.begin(), files.end(),
-                                 [&](const ImageFile& file) { return file.path == target; });
-  if (!there) {
-    files.push_back({target, while_doing("reading the keyring that `signed-by` names",
-                                         [&] { return read_file(path); })});
+/// apt tells armoured keyrings from binary ones by their names' ending (sources.list(5)).
+std::string keyring_name(const fs::path& path, std::string_view keys) {
+  const bool armoured = keys.starts_with(kArmour);
+  if (armoured != (path.extension() == ".asc") && (armoured || path.extension() != ".gpg")) {
+    return path.stem().string() + (armoured ? ".asc" : ".gpg");
   }
+  return path.filename().string();
+}
+
+/// Keyrings of the distribution's packages are in the image; others are brought along.
+std::string keyring_in_image(const Recipe& recipe, const RecipeSources::Debian& source,
+                             std::vector<ImageFile>& files) {
+  if (source.signed_by.empty()) {
+    const Distribution* distribution = find_distribution(recipe.distribution);
+    return fmt::format("{}{}.gpg", kSystemKeyrings,
+                       distribution == nullptr ? "debian-archive-keyring" : distribution->keyring);
+  }
+  if (source.signed_by.starts_with(kSystemKeyrings)) return source.signed_by;
+  std::string keys = while_doing("reading the keyring that `signed-by` names",
+                                 [&] { return read_file(recipe.keyring_path(source)); });
+  std::string target = "etc/apt/keyrings/" + keyring_name(source.signed_by, keys);
+  const auto at = [&] {
+    return std::find_if(files.begin(), files.end(),
+                        [&](const ImageFile& file) { return file.path == target; });
+  };
+  if (at() != files.end() && at()->text != keys) {  // another one of the same name
+    const fs::path path{target};
+    target = path.parent_path() / fmt::format("{}-{}{}", path.stem().string(),
+                                              Digest::of(keys).brief(), path.extension().string());
+  }
+  if (at() == files.end()) files.push_back({target, std::move(keys)});
   return "/" + target;
+}
+
+std::string components_of(const Recipe& recipe, const RecipeSources::Debian& source) {
+  if (!source.components.empty()) return join(source.components, " ");
+  const Distribution* distribution = find_distribution(recipe.distribution);
+  if (distribution == nullptr) return "main";
+  return join({distribution->usual.begin(), distribution->usual.end()}, " ");
 }
 
 void add_apt(const Recipe& recipe, std::vector<ImageFile>& files) {
   std::string text;
   for (const RecipeSources::Debian& source : recipe.sources.debian) {
     if (is_local(source.uri)) continue;
-    const std::vector<std::string> main{"main"};
     text += fmt::format("\nTypes: deb\nURIs: {}\nSuites: {}\nComponents: {}\nSigned-By: {}\n",
                         source.uri, source.suite.empty() ? recipe.suite : source.suite,
-                        join(source.components.empty() ? main : source.components, " "),
-                        keyring_in_image(source.signed_by, files));
+                        components_of(recipe, source), keyring_in_image(recipe, source, files));
+    if (!source.check_valid_until) text += "Check-Valid-Until: no\n";
   }
   if (text.empty()) return;
-  files.push_back({"etc/apt/sources.list.d/mlenv.sources", std::string(kNote) + text});
+  const std::string_view name = recipe.has_own_base_source() ? kSources : kExtraSources;
+  files.push_back({std::string(name), std::string(kNote) + text});
 }
 
 /// The first index is the default one; uv takes from the others first, pip has no order.

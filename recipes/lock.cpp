@@ -40,9 +40,18 @@ std::string Lock::python_minor() const {
   return first == std::string::npos ? python : python.substr(0, python.find('.', first + 1));
 }
 
+int least_revision(const Lock& lock) {
+  const bool other_paths =
+      std::any_of(lock.debs.begin(), lock.debs.end(),
+                  [](const LockedDeb& deb) { return !deb.path.starts_with("pool/"); });
+  const bool whole = other_paths || lock.interpreter || lock.request.demands_of_cuda();
+  return whole ? Lock::kWholeRecipe : Lock::kChecksumRevision;
+}
+
 Request request_of(const Recipe& recipe) {
   return {.base = recipe.base.text,
           .python = text_or_empty(recipe.python),
+          .interpreter = recipe.sources.python ? recipe.sources.python->sha256 : "",
           .framework = text_or_empty(recipe.framework),
           .cuda = text_or_empty(recipe.cuda),
           .packages = sorted_texts(recipe.packages),

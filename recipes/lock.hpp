@@ -34,10 +34,20 @@ struct LockedDeb {
   friend bool operator==(const LockedDeb&, const LockedDeb&) = default;
 };
 
+/// The CPython that the recipe brings in place of the base's.
+struct LockedPython {
+  std::string version;  ///< `3.12.8`
+  std::string file;     ///< the archive's name
+  std::uint64_t size_bytes = 0;
+  Digest digest;
+  friend bool operator==(const LockedPython&, const LockedPython&) = default;
+};
+
 /// The resolved part of a recipe, as it was when locked: `--locked` compares it.
 struct Request {
   std::string base;
   std::string python;                    ///< empty: not given
+  std::string interpreter{};             ///< SHA-256 of the recipe's own Python; empty: the base's
   std::string framework;                 ///< empty: not given
   std::string cuda;                      ///< empty: not given
   std::vector<std::string> packages;     ///< as written, sorted, unique
@@ -45,7 +55,7 @@ struct Request {
   std::string driver{};                  ///< `>=580`; empty: not given
   std::vector<std::string> gpus{};       ///< sorted, unique
   std::vector<std::string> libraries{};  ///< `cudnn 9.*`, `nvcc`; sorted
-  /// Whether it asks for what only locks from `Lock::kCudaRevision` on have words for.
+  /// Whether it asks for what only locks from `Lock::kWholeRecipe` on have words for.
   bool demands_of_cuda() const { return !driver.empty() || !gpus.empty() || !libraries.empty(); }
   friend bool operator==(const Request&, const Request&) = default;
 };
@@ -77,10 +87,12 @@ struct Lock {
   static constexpr int kVersion = 1;
   static constexpr int kRevision = 2;          ///< the newest that this mlenv knows
   static constexpr int kChecksumRevision = 1;  ///< from this one on a lock carries its own digest
-  static constexpr int kCudaRevision = 2;      ///< from this one on driver, gpus and libraries
+  /// From this one on: driver, GPUs and libraries, a Python of the recipe's own, Debian packages
+  /// elsewhere than below `pool/`.
+  static constexpr int kWholeRecipe = 2;
   /// Of the file it was read from; larger than kRevision: it holds things that this mlenv does not
   /// know, so it may be used but not rewritten (`resolve` refuses). A new lock has the lowest that
-  /// has words for what it holds.
+  /// has words for all it holds (`least_revision`).
   int revision = kChecksumRevision;
   std::string platform = "linux/amd64";
   std::int64_t epoch = 0;  ///< every time stamp in the image, seconds
@@ -90,13 +102,17 @@ struct Lock {
   std::string suite;         ///< `bookworm`
   std::string python;        ///< full version of the interpreter, `3.11.2`; empty: none
   std::optional<LockedCuda> cuda;
-  std::vector<LockedDeb> debs;      ///< sorted by name, architecture
-  std::vector<LockedWheel> wheels;  ///< sorted by name
+  std::vector<LockedDeb> debs;              ///< sorted by name, architecture
+  std::vector<LockedWheel> wheels;          ///< sorted by name
+  std::optional<LockedPython> interpreter;  ///< nullopt: the base's
 
   /// `3.11`
   std::string python_minor() const;
   friend bool operator==(const Lock&, const Lock&) = default;
 };
+
+/// What is in the lock, whatever its `revision` says.
+int least_revision(const Lock& lock);
 
 Request request_of(const Recipe& recipe);
 Settings settings_of(const Recipe& recipe);

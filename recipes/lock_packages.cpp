@@ -32,6 +32,20 @@ class PackageReader {
     for (const TomlValue& one : all.items) lock_.wheels.push_back(wheel(one));
   }
 
+  LockedPython interpreter(const TomlValue& table) const {
+    constexpr std::array<std::string_view, 4> kKeys = {"version", "file", "size", "sha256"};
+    reader_.only(table, kKeys);
+    LockedPython python{.version = version(table),
+                        .file = reader_.text(table, "file"),
+                        .size_bytes = reader_.size(table, "size"),
+                        .digest = read_digest(reader_, table, "sha256")};
+    if (!is_clean_relative_path(python.file) || python.file.find('/') != std::string::npos) {
+      reader_.fail(*table.find("file"),
+                   fmt::format("{} is not the name of a file", toml_text(python.file)));
+    }
+    return python;
+  }
+
  private:
   LockedDeb deb(const TomlValue& table) {
     if (table.kind != Is::table) reader_.fail(table, "a package is a table in one line");
@@ -48,8 +62,8 @@ class PackageReader {
       reader_.fail(table, fmt::format("{} is not a Debian package name", toml_text(deb.name)));
     }
     check_architecture(table, deb);
-    if (!deb.path.starts_with("pool/") || !deb.path.ends_with(".deb") ||
-        !is_clean_relative_path(deb.path)) {
+    const bool in_pool = deb.path.starts_with("pool/") || lock_.revision >= Lock::kWholeRecipe;
+    if (!in_pool || !deb.path.ends_with(".deb") || !is_clean_relative_path(deb.path)) {
       reader_.fail(*table.find("path"), fmt::format("{} is not a path like `pool/main/…/NAME.deb`",
                                                     toml_text(deb.path)));
     }
@@ -137,9 +151,12 @@ class PackageReader {
 }  // namespace
 
 void read_packages(const TomlReader& reader, const TomlValue& table, Lock& lock) {
-  constexpr std::array<std::string_view, 2> kKeys = {"debian", "wheels"};
+  constexpr std::array<std::string_view, 3> kKeys = {"interpreter", "debian", "wheels"};
   reader.only(table, kKeys);
   PackageReader packages(reader, lock);
+  if (const TomlValue* one = reader.optional_member(table, "interpreter", Is::table)) {
+    lock.interpreter = packages.interpreter(*one);
+  }
   if (const TomlValue* all = reader.optional_member(table, "debian", Is::list)) packages.debs(*all);
   if (const TomlValue* all = reader.optional_member(table, "wheels", Is::list)) {
     packages.wheels(*all);

@@ -39,6 +39,9 @@ class LockReader {
     if (lock.python.empty() && !lock.wheels.empty()) {
       reader_.fail(root, "there are wheels but no Python: `python` is missing in `resolved`");
     }
+    if (lock.interpreter && lock.interpreter->version != lock.python) {
+      reader_.fail(root, "`interpreter` is not of the version that `python` in `resolved` says");
+    }
     checksum(root, lock);
     return lock;
   }
@@ -55,11 +58,13 @@ class LockReader {
   }
 
   Request request(const TomlValue& table) const {
-    constexpr std::array<std::string_view, 9> kKeys = {
-        "base", "python", "framework", "cuda", "driver", "gpus", "libraries", "packages", "system"};
+    constexpr std::array<std::string_view, 10> kKeys = {
+        "base",   "python", "interpreter", "framework", "cuda",
+        "driver", "gpus",   "libraries",   "packages",  "system"};
     reader_.only(table, kKeys);
     Request request{.base = reader_.text(table, "base"),
                     .python = reader_.optional_text(table, "python"),
+                    .interpreter = reader_.optional_text(table, "interpreter"),
                     .framework = reader_.optional_text(table, "framework"),
                     .cuda = reader_.optional_text(table, "cuda"),
                     .packages = reader_.texts(table, "packages"),

@@ -29,6 +29,7 @@ void render_request(std::string& out, const Request& request) {
   out += "\n[request]\n";
   line(out, "base", request.base);
   line(out, "python", request.python);
+  line(out, "interpreter", request.interpreter);
   line(out, "framework", request.framework);
   line(out, "cuda", request.cuda);
   line(out, "driver", request.driver);
@@ -81,6 +82,12 @@ std::string render(const LockedWheel& wheel) {
                      wheel.requested ? ", requested = true" : "");
 }
 
+std::string render(const LockedPython& python) {
+  return fmt::format("{{ version = {}, file = {}, size = {}, sha256 = \"{}\" }}",
+                     toml_text(python.version), toml_text(python.file), python.size_bytes,
+                     python.digest.hex());
+}
+
 template <typename Package>
 void render_packages(std::string& out, std::string_view key, const std::vector<Package>& all) {
   if (all.empty()) return;
@@ -102,8 +109,9 @@ std::string body(const Lock& lock) {
   render_request(out, lock.request);
   render_settings(out, lock.settings);
   render_resolved(out, lock);
-  if (lock.debs.empty() && lock.wheels.empty()) return out;
+  if (lock.debs.empty() && lock.wheels.empty() && !lock.interpreter) return out;
   out += "\n[packages]\n";
+  if (lock.interpreter) out += fmt::format("interpreter = {}\n", render(*lock.interpreter));
   render_packages(out, "debian", lock.debs);
   render_packages(out, "wheels", lock.wheels);
   return out;

@@ -1,5 +1,7 @@
 #include "recipes/recipe.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/recipe_reader.hpp"
@@ -52,6 +54,12 @@ Recipe read_recipe(const fs::path& path) {
     if (error.code() == "absent") error.hint("name the recipe's file; docs/recipe.md shows one");
     throw;
   }
+}
+
+bool Recipe::has_own_base_source() const {
+  return std::any_of(
+      sources.debian.begin(), sources.debian.end(),
+      [&](const RecipeSources::Debian& one) { return one.suite.empty() || one.suite == suite; });
 }
 
 Error recipe_error(const Recipe& recipe, const Placed& place, std::string_view message) {

@@ -23,10 +23,19 @@ struct RecipeSources {
   struct Debian {
     std::string uri;
     std::string suite;                    ///< empty: the base's suite
-    std::vector<std::string> components;  ///< empty: main
-    std::string signed_by;                ///< keyring path; empty: the distribution's own
+    std::vector<std::string> components;  ///< empty: the distribution's usual ones
+    std::string signed_by;  ///< keyring: absolute, or in the recipe's folder; empty: the
+                            ///< distribution's own
+    bool check_valid_until = true;
+  };
+  /// A build of CPython for the base to take instead of its own: a tar of `python/bin/python3.12`
+  /// and its kin, compressed or not.
+  struct Python {
+    Placed url;
+    std::string sha256;  ///< hex
   };
   std::vector<Debian> debian;
+  std::optional<Python> python;
   std::vector<std::string> pypi;  ///< index URLs, the first is the default index
 };
 
@@ -76,6 +85,13 @@ struct Recipe {
   std::string oldest_driver() const;
   /// Whether anything is asked of the CUDA wheels beyond their release.
   bool demands_of_cuda() const { return driver || !gpus.empty() || !libraries.empty() || compiler; }
+  /// Where a keyring that `sources` names lies.
+  fs::path keyring_path(const RecipeSources::Debian& archive) const {
+    return archive.signed_by.starts_with('/') ? fs::path(archive.signed_by)
+                                              : folder() / archive.signed_by;
+  }
+  /// Whether `sources` holds the base's own suite; else they come on top of this machine's.
+  bool has_own_base_source() const;
   /// Whether anything needs a Python interpreter in the image.
   bool wants_python() const { return python || framework || !packages.empty(); }
 };

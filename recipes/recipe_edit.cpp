@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.hpp"
+#include "recipes/distribution.hpp"
 #include "recipes/list_edit.hpp"
 #include "recipes/lock.hpp"
 #include "recipes/requirement.hpp"
@@ -32,7 +33,7 @@ Error bad_package(PackageList list, std::string_view word, std::string_view why)
                      python ? "Python requirement" : "Debian package")
       .because(std::string(why))
       .hint(python ? "write `name`, `name>=1.2` or `name[extra]`"
-                   : "write `name` or `name=version`");
+                   : "write `name`, `name=version` or `name/suite`");
 }
 
 Requirement requirement_of(std::string_view word) {
@@ -49,20 +50,21 @@ Requirement requirement_of(std::string_view word) {
 }
 
 void check_debian(std::string_view word) {
-  const std::size_t pin = word.find('=');
+  const std::size_t pin = word.find_first_of("=/");
   if (!is_debian_name(word.substr(0, pin))) {
     throw bad_package(PackageList::system, word,
                       "a name is two or more lower-case letters, digits, `+`, `-` or `.`");
   }
-  if (pin != std::string_view::npos && !is_debian_version(word.substr(pin + 1))) {
+  if (!is_debian_wish(word)) {
     throw bad_package(PackageList::system, word,
-                      fmt::format("`{}` is not a Debian version", word.substr(pin + 1)));
+                      fmt::format("`{}` is not a Debian {}", word.substr(pin + 1),
+                                  word[pin] == '=' ? "version" : "suite"));
   }
 }
 
 /// By which two items are of one package. Items of a recipe are well formed.
 std::string name_in(PackageList list, std::string_view item) {
-  if (list == PackageList::system) return std::string(item.substr(0, item.find('=')));
+  if (list == PackageList::system) return std::string(item.substr(0, item.find_first_of("=/")));
   return std::get<Requirement>(parse_requirement(item)).normalised_name();
 }
 
@@ -77,7 +79,8 @@ std::vector<std::size_t> places_of(const Recipe& recipe, PackageList list, std::
 
 /// What the item becomes when `word` is asked for too.
 std::string merged(PackageList list, const std::string& item, const std::string& word) {
-  if (list == PackageList::system) return word.find('=') == std::string::npos ? item : word;
+  if (list == PackageList::system)
+    return word.find_first_of("=/") == std::string::npos ? item : word;
   Requirement old = std::get<Requirement>(parse_requirement(item));
   const Requirement asked = requirement_of(word);
   const Requirement before = old;
@@ -222,12 +225,12 @@ RecipeEdit remove_packages(const Recipe& recipe, PackageList list,
                            const std::vector<std::string>& names) {
   check_words(list, names);
   for (const std::string& name : names) {
-    const bool bare = list == PackageList::system ? name.find('=') == std::string::npos
+    const bool bare = list == PackageList::system ? name.find_first_of("=/") == std::string::npos
                                                   : requirement_of(name).name == trim(name);
     if (bare) continue;
     throw usage_error("bad-package", "`{}` is more than a name", name)
         .hint(fmt::format("a package is removed whatever its version: write `{}`",
-                          list == PackageList::system ? name.substr(0, name.find('='))
+                          list == PackageList::system ? name.substr(0, name.find_first_of("=/"))
                                                       : requirement_of(name).name));
   }
   RecipeEdit edit{recipe, {}};

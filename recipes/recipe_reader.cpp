@@ -17,10 +17,6 @@ constexpr std::array<std::string_view, 19> kKeys = {
     "name",         "base",    "python",  "framework", "cuda",    "packages", "system",
     "env",          "workdir", "command", "bytecode",  "sources", "driver",   "gpus",
     "requirements", "files",   "run",     "libraries", "data"};
-constexpr std::array<std::string_view, 5> kSuites = {"bullseye", "bookworm", "trixie", "forky",
-                                                     "sid"};
-constexpr std::array<std::string_view, 4> kMovingSuites = {"stable", "oldstable", "testing",
-                                                           "unstable"};
 
 bool holds(std::span<const std::string_view> all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
@@ -122,18 +118,20 @@ void RecipeReader::base(const YamlNode& node) {
   recipe_.base = *text;
   const std::size_t colon = text->text.find(':');
   const std::string distribution = text->text.substr(0, colon);
-  const std::string suite = colon == std::string::npos ? "" : text->text.substr(colon + 1);
-  constexpr std::array<std::string_view, 1> kDistributions = {"debian"};
-  if (distribution == "debian") {
+  std::vector<std::string_view> names;
+  for (const Distribution& known : distributions()) {
+    names.push_back(known.id);
+    if (!holds(known.suites, text->text)) continue;
+    values_.mistake(node, fmt::format("write `{0}:{1}` for the base `{1}`", known.id, text->text));
+    return;
+  }
+  if (const Distribution* known = find_distribution(distribution)) {
     recipe_.distribution = distribution;
-    debian_suite(node, suite);
-  } else if (distribution == "ubuntu") {
-    values_.mistake(node, "Ubuntu bases are not supported yet; `debian:SUITE` is");
-  } else if (!nearest(distribution, kDistributions).empty()) {
+    recipe_.suite = colon == std::string::npos ? "" : text->text.substr(colon + 1);
+    base_suite(node, *known);
+  } else if (!nearest(distribution, names).empty()) {
     values_.mistake(node, fmt::format("unknown distribution `{}`{}", distribution,
-                                      suggestion(distribution, kDistributions)));
-  } else if (holds(kSuites, text->text)) {
-    values_.mistake(node, fmt::format("write `debian:{0}` for the base `{0}`", text->text));
+                                      suggestion(distribution, names)));
   } else {
     values_.mistake(node, fmt::format("`{}` as a base is not supported yet: images from a "
                                       "registry come later, `debian:SUITE` works",
@@ -141,19 +139,20 @@ void RecipeReader::base(const YamlNode& node) {
   }
 }
 
-void RecipeReader::debian_suite(const YamlNode& node, const std::string& suite) {
-  recipe_.suite = suite;
-  if (holds(kSuites, suite)) return;
+void RecipeReader::base_suite(const YamlNode& node, const Distribution& distribution) {
+  const std::string& suite = recipe_.suite;
+  if (holds(distribution.suites, suite)) return;
+  const std::string example = distribution.id == "debian" ? "debian:bookworm" : "ubuntu:noble";
   if (suite.empty()) {
-    values_.mistake(node, "`base` names no suite; write one, as in `debian:bookworm`");
-  } else if (holds(kMovingSuites, suite)) {
+    values_.mistake(node, fmt::format("`base` names no suite; write one, as in `{}`", example));
+  } else if (holds(distribution.moving, suite)) {
     values_.mistake(node, fmt::format("`{}` means another release every few years; write the "
-                                      "release's own name, as in `debian:bookworm`",
-                                      suite));
+                                      "release's own name, as in `{}`",
+                                      suite, example));
   } else {
-    const std::string near = suggestion(suite, kSuites);
-    const std::vector<std::string> all(kSuites.begin(), kSuites.end());
-    values_.mistake(node, fmt::format("unknown Debian suite `{}`{}", suite,
+    const std::string near = suggestion(suite, distribution.suites);
+    const std::vector<std::string> all(distribution.suites.begin(), distribution.suites.end());
+    values_.mistake(node, fmt::format("unknown {} suite `{}`{}", distribution.name, suite,
                                       near.empty() ? "; there are " + join(all, ", ") : near));
   }
 }
@@ -219,15 +218,10 @@ void RecipeReader::packages(const YamlNode& node) {
 void RecipeReader::system_packages(const YamlNode& node) {
   recipe_.system = values_.texts(node, "`system`", "[git, openssh-client]");
   for (const Placed& package : recipe_.system) {
-    const std::size_t pin = package.text.find('=');
-    const bool versioned = pin != std::string::npos;
-    if (is_debian_name(package.text.substr(0, pin)) &&
-        (!versioned || is_debian_version(package.text.substr(pin + 1)))) {
-      continue;
-    }
+    if (is_debian_wish(package.text)) continue;
     mistakes_.add(package.line, package.column,
                   fmt::format("`{}` is not a Debian package; write its name, as in `git`, or "
-                              "`name=version`",
+                              "`name=version`, or `name/suite`",
                               package.text));
   }
 }
@@ -277,13 +271,15 @@ void RecipeReader::command(const YamlNode& node) {
   }
 }
 
-void RecipeReader::bytecode(const YamlNode& node) {
+void RecipeReader::bytecode(const YamlNode& node) { recipe_.bytecode = flag(node, "bytecode"); }
+
+bool RecipeReader::flag(const YamlNode& node, std::string_view key) {
   const bool plain = node.kind == Is::scalar && !node.quoted;
-  if (plain && (node.text == "true" || node.text == "false")) {
-    recipe_.bytecode = node.text == "true";
-    return;
+  if (!plain || (node.text != "true" && node.text != "false")) {
+    values_.mistake(node, fmt::format("`{}` is `true` or `false`, without quotes", key));
+    return true;
   }
-  values_.mistake(node, "`bytecode` is `true` or `false`, without quotes");
+  return node.text == "true";
 }
 
 }  // namespace mlenv

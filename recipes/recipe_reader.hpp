@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "recipes/distribution.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/recipe.hpp"
 #include "recipes/yaml.hpp"
@@ -42,7 +43,7 @@ class RecipeReader {
   void read_member(const std::string& key, const YamlNode& value);
   void name(const YamlNode& node);
   void base(const YamlNode& node);
-  void debian_suite(const YamlNode& node, const std::string& suite);
+  void base_suite(const YamlNode& node, const Distribution& distribution);
   void python(const YamlNode& node);
   void framework(const YamlNode& node);
   void cuda(const YamlNode& node);
@@ -58,8 +59,10 @@ class RecipeReader {
   void workdir(const YamlNode& node);
   void command(const YamlNode& node);
   void bytecode(const YamlNode& node);
+  bool flag(const YamlNode& node, std::string_view key);
   void sources(const YamlNode& node);
   void debian_source(const YamlNode& node);
+  void python_source(const YamlNode& node);
   std::optional<std::string> source_url(const YamlNode& node, std::string_view what);
   void files(const YamlNode& node);
   std::optional<std::string> file_source(const YamlNode& key);

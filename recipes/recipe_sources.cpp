@@ -1,6 +1,9 @@
 // `sources:` of a recipe.
+#include <algorithm>
 #include <array>
 
+#include "base/digest.hpp"
+#include "base/error.hpp"
 #include "recipes/recipe_reader.hpp"
 #include "recipes/text.hpp"
 
@@ -38,13 +41,16 @@ void RecipeReader::debian_source(const YamlNode& node) {
     }
     return;
   }
-  constexpr std::array<std::string_view, 4> kKeys = {"uri", "suite", "components", "signed-by"};
+  constexpr std::array<std::string_view, 5> kKeys = {"uri", "suite", "components", "signed-by",
+                                                     "check-valid-until"};
   bool has_uri = false;
   for (const auto& [key, value] : values_.members(node, "an archive of `debian`", kKeys)) {
     if (value->kind == YamlNode::Kind::null && key != "uri") continue;
     if (key == "uri") {
       has_uri = true;
       source.uri = source_url(*value, "`uri`").value_or("");
+    } else if (key == "check-valid-until") {
+      source.check_valid_until = flag(*value, key);
     } else if (key == "components") {
       for (Placed& part : values_.texts(*value, "`components`", "[main]")) {
         source.components.push_back(std::move(part.text));
@@ -54,16 +60,53 @@ void RecipeReader::debian_source(const YamlNode& node) {
     }
   }
   if (!has_uri) values_.mistake(node, "`uri` is missing: the root of the archive");
-  if (!source.signed_by.empty() && !is_clean_absolute_path(source.signed_by)) {
-    values_.mistake(node, "`signed-by` is the absolute path of a keyring");
+  if (!source.signed_by.empty() && !is_clean_absolute_path(source.signed_by) &&
+      !is_clean_relative_path(source.signed_by)) {
+    values_.mistake(node, "`signed-by` is a keyring's path: in the recipe's folder, or absolute");
+  }
+  if (source.suite.ends_with('/')) {
+    values_.mistake(node, "archives without `dists` and components are not supported");
   }
   recipe_.sources.debian.push_back(std::move(source));
 }
 
+void RecipeReader::python_source(const YamlNode& node) {
+  constexpr std::array<std::string_view, 2> kKeys = {"url", "sha256"};
+  RecipeSources::Python python;
+  for (const auto& [key, value] : values_.members(node, "`python` in `sources`", kKeys)) {
+    if (key == "url") {
+      if (auto url = source_url(*value, "`url`")) {
+        python.url = {*std::move(url), value->line, value->column};
+      }
+    } else if (const auto text = values_.text(*value, "`sha256`", "9f86d081884c7d65…")) {
+      python.sha256 = text->text;
+      try {
+        (void)Digest::from_hex(python.sha256);
+      } catch (const Error&) {
+        values_.mistake(*value, "`sha256` is 64 lower-case hex digits, of the archive");
+      }
+    }
+  }
+  if (node.kind != YamlNode::Kind::map) return;
+  const auto has = [&](std::string_view key) {
+    return std::any_of(node.members.begin(), node.members.end(),
+                       [&](const auto& member) { return member.key.text == key; });
+  };
+  if (!has("url")) values_.mistake(node, "`url` is missing: of an archive that holds a CPython");
+  if (!has("sha256")) {
+    values_.mistake(node, "`sha256` is missing: of the archive, so that it stays the same one");
+  }
+  recipe_.sources.python = std::move(python);
+}
+
 void RecipeReader::sources(const YamlNode& node) {
-  constexpr std::array<std::string_view, 2> kKeys = {"debian", "pypi"};
+  constexpr std::array<std::string_view, 3> kKeys = {"debian", "pypi", "python"};
   for (const auto& [key, value] : values_.members(node, "`sources`", kKeys)) {
     if (value->kind == YamlNode::Kind::null) continue;
+    if (key == "python") {
+      python_source(*value);
+      continue;
+    }
     const bool many = value->kind == YamlNode::Kind::list;
     const std::vector<YamlNode> items = many ? value->items : std::vector<YamlNode>{*value};
     for (const YamlNode& item : items) {

@@ -64,18 +64,14 @@ void set_nonblocking(int fd) {
 
 class BytecodeCompiler::Worker {
  public:
-  Worker(const fs::path& base, int python_minor) {
+  explicit Worker(const Setup& setup) {
     Pipe in = make_pipe();
     Pipe out = make_pipe();
     SandboxCommand command;
-    command.root = base;
+    command.root = setup.base;
     command.read_only_root = true;
-    command.argv = {fmt::format("/usr/bin/python3.{}", python_minor),
-                    "-I",
-                    "-S",
-                    "-B",
-                    "-c",
-                    std::string(kWorkerScript)};
+    if (!setup.opt.empty()) command.mounts.push_back({setup.opt, "/opt"});
+    command.argv = {setup.program, "-I", "-S", "-B", "-c", std::string(kWorkerScript)};
     command.env = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", std::string(kMallocTunables)};
     command.stdin_fd = in.read_end.get();
     command.stdout_fd = out.write_end.get();
@@ -167,8 +163,8 @@ class BytecodeCompiler::Worker {
   std::unique_ptr<Sandbox> sandbox_;
 };
 
-BytecodeCompiler::BytecodeCompiler(fs::path base, int python_minor, unsigned workers)
-    : base_(std::move(base)), python_minor_(python_minor), free_slots_(workers) {}
+BytecodeCompiler::BytecodeCompiler(Setup setup)
+    : setup_(std::move(setup)), free_slots_(setup_.workers) {}
 
 BytecodeCompiler::~BytecodeCompiler() = default;
 
@@ -183,7 +179,7 @@ std::unique_ptr<BytecodeCompiler::Worker> BytecodeCompiler::borrow() {
     }
     --free_slots_;
   }
-  return std::make_unique<Worker>(base_, python_minor_);
+  return std::make_unique<Worker>(setup_);
 }
 
 void BytecodeCompiler::give_back(std::unique_ptr<Worker> worker) {
@@ -216,7 +212,8 @@ std::vector<std::string> BytecodeCompiler::compile(const std::vector<PythonSourc
     if (pyc.empty()) continue;
     if (pyc.size() < kPycHeaderBytes) throw failure("bytecode-failed", "a .pyc without header");
     pyc = pyc.substr(0, kPycHeaderBytes) +
-          canonical_marshal(as_bytes(std::string_view(pyc).substr(kPycHeaderBytes)), python_minor_);
+          canonical_marshal(as_bytes(std::string_view(pyc).substr(kPycHeaderBytes)),
+                            setup_.python_minor);
   }
   return compiled;
 }

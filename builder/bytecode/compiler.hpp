@@ -20,9 +20,15 @@ struct PythonSource {
 
 class BytecodeCompiler {
  public:
-  /// `base` is the tree that holds /usr/bin/python3.MINOR. Starts at most `workers` processes, each
-  /// when first needed.
-  BytecodeCompiler(fs::path base, int python_minor, unsigned workers);
+  /// Which Python compiles. Starts at most `workers` processes, each when first needed.
+  struct Setup {
+    fs::path base;        ///< the tree that becomes `/`
+    std::string program;  ///< absolute in it
+    fs::path opt;         ///< a tree to lie at /opt meanwhile; empty: none
+    int python_minor = 0;
+    unsigned workers = 1;
+  };
+  explicit BytecodeCompiler(Setup setup);
   ~BytecodeCompiler();
   BytecodeCompiler(const BytecodeCompiler&) = delete;
   BytecodeCompiler& operator=(const BytecodeCompiler&) = delete;
@@ -38,8 +44,7 @@ class BytecodeCompiler {
   std::unique_ptr<Worker> borrow();
   void give_back(std::unique_ptr<Worker> worker);
 
-  fs::path base_;
-  int python_minor_;
+  Setup setup_;
   unsigned free_slots_;
   std::mutex mutex_;
   std::condition_variable freed_;

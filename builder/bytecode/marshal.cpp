@@ -182,6 +182,10 @@ class Writer {
       case Sort::code:
         write_code(node);
         break;
+      case Sort::slice:
+        type(marshal::kSlice);
+        write_children(node);
+        break;
     }
   }
 

@@ -103,6 +103,8 @@ class Reader {
         return sequence(Sort::frozen_set, length(), depth);
       case kCode:
         return code(depth);
+      case kSlice:
+        return sequence(Sort::slice, 3, depth);
       default:
         fail(fmt::format("an object of unknown type `{}`", type));
     }
@@ -169,7 +171,7 @@ class Reader {
 
 std::optional<CodeLayout> code_layout(int minor) {
   if (minor >= 8 && minor <= 10) return CodeLayout{24, 8, 1};
-  if (minor >= 11 && minor <= 13) return CodeLayout{20, 8, 2};
+  if (minor >= 11 && minor <= 14) return CodeLayout{20, 8, 2};
   return std::nullopt;
 }
 

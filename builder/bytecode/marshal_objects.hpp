@@ -12,6 +12,7 @@ namespace mlenv::marshal {
 
 // Type bytes of Python/marshal.c.
 inline constexpr char kCode = 'c';
+inline constexpr char kSlice = ':';  ///< from Python 3.14 on: start, stop, step
 inline constexpr char kTuple = '(';
 inline constexpr char kSmallTuple = ')';
 inline constexpr char kFrozenSet = '>';
@@ -31,7 +32,7 @@ struct CodeLayout {
 using NodeId = std::uint32_t;
 inline constexpr NodeId kNone = ~NodeId{0};
 
-enum class Sort : unsigned char { atom, text, bytes, tuple, frozen_set, code };
+enum class Sort : unsigned char { atom, text, bytes, tuple, frozen_set, code, slice };
 
 struct Node {
   Sort sort = Sort::atom;

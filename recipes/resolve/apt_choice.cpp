@@ -14,9 +14,38 @@ PackageId AptChoice::candidate(NameId name) const {
   if (const auto pinned = pinned_.find(name); pinned != pinned_.end()) return pinned->second;
   if (const auto known = candidates_.find(name); known != candidates_.end()) return known->second;
   const std::vector<PackageId> versions = pool_.named(name);
-  const PackageId newest = versions.empty() ? PackageId::none : versions.front();
-  candidates_.emplace(name, newest);
-  return newest;
+  const auto best = std::max_element(  // the first of equals, and the newest comes first
+      versions.begin(), versions.end(), [&](PackageId a, PackageId b) {
+        return pool_.origin(a).priority < pool_.origin(b).priority;
+      });
+  const PackageId found = best == versions.end() ? PackageId::none : *best;
+  candidates_.emplace(name, found);
+  return found;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): each step pins a package that was not
+void AptChoice::take_from(PackageId version, const std::function<bool(PackageId)>& of_suite) {
+  pin(version);
+  for (const DependencyId dependency : pool_.depends(version)) {
+    const auto alternatives = pool_.alternatives(dependency);
+    const auto has_candidate = [&](DependencyId one) {
+      const auto providers = pool_.providers(one);
+      return std::any_of(providers.begin(), providers.end(),
+                         [&](PackageId id) { return candidate(pool_.name(id)) == id; });
+    };
+    if (std::any_of(alternatives.begin(), alternatives.end(), has_candidate)) continue;
+    for (const DependencyId one : alternatives) {
+      const auto providers = pool_.providers(one);
+      const auto of_that_name = pool_.named(pool_.target(one));  // newest first
+      const auto fits = [&](PackageId id) {
+        return of_suite(id) && std::find(providers.begin(), providers.end(), id) != providers.end();
+      };
+      const auto found = std::find_if(of_that_name.begin(), of_that_name.end(), fits);
+      if (found == of_that_name.end()) continue;
+      take_from(*found, of_suite);
+      break;
+    }
+  }
 }
 
 bool AptChoice::is_satisfied(DependencyId alternative) const {

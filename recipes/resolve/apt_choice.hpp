@@ -5,6 +5,7 @@
 // satisfies it, else the first alternative that can be had, among providers the package of that
 // very name, then Essential, Protected and higher Priority. The walk alone decides nothing: libsolv
 // checks its outcome and, where it does not fit together, solves with it as preference.
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -20,7 +21,11 @@ class AptChoice {
 
   /// Makes this version the only one of its package to be considered.
   void pin(solv::PackageId version);
-  /// The newest version, or the pinned one; none when there is no such package.
+  /// As `apt-get install package/suite`: makes `version` the only one, and where no candidate
+  /// satisfies a dependency of it that names a version, the suite's version of what it names, too.
+  void take_from(solv::PackageId version, const std::function<bool(solv::PackageId)>& of_suite);
+  /// The newest version of those with the highest priority, or the pinned one; none when there is
+  /// no such package.
   solv::PackageId candidate(solv::NameId name) const;
   /// Versions taken for `asked`, ascending; those of a dependency that cannot be had are missing.
   std::vector<solv::PackageId> take(const std::vector<solv::PackageId>& asked);

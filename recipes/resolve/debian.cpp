@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <ctime>
+#include <map>
 #include <optional>
 #include <set>
 #include <tuple>
 
 #include "base/error.hpp"
+#include "recipes/distribution.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/resolve/apt_choice.hpp"
 #include "recipes/resolve/debian_conflict.hpp"
@@ -24,33 +26,14 @@ using solv::PackageId;
 /// So that `apt-get install` works in the image; it is neither Essential nor required.
 constexpr std::string_view kAlways = "apt";
 
+using Indexes = std::vector<PackagesIndex>;
+
 /// The packages asked for, found in the pool.
 struct Asked {
   std::vector<PackageId> packages;       ///< the version each would take by itself
   std::vector<DependencyId> conditions;  ///< what must be installed: names, some with a version
   std::vector<std::string> unknown;      ///< a sentence for each that is not there
 };
-
-/// `name:arch=version`
-struct Wish {
-  std::string_view name;
-  std::string_view architecture;
-  std::string_view version;
-};
-
-Wish parse_wish(std::string_view text) {
-  Wish wish;
-  if (const auto equals = text.find('='); equals != std::string_view::npos) {
-    wish.version = text.substr(equals + 1);
-    text = text.substr(0, equals);
-  }
-  if (const auto colon = text.find(':'); colon != std::string_view::npos) {
-    wish.architecture = text.substr(colon + 1);
-    text = text.substr(0, colon);
-  }
-  wish.name = text;
-  return wish;
-}
 
 std::string joined(const std::vector<std::string>& names, std::string_view last) {
   std::string text;
@@ -63,11 +46,19 @@ std::string joined(const std::vector<std::string>& names, std::string_view last)
 
 class Asking {
  public:
-  Asking(const solv::Pool& pool, const DebianRequest& request, AptChoice& choice)
-      : pool_(pool), request_(request), choice_(choice) {}
+  Asking(const solv::Pool& pool, const Indexes& indexes, const DebianRequest& request,
+         AptChoice& choice)
+      : pool_(pool), indexes_(indexes), request_(request), choice_(choice) {}
 
   Asked find() {
-    for (const Placed& wish : request_.packages) find_wish(wish);
+    // Those that name a version or suite change what the others would take.
+    for (const bool chosen : {true, false}) {
+      for (at_ = 0; at_ < request_.packages.size(); ++at_) {
+        const Placed& place = request_.packages[at_];
+        if ((place.text.find_first_of("=/") != std::string::npos) == chosen) find_wish(place);
+      }
+    }
+    for (auto& [at, sentence] : refusals_) asked_.unknown.push_back(std::move(sentence));
     add_base();
     return std::move(asked_);
   }
@@ -75,26 +66,33 @@ class Asking {
  private:
   void find_wish(const Placed& place);
   void find_virtual(const Placed& place, NameId name);
-  void find_version(const Placed& place, const Wish& wish, NameId name);
+  void find_version(const Placed& place, const DebianWish& wish, NameId name);
+  void find_in_suite(const Placed& place, const DebianWish& wish, NameId name);
+  bool is_called(const PackagesIndex& index, std::string_view suite) const {
+    return std::find(index.suites.begin(), index.suites.end(), suite) != index.suites.end();
+  }
   void add_base();
   void add(PackageId id) {
     asked_.packages.push_back(id);
     asked_.conditions.push_back(pool_.dependency(pool_.name(id)));
   }
   void refuse(const Placed& place, std::string sentence) {
-    asked_.unknown.push_back(place.line == 0 ? std::move(sentence)
-                                             : shown_mistake(request_.recipe, request_.source,
-                                                             place.line, place.column, sentence));
+    refusals_[at_] = place.line == 0 ? std::move(sentence)
+                                     : shown_mistake(request_.recipe, request_.source, place.line,
+                                                     place.column, sentence);
   }
 
   const solv::Pool& pool_;
+  const Indexes& indexes_;
   const DebianRequest& request_;
   AptChoice& choice_;
   Asked asked_;
+  std::size_t at_ = 0;                           ///< place of the wish that is looked at
+  std::map<std::size_t, std::string> refusals_;  ///< by place, to be told in the recipe's order
 };
 
 void Asking::find_wish(const Placed& place) {
-  const Wish wish = parse_wish(place.text);
+  const DebianWish wish = parse_debian_wish(place.text);
   if (!wish.architecture.empty() && wish.architecture != request_.architecture) {
     refuse(place, fmt::format("`{}` is for another architecture than the image's {}", place.text,
                               request_.architecture));
@@ -103,6 +101,8 @@ void Asking::find_wish(const Placed& place) {
   const NameId name = pool_.find_name(wish.name);
   if (name == NameId::none || choice_.candidate(name) == PackageId::none) {
     find_virtual(place, name);
+  } else if (!wish.suite.empty()) {
+    find_in_suite(place, wish, name);
   } else if (wish.version.empty()) {
     add(choice_.candidate(name));
   } else {
@@ -112,7 +112,7 @@ void Asking::find_wish(const Placed& place) {
 
 /// apt takes a virtual package's only provider and lets people choose among several.
 void Asking::find_virtual(const Placed& place, NameId name) {
-  const std::string wished{parse_wish(place.text).name};
+  const std::string wished{parse_debian_wish(place.text).name};
   std::vector<std::string> providers;
   PackageId only = PackageId::none;
   if (name != NameId::none) {
@@ -135,7 +135,7 @@ void Asking::find_virtual(const Placed& place, NameId name) {
   }
 }
 
-void Asking::find_version(const Placed& place, const Wish& wish, NameId name) {
+void Asking::find_version(const Placed& place, const DebianWish& wish, NameId name) {
   std::vector<std::string> versions;
   for (const PackageId id : pool_.named(name)) {
     if (pool_.version(id) == wish.version) {
@@ -148,6 +148,30 @@ void Asking::find_version(const Placed& place, const Wish& wish, NameId name) {
   }
   refuse(place, fmt::format("there is no version {} of `{}` in {}, only {}", wish.version,
                             wish.name, request_.suite, joined(versions, " and ")));
+}
+
+void Asking::find_in_suite(const Placed& place, const DebianWish& wish, NameId name) {
+  const auto of_suite = [&](PackageId id) {
+    return is_called(indexes_.at(static_cast<std::size_t>(pool_.origin(id).number)), wish.suite);
+  };
+  std::vector<std::string> elsewhere;
+  for (const PackageId id : pool_.named(name)) {  // newest first
+    if (of_suite(id)) {
+      choice_.take_from(id, of_suite);
+      asked_.packages.push_back(id);
+      asked_.conditions.push_back(pool_.dependency_equal(name, pool_.version(id)));
+      return;
+    }
+    elsewhere.push_back(
+        fmt::format("{} in {}", pool_.version(id),
+                    indexes_.at(static_cast<std::size_t>(pool_.origin(id).number)).suites.front()));
+  }
+  const bool known = std::any_of(indexes_.begin(), indexes_.end(), [&](const PackagesIndex& one) {
+    return is_called(one, wish.suite);
+  });
+  refuse(place, known ? fmt::format("there is no `{}` in {}, only {}", wish.name, wish.suite,
+                                    join(elsewhere, " and "))
+                      : fmt::format("no package source here has the suite `{}`", wish.suite));
 }
 
 void Asking::add_base() {
@@ -164,6 +188,11 @@ LockedDeb locked(const solv::Pool& pool, PackageId id) {
     throw failure("index-invalid", "the package index gives no {} for `{}`",
                   package.sha256.empty() ? "SHA256" : "Filename or Size", package.name);
   }
+  if (!is_clean_relative_path(package.path) || !package.path.ends_with(".deb")) {
+    throw failure("index-invalid", "the package index gives `{}` a path that is none in an archive",
+                  package.name)
+        .because(fmt::format("`{}`", package.path));
+  }
   return {std::move(package.name), std::move(package.version), std::move(package.architecture),
           std::move(package.path), package.size_bytes,         Digest::from_hex(package.sha256)};
 }
@@ -178,10 +207,59 @@ DebianResolution resolution(const solv::Pool& pool, const std::vector<PackageId>
   return resolution;
 }
 
-std::variant<DebianResolution, Conflict> choose(const solv::Pool& pool,
+/// Versions that apt would not consider at all: of releases that say NotAutomatic, unless they are
+/// the candidate.
+std::vector<PackageId> not_automatic(const solv::Pool& pool, const AptChoice& choice) {
+  std::vector<PackageId> found;
+  for (const PackageId id : pool.packages()) {
+    if (pool.origin(id).priority >= Release::kUsualPriority) continue;
+    if (choice.candidate(pool.name(id)) != id) found.push_back(id);
+  }
+  return found;
+}
+
+/// The version that the sources should be as new as `before`'s by; empty where they need not be.
+/// For the same request that is what is taken now, for another one the newest there is: that may
+/// have named backports.
+std::string_view version_now(const solv::Pool& pool, const DebianRequest& request,
+                             const DebianResolution& now, const LockedDeb& before) {
+  if (request.same_as_before) {
+    const auto same = std::find_if(now.debs.begin(), now.debs.end(),
+                                   [&](const LockedDeb& deb) { return deb.name == before.name; });
+    if (same != now.debs.end()) return same->version;
+  }
+  const NameId name = pool.find_name(before.name);
+  if (name == NameId::none) return {};
+  const std::vector<PackageId> versions = pool.named(name);
+  return versions.empty() ? std::string_view{} : pool.version(versions.front());
+}
+
+/// An archive that has been turned back still has every signature right; what was locked before
+/// shows it.
+void check_not_behind(const solv::Pool& pool, const DebianRequest& request,
+                      const DebianResolution& now) {
+  constexpr std::size_t kMost = 5;
+  std::vector<std::string> facts;
+  for (const LockedDeb& deb : request.before) {
+    const std::string_view version = version_now(pool, request, now, deb);
+    if (version.empty() || solv::compare_versions(version, deb.version) >= 0) continue;
+    facts.push_back(
+        fmt::format("the lock has `{}` {}, the newest is {}", deb.name, deb.version, version));
+  }
+  if (facts.empty()) return;
+  Error error =
+      failure("index-older", "the package sources are older than what the lock was made from");
+  for (std::size_t i = 0; i < std::min(facts.size(), kMost); ++i) error.because(facts[i]);
+  if (facts.size() > kMost) error.because(fmt::format("and {} more", facts.size() - kMost));
+  throw std::move(error).hint(
+      "use another mirror, or add the source that is missing (SUITE-security, say); to accept the "
+      "older packages, remove the lock");
+}
+
+std::variant<DebianResolution, Conflict> choose(const solv::Pool& pool, const Indexes& indexes,
                                                 const DebianRequest& request) {
   AptChoice choice{pool};
-  const Asked asked = Asking{pool, request, choice}.find();
+  const Asked asked = Asking{pool, indexes, request, choice}.find();
   if (!asked.unknown.empty()) {
     Conflict conflict;
     conflict.headline = fmt::format("some packages are not to be had in {}", request.suite);
@@ -195,6 +273,7 @@ std::variant<DebianResolution, Conflict> choose(const solv::Pool& pool,
   solv::Job free;
   free.install = asked.conditions;
   free.favoured = apt.exactly;
+  free.never = not_automatic(pool, choice);
   const solv::Outcome by_solver = pool.solve(free);
   if (by_solver.solved) return resolution(pool, by_solver.packages);
   Conflict conflict;
@@ -210,6 +289,7 @@ std::variant<DebianResolution, Conflict> resolve_debian(const DebianRequest& req
                                                         Http& http, const fs::path& cache,
                                                         Progress& progress) {
   IndexOptions options;
+  options.distribution = request.distribution;
   options.suite = request.suite;
   options.architecture = request.architecture;
   options.cache = cache / "debian";
@@ -218,8 +298,9 @@ std::variant<DebianResolution, Conflict> resolve_debian(const DebianRequest& req
   solv::Pool pool{request.architecture};
   load_indexes(indexes, options, http, progress, pool);
   Activity activity{progress, "choosing packages"};
-  auto answer = choose(pool, request);
+  auto answer = choose(pool, indexes, request);
   if (const auto* found = std::get_if<DebianResolution>(&answer)) {
+    check_not_behind(pool, request, *found);
     activity.result(counted(found->debs.size(), "package"));
   }
   return answer;

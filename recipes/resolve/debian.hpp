@@ -29,22 +29,28 @@ struct DebianSource {
 /// Value of the environment variable `MLENV_DEBIAN_SOURCES`; empty when it is not set.
 fs::path debian_sources_setting();
 
-/// Sources for a base: the recipe's own, else `sources_file` (in either apt format; absent throws),
-/// else the machine's apt configuration (`root`/etc/apt: sources.list and sources.list.d, one-line
-/// and deb822), its suites renamed when the machine runs another release of the same distribution
-/// (`root`/etc/os-release). Of the latter two only the distribution's own archives (SUITE,
-/// -updates, -security) are taken. Throws `no-sources` with what to write.
+/// Sources for a base: the recipe's own, where they hold the base's suite. Else `sources_file` (in
+/// either apt format; absent throws), else the machine's apt configuration (`root`/etc/apt:
+/// sources.list and sources.list.d, one-line and deb822), its suites renamed when the machine runs
+/// another release of the same distribution (`root`/etc/os-release), and on top of them the
+/// recipe's. Of file and machine only the distribution's own archives (SUITE, -updates, -security)
+/// are taken, and, next to SUITE, such others as `system: [NAME/SUITE-backports]` names. Throws
+/// `no-sources` with what to write.
 std::vector<DebianSource> debian_sources(const Recipe& recipe, const fs::path& root = "/",
                                          const fs::path& sources_file = debian_sources_setting());
 
 struct DebianRequest {
+  std::string distribution = "debian";
   std::string suite;
   std::string architecture = "amd64";
-  /// On top of the Essential set, Priority: required and apt: `name`, `name=version`, each with
-  /// `:ARCHITECTURE` after the name where wanted (only the request's own).
+  /// On top of the Essential set, Priority: required and apt: `name`, `name=version`, `name/suite`,
+  /// each with `:ARCHITECTURE` after the name where wanted (only the request's own).
   std::vector<Placed> packages;
   fs::path recipe;     ///< for messages; may be empty
   std::string source;  ///< the recipe's text, for carets; may be empty
+  /// What was taken from the same sources before; where they are behind it now, `index-older`.
+  std::vector<LockedDeb> before;
+  bool same_as_before = false;  ///< … for these very `packages`
 };
 
 struct DebianResolution {
@@ -56,8 +62,8 @@ struct DebianResolution {
 /// change; offline when it cannot be reached and `cache` has them: a progress note says so), then
 /// solves. The answer depends on request and indexes alone. Safe with many processes on one cache.
 /// Throws `bad-signature`, `no-keyring`, `release-invalid`, `release-mismatch`, `index-expired`,
-/// `index-invalid`, `index-mismatch`, `no-sources`, `http-status`, `network`. Other answers than a
-/// resolution (no such package, nothing fits together) are a Conflict.
+/// `index-invalid`, `index-mismatch`, `index-older`, `no-sources`, `http-status`, `network`. Other
+/// answers than a resolution (no such package, nothing fits together) are a Conflict.
 std::variant<DebianResolution, Conflict> resolve_debian(const DebianRequest& request,
                                                         const std::vector<DebianSource>& sources,
                                                         Http& http, const fs::path& cache,

@@ -123,9 +123,10 @@ std::string packages_text(const fs::path& path) {
   return std::move(text.text);
 }
 
-void add_parsed(const PackagesIndex& index, const IndexOptions& options, solv::Pool& pool) {
+void add_parsed(const PackagesIndex& index, const IndexOptions& options, const solv::Origin& origin,
+                solv::Pool& pool) {
   const std::string text = packages_text(index_path(options, index));
-  const std::string body = pool.add_index(text, index_facts(text));
+  const std::string body = pool.add_index(text, index_facts(text), origin);
   make_folders(options.cache / "pools");
   write_file(pool_path(options, index), pool_header(options, index, body) + body, false);
 }
@@ -159,11 +160,12 @@ void load_indexes(const std::vector<PackagesIndex>& indexes, const IndexOptions&
   }
   for (std::size_t i = 0; i < indexes.size(); ++i) {  // in order: ids decide between equals
     const std::string body = std::move(cached[i]).value_or("");
-    if (pool.add_cached(body)) continue;
+    const solv::Origin origin{static_cast<int>(i), indexes[i].priority};
+    if (pool.add_cached(body, origin)) continue;
     while_doing("reading the packages of " + indexes[i].title, [&] {
       const fs::path path = index_path(options, indexes[i]);
       if (!is_cached(indexes[i], path)) download_index(indexes[i], path, http, progress);
-      add_parsed(indexes[i], options, pool);
+      add_parsed(indexes[i], options, origin, pool);
     });
   }
   pool.seal();

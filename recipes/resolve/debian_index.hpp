@@ -4,8 +4,7 @@
 //   releases/HEX.InRelease   HEX of the suite's address; as signed, verified again at each use
 //   indexes/HEX              a compressed Packages file by its own SHA-256
 //   pools/HEX-ARCH.solv      the same as libsolv reads it fast, behind a line that says from what
-//   it
-//                            was made and which digest the rest has; anything else is made anew
+//                            it was made and which digest the rest has; else it is made anew
 #include <functional>
 #include <string>
 #include <vector>
@@ -25,10 +24,13 @@ struct PackagesIndex {
   std::string path;       ///< below the suite: `main/binary-amd64/Packages.xz`
   ReleaseFile file;
   bool by_hash = false;
+  std::vector<std::string> suites;  ///< what `package/suite` may call it
+  int priority = Release::kUsualPriority;
 };
 
 struct IndexOptions {
-  std::string suite;  ///< the one without which there is nothing to choose from
+  std::string distribution = "debian";  ///< whose archive keyring is the default
+  std::string suite;                    ///< the one without which there is nothing to choose from
   std::string architecture;
   fs::path cache;  ///< folder of this module's own
   std::time_t now = 0;
@@ -44,7 +46,8 @@ std::vector<PackagesIndex> find_indexes(const std::vector<DebianSource>& sources
                                         const IndexOptions& options, Http& http,
                                         Progress& progress);
 
-/// Adds every index to `pool`, fetching what the cache lacks. Throws `index-mismatch`, `network`.
+/// Adds every index to `pool`, with its place in `indexes` as its origin's number, fetching what
+/// the cache lacks. Throws `index-mismatch`, `network`.
 void load_indexes(const std::vector<PackagesIndex>& indexes, const IndexOptions& options,
                   Http& http, Progress& progress, solv::Pool& pool);
 

@@ -62,6 +62,11 @@ Fetched fetch(const Suite& suite, Http& http) {
     fetched.absent = response.status == 404 || response.status == 410;
     fetched.fault = failure("http-status", "cannot fetch {}", suite.what())
                         .because(fmt::format("the server answers {}", response.status));
+    if (fetched.absent) {
+      fetched.fault.hint(
+          "this archive does not have the suite; old releases move to another archive: name one "
+          "that has it under `sources` in the recipe");
+    }
   } catch (const Error& error) {
     fetched.fault = error;
   }
@@ -103,7 +108,10 @@ class Releases {
 const Keyring& Releases::keyring(const DebianSource& source) {
   const std::string name = source.key.empty() ? source.signed_by.string() : source.key;
   if (const auto known = keyrings_.find(name); known != keyrings_.end()) return known->second;
-  if (name.empty()) return keyrings_.emplace(name, archive_keyring(options_.root)).first->second;
+  if (name.empty()) {
+    Keyring keys = archive_keyring(options_.distribution, options_.root);
+    return keyrings_.emplace(name, std::move(keys)).first->second;
+  }
   Keyring keyring;
   if (source.key.empty()) {
     keyring.add_file(source.signed_by);
@@ -199,8 +207,13 @@ void add_indexes(const Suite& suite, const Release& release, const IndexOptions&
       any = true;
       const auto same = [&](const PackagesIndex& other) { return other.file == file->second; };
       if (std::any_of(out.begin(), out.end(), same)) continue;
-      out.push_back({suite.url, suite.source->suite + " " + component, file->first, file->second,
-                     release.by_hash});
+      out.push_back({suite.url,
+                     suite.source->suite + " " + component,
+                     file->first,
+                     file->second,
+                     release.by_hash,
+                     {suite.source->suite, release.suite, release.codename},
+                     release.priority()});
     }
     if (!any) {
       progress.note(fmt::format("{} has no component `{}` for {}", suite.what(), component,
@@ -245,10 +258,9 @@ std::vector<PackagesIndex> find_indexes(const std::vector<DebianSource>& sources
   if (has_suite) return found;
   throw failure("no-sources", "none of the package sources has the suite `{}` for {}",
                 options.suite, options.architecture)
-      .hint(fmt::format(
-          "write `sources: {{debian: [{{uri: http://MIRROR/debian, suite: {}}}]}}` into "
-          "the recipe",
-          options.suite));
+      .hint(fmt::format("write `sources: {{debian: [{{uri: http://MIRROR/{}, suite: {}}}]}}` into "
+                        "the recipe",
+                        options.distribution, options.suite));
 }
 
 }  // namespace mlenv

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
+#include <span>
 
 #include "base/error.hpp"
+#include "recipes/distribution.hpp"
 #include "recipes/resolve/apt_sources.hpp"
 #include "recipes/resolve/debian.hpp"
-#include "recipes/resolve/debian_control.hpp"
 
 namespace mlenv {
 namespace {
@@ -13,79 +15,66 @@ namespace {
 /// What follows a release's name in the suites that belong to it (`buster/updates` is the older
 /// form of -security; archives of that age are not supported).
 constexpr std::string_view kPockets[] = {"", "-updates", "-security"};
-/// Sections of Debian's own archive; a repository of somebody else under the same suite name
-/// usually has others.
-constexpr std::string_view kSections[] = {"main", "contrib", "non-free", "non-free-firmware"};
-/// Names that move from release to release.
-constexpr std::string_view kMovingNames[] = {"stable", "testing", "unstable", "oldstable",
-                                             "oldoldstable"};
 
 /// The machine's own release, when it runs the distribution asked for.
 std::optional<std::string> release_of(const fs::path& root, std::string_view distribution) {
   const auto text = read_file_if_exists(root / "etc/os-release");
   if (!text) return std::nullopt;
-  std::string id;
-  std::string codename;
-  each_word(*text, [&](std::string_view word) {
-    const auto value = [&](std::string_view name) -> std::optional<std::string> {
-      if (!word.starts_with(name)) return std::nullopt;
-      word.remove_prefix(name.size());
-      if (word.starts_with('"') && word.ends_with('"') && word.size() >= 2) {
-        word = word.substr(1, word.size() - 2);
-      }
-      return std::string(word);
-    };
-    if (auto found = value("ID=")) id = *found;
-    if (auto found = value("VERSION_CODENAME=")) codename = *found;
-  });
-  if (id != distribution || codename.empty()) return std::nullopt;
+  std::string codename = os_release_value(*text, "VERSION_CODENAME");
+  if (os_release_value(*text, "ID") != distribution || codename.empty()) return std::nullopt;
   return codename;
 }
 
-bool has_no_pockets(std::string_view suite) {
-  return suite == "sid" || suite == "unstable" || suite == "experimental";
+bool holds(std::span<const std::string_view> all, std::string_view one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
 }
+
+/// The base that sources are looked for.
+struct Wanted {
+  const Distribution& distribution;
+  std::string suite;
+  std::vector<std::string> others;  ///< suites next to it that the recipe names
+};
 
 /// The suite of the wanted release that takes `found`'s place, or nullopt when `found` belongs to
 /// neither of `known`.
-std::optional<std::string> renamed(std::string_view found, std::string_view wanted,
-                                   const std::vector<std::string>& known) {
-  for (const std::string& name : known) {
+std::optional<std::string> renamed(std::string_view found, const Wanted& wanted,
+                                   std::span<const std::string_view> known) {
+  for (const std::string_view name : known) {
     if (!found.starts_with(name)) continue;
     const std::string_view pocket = found.substr(name.size());
-    if (std::find(std::begin(kPockets), std::end(kPockets), pocket) == std::end(kPockets)) continue;
-    if (has_no_pockets(wanted) && !pocket.empty()) return std::nullopt;
-    return fmt::format("{}{}", wanted, pocket);
+    if (!holds(kPockets, pocket)) continue;
+    if (holds(wanted.distribution.rolling, wanted.suite) && !pocket.empty()) return std::nullopt;
+    return fmt::format("{}{}", wanted.suite, pocket);
   }
   return std::nullopt;
 }
 
 /// `stable` is a favourite of other people's repositories too: only an archive that says in its
 /// address whose it is counts.
-bool looks_like_debian(const AptSource& source) {
-  const auto says_debian = [](const std::string& text) {
-    return text.find("debian") != std::string::npos;
+bool looks_like(const Distribution& distribution, const AptSource& source) {
+  const auto says_so = [&](const std::string& text) {
+    return text.find(distribution.id) != std::string::npos;
   };
-  return std::any_of(source.uris.begin(), source.uris.end(), says_debian) ||
-         says_debian(source.signed_by.filename().string());
+  return std::any_of(source.uris.begin(), source.uris.end(), says_so) ||
+         says_so(source.signed_by.filename().string());
 }
 
-bool has_own_sections(const AptSource& source) {
-  const auto own = [](const std::string& component) {
-    return std::find(std::begin(kSections), std::end(kSections), component) != std::end(kSections);
-  };
+/// A repository of somebody else under the same suite name usually has other components.
+bool has_own_sections(const Distribution& distribution, const AptSource& source) {
+  const auto own = [&](const std::string& name) { return holds(distribution.sections, name); };
   return !source.components.empty() &&
          std::all_of(source.components.begin(), source.components.end(), own);
 }
 
-std::optional<DebianSource> own_source(const AptSource& source, const std::string& wanted,
+std::optional<DebianSource> own_source(const AptSource& source, const Wanted& wanted,
                                        const std::optional<std::string>& machine) {
-  if (!has_own_sections(source)) return std::nullopt;
-  std::vector<std::string> known{wanted};
-  if (machine) known.push_back(*machine);
+  if (!has_own_sections(wanted.distribution, source)) return std::nullopt;
+  std::vector<std::string_view> known{wanted.suite};
+  if (machine) known.emplace_back(*machine);
   auto suite = renamed(source.suite, wanted, known);
-  if (!suite && looks_like_debian(source)) {
-    suite = renamed(source.suite, wanted, {std::begin(kMovingNames), std::end(kMovingNames)});
+  if (!suite && looks_like(wanted.distribution, source)) {
+    suite = renamed(source.suite, wanted, wanted.distribution.moving);
   }
   if (!suite) return std::nullopt;
   DebianSource own;
@@ -95,13 +84,18 @@ std::optional<DebianSource> own_source(const AptSource& source, const std::strin
   own.signed_by = source.signed_by;
   own.key = source.key;
   own.architectures = source.architectures;
-  own.origin = "Debian";
+  own.origin = wanted.distribution.name;
   own.check_valid_until = source.check_valid_until;
   own.optional = *suite != source.suite;
   return own;
 }
 
-std::vector<DebianSource> own_sources(const std::vector<AptSource>& all, const std::string& wanted,
+bool holds_suite(const std::vector<DebianSource>& sources, const std::string& suite) {
+  return std::any_of(sources.begin(), sources.end(),
+                     [&](const DebianSource& source) { return source.suite == suite; });
+}
+
+std::vector<DebianSource> own_sources(const std::vector<AptSource>& all, const Wanted& wanted,
                                       const std::optional<std::string>& machine) {
   std::vector<DebianSource> found;
   for (const AptSource& source : all) {
@@ -110,26 +104,58 @@ std::vector<DebianSource> own_sources(const std::vector<AptSource>& all, const s
       found.push_back(std::move(*own));
     }
   }
+  // Backports and their kin lie in the same archive as the suite itself.
+  for (const std::string& other : wanted.others) {
+    if (holds_suite(found, other)) continue;
+    for (std::size_t i = 0, count = found.size(); i < count; ++i) {
+      if (found[i].suite != wanted.suite) continue;
+      found.push_back(found[i]);
+      found.back().suite = other;
+      found.back().origin.clear();  // `Debian Backports`, say; the key is the same
+      found.back().optional = false;
+    }
+  }
   return found;
 }
 
-std::vector<DebianSource> recipe_sources(const Recipe& recipe) {
+/// `bookworm-backports` of `system: [git/bookworm-backports]`
+std::vector<std::string> suites_next_to(const Recipe& recipe) {
+  std::vector<std::string> found;
+  for (const Placed& package : recipe.system) {
+    const std::string_view suite = parse_debian_wish(package.text).suite;
+    if (!suite.starts_with(recipe.suite + "-")) continue;
+    if (std::find(found.begin(), found.end(), suite) == found.end()) found.emplace_back(suite);
+  }
+  return found;
+}
+
+std::vector<DebianSource> recipe_sources(const Recipe& recipe, const Distribution& distribution) {
   std::vector<DebianSource> found;
   for (const RecipeSources::Debian& own : recipe.sources.debian) {
     DebianSource source;
     source.uris = {own.uri};
     source.suite = own.suite.empty() ? recipe.suite : own.suite;
     source.components = own.components;
-    if (source.components.empty()) source.components = {"main"};
-    source.signed_by = own.signed_by;
+    if (source.components.empty()) {
+      source.components = {distribution.usual.begin(), distribution.usual.end()};
+    }
+    if (!own.signed_by.empty()) source.signed_by = recipe.keyring_path(own);
+    source.check_valid_until = own.check_valid_until;
     found.push_back(std::move(source));
   }
   return found;
 }
 
-bool holds_suite(const std::vector<DebianSource>& sources, const std::string& suite) {
-  return std::any_of(sources.begin(), sources.end(),
-                     [&](const DebianSource& source) { return source.suite == suite; });
+Error no_sources(const Recipe& recipe, const std::string& looked_at) {
+  return failure("no-sources", "no package source for `{}:{}`", recipe.distribution, recipe.suite)
+      .because(
+          fmt::format("{} has no http or https entry for the suite `{}`", looked_at, recipe.suite))
+      .hint(fmt::format(
+          "write `sources: {{debian: [{{uri: http://MIRROR/{0}, suite: {1}}}]}}` into the "
+          "recipe, "
+          "or `deb http://MIRROR/{0} {1} main` into a file and set MLENV_DEBIAN_SOURCES to its "
+          "path",
+          recipe.distribution, recipe.suite));
 }
 
 }  // namespace
@@ -143,30 +169,27 @@ fs::path debian_sources_setting() {
 
 std::vector<DebianSource> debian_sources(const Recipe& recipe, const fs::path& root,
                                          const fs::path& sources_file) {
-  if (!recipe.sources.debian.empty()) return recipe_sources(recipe);
+  const Distribution* distribution = find_distribution(recipe.distribution);
+  if (distribution == nullptr) throw no_sources(recipe, "mlenv");
+  std::vector<DebianSource> own = recipe_sources(recipe, *distribution);
+  if (!own.empty() && recipe.has_own_base_source()) return own;
+  const Wanted wanted{*distribution, recipe.suite, suites_next_to(recipe)};
   std::vector<DebianSource> found;
   std::string looked_at;
   if (!sources_file.empty()) {
     const auto text = while_doing("looking for package sources in what MLENV_DEBIAN_SOURCES names",
                                   [&] { return read_file(sources_file); });
     const auto all = parse_apt_sources(text, sources_file);
-    found = own_sources(all, recipe.suite, std::nullopt);
+    found = own_sources(all, wanted, std::nullopt);
     looked_at = "`" + sources_file.string() + "`, which MLENV_DEBIAN_SOURCES names,";
   } else {
     const auto machine = release_of(root, recipe.distribution);
-    found = own_sources(read_apt_sources(root), recipe.suite, machine);
+    found = own_sources(read_apt_sources(root), wanted, machine);
     looked_at = "this machine's apt configuration (`" + (root / "etc/apt").string() + "`)";
   }
-  if (holds_suite(found, recipe.suite)) return found;
-  throw failure("no-sources", "no package source for `{}:{}`", recipe.distribution, recipe.suite)
-      .because(
-          fmt::format("{} has no http or https entry for the suite `{}`", looked_at, recipe.suite))
-      .hint(fmt::format(
-          "write `sources: {{debian: [{{uri: http://MIRROR/debian, suite: {0}}}]}}` into the "
-          "recipe, "
-          "or `deb http://MIRROR/debian {0} main` into a file and set MLENV_DEBIAN_SOURCES to its "
-          "path",
-          recipe.suite));
+  if (!holds_suite(found, recipe.suite)) throw no_sources(recipe, looked_at);
+  std::move(own.begin(), own.end(), std::back_inserter(found));
+  return found;
 }
 
 }  // namespace mlenv

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "recipes/distribution.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheels.hpp"
@@ -32,11 +33,11 @@ void wheel_gap(const std::string& text, const Lock& lock, std::vector<std::strin
 }
 
 void deb_gap(const std::string& text, const Lock& lock, std::vector<std::string>& gaps) {
-  const std::size_t pin = text.find('=');
-  const LockedDeb* deb = find_package(lock.debs, text.substr(0, pin));
+  const DebianWish wish = parse_debian_wish(text);
+  const LockedDeb* deb = find_package(lock.debs, wish.name);
   if (deb == nullptr) {
     gaps.push_back(fmt::format("the lock holds no Debian package for `{}`", text));
-  } else if (pin != std::string::npos && deb->version != text.substr(pin + 1)) {
+  } else if (!wish.version.empty() && deb->version != wish.version) {
     gaps.push_back(
         fmt::format("the lock holds {} {}, which is not `{}`", deb->name, deb->version, text));
   }

@@ -53,6 +53,8 @@ void take_text(std::string_view name, std::string_view value, Release& release, 
   if (name == "Suite") release.suite = value;
   if (name == "Codename") release.codename = value;
   if (name == "Acquire-By-Hash") release.by_hash = value == "yes";
+  if (name == "NotAutomatic") release.not_automatic = value == "yes";
+  if (name == "ButAutomaticUpgrades") release.automatic_upgrades = value == "yes";
   if (name == "No-Support-for-Architecture-all") seen.all_in_each = value == "Packages";
   if (name == "Architectures") release.architectures = words(value);
   if (name == "Components") release.components = words(value);

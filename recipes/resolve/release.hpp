@@ -26,10 +26,20 @@ struct Release {
   std::time_t date = 0;
   std::optional<std::time_t> valid_until;
   bool by_hash = false;
-  bool separate_all = false;  ///< packages of Architecture: all have an index of their own
+  bool not_automatic = false;       ///< NotAutomatic: nothing comes from here unless asked for
+  bool automatic_upgrades = false;  ///< ButAutomaticUpgrades: … but for what came from here before
+  bool separate_all = false;        ///< packages of Architecture: all have an index of their own
   std::vector<std::string> architectures;
   std::vector<std::string> components;                    ///< `updates/main` as `main`
   std::map<std::string, ReleaseFile, std::less<>> files;  ///< by path below dists/SUITE
+
+  /// apt_preferences(5), "Apt's Default Priority Assignments", for what is not installed: 500, of
+  /// NotAutomatic releases 100 with ButAutomaticUpgrades and 1 without.
+  int priority() const {
+    if (!not_automatic) return kUsualPriority;
+    return automatic_upgrades ? 100 : 1;
+  }
+  static constexpr int kUsualPriority = 500;
 
   /// The Packages index of a component in the compression we like best: .xz, .gz, none. nullptr
   /// when the release has no such component or architecture.

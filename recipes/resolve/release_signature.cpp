@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/handle.hpp"
+#include "recipes/distribution.hpp"
 
 namespace mlenv {
 namespace {
@@ -25,9 +26,9 @@ using Buffer = Owned<rnp_buffer_destroy>::of<char>;
 /// RFC 4880 section 7.
 constexpr std::string_view kSignedMessage = "-----BEGIN PGP SIGNED MESSAGE-----\n";
 constexpr std::string_view kKeyringHint =
-    "install the package debian-archive-keyring, or name a keyring with `signed_by` in the "
-    "recipe's "
-    "sources";
+    "install the package debian-archive-keyring (for Ubuntu ubuntu-keyring), or name a keyring "
+    "with "
+    "`signed-by` in the recipe's sources";
 
 void check(rnp_result_t result, std::string_view doing) {
   if (result == RNP_SUCCESS) return;
@@ -186,17 +187,28 @@ Keyring trusted_keyring(const fs::path& root) {
   return keyring;
 }
 
-Keyring archive_keyring(const fs::path& root) {
-  for (const char* name : {"debian-archive-keyring.gpg", "debian-archive-keyring.pgp"}) {
-    const fs::path path = root / "usr/share/keyrings" / name;
+Keyring archive_keyring(std::string_view distribution, const fs::path& root) {
+  const Distribution* known = find_distribution(distribution);
+  if (known == nullptr) throw failure("no-keyring", "`{}` has no known keyring", distribution);
+  for (const std::string_view ending : {".gpg", ".pgp"}) {
+    const fs::path path = root / "usr/share/keyrings" / fmt::format("{}{}", known->keyring, ending);
     std::error_code absent;
     if (!fs::exists(path, absent)) continue;
     Keyring keyring;
     keyring.add_file(path);
     return keyring;
   }
-  return while_doing("looking for the Debian archive's keyring on this machine",
-                     [&] { return trusted_keyring(root); });
+  const auto release = read_file_if_exists(root / "etc/os-release");
+  if (!release || os_release_value(*release, "ID") == distribution) {
+    return while_doing("looking for the archive's keyring on this machine",
+                       [&] { return trusted_keyring(root); });
+  }
+  const std::string name{known->keyring};
+  throw failure("no-keyring", "this machine has no keys of {}'s archive", known->name)
+      .because(fmt::format("there is no `{}.gpg`", (root / "usr/share/keyrings" / name).string()))
+      .hint(fmt::format("install the package {}, or name a keyring with `signed-by` in the "
+                        "recipe's sources",
+                        known->keyring_package));
 }
 
 }  // namespace mlenv

@@ -34,10 +34,10 @@ class Keyring {
   std::unique_ptr<State> state_;
 };
 
-/// The Debian archive's keys of this machine, below `root`: /usr/share/keyrings/
-/// debian-archive-keyring.gpg or .pgp, else every keyring in /etc/apt/trusted.gpg.d. Throws
-/// `no-keyring` when there is none.
-Keyring archive_keyring(const fs::path& root = "/");
+/// The keys of a distribution's archive on this machine, below `root`: /usr/share/keyrings/
+/// debian-archive-keyring.gpg or .pgp, else, unless the machine runs another distribution, every
+/// keyring in /etc/apt/trusted.gpg.d. Throws `no-keyring` when there is none.
+Keyring archive_keyring(std::string_view distribution, const fs::path& root = "/");
 
 /// Every keyring in `root`/etc/apt/trusted.gpg.d: the keys that apt accepts for entries that name
 /// none. Throws `no-keyring` when there is none.

@@ -1,11 +1,13 @@
 #include "recipes/resolve/resolve.hpp"
 
 #include <algorithm>
-#include <array>
+#include <span>
 
 #include "base/error.hpp"
+#include "recipes/distribution.hpp"
 #include "recipes/environment.hpp"
 #include "recipes/mistakes.hpp"
+#include "recipes/resolve/interpreter.hpp"
 #include "recipes/resolve/locations.hpp"
 #include "recipes/resolve/lock_gaps.hpp"
 #include "recipes/resolve/versions.hpp"
@@ -14,14 +16,6 @@
 
 namespace mlenv {
 namespace {
-
-/// Python of each Debian release (its `python3` package).
-struct SuitePython {
-  std::string_view suite;
-  std::string_view minor;
-};
-constexpr std::array<SuitePython, 3> kSuitePythons = {
-    {{"bullseye", "3.9"}, {"bookworm", "3.11"}, {"trixie", "3.13"}}};
 
 bool wants_python(const Request& request) {
   return !request.python.empty() || !request.framework.empty() || !request.packages.empty();
@@ -33,7 +27,7 @@ bool wants_wheels(const Request& request) {
 
 bool same_debian(const Request& a, const Request& b) {
   return a.base == b.base && a.python == b.python && a.system == b.system &&
-         wants_python(a) == wants_python(b);
+         wants_python(a) == wants_python(b) && a.interpreter.empty() == b.interpreter.empty();
 }
 
 bool same_wheels(const Lock& previous, const Lock& now) {
@@ -58,6 +52,11 @@ std::string glibc_version(const std::vector<LockedDeb>& debs) {
   return version_prefix(upstream_version(libc->version), 2);
 }
 
+std::span<const SuitePython> pythons_of(const Recipe& recipe) {
+  const Distribution* distribution = find_distribution(recipe.distribution);
+  return distribution == nullptr ? std::span<const SuitePython>{} : distribution->pythons;
+}
+
 Conflict python_conflict(const Recipe& recipe, std::string_view offered) {
   Conflict conflict;
   conflict.headline = fmt::format("`base: {}` has Python {}, the recipe wants {}", recipe.base.text,
@@ -66,19 +65,22 @@ Conflict python_conflict(const Recipe& recipe, std::string_view offered) {
       shown_mistake(recipe.path, recipe.source, recipe.python->line, recipe.python->column,
                     fmt::format("the recipe asks for Python {}", recipe.python->text)));
   std::string_view fitting;
-  for (const SuitePython& known : kSuitePythons) {
-    conflict.facts.push_back(fmt::format("debian:{} has Python {}", known.suite, known.minor));
+  for (const SuitePython& known : pythons_of(recipe)) {
+    conflict.facts.push_back(
+        fmt::format("{}:{} has Python {}", recipe.distribution, known.suite, known.minor));
     if (known.minor == recipe.python->text) fitting = known.suite;
   }
   conflict.hint = fmt::format("write `python: \"{}\"`", offered);
-  if (!fitting.empty()) conflict.hint += fmt::format(", or `base: debian:{}`", fitting);
+  if (!fitting.empty())
+    conflict.hint += fmt::format(", or `base: {}:{}`", recipe.distribution, fitting);
+  conflict.hint += ", or bring a Python along with `sources: {python: {url: …, sha256: …}}`";
   return conflict;
 }
 
 /// Known before anything is asked of the network.
 std::optional<Conflict> hopeless_python(const Recipe& recipe) {
-  if (!recipe.python) return std::nullopt;
-  for (const SuitePython& known : kSuitePythons) {
+  if (!recipe.python || recipe.sources.python) return std::nullopt;
+  for (const SuitePython& known : pythons_of(recipe)) {
     if (known.suite == recipe.suite && known.minor != recipe.python->text) {
       return python_conflict(recipe, known.minor);
     }
@@ -96,13 +98,13 @@ class Resolver {
     incomplete_ = kept() != nullptr && !lock_gaps(recipe_, *kept()).empty();
     lock_.epoch = options_.epoch;
     lock_.request = request_of(recipe_);
-    if (lock_.request.demands_of_cuda()) lock_.revision = Lock::kCudaRevision;
     lock_.settings = settings_of(recipe_);
     lock_.distribution = recipe_.distribution;
     lock_.suite = recipe_.suite;
     if (auto conflict = debs()) return std::move(*conflict);
     if (auto conflict = python()) return std::move(*conflict);
     if (auto conflict = wheels()) return std::move(*conflict);
+    lock_.revision = least_revision(lock_);
     return std::move(lock_);
   }
 
@@ -114,17 +116,31 @@ class Resolver {
     return usable ? previous : nullptr;
   }
 
+  /// Packages of the lock that is to be replaced, where it was made for the same base from the same
+  /// sources: what these know now must not be older.
+  std::vector<LockedDeb> locked_before() const {
+    const Lock* previous = options_.previous;
+    const bool same = previous != nullptr && previous->platform == lock_.platform &&
+                      previous->request.base == lock_.request.base &&
+                      previous->settings.sources == lock_.settings.sources;
+    return same ? previous->debs : std::vector<LockedDeb>{};
+  }
+
   std::optional<Conflict> debs() {
     if (kept() != nullptr && !incomplete_ && same_debian(kept()->request, lock_.request)) {
       lock_.debs = kept()->debs;
       return std::nullopt;
     }
     DebianRequest request;
+    request.distribution = recipe_.distribution;
     request.suite = recipe_.suite;
+    request.before = locked_before();
+    request.same_as_before =
+        !request.before.empty() && same_debian(options_.previous->request, lock_.request);
     request.packages = recipe_.system;
     request.recipe = recipe_.path;
     request.source = recipe_.source;
-    if (recipe_.wants_python()) {
+    if (recipe_.wants_python() && !recipe_.sources.python) {
       Placed python = recipe_.python ? *recipe_.python : recipe_.base;
       python.text = "python3";
       request.packages.push_back(std::move(python));
@@ -136,6 +152,7 @@ class Resolver {
   }
 
   std::optional<Conflict> python() {
+    if (recipe_.sources.python) return own_python();
     if (!recipe_.wants_python()) return std::nullopt;
     lock_.python = python_in(environment_of(lock_));
     if (lock_.python.empty()) {
@@ -145,6 +162,25 @@ class Resolver {
       return python_conflict(recipe_, lock_.python_minor());
     }
     return std::nullopt;
+  }
+
+  std::optional<Conflict> own_python() {
+    const bool known = kept() != nullptr && kept()->interpreter &&
+                       kept()->request.interpreter == lock_.request.interpreter;
+    lock_.interpreter =
+        known ? *kept()->interpreter
+              : lock_interpreter(*recipe_.sources.python, http_, options_.cache, progress_);
+    lock_.python = lock_.interpreter->version;
+    if (!recipe_.python || recipe_.python->text == lock_.python_minor()) return std::nullopt;
+    Conflict conflict;
+    conflict.headline = fmt::format("the archive holds Python {}, the recipe wants {}",
+                                    lock_.python, recipe_.python->text);
+    conflict.facts.push_back(
+        shown_mistake(recipe_.path, recipe_.source, recipe_.python->line, recipe_.python->column,
+                      fmt::format("the recipe asks for Python {}", recipe_.python->text)));
+    conflict.hint = fmt::format("write `python: \"{}\"`, or another archive's URL and digest",
+                                lock_.python_minor());
+    return conflict;
   }
 
   std::optional<Conflict> wheels() {

@@ -180,6 +180,8 @@ bool Pool::guarded(PackageId id) const {
   return solvable_lookup_num(state_->solvable(id), state_->guarded_key, 0) != 0;
 }
 
+Origin Pool::origin(PackageId id) const { return state_->origins.at(state_->solvable(id)->repo); }
+
 std::vector<DependencyId> Pool::depends(PackageId id) const {
   IdQueue queue;
   solvable_lookup_idarray(state_->solvable(id), state_->depends_key, queue.get());
@@ -224,6 +226,7 @@ void fill_job(const Job& job, IdQueue& queue) {
     queue.push(SOLVER_INSTALL | SOLVER_SOLVABLE_NAME, raw(id));
   }
   for (const PackageId id : job.exactly) queue.push(SOLVER_INSTALL | SOLVER_SOLVABLE, raw(id));
+  for (const PackageId id : job.never) queue.push(SOLVER_LOCK | SOLVER_SOLVABLE, raw(id));
   for (const PackageId id : job.favoured) queue.push(SOLVER_FAVOR | SOLVER_SOLVABLE, raw(id));
 }
 

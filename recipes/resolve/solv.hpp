@@ -25,6 +25,12 @@ struct Facts {
   bool guarded = false;  ///< `Protected: yes` or `Important: yes`
 };
 
+/// Where an index comes from.
+struct Origin {
+  int number = 0;      ///< the caller's own name for it
+  int priority = 500;  ///< apt_preferences(5): candidates are those of the highest
+};
+
 struct Package {
   std::string name;
   std::string version;
@@ -39,6 +45,7 @@ struct Job {
   std::vector<DependencyId> install;
   std::vector<PackageId> exactly;  ///< these very versions
   std::vector<PackageId> favoured;
+  std::vector<PackageId> never;  ///< stay out, whatever needs them
 };
 
 /// One rule that stands in the way.
@@ -73,10 +80,11 @@ class Pool {
   /// Adds a Packages file (its text) and returns what `add_cached` reads back much faster; `facts`
   /// are in the order of the stanzas. Recommends, Suggests, Enhances and descriptions are dropped.
   /// Throws `index-invalid`.
-  std::string add_index(std::string_view text, const std::vector<Facts>& facts);
+  std::string add_index(std::string_view text, const std::vector<Facts>& facts,
+                        const Origin& origin = {});
   /// False, and nothing added, when `bytes` cannot be read; the caller checks them by digest first,
   /// as libsolv trusts what it reads.
-  bool add_cached(std::string_view bytes);
+  bool add_cached(std::string_view bytes, const Origin& origin = {});
   /// Names the format of `add_index`'s answer: libsolv's version and ours.
   static std::string cache_format();
   /// To be called once after the last add and before any question.
@@ -96,6 +104,7 @@ class Pool {
   Priority priority(PackageId id) const;
   bool essential(PackageId id) const;
   bool guarded(PackageId id) const;
+  Origin origin(PackageId id) const;
 
   /// Pre-Depends, then Depends, each in the record's order.
   std::vector<DependencyId> depends(PackageId id) const;

@@ -82,9 +82,17 @@ void Pool::State::complete(Repodata* data, Id id, const Facts& facts) const {
   if (facts.guarded) repodata_set_num(data, id, guarded_key, 1);
 }
 
-std::string Pool::add_index(std::string_view text, const std::vector<Facts>& facts) {
+Repo* Pool::State::add_repo(const Origin& origin) {
+  Repo* repo = repo_create(pool.get(), "index");
+  repo->priority = origin.priority;  // the solver, too, takes from the highest
+  origins[repo] = origin;
+  return repo;
+}
+
+std::string Pool::add_index(std::string_view text, const std::vector<Facts>& facts,
+                            const Origin& origin) {
   ::Pool* pool = state_->pool.get();
-  Repo* repo = repo_create(pool, "index");
+  Repo* repo = state_->add_repo(origin);
   if (!text.empty()) {
     const FileHandle file = open_memory(text);
     if (repo_add_debpackages(repo, file.get(), 0) != 0) {
@@ -108,11 +116,12 @@ std::string Pool::add_index(std::string_view text, const std::vector<Facts>& fac
   return cached_form(repo);
 }
 
-bool Pool::add_cached(std::string_view bytes) {
+bool Pool::add_cached(std::string_view bytes, const Origin& origin) {
   if (bytes.empty()) return false;
-  Repo* repo = repo_create(state_->pool.get(), "index");
+  Repo* repo = state_->add_repo(origin);
   const FileHandle file = open_memory(bytes);
   if (repo_add_solv(repo, file.get(), 0) == 0) return true;
+  state_->origins.erase(repo);
   repo_free(repo, 1);
   return false;
 }

@@ -1,6 +1,7 @@
 #pragma once
 // What stands behind solv::Pool, in libsolv's own types. For recipes/resolve/solv*.cpp only, which
 // are compiled as C++17.
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -47,7 +48,9 @@ struct Pool::State {
   Id essential_key = 0;
   Id guarded_key = 0;
   Id depends_key = 0;
+  std::map<const Repo*, Origin> origins;
 
+  Repo* add_repo(const Origin& origin);
   Solvable* solvable(PackageId id) const { return pool_id2solvable(pool.get(), raw(id)); }
   std::vector<DependencyId> dependencies(Offset list, Repo* repo, bool before_marker) const;
   std::vector<PackageId> provided(Id dependency) const;

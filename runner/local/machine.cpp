@@ -8,6 +8,8 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "recipes/distribution.hpp"
+#include "recipes/image_sources.hpp"
 #include "recipes/resolve/debian.hpp"
 
 namespace mlenv {
@@ -161,17 +163,6 @@ void bring_python(const ImageRoot& image, const Machine& machine, Certificates& 
   }
 }
 
-/// `ID` or `VERSION_CODENAME` of os-release(5).
-std::string release_field(std::string_view text, std::string_view key) {
-  std::string value;
-  for_each_line(text, [&](std::string_view line) {
-    if (!line.starts_with(key) || line.size() <= key.size() || line[key.size()] != '=') return;
-    value = trimmed(line.substr(key.size() + 1));
-    std::erase(value, '"');
-  });
-  return value;
-}
-
 bool has_apt_sources(const ImageRoot& image) {
   bool found = false;
   if (const auto list = image.read("/etc/apt/sources.list")) {
@@ -181,6 +172,7 @@ bool has_apt_sources(const ImageRoot& image) {
     });
   }
   for (const std::string& name : image.list("/etc/apt/sources.list.d")) {
+    if (kExtraSources.ends_with("/" + name)) continue;
     found = found || name.ends_with(".list") || name.ends_with(".sources");
   }
   return found;
@@ -189,8 +181,8 @@ bool has_apt_sources(const ImageRoot& image) {
 std::vector<DebianSource> machine_sources(const ImageRoot& image, const Machine& machine) {
   const std::string release = image.read("/etc/os-release").value_or("");
   Recipe recipe;
-  recipe.distribution = release_field(release, "ID");
-  recipe.suite = release_field(release, "VERSION_CODENAME");
+  recipe.distribution = os_release_value(release, "ID");
+  recipe.suite = os_release_value(release, "VERSION_CODENAME");
   if (recipe.distribution.empty() || recipe.suite.empty()) return {};
   recipe.base.text = recipe.distribution + ":" + recipe.suite;
   try {

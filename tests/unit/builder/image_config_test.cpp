@@ -30,7 +30,7 @@ TEST(ImageConfig, SaysWhatTheLockSaysOfCuda) {
   for (const char* label : {"dev.mlenv.sm", "dev.mlenv.cudnn", "dev.mlenv.nccl"}) {
     EXPECT_FALSE(plain.labels.contains(label)) << label;
   }
-  lock.revision = Lock::kCudaRevision;
+  lock.revision = Lock::kWholeRecipe;
   lock.request.gpus = {"sm_90"};
   lock.cuda->min_driver = "580.65.06";
   lock.cuda->cudnn = "9.24.0.43";

@@ -83,6 +83,16 @@ print(same(loaded, fresh))
   EXPECT_EQ(run.out, "True\n") << run.err;
 }
 
+// The interpreter here may be older than 3.14, which is the first to write slices.
+TEST(CanonicalMarshal, SlicesAreConstantsToo) {
+  const std::string slice = std::string(":i\1\0\0\0", 6) + "NN";
+  const std::string pair = ")\2" + slice + slice;
+  const std::string shared = ")\2\xBA" + slice.substr(1) + std::string("r\0\0\0\0", 5);
+  EXPECT_EQ(canonical_marshal(as_bytes(slice), 14), slice);
+  EXPECT_EQ(canonical_marshal(as_bytes(pair), 14), shared);
+  EXPECT_EQ(canonical_marshal(as_bytes(shared), 14), shared);
+}
+
 TEST(CanonicalMarshal, DamageIsAnErrorNotACrash) {
   const int minor = python_minor();
   const std::string good = compiled("1", "");

@@ -45,6 +45,21 @@ TEST(Plan, NeverMoreThanTheOwnLayersAllowed) {
   EXPECT_LE(make_plan(lock).steps.size(), kOwnLayers + 4);
 }
 
+TEST(Plan, APythonOfTheRecipesOwnIsALayerBelowTheEnvironment) {
+  Lock lock = lock_with(1, 1000);
+  const Plan before = make_plan(lock);
+  lock.interpreter = LockedPython{"3.11.2", "python.tar.gz", 7, Digest::of("archive")};
+  const Plan plan = make_plan(lock);
+  ASSERT_EQ(plan.steps.size(), before.steps.size() + 1);
+  EXPECT_EQ(plan.steps[1].kind, Step::Kind::interpreter);
+  EXPECT_EQ(plan.steps[0].key, before.steps[0].key);
+  EXPECT_NE(plan.steps[2].key, before.steps[1].key) << "the environment leads to it";
+  EXPECT_EQ(plan.steps[3].key, before.steps[2].key) << "a wheel's layer serves every Python";
+  Lock other = lock;
+  other.interpreter->digest = Digest::of("another");
+  EXPECT_NE(make_plan(other).steps[1].key, plan.steps[1].key);
+}
+
 TEST(Plan, KeysFollowWhatTheyAreMadeOfAndNothingElse) {
   const Lock lock = lock_with(2, kOwnLayerBytes);
   const std::vector<Digest> before = keys(make_plan(lock));

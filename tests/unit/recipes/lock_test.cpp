@@ -12,6 +12,7 @@ Lock sample() {
   lock.epoch = 1700000000;
   lock.request = {.base = "debian:bookworm",
                   .python = "3.11",
+                  .interpreter = "",
                   .framework = "pytorch",
                   .cuda = "13.0",
                   .packages = {"numpy"},
@@ -65,6 +66,30 @@ std::string refusal_of(std::string_view text) {
     EXPECT_EQ(error.kind(), Kind::usage);
     return error.code() + ' ' + error.frames().front();
   }
+}
+
+TEST(Lock, ANewerRevisionOnlyForWhatNeedsIt) {
+  EXPECT_EQ(least_revision(sample()), 1);
+  Lock own_python = sample();
+  own_python.request.interpreter = Digest::of("python").hex();
+  own_python.interpreter = LockedPython{.version = "3.11.2",
+                                        .file = "cpython.tar.gz",
+                                        .size_bytes = 7,
+                                        .digest = Digest::of("python")};
+  own_python.revision = least_revision(own_python);
+  EXPECT_EQ(own_python.revision, 2);
+  const std::string text = render_lock(own_python);
+  EXPECT_EQ(parse_lock(text, "r.lock"), own_python);
+  EXPECT_EQ(render_lock(parse_lock(text, "r.lock")), text);
+  own_python.interpreter->version = "3.12.1";
+  EXPECT_TRUE(has(refusal_of(render_lock(own_python)), "`interpreter` is not of the version"));
+
+  Lock elsewhere = sample();
+  elsewhere.debs[0].path = "dists/bookworm/pool/git_1_amd64.deb";
+  EXPECT_TRUE(has(refusal_of(render_lock(elsewhere)), "is not a path like `pool/"));
+  elsewhere.revision = least_revision(elsewhere);
+  EXPECT_EQ(elsewhere.revision, 2);
+  EXPECT_EQ(parse_lock(render_lock(elsewhere), "r.lock"), elsewhere);
 }
 
 TEST(Lock, SurvivesWritingAndReading) {
@@ -129,7 +154,7 @@ TEST(Lock, WhatIsAskedOfCudaTakesRevisionTwo) {
   for (const char* word : {"driver = \">", "gpus", "libraries", "cudnn", "nccl", "architectures"}) {
     EXPECT_FALSE(has(plain, word)) << word;
   }
-  lock.revision = Lock::kCudaRevision;
+  lock.revision = Lock::kWholeRecipe;
   lock.request.driver = ">=580";
   lock.request.gpus = {"sm_80", "sm_90"};
   lock.request.libraries = {"cudnn 9.*", "nvcc"};

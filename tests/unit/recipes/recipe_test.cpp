@@ -148,11 +148,37 @@ TEST(Recipe, RefusesDuplicateKeysAtEveryLevel) {
 }
 
 TEST(Recipe, NamesBasesThatComeLater) {
-  EXPECT_TRUE(has(mistakes("name: a\nbase: ubuntu:noble\n"), "not supported yet"));
   EXPECT_TRUE(has(mistakes("name: a\nbase: registry.example/a/b:1\n"), "not supported yet"));
   EXPECT_TRUE(has(mistakes("name: a\nbase: bookworm\n"), "write `debian:bookworm`"));
   EXPECT_TRUE(has(mistakes("name: a\nbase: debian:bookwurm\n"), "did you mean `bookworm`?"));
   EXPECT_TRUE(has(mistakes("name: a\nbase: debian:stable\n"), "another release every few years"));
+}
+
+TEST(Recipe, TakesUbuntuByItsReleasesNames) {
+  const Recipe recipe = parse_recipe("name: a\nbase: ubuntu:noble\n", "r.yaml");
+  EXPECT_EQ(recipe.distribution, "ubuntu");
+  EXPECT_EQ(recipe.suite, "noble");
+  EXPECT_TRUE(has(mistakes("name: a\nbase: ubuntu:nobel\n"), "did you mean `noble`?"));
+  EXPECT_TRUE(has(mistakes("name: a\nbase: ubuntu:bookworm\n"), "unknown Ubuntu suite `bookworm`"));
+  EXPECT_TRUE(has(mistakes("name: a\nbase: ubuntu:devel\n"), "as in `ubuntu:noble`"));
+  EXPECT_TRUE(has(mistakes("name: a\nbase: jammy\n"), "write `ubuntu:jammy`"));
+  EXPECT_TRUE(has(mistakes("name: a\nbase: ubunto:noble\n"), "did you mean `ubuntu`?"));
+}
+
+TEST(Recipe, TakesDebianPackagesOfASuite) {
+  EXPECT_EQ(with_head("system: [git/bookworm-backports, git=1:2.39.5-0+deb12u2]\n"), "");
+  EXPECT_TRUE(has(with_head("system: [git/]\n"), "is not a Debian package"));
+  EXPECT_TRUE(has(with_head("system: [git/a b]\n"), "is not a Debian package"));
+  EXPECT_TRUE(has(with_head("system: [git/a=1]\n"), "is not a Debian package"));
+}
+
+TEST(Recipe, TakesAPythonOfItsOwn) {
+  const std::string digest(64, 'a');
+  const std::string start = "sources: {python: {url: \"https://x.example/python.tar.gz\"";
+  EXPECT_EQ(with_head(start + ", sha256: " + digest + "}}\n"), "");
+  EXPECT_TRUE(has(with_head(start + "}}\n"), "`sha256` is missing"));
+  EXPECT_TRUE(has(with_head(start + ", sha256: 12}}\n"), "64 lower-case hex digits"));
+  EXPECT_TRUE(has(with_head("sources: {python: {sha256: " + digest + "}}\n"), "`url` is missing"));
 }
 
 TEST(Recipe, ChecksValues) {
@@ -218,6 +244,11 @@ TEST(Recipe, RefusesLoginsInSources) {
   EXPECT_TRUE(has(text, "must not hold a login"));
   EXPECT_TRUE(has(with_head("sources: {pipy: []}\n"), "did you mean `pypi`?"));
   EXPECT_TRUE(has(with_head("sources: {debian: {suite: bookworm}}\n"), "`uri` is missing"));
+  const std::string archive = "sources: {debian: {uri: \"https://x.example/d\", ";
+  EXPECT_EQ(with_head(archive + "signed-by: keys/x.asc, check-valid-until: false}}\n"), "");
+  EXPECT_TRUE(has(with_head(archive + "signed-by: ../x.asc}}\n"), "a keyring's path"));
+  EXPECT_TRUE(has(with_head(archive + "check-valid-until: no}}\n"), "`true` or `false`"));
+  EXPECT_TRUE(has(with_head(archive + "suite: ./}}\n"), "are not supported"));
 }
 
 TEST(Recipe, SyntaxMistakesHaveAPlace) {

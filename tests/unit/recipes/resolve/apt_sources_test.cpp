@@ -161,6 +161,52 @@ TEST(DebianSources, ObeysTheRecipeFirst) {
   EXPECT_EQ(sources[1].components, Lines{"gpu"});
 }
 
+TEST(DebianSources, ARecipesOwnComeOnTopWhereTheyLackTheBase) {
+  const AptRoot root;
+  root.write("etc/os-release", kBookworm);
+  root.write("etc/apt/sources.list", "deb http://m.example/debian bookworm main\n");
+  Recipe recipe = recipe_for("bookworm");
+  recipe.path = "project/recipe.yaml";
+  recipe.sources.debian.push_back({"http://own.example/extra", "fast", {"gpu"}, "keys/own.asc"});
+  const auto sources = debian_sources(recipe, root.path(), {});
+  EXPECT_EQ(shown(sources),
+            (Lines{"http://m.example/debian bookworm", "http://own.example/extra fast"}));
+  EXPECT_TRUE(sources[0].signed_by.empty()) << "its key is for its own archive";
+  EXPECT_EQ(sources[1].signed_by, "project/keys/own.asc");
+}
+
+TEST(DebianSources, ASuiteNextToTheBaseWhereAPackageNamesIt) {
+  const AptRoot root;
+  root.write("etc/os-release", kBookworm);
+  root.write("etc/apt/sources.list",
+             "deb http://m.example/debian bookworm main\n"
+             "deb http://m.example/debian-security bookworm-security main\n");
+  Recipe recipe = recipe_for("trixie");
+  recipe.system = {{"git/trixie-backports"}, {"tmux/trixie-backports"}, {"curl/forky"}};
+  EXPECT_EQ(
+      shown(debian_sources(recipe, root.path(), {})),
+      (Lines{"http://m.example/debian trixie", "http://m.example/debian-security trixie-security",
+             "http://m.example/debian trixie-backports"}));
+}
+
+TEST(DebianSources, UbuntuByTheSameRules) {
+  const AptRoot root;
+  root.write("etc/os-release", "ID=ubuntu\nVERSION_CODENAME=jammy\n");
+  root.write("etc/apt/sources.list",
+             "deb http://u.example/ubuntu jammy main restricted universe\n"
+             "deb http://u.example/ubuntu jammy-updates main universe\n"
+             "deb http://u.example/ubuntu jammy-backports main universe\n"
+             "deb http://ppa.example/x/ubuntu jammy main\n"
+             "deb http://d.example/debian bookworm main contrib\n");
+  Recipe recipe = recipe_for("noble");
+  recipe.distribution = "ubuntu";
+  const auto sources = debian_sources(recipe, root.path(), {});
+  EXPECT_EQ(shown(sources),
+            (Lines{"http://u.example/ubuntu noble", "http://u.example/ubuntu noble-updates",
+                   "http://ppa.example/x/ubuntu noble"}));
+  EXPECT_EQ(sources[0].origin, "Ubuntu");  // by which the last is passed over
+}
+
 TEST(DebianSources, ObeysTheSourcesFileBeforeTheMachine) {
   const AptRoot root;
   root.write("etc/apt/sources.list", "deb http://machine.example/debian bookworm main\n");

@@ -84,7 +84,7 @@ TEST(ReleaseSignature, RefusesWhatIsNotSigned) {
 TEST(ReleaseSignature, NamesAMissingKeyring) {
   const TemporaryFolder root{temporary_root()};
   try {
-    archive_keyring(root.path());
+    archive_keyring("debian", root.path());
     FAIL() << "found a keyring";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), "no-keyring");
@@ -92,8 +92,34 @@ TEST(ReleaseSignature, NamesAMissingKeyring) {
   }
   make_folders(root.path() / "etc/apt/trusted.gpg.d");
   write_file(root.path() / "etc/apt/trusted.gpg.d/own.asc", kKey, false);
-  EXPECT_EQ(fault(archive_keyring(root.path()), kInRelease), "");
+  EXPECT_EQ(fault(archive_keyring("debian", root.path()), kInRelease), "");
   EXPECT_THROW(ring("not a key"), Error);
+}
+
+TEST(ReleaseSignature, KeysOfAnotherDistributionDoNotCount) {
+  const TemporaryFolder root{temporary_root()};
+  make_folders(root.path() / "etc/apt/trusted.gpg.d");
+  write_file(root.path() / "etc/apt/trusted.gpg.d/own.asc", kKey, false);
+  write_file(root.path() / "etc/os-release", "ID=debian\n", false);
+  EXPECT_EQ(fault(archive_keyring("debian", root.path()), kInRelease), "");
+  try {
+    archive_keyring("ubuntu", root.path());
+    FAIL() << "found a keyring";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "no-keyring");
+    EXPECT_TRUE(holds(error.hint(), "install the package ubuntu-keyring"));
+  }
+  make_folders(root.path() / "usr/share/keyrings");
+  write_file(root.path() / "usr/share/keyrings/ubuntu-archive-keyring.gpg", kKey, false);
+  EXPECT_EQ(fault(archive_keyring("ubuntu", root.path()), kInRelease), "");
+}
+
+TEST(Release, NotAutomaticLowersThePriority) {
+  const std::string rest = "Date: Sat, 11 Jul 2020 10:16:37 UTC\nSHA256:\n";
+  EXPECT_EQ(parse_release(rest, "x").priority(), 500);
+  EXPECT_EQ(parse_release("NotAutomatic: yes\n" + rest, "x").priority(), 1);
+  EXPECT_EQ(parse_release("NotAutomatic: yes\nButAutomaticUpgrades: yes\n" + rest, "x").priority(),
+            100);
 }
 
 TEST(Release, ReadsDates) {
