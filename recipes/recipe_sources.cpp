@@ -2,9 +2,20 @@
 #include <array>
 
 #include "recipes/recipe_reader.hpp"
+#include "recipes/recipe_schema.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
+namespace {
+
+constexpr std::array<std::string_view, 2> kSourceKeys = {"debian", "pypi"};
+constexpr std::array<std::string_view, 4> kArchiveKeys = {"uri", "suite", "components",
+                                                          "signed-by"};
+
+}  // namespace
+
+std::vector<std::string_view> source_keys() { return {kSourceKeys.begin(), kSourceKeys.end()}; }
+std::vector<std::string_view> archive_keys() { return {kArchiveKeys.begin(), kArchiveKeys.end()}; }
 
 /// http, https or file; without a login, because the recipe is a file that people share.
 std::optional<std::string> RecipeReader::source_url(const YamlNode& node, std::string_view what) {
@@ -38,9 +49,8 @@ void RecipeReader::debian_source(const YamlNode& node) {
     }
     return;
   }
-  constexpr std::array<std::string_view, 4> kKeys = {"uri", "suite", "components", "signed-by"};
   bool has_uri = false;
-  for (const auto& [key, value] : values_.members(node, "an archive of `debian`", kKeys)) {
+  for (const auto& [key, value] : values_.members(node, "an archive of `debian`", kArchiveKeys)) {
     if (value->kind == YamlNode::Kind::null && key != "uri") continue;
     if (key == "uri") {
       has_uri = true;
@@ -61,8 +71,7 @@ void RecipeReader::debian_source(const YamlNode& node) {
 }
 
 void RecipeReader::sources(const YamlNode& node) {
-  constexpr std::array<std::string_view, 2> kKeys = {"debian", "pypi"};
-  for (const auto& [key, value] : values_.members(node, "`sources`", kKeys)) {
+  for (const auto& [key, value] : values_.members(node, "`sources`", kSourceKeys)) {
     if (value->kind == YamlNode::Kind::null) continue;
     const bool many = value->kind == YamlNode::Kind::list;
     const std::vector<YamlNode> items = many ? value->items : std::vector<YamlNode>{*value};
