@@ -25,9 +25,8 @@ using Buffer = Owned<rnp_buffer_destroy>::of<char>;
 /// RFC 4880 section 7.
 constexpr std::string_view kSignedMessage = "-----BEGIN PGP SIGNED MESSAGE-----\n";
 constexpr std::string_view kKeyringHint =
-    "install the package debian-archive-keyring, or name a keyring with `signed_by` in the "
-    "recipe's "
-    "sources";
+    "install the package debian-archive-keyring, or name a keyring with `signed-by` in the "
+    "recipe's sources";
 
 void check(rnp_result_t result, std::string_view doing) {
   if (result == RNP_SUCCESS) return;
