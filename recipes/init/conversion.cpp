@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include <fmt/core.h>
 
@@ -52,9 +51,8 @@ std::string cuda_of_extra(std::string_view extra) {
 std::string image_name_from(std::string_view text) {
   std::string name;
   for (const char c : text) {
-    const char lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    const bool fits = (lower >= 'a' && lower <= 'z') || is_digit(lower);
-    if (fits) {
+    const char lower = to_lower(c);
+    if (is_lower(lower) || is_digit(lower)) {
       name += lower;
     } else if (!name.empty() && name.back() != '-') {
       name += lower == '.' || lower == '_' ? lower : '-';
@@ -62,7 +60,7 @@ std::string image_name_from(std::string_view text) {
       if (before.ends_with('.') || before.ends_with('_')) name.pop_back();
     }
   }
-  while (!name.empty() && !is_letter(name.back()) && !is_digit(name.back())) name.pop_back();
+  while (!name.empty() && !is_alphanumeric(name.back())) name.pop_back();
   return is_image_name(name) ? name : "environment";
 }
 

@@ -1,8 +1,5 @@
 #include "recipes/init/convert.hpp"
 
-#include <algorithm>
-#include <cctype>
-
 #include "base/error.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/mistakes.hpp"
@@ -12,12 +9,6 @@ namespace mlenv {
 namespace {
 
 constexpr std::uint64_t kMostBytes = 4 << 20;
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 Error not_readable(const fs::path& path, std::string_view why) {
   return usage_error("source-invalid", "`{}` {}", path.string(), why);
@@ -62,8 +53,8 @@ std::string_view format_name(SourceFormat format) {
 }
 
 std::optional<SourceFormat> format_of(const fs::path& path) {
-  const std::string name = lower(path.filename().string());
-  const std::string ending = lower(path.extension().string());
+  const std::string name = to_lower(path.filename().string());
+  const std::string ending = to_lower(path.extension().string());
   if (name == "pyproject.toml") return SourceFormat::pyproject;
   if (name == "cog.yaml" || name == "cog.yml") return SourceFormat::cog;
   const bool docker = name.starts_with("dockerfile") || name.starts_with("containerfile");

@@ -82,7 +82,11 @@ class Cog {
         text = YamlSource::find(item, "command");
         yaml_.leave_out_others(item, {"command"}, "run.");
       }
-      if (text != nullptr && text->kind == YamlNode::Kind::scalar) command(*text);
+      if (text != nullptr && text->kind == YamlNode::Kind::scalar) {
+        command(*text);
+      } else {
+        yaml_.leave_out(item, YamlSource::shown(item), "it names no command");
+      }
     }
   }
 

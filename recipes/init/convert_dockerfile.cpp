@@ -38,12 +38,6 @@ constexpr std::array<Other, 9> kOthers = {
      {"ONBUILD", "nothing is built on top by itself"},
      {"SHELL", "there is no key for it"}}};
 
-std::string lower(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 class DockerConversion {
  public:
   DockerConversion(const ConversionSource& source, Conversion& to)
@@ -89,7 +83,7 @@ class DockerConversion {
     const std::vector<std::string> words = docker_words(one.text, globals_, complete);
     Stage stage;
     if (!words.empty() && complete) stage.image = words.front();
-    if (words.size() >= 3 && lower(words[1]) == "as") stage.name = lower(words[2]);
+    if (words.size() >= 3 && to_lower(words[1]) == "as") stage.name = to_lower(words[2]);
     stage.from = std::move(one);
     stages_.push_back(std::move(stage));
   }
@@ -113,7 +107,7 @@ class DockerConversion {
     std::vector<std::size_t> chain;
     for (std::size_t at = stages_.size() - 1;;) {
       chain.push_back(at);
-      const std::string image = lower(stages_[at].image);
+      const std::string image = to_lower(stages_[at].image);
       std::size_t before = at;
       for (std::size_t i = 0; i < at; ++i) {
         if (!stages_[i].name.empty() && stages_[i].name == image) before = i;

@@ -39,7 +39,7 @@ std::vector<std::string> heredoc_names(std::string_view text) {
     const bool quoted = at < text.size() && (text[at] == '"' || text[at] == '\'');
     if (quoted) ++at;
     const std::size_t begin = at;
-    while (at < text.size() && (is_letter(text[at]) || is_digit(text[at]) || text[at] == '_')) ++at;
+    while (at < text.size() && (is_alphanumeric(text[at]) || text[at] == '_')) ++at;
     if (at > begin && !is_digit(text[begin])) names.emplace_back(text.substr(begin, at - begin));
   }
   return names;
@@ -194,7 +194,7 @@ std::size_t variable_end(std::string_view text, std::size_t at) {
     const std::size_t brace = text.find('}', end);
     return brace == std::string_view::npos ? text.size() : brace + 1;
   }
-  while (end < text.size() && (is_letter(text[end]) || is_digit(text[end]) || text[end] == '_')) {
+  while (end < text.size() && (is_alphanumeric(text[end]) || text[end] == '_')) {
     ++end;
   }
   return end;

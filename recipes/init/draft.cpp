@@ -1,7 +1,6 @@
 #include "recipes/init/draft.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/core.h>
 
@@ -17,7 +16,7 @@ constexpr std::size_t kCommentWidth = 98;
 bool is_plain(std::string_view text) {
   constexpr std::string_view kOthers = "._/-+=<>~!*;@";
   const auto fits = [&](char c) {
-    return is_letter(c) || is_digit(c) || kOthers.find(c) != std::string_view::npos;
+    return is_alphanumeric(c) || kOthers.find(c) != std::string_view::npos;
   };
   if (text.empty() || !(is_letter(text.front()) || text.front() == '/')) return false;
   if (text == "null" || text == "Null" || text == "NULL") return false;

@@ -141,7 +141,8 @@ void Conversion::requirements(const fs::path& path, const std::string& shown,
                               const std::string& text) {
   std::error_code unknown;
   const fs::path real = fs::weakly_canonical(path, unknown);
-  if (read_.size() >= kMostFiles || !read_.insert(real).second) return;
+  if (!read_.insert(real).second) return;
+  if (read_.size() > kMostFiles) return leave_out({shown, 0}, shown, "more files than mlenv reads");
   if (utf8_fault(text) != std::string::npos) {
     leave_out({shown, 0}, shown, "not UTF-8");
     return;
