@@ -14,6 +14,7 @@ namespace mlenv::cli {
 namespace {
 
 constexpr std::array kCommands = {
+    Command{"init", "write a recipe for this machine, or from another tool's file", declare_init},
     Command{"lock", "resolve a recipe into a lock file", declare_lock},
     Command{"add", "add packages to a recipe, and lock it", declare_add},
     Command{"remove", "take packages out of a recipe, and lock it", declare_remove},

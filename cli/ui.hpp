@@ -68,6 +68,7 @@ struct Command {
 };
 
 Action declare_help(CLI::App& app);
+Action declare_init(CLI::App& app);
 Action declare_lock(CLI::App& app);
 Action declare_add(CLI::App& app);
 Action declare_remove(CLI::App& app);

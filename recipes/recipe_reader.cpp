@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "recipes/recipe_schema.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/text.hpp"
 
@@ -48,6 +49,8 @@ std::string as_word_list(std::string_view text) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> recipe_keys() { return {kKeys.begin(), kKeys.end()}; }
 
 void RecipeReader::read(const YamlNode& root) {
   recipe_.workdir = "/workspace";

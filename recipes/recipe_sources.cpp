@@ -5,9 +5,21 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "recipes/recipe_reader.hpp"
+#include "recipes/recipe_schema.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
+namespace {
+
+constexpr std::array<std::string_view, 3> kSourceKeys = {"debian", "pypi", "python"};
+constexpr std::array<std::string_view, 5> kArchiveKeys = {"uri", "suite", "components", "signed-by",
+                                                          "check-valid-until"};
+constexpr std::array<std::string_view, 2> kPythonKeys = {"url", "sha256"};
+
+}  // namespace
+
+std::vector<std::string_view> source_keys() { return {kSourceKeys.begin(), kSourceKeys.end()}; }
+std::vector<std::string_view> archive_keys() { return {kArchiveKeys.begin(), kArchiveKeys.end()}; }
 
 /// http, https or file; without a login, because the recipe is a file that people share.
 std::optional<std::string> RecipeReader::source_url(const YamlNode& node, std::string_view what) {
@@ -41,10 +53,8 @@ void RecipeReader::debian_source(const YamlNode& node) {
     }
     return;
   }
-  constexpr std::array<std::string_view, 5> kKeys = {"uri", "suite", "components", "signed-by",
-                                                     "check-valid-until"};
   bool has_uri = false;
-  for (const auto& [key, value] : values_.members(node, "an archive of `debian`", kKeys)) {
+  for (const auto& [key, value] : values_.members(node, "an archive of `debian`", kArchiveKeys)) {
     if (value->kind == YamlNode::Kind::null && key != "uri") continue;
     if (key == "uri") {
       has_uri = true;
@@ -71,9 +81,8 @@ void RecipeReader::debian_source(const YamlNode& node) {
 }
 
 void RecipeReader::python_source(const YamlNode& node) {
-  constexpr std::array<std::string_view, 2> kKeys = {"url", "sha256"};
   RecipeSources::Python python;
-  for (const auto& [key, value] : values_.members(node, "`python` in `sources`", kKeys)) {
+  for (const auto& [key, value] : values_.members(node, "`python` in `sources`", kPythonKeys)) {
     if (key == "url") {
       if (auto url = source_url(*value, "`url`")) {
         python.url = {*std::move(url), value->line, value->column};
@@ -100,8 +109,7 @@ void RecipeReader::python_source(const YamlNode& node) {
 }
 
 void RecipeReader::sources(const YamlNode& node) {
-  constexpr std::array<std::string_view, 3> kKeys = {"debian", "pypi", "python"};
-  for (const auto& [key, value] : values_.members(node, "`sources`", kKeys)) {
+  for (const auto& [key, value] : values_.members(node, "`sources`", kSourceKeys)) {
     if (value->kind == YamlNode::Kind::null) continue;
     if (key == "python") {
       python_source(*value);

@@ -51,6 +51,13 @@ need() {
     command -v "$program" >/dev/null || skip "\`$program\` is not installed"
   done
 }
+# failing_with CODE COMMAND…: it fails, and says so with this code (`--json` is among its words).
+failing_with() {
+  local code=$1
+  shift
+  if "$@" >"$work/out" 2>"$work/err"; then fail "it worked: $*"; fi
+  grep -qF "\"code\":\"$code\"" "$work/err" || fail "not $code: $(cat "$work/err")"
+}
 equal() { # equal WHAT EXPECTED FOUND
   [ "$2" = "$3" ] || fail "$1: expected \`$2\`, found \`$3\`"
 }

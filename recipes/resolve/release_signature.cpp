@@ -27,8 +27,7 @@ using Buffer = Owned<rnp_buffer_destroy>::of<char>;
 constexpr std::string_view kSignedMessage = "-----BEGIN PGP SIGNED MESSAGE-----\n";
 constexpr std::string_view kKeyringHint =
     "install the package debian-archive-keyring (for Ubuntu ubuntu-keyring), or name a keyring "
-    "with "
-    "`signed-by` in the recipe's sources";
+    "with `signed-by` in the recipe's sources";
 
 void check(rnp_result_t result, std::string_view doing) {
   if (result == RNP_SUCCESS) return;

@@ -109,6 +109,17 @@ mv train.yaml recipe.yaml
 mv link.lock recipe.lock
 run 0 lock --locked
 
+note "the recipe changes while its lock is made"
+kept
+uv=$(command -v uv || find "$XDG_CACHE_HOME/mlenv/uv" -name uv -type f | head -n 1)
+mkdir "$work/bin"
+printf '#!/bin/sh\necho "# mine" >>%q\nexec %q "$@"\n' "$PWD/recipe.yaml" "$uv" >"$work/bin/uv"
+chmod +x "$work/bin/uv"
+failing_with recipe-changed env PATH="$work/bin:$PATH" "$MLENV" --json add six
+grep -qx '# mine' recipe.yaml || fail "the other change is gone"
+cmp "$work/lock.kept" recipe.lock || fail "another lock"
+cp "$work/recipe.kept" recipe.yaml
+
 note "killed at a moment of its own choosing"
 kept
 for moment in 0.05 0.1 0.2 0.3 0.5 1; do

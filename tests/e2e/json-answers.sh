@@ -6,12 +6,14 @@ set -euo pipefail
 python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
 lines=$work/lines
 
-note "lock, build, add, remove, images, inspect, tag, save, rm, push, pull, store"
+note "init, lock, build, add, remove, images, inspect, tag, save, rm, push, pull, store"
 base_store
 small_recipe "$work/small.yaml" idna
 start_registry
 image=$registry/team/small:v1
 {
+  printf 'idna\n-e .\n' >"$work/requirements.txt"
+  "$MLENV" --json init --from "$work/requirements.txt" --recipe "$work/first.yaml" 2>"$work/err"
   "$MLENV" --json --progress json lock "$work/small.yaml" 2>"$work/err"
   cat "$work/err"
   "$MLENV" --json --progress json build "$work/small.yaml" 2>"$work/err"

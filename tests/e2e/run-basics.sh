@@ -85,6 +85,14 @@ status=0
 equal "status with --json" 127 "$status"
 equal "lines about it" 1 "$(grep -c no-such-program "$work/err")"
 
+note "no namespaces"
+# A user namespace has limits of its own, for those below it.
+# shellcheck disable=SC2016  # for that shell
+failing_with no-namespace as_root env MLENV_STORE="$MLENV_STORE" unshare --user --map-root-user sh -c '
+  echo 0 >/proc/sys/user/max_user_namespaces
+  echo 0 >/proc/sys/user/max_mnt_namespaces
+  exec "$0" --json run small -- true' "$MLENV"
+
 note "a store of somebody else"
 chmod -R a+rX "$MLENV_STORE"/{names,blobs,version}
 chmod a+rx "$MLENV_STORE"

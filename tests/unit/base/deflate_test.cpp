@@ -117,6 +117,7 @@ TEST(Deflate, LargerThanAChunkIsABug) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), Kind::internal);
+    EXPECT_EQ(error.code(), "deflate");
   }
 }
 

@@ -480,6 +480,12 @@ TEST(HttpUrl, Display) {
   EXPECT_EQ(display_url("nonsense"), "nonsense");
 }
 
+TEST(HttpUrl, WhatIsNone) {
+  for (const char* wrong : {"nonsense", "ftp://host/x", "http://"}) {
+    EXPECT_EQ(code_of([&] { http::parse_url(wrong); }), "bad-url") << wrong;
+  }
+}
+
 TEST(HttpUrl, Encode) {
   EXPECT_EQ(url_path_encode("pool/main/g/g++ 1~2_é"), "pool/main/g/g%2B%2B%201~2_%C3%A9");
   EXPECT_EQ(url_query_encode("a/b:c&d=e"), "a%2Fb%3Ac%26d%3De");

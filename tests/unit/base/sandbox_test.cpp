@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/sandbox/plan.hpp"
+#include "tests/support/error_code.hpp"
 
 namespace mlenv {
 namespace {
@@ -204,6 +205,16 @@ TEST_F(SandboxTest, SaysWhatCannotBeStarted) {
       EXPECT_EQ(std::string(error.what()), "cannot start `/bin/absent`: No such file or directory");
     }
   }
+}
+
+TEST_F(SandboxTest, SaysThatItCannotBeSetUp) {
+  SandboxCommand command = shell("");
+  command.mounts = {{"/no/such/folder", "/mnt", true}};
+  EXPECT_EQ(code_of([&] { Sandbox{command}; }), "sandbox-failed");
+}
+
+TEST(SandboxPlan, NonsenseIsABug) {
+  EXPECT_EQ(code_of([] { sandbox::decode_plan("nonsense"); }), "internal");
 }
 
 TEST(SandboxPlan, TravelsWhole) {

@@ -15,6 +15,7 @@
 #include "recipes/resolve/wheel_conflict.hpp"
 #include "recipes/resolve/wheel_tags.hpp"
 #include "recipes/text.hpp"
+#include "tests/support/error_code.hpp"
 
 namespace mlenv {
 namespace {
@@ -427,8 +428,17 @@ TEST(Resolve, KeepsEverythingWhenOnlySettingsChange) {
   expected.settings = settings_of(after);
   EXPECT_EQ(std::get<Lock>(resolve(after, options, http, progress)), expected);
 
+  const auto code = [&](const Recipe& recipe) {
+    return code_of([&] { resolve(recipe, options, http, progress); });
+  };
+  const std::vector<LockedDeb> debs = previous.debs;
+  previous.debs.erase(previous.debs.begin());
+  EXPECT_EQ(code(recipe_with("framework: jax\npackages: [idna]\n")), "no-glibc");
+  previous.debs.clear();
+  EXPECT_EQ(code(after), "no-python");
+  previous.debs = debs;
   previous.revision = Lock::kRevision + 1;
-  EXPECT_THROW(resolve(after, options, http, progress), Error);
+  EXPECT_EQ(code(after), "lock-newer");
 }
 
 }  // namespace

@@ -1,0 +1,178 @@
+// A first recipe: for this machine, or from another tool's file.
+#include <array>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/json.hpp"
+#include "cli/command_tree.hpp"
+#include "cli/ui.hpp"
+#include "recipes/init/conversion.hpp"
+#include "recipes/init/convert.hpp"
+#include "recipes/init/host_choice.hpp"
+#include "recipes/recipe.hpp"
+#include "recipes/recipe_schema.hpp"
+#include "recipes/requirement.hpp"
+#include "recipes/text.hpp"
+#include "runner/host_facts.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+struct Options {
+  std::string framework;
+  std::string from;
+  std::string name;
+  std::string recipe = "recipe.yaml";
+  bool force = false;
+  bool schema = false;
+};
+
+void check_place(const Options& options) {
+  std::error_code unknown;
+  const fs::path path = options.recipe;
+  if (path.empty()) throw usage_error("usage", "the recipe's path is empty");
+  if (fs::is_directory(path, unknown)) {
+    throw usage_error("recipe-exists", "`{}` is a folder", options.recipe)
+        .hint("name the recipe's file in it");
+  }
+  if (fs::exists(path, unknown) && !options.force) {
+    throw usage_error("recipe-exists", "there is a `{}` already", options.recipe)
+        .hint("--recipe names another file, --force writes over this one");
+  }
+}
+
+void take_name(const Options& options, Draft& draft) {
+  if (!options.name.empty()) {
+    draft.name = options.name;
+    if (is_image_name(draft.name)) return;
+    throw usage_error("usage", "`{}` is not an image name", options.name)
+        .hint("write lower-case letters and digits, joined by single `.`, `_`, `-` or `/`");
+  }
+  if (!draft.name.empty()) return;
+  draft.name = image_name_from(fs::absolute(options.recipe).parent_path().filename().string());
+}
+
+void take_framework(const Options& options, Draft& draft) {
+  if (options.framework.empty()) return;
+  const auto read = parse_requirement(trim(options.framework));
+  if (const auto* wrong = std::get_if<RequirementMistake>(&read)) {
+    throw usage_error("bad-package", "`{}` is not a framework", options.framework)
+        .because(wrong->message)
+        .hint("write `pytorch`, `tensorflow`, `jax` or a Python requirement");
+  }
+  const std::string framework = std::get<Requirement>(read).str();
+  if (!draft.framework.empty() && draft.framework != framework) {
+    draft.left_out.push_back({{draft.source, 0}, draft.framework, "--framework names another one"});
+  }
+  draft.framework = framework;
+}
+
+/// What it says is read back before it is written: a recipe that mlenv itself refuses is a bug.
+void check_readable(const std::string& text, const fs::path& path) {
+  try {
+    parse_recipe(text, path);
+  } catch (const Error& error) {
+    throw Error{Kind::internal, "internal", "the new recipe does not read back"}.because(
+        error.what());
+  }
+}
+
+void write_recipe(const Options& options, const std::string& text) {
+  std::error_code unknown;
+  const fs::path path = fs::weakly_canonical(options.recipe, unknown);
+  while_doing("writing `" + options.recipe + '`',
+              [&] { write_file(unknown ? fs::path(options.recipe) : path, text); });
+}
+
+nlohmann::json text_or_null(const std::string& text) {
+  return text.empty() ? nlohmann::json(nullptr) : nlohmann::json(text);
+}
+
+void answer_as_json(const Options& options, const Draft& draft, const HostFacts& host,
+                    const Ui& ui) {
+  nlohmann::json left_out = nlohmann::json::array();
+  for (const LeftOut& one : draft.left_out) {
+    left_out.push_back({{"file", one.place.file},
+                        {"line", one.place.line > 0 ? nlohmann::json(one.place.line) : nullptr},
+                        {"text", one.text},
+                        {"why", one.why}});
+  }
+  ui.answer(canonical({{"schema", "mlenv.init/1"},
+                       {"recipe", options.recipe},
+                       {"from", text_or_null(draft.source)},
+                       {"name", draft.name},
+                       {"base", "debian:" + draft.suite},
+                       {"python", text_or_null(draft.python)},
+                       {"framework", text_or_null(draft.framework)},
+                       {"cuda", text_or_null(draft.cuda)},
+                       {"driver", text_or_null(host.nvidia_driver)},
+                       {"left_out", std::move(left_out)}}));
+}
+
+/// Files that other tools describe environments with, where the person named none.
+void tell_of_others(const Options& options, const Ui& ui) {
+  constexpr std::array<const char*, 6> kNames = {"Dockerfile",       "environment.yml",
+                                                 "environment.yaml", "cog.yaml",
+                                                 "pyproject.toml",   "requirements.txt"};
+  const fs::path folder = fs::path(options.recipe).parent_path();
+  std::error_code unknown;
+  for (const char* name : kNames) {
+    const std::string path = (folder / name).string();
+    if (!fs::exists(path, unknown)) continue;
+    ui.say(
+        fmt::format("`{0}` is here: `mlenv init --force --from {0}` makes the recipe of it", path));
+    return;
+  }
+}
+
+int init_command(const Options& options, const Ui& ui) {
+  if (options.schema) {
+    std::string text(recipe_schema());
+    text.pop_back();  // `answer` ends the line
+    ui.answer(text);
+    return 0;
+  }
+  check_place(options);
+  Draft draft;
+  if (!options.from.empty()) draft = convert(options.from, fs::path(options.recipe).parent_path());
+  take_name(options, draft);
+  take_framework(options, draft);
+  const HostFacts host = probe_host();
+  choose_for_host(draft, host);
+  const std::string text = render_draft(draft, fs::path(options.recipe).filename().string());
+  check_readable(text, options.recipe);
+  write_recipe(options, text);
+  if (ui.options.json) {
+    answer_as_json(options, draft, host, ui);
+    return 0;
+  }
+  for (const LeftOut& one : draft.left_out) ui.say("not carried over: " + sentence(one));
+  if (options.from.empty() && options.framework.empty()) tell_of_others(options, ui);
+  ui.answer(options.recipe);
+  return 0;
+}
+
+}  // namespace
+
+Action declare_init(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("--framework", options->framework,
+                 "pytorch, tensorflow, jax, or any requirement, as `pytorch>=2.9`");
+  take_word_of(app.add_option("--from", options->from,
+                              "convert a requirements file, environment.yml, Dockerfile, cog.yaml "
+                              "or pyproject.toml"),
+               WordKind::file);
+  app.add_option("--name", options->name, "the image's name; else the source's or the folder's");
+  take_word_of(
+      app.add_option("--recipe", options->recipe, "recipe file to write")->capture_default_str(),
+      WordKind::file);
+  app.add_flag("--force", options->force, "write over a recipe that is there");
+  app.add_flag("--schema", options->schema,
+               "print the JSON Schema of recipes, for editors, and write nothing");
+  app.footer("example: mlenv init --framework pytorch");
+  return [options](Ui& ui) { return init_command(*options, ui); };
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,105 @@
+// What the name of a base image says, by the conventions of those that are used most (their pages
+// on Docker Hub; read in November 2026).
+#include <fmt/core.h>
+
+#include "recipes/init/converters.hpp"
+#include "recipes/init/host_choice.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+struct ImageWords {
+  std::string repository;
+  std::vector<std::string> tag;  ///< its parts between dashes
+};
+
+ImageWords words_of(std::string_view image) {
+  image = image.substr(0, image.find('@'));
+  for (const std::string_view prefix :
+       {"docker.io/", "index.docker.io/", "library/", "public.ecr.aws/docker/library/"}) {
+    if (image.starts_with(prefix)) image.remove_prefix(prefix.size());
+  }
+  const std::size_t slash = image.rfind('/');
+  const std::size_t colon = image.find(':', slash == std::string_view::npos ? 0 : slash);
+  ImageWords words{std::string(image.substr(0, colon)), {}};
+  if (colon == std::string_view::npos) return words;
+  for (std::string_view tag = image.substr(colon + 1); !tag.empty();) {
+    const std::size_t dash = tag.find('-');
+    words.tag.emplace_back(tag.substr(0, dash));
+    tag.remove_prefix(dash == std::string_view::npos ? tag.size() : dash + 1);
+  }
+  return words;
+}
+
+bool has(const ImageWords& words, std::string_view part) {
+  for (const std::string& one : words.tag) {
+    if (one == part) return true;
+  }
+  return false;
+}
+
+bool is_version(std::string_view text) {
+  return !text.empty() && is_digit(text.front()) && text.find('.') != std::string_view::npos;
+}
+
+/// The Debian release that a part of the tag names, by name or number.
+void suite_from(const ImageWords& words, Draft& draft) {
+  for (const std::string& part : words.tag) {
+    if (is_known_suite(part)) draft.suite = part;
+  }
+}
+
+void debian(const SourcePlace& place, const ImageWords& words, std::string_view image,
+            Conversion& to) {
+  suite_from(words, to.draft);
+  if (to.draft.suite.empty() && !words.tag.empty()) {
+    to.draft.suite = suite_of_number(words.tag.front());
+  }
+  if (to.draft.suite.empty()) {
+    to.leave_out(place, image, "it names no release of Debian that mlenv knows");
+  }
+}
+
+void python(const SourcePlace& place, const ImageWords& words, Conversion& to) {
+  if (words.tag.empty() || !is_version(words.tag.front())) return;
+  to.python_version(place, words.tag.front());
+  Draft& draft = to.draft;
+  suite_from(words, draft);
+  if (!draft.python.empty() && python_of_suite(draft.suite) != draft.python) draft.suite.clear();
+}
+
+/// `pytorch/pytorch:2.4.0-cuda12.1-cudnn9-runtime`, `tensorflow/tensorflow:2.15.0-gpu`
+void framework(const SourcePlace& place, const ImageWords& words, Conversion& to) {
+  const bool torch = words.repository.starts_with("pytorch/");
+  std::string requirement = torch ? "torch" : "tensorflow";
+  if (!words.tag.empty() && is_version(words.tag.front())) requirement += "==" + words.tag.front();
+  to.python_package(place, requirement);
+  for (const std::string& part : words.tag) {
+    if (torch && part.starts_with("cuda")) to.cuda_release(place, part.substr(4));
+  }
+  if (!torch && has(words, "gpu")) to.cuda_release(place, "12");
+  if (has(words, "jupyter")) to.python_package(place, "jupyterlab");
+}
+
+}  // namespace
+
+void convert_base_image(const SourcePlace& place, std::string_view image, Conversion& to) {
+  const ImageWords words = words_of(image);
+  to.draft.base_note = fmt::format("In the place of `{}`.", shown_text(image));
+  if (words.repository == "debian") return debian(place, words, image, to);
+  if (words.repository == "python") return python(place, words, to);
+  if (words.repository == "pytorch/pytorch" || words.repository == "tensorflow/tensorflow") {
+    framework(place, words, to);
+    return to.leave_out(place, image, "what else this image holds, beside the framework");
+  }
+  if (words.repository == "nvidia/cuda") {
+    if (!words.tag.empty()) to.cuda_release(place, words.tag.front());
+    return to.leave_out(place, image,
+                        "CUDA comes with the framework's wheels; compilers and headers that this "
+                        "image has beside it do not");
+  }
+  to.leave_out(place, image, "the recipe begins with a plain Debian; what else this image holds");
+}
+
+}  // namespace mlenv

@@ -1,0 +1,241 @@
+#include "recipes/init/conversion.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/core.h>
+
+#include "recipes/init/host_choice.hpp"
+#include "recipes/resolve/versions.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+/// Packages of frameworks, and what a recipe calls them.
+struct Framework {
+  std::string_view package;
+  std::string_view name;
+  std::string_view cuda;  ///< that this package means, empty: none in particular
+};
+constexpr std::array<Framework, 6> kFrameworks = {{{"torch", "pytorch", ""},
+                                                   {"pytorch", "pytorch", ""},
+                                                   {"tensorflow", "tensorflow", ""},
+                                                   {"tensorflow-cpu", "tensorflow", "cpu"},
+                                                   {"tensorflow-gpu", "tensorflow", "12"},
+                                                   {"jax", "jax", ""}}};
+
+const Framework* framework_of(std::string_view package) {
+  for (const Framework& one : kFrameworks) {
+    if (one.package == package) return &one;
+  }
+  return nullptr;
+}
+
+/// `12.1` of `cu121`, `12.6` of `cu126`; empty for others.
+std::string release_of_tag(std::string_view tag) {
+  if (!tag.starts_with("cu") || tag.size() < 5 || !all_digits(tag.substr(2))) return {};
+  return fmt::format("{}.{}", tag.substr(2, tag.size() - 3), tag.back());
+}
+
+/// CUDA major that an extra of a framework asks for: `cuda12`, `cuda12_pip`, `cuda12-local`.
+std::string cuda_of_extra(std::string_view extra) {
+  if (extra == "and-cuda") return "12";
+  if (!extra.starts_with("cuda")) return {};
+  const std::string_view rest = extra.substr(4);
+  return std::string(rest.substr(0, rest.find_first_not_of("0123456789")));
+}
+
+}  // namespace
+
+std::string image_name_from(std::string_view text) {
+  std::string name;
+  for (const char c : text) {
+    const char lower = to_lower(c);
+    if (is_lower(lower) || is_digit(lower)) {
+      name += lower;
+    } else if (!name.empty() && name.back() != '-') {
+      name += lower == '.' || lower == '_' ? lower : '-';
+      const std::string_view before = std::string_view(name).substr(0, name.size() - 1);
+      if (before.ends_with('.') || before.ends_with('_')) name.pop_back();
+    }
+  }
+  while (!name.empty() && !is_alphanumeric(name.back())) name.pop_back();
+  return is_image_name(name) ? name : "environment";
+}
+
+void Conversion::leave_out(const SourcePlace& place, std::string_view text, std::string_view why) {
+  draft.left_out.push_back({place, shown_text(text), shown_text(why)});
+}
+
+void Conversion::package_item(const std::string& text) {
+  std::vector<std::string>& packages = draft.packages;
+  if (std::find(packages.begin(), packages.end(), text) == packages.end()) packages.push_back(text);
+}
+
+void Conversion::local_version(const SourcePlace& place, Requirement& requirement) {
+  const std::size_t plus = requirement.specifier.find('+');
+  if (plus == std::string::npos) return;
+  const std::size_t end =
+      std::min(requirement.specifier.find(',', plus), requirement.specifier.size());
+  const std::string local = requirement.specifier.substr(plus + 1, end - plus - 1);
+  const std::string release = release_of_tag(local);
+  if (release.empty() && local != "cpu") return;
+  leave_out(place, requirement.str(),
+            release.empty() ? "builds named `+cpu` come from an index of their own: name it in "
+                              "`sources`, and write `cuda: cpu`"
+                            : "builds named so come from an index of their own; `cuda` asks for "
+                              "the release instead");
+  requirement.specifier.erase(plus, end - plus);
+  if (!release.empty()) cuda_release(place, release);
+}
+
+bool Conversion::framework_package(const SourcePlace& place, Requirement requirement) {
+  const Framework* framework = framework_of(requirement.normalised_name());
+  if (framework == nullptr || !requirement.marker.empty()) return false;
+  const Requirement as_written = requirement;
+  requirement.name = framework->name;
+  std::string cuda(framework->cuda);
+  std::erase_if(requirement.extras, [&](const std::string& extra) {
+    const std::string of_extra = cuda_of_extra(extra);
+    if (!of_extra.empty()) cuda = of_extra;
+    return !of_extra.empty();
+  });
+  if (draft.framework == requirement.str()) return true;
+  if (!draft.framework.empty()) return false;
+  draft.framework = requirement.str();
+  if (cuda == "cpu") {
+    draft.cuda = cuda;
+  } else if (!cuda.empty()) {
+    cuda_release(place, cuda);
+  }
+  return true;
+}
+
+void Conversion::python_package(const SourcePlace& place, std::string_view text) {
+  const auto read = parse_requirement(trim(text));
+  if (const auto* wrong = std::get_if<RequirementMistake>(&read)) {
+    leave_out(place, text, wrong->message);
+    return;
+  }
+  Requirement requirement = std::get<Requirement>(read);
+  local_version(place, requirement);
+  if (framework_package(place, requirement)) return;
+  if (requirement.normalised_name() == "pytorch") requirement.name = "torch";
+  package_item(requirement.str());
+}
+
+void Conversion::system_package(const SourcePlace& place, std::string_view text) {
+  const std::size_t pin = text.find('=');
+  const bool versioned = pin != std::string_view::npos;
+  if (!is_debian_name(text.substr(0, pin)) ||
+      (versioned && !is_debian_version(text.substr(pin + 1)))) {
+    leave_out(place, text, "not `name` or `name=version` of a Debian package");
+    return;
+  }
+  std::vector<std::string>& system = draft.system;
+  if (std::find(system.begin(), system.end(), text) == system.end()) system.emplace_back(text);
+}
+
+void Conversion::env(const SourcePlace& place, std::string_view name, std::string_view value) {
+  if (!is_env_name(name) || has_control(value, "\t\n")) {
+    leave_out(place, fmt::format("{}={}", name, value), "not a variable that a recipe can hold");
+    return;
+  }
+  for (auto& [known, old] : draft.env) {
+    if (known != name) continue;
+    old = value;
+    return;
+  }
+  draft.env.emplace_back(name, value);
+}
+
+void Conversion::python_version(const SourcePlace& place, std::string_view text) {
+  const std::string release = version_prefix(text, 2);
+  if (release == text && release.find('.') == std::string::npos) return;  // `3`: any
+  if (suite_with_python(release).empty()) {
+    leave_out(
+        place, fmt::format("Python {}", text),
+        "no Debian release has this Python: 3.9 is bullseye's, 3.11 bookworm's, 3.13 trixie's");
+    return;
+  }
+  if (release != text && !text.ends_with(".*")) {
+    leave_out(place, fmt::format("Python {}", text),
+              fmt::format("Python {} is Debian's, with the third number that Debian has", release));
+  }
+  draft.python = release;
+}
+
+void Conversion::python_range(const SourcePlace& place, std::string_view specifier) {
+  for (const std::string_view python : {"3.11", "3.13", "3.9"}) {
+    // Its newest patch release: a range may ask for one (`>=3.11.4`), and Debian decides which.
+    if (!version_satisfies(python, specifier) &&
+        !version_satisfies(fmt::format("{}.99", python), specifier)) {
+      continue;
+    }
+    draft.python = python;
+    return;
+  }
+  leave_out(
+      place, fmt::format("Python {}", specifier),
+      "no Debian release has such a Python: 3.9 is bullseye's, 3.11 bookworm's, 3.13 trixie's");
+}
+
+void Conversion::cuda_release(const SourcePlace& place, std::string_view text) {
+  const std::string release = version_prefix(text, 2);
+  const std::string major = version_prefix(text, 1);
+  if (!all_digits(major) || major.size() != 2) {
+    leave_out(place, fmt::format("CUDA {}", text), "not a CUDA release that a recipe can name");
+    return;
+  }
+  if (draft.cuda == "cpu" || draft.cuda == major) return;
+  draft.cuda = major;
+  if (release == major) return;
+  draft.cuda_note = fmt::format(
+      "{} asks for CUDA {}. Any {}.x is taken here, since one driver runs them all; "
+      "`cuda: \"{}\"` takes builds for just that.",
+      place.file, release, major, release);
+}
+
+void Conversion::python_index(const SourcePlace& place, std::string_view url, bool is_default) {
+  const std::size_t start = url.find("://");
+  const std::string_view scheme = url.substr(0, std::min(start, url.size()));
+  const std::string_view authority =
+      start == std::string_view::npos ? ""
+                                      : url.substr(start + 3, url.find('/', start + 3) - start - 3);
+  if (authority.empty() || (scheme != "http" && scheme != "https") || has_control(url) ||
+      url.find_first_of(" $") != std::string_view::npos) {
+    leave_out(place, url, "not an http or https URL");
+  } else if (authority.find('@') != std::string_view::npos) {
+    leave_out(place, url,
+              "an index with a login: keep that in `~/.netrc`, and name the index in "
+              "`sources` without it");
+  } else if (!is_default) {
+    extra_indexes_.push_back({place, std::string(url)});
+  } else if (draft.indexes.empty()) {
+    draft.indexes.emplace_back(url);
+  } else if (draft.indexes.front() != url) {
+    leave_out(place, url, "a second default index");
+  }
+}
+
+void Conversion::finish() {
+  for (const Index& index : extra_indexes_) {
+    if (draft.indexes.empty()) {
+      leave_out(index.place, index.url,
+                "a recipe that names another index names the default one too: `sources`, `pypi`, "
+                "first the default one, then this");
+    } else if (std::find(draft.indexes.begin(), draft.indexes.end(), index.url) ==
+               draft.indexes.end()) {
+      draft.indexes.push_back(index.url);
+    }
+  }
+  if (!draft.cuda.empty() && draft.framework.empty() && draft.packages.empty()) {
+    leave_out({draft.source, 0}, "CUDA " + draft.cuda,
+              "`cuda` needs a `framework` or `packages` that use it");
+    draft.cuda.clear();
+    draft.cuda_note.clear();
+  }
+}
+
+}  // namespace mlenv

@@ -1,0 +1,64 @@
+#pragma once
+// A draft that grows out of other files: each thing found there goes into the draft where a recipe
+// can say it, and among what was left out where it cannot.
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files.hpp"
+#include "recipes/init/draft.hpp"
+#include "recipes/requirement.hpp"
+
+namespace mlenv {
+
+class Conversion {
+ public:
+  /// `folder` is the one that the recipe will lie in.
+  explicit Conversion(fs::path folder) : folder_(std::move(folder)) {}
+
+  Draft draft;
+
+  const fs::path& folder() const { return folder_; }
+  void leave_out(const SourcePlace& place, std::string_view text, std::string_view why);
+
+  /// A requirement (PEP 508) of Python. PyTorch, TensorFlow and JAX become the framework, and what
+  /// their extras and local versions say of CUDA becomes `cuda`.
+  void python_package(const SourcePlace& place, std::string_view text);
+  /// `name` or `name=version` of Debian.
+  void system_package(const SourcePlace& place, std::string_view text);
+  /// A later value takes the place of an earlier one.
+  void env(const SourcePlace& place, std::string_view name, std::string_view value);
+  /// `3.11` or `3.11.4`.
+  void python_version(const SourcePlace& place, std::string_view text);
+  /// `>=3.10,<4`: bookworm's Python where it is allowed, else another release's.
+  void python_range(const SourcePlace& place, std::string_view specifier);
+  /// `12`, `12.4`, `12.4.1`.
+  void cuda_release(const SourcePlace& place, std::string_view text);
+  /// Lines of a requirements file, and of those that it names.
+  void requirements(const fs::path& path, const std::string& shown, const std::string& text);
+  /// The default index of Python, and others beside it.
+  void python_index(const SourcePlace& place, std::string_view url, bool is_default);
+
+  /// To be called once at the end: what only all lines together tell.
+  void finish();
+
+ private:
+  bool framework_package(const SourcePlace& place, Requirement requirement);
+  void local_version(const SourcePlace& place, Requirement& requirement);
+  void package_item(const std::string& text);
+
+  struct Index {
+    SourcePlace place;
+    std::string url;
+  };
+  fs::path folder_;
+  std::vector<Index> extra_indexes_;
+  std::set<fs::path> read_;
+};
+
+/// A file name made to an image's: lower case, with dashes; `environment` where nothing is left.
+std::string image_name_from(std::string_view text);
+
+}  // namespace mlenv

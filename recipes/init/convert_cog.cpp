@@ -1,0 +1,118 @@
+// cog.yaml (Cog's documentation, "cog.yaml reference").
+#include <fmt/core.h>
+
+#include "recipes/init/shell_words.hpp"
+#include "recipes/init/yaml_source.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+class Cog {
+ public:
+  Cog(const ConversionSource& source, Conversion& to)
+      : source_(source), yaml_(source, to), to_(to) {}
+
+  void convert() {
+    const YamlNode& root = yaml_.root();
+    if (const YamlNode* image = YamlSource::find(root, "image")) {
+      const std::string& name = image->text;
+      to_.draft.name = image_name_from(name.substr(name.rfind('/') + 1));
+    }
+    if (const YamlNode* build = YamlSource::find(root, "build")) read(*build);
+    if (const YamlNode* variables = YamlSource::find(root, "environment")) {
+      for (const YamlNode* one : yaml_.texts(*variables, "environment")) {
+        const std::size_t equal = one->text.find('=');
+        to_.env(yaml_.place(*one), one->text.substr(0, equal),
+                equal == std::string::npos ? "" : one->text.substr(equal + 1));
+      }
+    }
+    yaml_.leave_out_others(root, {"image", "build", "environment"});
+  }
+
+ private:
+  void read(const YamlNode& build) {
+    if (const YamlNode* python = YamlSource::find(build, "python_version")) {
+      to_.python_version(yaml_.place(*python), python->text);
+    }
+    if (const YamlNode* file = YamlSource::find(build, "python_requirements")) requirements(*file);
+    if (const YamlNode* list = YamlSource::find(build, "python_packages")) {
+      for (const YamlNode* one : yaml_.texts(*list, "python_packages")) {
+        to_.python_package(yaml_.place(*one), one->text);
+      }
+    }
+    if (const YamlNode* list = YamlSource::find(build, "system_packages")) {
+      for (const YamlNode* one : yaml_.texts(*list, "system_packages")) {
+        to_.system_package(yaml_.place(*one), one->text);
+      }
+    }
+    if (const YamlNode* list = YamlSource::find(build, "run")) commands(*list);
+    cuda(build);
+    yaml_.leave_out_others(build,
+                           {"python_version", "python_requirements", "python_packages",
+                            "system_packages", "run", "cuda", "gpu"},
+                           "build.");
+  }
+
+  void cuda(const YamlNode& build) {
+    const YamlNode* release = YamlSource::find(build, "cuda");
+    const YamlNode* gpu = YamlSource::find(build, "gpu");
+    if (release != nullptr) return to_.cuda_release(yaml_.place(*release), release->text);
+    // `gpu: true` leaves the release to Cog; here to the host, or to the framework's wheels.
+    const bool none = gpu == nullptr || gpu->text == "false";
+    const std::string& framework = to_.draft.framework;
+    const bool has_cpu = framework.starts_with("tensorflow") || framework.starts_with("jax");
+    if (none && has_cpu && to_.draft.cuda.empty()) to_.draft.cuda = "cpu";
+  }
+
+  void requirements(const YamlNode& file) {
+    const fs::path path = source_.path.parent_path() / file.text;
+    std::error_code unknown;
+    if (!fs::is_regular_file(path, unknown)) {
+      return yaml_.leave_out(file, "python_requirements: " + file.text,
+                             "there is no such file here");
+    }
+    to_.requirements(path, path.lexically_normal().string(), read_file(path));
+  }
+
+  void commands(const YamlNode& list) {
+    for (const YamlNode& item : list.items) {
+      const YamlNode* text = &item;
+      if (item.kind == YamlNode::Kind::map) {
+        text = YamlSource::find(item, "command");
+        yaml_.leave_out_others(item, {"command"}, "run.");
+      }
+      if (text != nullptr && text->kind == YamlNode::Kind::scalar) {
+        command(*text);
+      } else {
+        yaml_.leave_out(item, YamlSource::shown(item), "it names no command");
+      }
+    }
+  }
+
+  void command(const YamlNode& node) {
+    const FindFile find = [&](std::string_view name) -> std::optional<fs::path> {
+      const fs::path path = source_.path.parent_path() / name;
+      std::error_code unknown;
+      if (fs::is_regular_file(path, unknown)) return path;
+      return std::nullopt;
+    };
+    for (const ShellCommand& one : shell_commands(node.text, {})) {
+      if (one.simple && one.alone && !one.control) {
+        convert_install({yaml_.place(node), one.words, one.text}, find, to_);
+      } else {
+        yaml_.leave_out(node, one.text, "no key of the recipe stands for this command");
+      }
+    }
+  }
+
+  const ConversionSource& source_;
+  YamlSource yaml_;
+  Conversion& to_;
+};
+
+}  // namespace
+
+void convert_cog(const ConversionSource& source, Conversion& to) { Cog(source, to).convert(); }
+
+}  // namespace mlenv

@@ -1,0 +1,295 @@
+#include <algorithm>
+#include <array>
+
+#include <fmt/core.h>
+
+#include "recipes/init/converters.hpp"
+#include "recipes/init/copied_files.hpp"
+#include "recipes/init/dockerfile.hpp"
+#include "recipes/init/shell_words.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::string_view kNoKey = "no key of the recipe stands for this command";
+constexpr std::string_view kUnknown = "a variable in it has no value in the Dockerfile";
+
+struct Stage {
+  std::string name;
+  std::string image;
+  DockerInstruction from;
+  std::vector<DockerInstruction> instructions;
+};
+
+/// Instructions that a recipe has no words for.
+struct Other {
+  std::string_view keyword;
+  std::string_view why;
+};
+constexpr std::array<Other, 9> kOthers = {
+    {{"USER", "the image's user is root"},
+     {"EXPOSE", "ports are not part of an image here: `mlenv run` shares the host's network"},
+     {"VOLUME", "mount it when it runs: `mlenv run -v`"},
+     {"LABEL", "labels have no key"},
+     {"MAINTAINER", "labels have no key"},
+     {"HEALTHCHECK", "health checks have no key"},
+     {"STOPSIGNAL", "the signal is SIGTERM, as `mlenv run` got it"},
+     {"ONBUILD", "nothing is built on top by itself"},
+     {"SHELL", "there is no key for it"}}};
+
+class DockerConversion {
+ public:
+  DockerConversion(const ConversionSource& source, Conversion& to)
+      : source_(source), to_(to), files_(source.path.parent_path(), to) {}
+
+  void convert() {
+    for (DockerInstruction& one : read_dockerfile(source_.text, source_.path)) {
+      if (one.keyword == "FROM") {
+        from(std::move(one));
+      } else if (stages_.empty()) {
+        argument(one, globals_);
+      } else {
+        stages_.back().instructions.push_back(std::move(one));
+      }
+    }
+    if (stages_.empty()) return leave_out({"", {}, source_.shown, {}, 0}, "it has no `FROM`");
+    const std::vector<std::size_t> chain = chain_of_last();
+    for (std::size_t i = 0; i < stages_.size(); ++i) {
+      if (std::find(chain.begin(), chain.end(), i) != chain.end()) continue;
+      leave_out(stages_[i].from, "a stage of its own: what it makes is not in the recipe");
+    }
+    for (const std::size_t i : chain) stage(stages_[i], i == chain.front());
+    finish();
+  }
+
+ private:
+  SourcePlace place(const DockerInstruction& one) const { return {source_.shown, one.line}; }
+  void leave_out(const DockerInstruction& one, std::string_view why) {
+    std::string text = one.keyword;
+    for (const std::string& flag : one.flags) text += ' ' + flag;
+    to_.leave_out(place(one), text + ' ' + one.text, why);
+  }
+
+  /// Values of ENV count before those of ARG.
+  DockerVariables known() const {
+    DockerVariables all = variables_;
+    all.insert(arguments_.begin(), arguments_.end());
+    return all;
+  }
+
+  void from(DockerInstruction one) {
+    bool complete = true;
+    const std::vector<std::string> words = docker_words(one.text, globals_, complete);
+    Stage stage;
+    if (!words.empty() && complete) stage.image = words.front();
+    if (words.size() >= 3 && to_lower(words[1]) == "as") stage.name = to_lower(words[2]);
+    stage.from = std::move(one);
+    stages_.push_back(std::move(stage));
+  }
+
+  void argument(const DockerInstruction& one, DockerVariables& known_here) {
+    if (one.keyword != "ARG") return leave_out(one, "it stands before the first `FROM`");
+    bool complete = true;
+    for (const std::string& word : docker_words(one.text, known_here, complete)) {
+      const std::size_t equal = word.find('=');
+      const std::string name = word.substr(0, equal);
+      if (equal != std::string::npos) {
+        known_here[name] = word.substr(equal + 1);
+      } else if (const auto global = globals_.find(name); global != globals_.end()) {
+        known_here[name] = global->second;
+      }
+    }
+  }
+
+  /// The last stage and those that it begins with, the first one first.
+  std::vector<std::size_t> chain_of_last() const {
+    std::vector<std::size_t> chain;
+    for (std::size_t at = stages_.size() - 1;;) {
+      chain.push_back(at);
+      const std::string image = to_lower(stages_[at].image);
+      std::size_t before = at;
+      for (std::size_t i = 0; i < at; ++i) {
+        if (!stages_[i].name.empty() && stages_[i].name == image) before = i;
+      }
+      if (before == at) break;
+      at = before;
+    }
+    std::reverse(chain.begin(), chain.end());
+    return chain;
+  }
+
+  void stage(const Stage& stage, bool first) {
+    arguments_.clear();
+    for (const std::string& flag : stage.from.flags) {
+      to_.leave_out(place(stage.from), "FROM " + flag,
+                    "a lock is for the platform that it is made for");
+    }
+    if (first && stage.image.empty()) {
+      leave_out(stage.from, kUnknown);
+    } else if (first) {
+      convert_base_image(place(stage.from), stage.image, to_);
+    }
+    for (const DockerInstruction& one : stage.instructions) instruction(one);
+  }
+
+  void instruction(const DockerInstruction& one) {
+    if (one.keyword == "ARG") return argument(one, arguments_);
+    if (one.keyword == "ENV") return env(one);
+    if (one.keyword == "WORKDIR") return workdir(one);
+    if (one.keyword == "RUN") return run(one);
+    if (one.keyword == "COPY" || one.keyword == "ADD") {
+      return files_.copy(place(one), one, known(), workdir_);
+    }
+    if (one.keyword == "CMD") {
+      command_ = one;
+      return;
+    }
+    if (one.keyword == "ENTRYPOINT") {
+      entrypoint_ = one;
+      return;
+    }
+    for (const Other& other : kOthers) {
+      if (other.keyword == one.keyword) leave_out(one, other.why);
+    }
+  }
+
+  void env(const DockerInstruction& one) {
+    bool complete = true;
+    const std::string_view text = one.text;
+    const std::size_t blank = text.find_first_of(" \t");
+    if (text.substr(0, blank).find('=') ==
+        std::string_view::npos) {  // the old form: `ENV NAME value`
+      if (blank == std::string_view::npos) return leave_out(one, "it has no value");
+      const std::string value = expand_variables(trim(text.substr(blank)), known(), complete);
+      return variable(one, std::string(text.substr(0, blank)), value, complete);
+    }
+    // One instruction's values are those before it.
+    const DockerVariables before = known();
+    for (const std::string& word : docker_words(text, before, complete)) {
+      const std::size_t equal = word.find('=');
+      if (equal == std::string::npos) {
+        leave_out(one, fmt::format("`{}` has no value", word));
+        continue;
+      }
+      bool whole = true;  // of this variable alone
+      expand_variables(word, {}, whole);
+      variable(one, word.substr(0, equal), word.substr(equal + 1), complete || whole);
+    }
+  }
+
+  void variable(const DockerInstruction& one, const std::string& name, const std::string& value,
+                bool complete) {
+    if (name == "PATH") {
+      return to_.leave_out(place(one), fmt::format("{}={}", name, value),
+                           "the image has its own PATH, with Python's programs first");
+    }
+    if (!complete) return to_.leave_out(place(one), fmt::format("{}={}", name, value), kUnknown);
+    variables_[name] = value;
+    to_.env(place(one), name, value);
+  }
+
+  void workdir(const DockerInstruction& one) {
+    bool complete = true;
+    const std::vector<std::string> words = docker_words(one.text, known(), complete);
+    const std::string path = join(words, " ");
+    fs::path whole = (fs::path(workdir_) / path).lexically_normal();
+    if (!whole.has_filename() && whole != "/") whole = whole.parent_path();
+    if (!complete || !is_clean_absolute_path(whole.string())) {
+      return leave_out(one, complete ? "not a path in the image" : kUnknown);
+    }
+    workdir_ = whole.string();
+    to_.draft.workdir = workdir_;
+  }
+
+  void run(const DockerInstruction& one) {
+    for (const std::string& flag : one.flags) {
+      to_.leave_out(place(one), "RUN " + flag,
+                    flag.find("type=cache") != std::string::npos
+                        ? "not needed: downloads are kept in mlenv's cache"
+                        : "no key of the recipe stands for it");
+    }
+    if (const auto words = exec_form(one.text)) {
+      return install({place(one), *words, join(*words, " ")});
+    }
+    if (one.heredocs.empty()) return commands(place(one), one.text);
+    const bool script =
+        one.text.starts_with("<<") && one.text.find_first_of(" \t") == std::string::npos;
+    if (!script || one.heredocs.front().text.starts_with("#!")) return leave_out(one, kNoKey);
+    // A heredoc alone is a script: a command a line.
+    const DockerHeredoc& heredoc = one.heredocs.front();
+    commands({source_.shown, heredoc.line}, heredoc.text);
+  }
+
+  void commands(const SourcePlace& at, const std::string& text) {
+    const std::vector<ShellCommand> all = shell_commands(text, known());
+    if (std::any_of(all.begin(), all.end(), [](const ShellCommand& one) { return one.control; })) {
+      return to_.leave_out(at, text,
+                           "a script of the shell: what it does is not known before it runs");
+    }
+    for (const ShellCommand& one : all) {
+      if (one.simple && one.alone) {
+        install({at, one.words, one.text});
+      } else {
+        to_.leave_out(at, one.text,
+                      one.alone ? "substitutions, redirections or unknown variables "
+                                  "make it no plain install command"
+                                : kNoKey);
+      }
+    }
+  }
+
+  void install(const InstallCommand& command) {
+    const FindFile find = [&](std::string_view name) { return files_.find(name, workdir_); };
+    convert_install(command, find, to_);
+  }
+
+  /// The words that an instruction starts; those of a shell's where they are no plain words.
+  std::vector<std::string> words_of(const DockerInstruction& one) {
+    if (const auto words = exec_form(one.text)) return *words;
+    const std::vector<ShellCommand> all = shell_commands(one.text, known());
+    if (all.size() == 1 && all.front().simple && !all.front().control && all.front().alone) {
+      return all.front().words;
+    }
+    return {"/bin/sh", "-c", one.text};
+  }
+
+  void finish() {
+    std::vector<std::string> words;
+    if (!entrypoint_.keyword.empty()) words = words_of(entrypoint_);
+    // A shell's ENTRYPOINT takes no arguments.
+    const bool takes = entrypoint_.keyword.empty() || exec_form(entrypoint_.text).has_value();
+    if (!command_.keyword.empty() && takes) {
+      for (std::string& word : words_of(command_)) words.push_back(std::move(word));
+    } else if (!command_.keyword.empty()) {
+      leave_out(command_, "the shell's ENTRYPOINT takes no arguments");
+    }
+    const bool clean = std::none_of(words.begin(), words.end(), [](const std::string& word) {
+      return has_control(word, "\t\n");
+    });
+    if (!words.empty() && (!clean || words.front().empty())) {
+      return leave_out(command_.keyword.empty() ? entrypoint_ : command_,
+                       "not words that a command can be made of");
+    }
+    to_.draft.command = words;
+  }
+
+  const ConversionSource& source_;
+  Conversion& to_;
+  CopiedFiles files_;
+  std::vector<Stage> stages_;
+  DockerVariables globals_;
+  DockerVariables arguments_;
+  DockerVariables variables_;
+  std::string workdir_ = "/";
+  DockerInstruction command_;
+  DockerInstruction entrypoint_;
+};
+
+}  // namespace
+
+void convert_dockerfile(const ConversionSource& source, Conversion& to) {
+  DockerConversion(source, to).convert();
+}
+
+}  // namespace mlenv

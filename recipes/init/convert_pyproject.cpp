@@ -1,0 +1,177 @@
+// pyproject.toml: the standard's own table (PyPA's "pyproject.toml specification") and Poetry's.
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/core.h>
+
+#include "recipes/init/converters.hpp"
+#include "recipes/text.hpp"
+#include "recipes/toml.hpp"
+
+namespace mlenv {
+namespace {
+
+using Is = TomlValue::Kind;
+
+std::vector<int> numbers_of(std::string_view version) {
+  std::vector<int> numbers;
+  while (!version.empty()) {
+    const std::string_view part = version.substr(0, version.find('.'));
+    int number = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+    if (error != std::errc{} || end != part.data() + part.size()) return {};
+    numbers.push_back(number);
+    version.remove_prefix(std::min(part.size() + 1, version.size()));
+  }
+  return numbers;
+}
+
+/// Poetry's `^1.2` and `~1.2` as a range; nullopt for what is neither a number nor PEP 440.
+std::optional<std::string> specifier_of_poetry(std::string_view text) {
+  if (text.empty() || text == "*") return "";
+  if (text.find("||") != std::string_view::npos) return std::nullopt;
+  const bool caret = text.front() == '^';
+  const bool tilde = text.front() == '~' && !text.starts_with("~=");
+  if (!caret && !tilde)
+    return is_digit(text.front()) ? fmt::format("=={}", text) : std::string(text);
+  const std::vector<int> numbers = numbers_of(trim(text.substr(1)));
+  if (numbers.empty() || text.find(',') != std::string_view::npos) return std::nullopt;
+  // The number that goes up: the first that is not 0; for `~` the second.
+  std::size_t up = tilde ? std::min<std::size_t>(1, numbers.size() - 1) : 0;
+  while (caret && up + 1 < numbers.size() && numbers[up] == 0) ++up;
+  std::vector<std::string> next;
+  for (std::size_t i = 0; i < up; ++i) next.push_back(std::to_string(numbers[i]));
+  next.push_back(std::to_string(numbers[up] + 1));
+  return fmt::format(">={},<{}", trim(text.substr(1)), join(next, "."));
+}
+
+class Pyproject {
+ public:
+  Pyproject(const ConversionSource& source, Conversion& to)
+      : source_(source),
+        root_(parse_toml({source.path, source.text, "source-invalid", {}})),
+        to_(to) {}
+
+  void convert() {
+    const TomlValue* project = table(root_, "project");
+    const TomlValue* tool = table(root_, "tool");
+    const TomlValue* poetry = tool == nullptr ? nullptr : table(*tool, "poetry");
+    if (project != nullptr) standard(*project);
+    if (poetry != nullptr) read_poetry(*poetry);
+    if (project == nullptr && poetry == nullptr) {
+      leave_out(root_, source_.shown, "it has neither `[project]` nor `[tool.poetry]`");
+    }
+    groups(root_, "dependency-groups",
+           "a group of its own: add with `mlenv add` what the image needs");
+    if (const TomlValue* uv = tool == nullptr ? nullptr : table(*tool, "uv")) {
+      for (const auto& [key, value] : uv->members) {
+        leave_out(value, "tool.uv." + key, "a setting of uv's: indexes can be named in `sources`");
+      }
+    }
+    if (table(root_, "build-system") != nullptr) {
+      leave_out(
+          *table(root_, "build-system"), "build-system",
+          "the project itself is not installed: copy it with `files`, or run it from its folder");
+    }
+  }
+
+ private:
+  static const TomlValue* table(const TomlValue& in, const std::string& key) {
+    const TomlValue* found = in.find(key);
+    return found != nullptr && found->kind == Is::table ? found : nullptr;
+  }
+  SourcePlace place(const TomlValue& value) const { return {source_.shown, value.line}; }
+  void leave_out(const TomlValue& at, std::string_view text, std::string_view why) {
+    to_.leave_out(place(at), text, why);
+  }
+
+  void groups(const TomlValue& in, const std::string& key, std::string_view why) {
+    const TomlValue* found = table(in, key);
+    if (found == nullptr) return;
+    for (const auto& [name, value] : found->members) leave_out(value, key + '.' + name, why);
+  }
+
+  void standard(const TomlValue& project) {
+    const TomlValue* name = project.find("name");
+    if (name != nullptr && name->kind == Is::text) to_.draft.name = image_name_from(name->text);
+    const TomlValue* python = project.find("requires-python");
+    if (python != nullptr && python->kind == Is::text)
+      to_.python_range(place(*python), python->text);
+    if (const TomlValue* list = project.find("dependencies")) {
+      for (const TomlValue& item : list->items) {
+        if (item.kind == Is::text) {
+          to_.python_package(place(item), item.text);
+        } else {
+          leave_out(item, "an item of dependencies", "not a text");
+        }
+      }
+    }
+    groups(project, "optional-dependencies",
+           "an extra of its own: add with `mlenv add` what the image needs");
+    for (const std::string key : {"scripts", "gui-scripts", "entry-points"}) {
+      groups(project, key, "the project itself is not installed, and so are none of its programs");
+    }
+    const TomlValue* dynamic = project.find("dynamic");
+    if (dynamic == nullptr) return;
+    for (const TomlValue& item : dynamic->items) {
+      if (item.text == "dependencies") {
+        leave_out(item, "dynamic: dependencies", "they are known only when the project is built");
+      }
+    }
+  }
+
+  void read_poetry(const TomlValue& poetry) {
+    const TomlValue* name = poetry.find("name");
+    if (name != nullptr && name->kind == Is::text) to_.draft.name = image_name_from(name->text);
+    if (const TomlValue* all = table(poetry, "dependencies")) {
+      for (const auto& [package, value] : all->members) dependency(package, value);
+    }
+    groups(poetry, "group", "a group of its own: add with `mlenv add` what the image needs");
+    groups(poetry, "dev-dependencies",
+           "for development: add with `mlenv add` what the image needs");
+    groups(poetry, "extras", "an extra of its own: add with `mlenv add` what the image needs");
+    groups(poetry, "scripts",
+           "the project itself is not installed, and so are none of its programs");
+    if (const TomlValue* sources = poetry.find("source")) {
+      leave_out(*sources, "tool.poetry.source", "indexes can be named in `sources`");
+    }
+  }
+
+  void dependency(const std::string& package, const TomlValue& value) {
+    const TomlValue* version = value.kind == Is::table ? value.find("version") : &value;
+    if (version == nullptr || version->kind != Is::text) {
+      return leave_out(value, package,
+                       "only releases by their version can be named, no paths and repositories");
+    }
+    const std::optional<std::string> specifier = specifier_of_poetry(version->text);
+    if (!specifier)
+      return leave_out(value, package + " = " + version->text,
+                       "a version that has no words in a recipe");
+    if (package == "python") return to_.python_range(place(value), *specifier);
+    std::string text = package;
+    if (value.kind == Is::table) {
+      for (const auto& [key, inner] : value.members) {
+        if (key == "version" || key == "extras") continue;
+        leave_out(inner, package + '.' + key, "no key of the recipe stands for it");
+      }
+      if (const TomlValue* extras = value.find("extras")) {
+        std::vector<std::string> names;
+        for (const TomlValue& extra : extras->items) names.push_back(extra.text);
+        if (!names.empty()) text += '[' + join(names, ",") + ']';
+      }
+    }
+    to_.python_package(place(value), text + *specifier);
+  }
+
+  const ConversionSource& source_;
+  TomlValue root_;
+  Conversion& to_;
+};
+
+}  // namespace
+
+void convert_pyproject(const ConversionSource& source, Conversion& to) {
+  Pyproject(source, to).convert();
+}
+
+}  // namespace mlenv

@@ -1,0 +1,38 @@
+#pragma once
+// One function for each format: `text` is that of `path`, called `shown` in what is left out. They
+// throw `source-invalid` (usage), with places, for text that is not of the format.
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "recipes/init/conversion.hpp"
+
+namespace mlenv {
+
+struct ConversionSource {
+  fs::path path;
+  std::string shown;
+  std::string text;
+};
+
+void convert_conda(const ConversionSource& source, Conversion& to);
+void convert_dockerfile(const ConversionSource& source, Conversion& to);
+void convert_cog(const ConversionSource& source, Conversion& to);
+void convert_pyproject(const ConversionSource& source, Conversion& to);
+
+/// What a base image's name says: distribution, Python, framework, CUDA.
+void convert_base_image(const SourcePlace& place, std::string_view image, Conversion& to);
+
+/// One simple command of a build. False when it installs nothing that a recipe can name, and has
+/// effects that a recipe would need; `file` finds a requirements file by its name in the image.
+struct InstallCommand {
+  SourcePlace place;
+  std::vector<std::string> words;
+  std::string text;
+};
+using FindFile = std::function<std::optional<fs::path>(std::string_view name)>;
+void convert_install(const InstallCommand& command, const FindFile& file, Conversion& to);
+
+}  // namespace mlenv

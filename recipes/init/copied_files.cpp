@@ -1,0 +1,146 @@
+#include "recipes/init/copied_files.hpp"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "recipes/recipe.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+/// Absolute, without `.`, `..` and a `/` at its end.
+std::string place_in_image(std::string_view path, const std::string& workdir) {
+  fs::path whole = (fs::path(workdir) / path).lexically_normal();
+  if (!whole.has_filename() && whole != "/") whole = whole.parent_path();
+  return whole.string();
+}
+
+bool is_archive(const std::string& name) {
+  for (const std::string_view ending :
+       {".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".tar.zst"}) {
+    if (name.ends_with(ending)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+CopiedFiles::CopiedFiles(const fs::path& context, Conversion& to)
+    : context_(context.empty() ? "." : context), to_(to) {
+  std::error_code unknown;
+  const fs::path from = fs::weakly_canonical(to.folder().empty() ? "." : to.folder(), unknown);
+  const fs::path relative = fs::weakly_canonical(context_, unknown).lexically_relative(from);
+  reachable_ = !relative.empty() && *relative.begin() != "..";
+  if (reachable_ && relative != ".") prefix_ = relative.string() + '/';
+}
+
+bool CopiedFiles::flags(const SourcePlace& place, const DockerInstruction& instruction) {
+  bool usable = true;
+  for (const std::string& flag : instruction.flags) {
+    const std::string text = instruction.keyword + ' ' + flag;
+    if (flag.starts_with("--chown") || flag.starts_with("--chmod")) {
+      to_.leave_out(
+          place, text,
+          "copied files are root's, with mode 0755 where they can be executed and 0644 otherwise");
+    } else if (!flag.starts_with("--link")) {
+      to_.leave_out(place, text + ' ' + instruction.text,
+                    flag.starts_with("--from") ? "it is copied out of another stage or image"
+                                               : "no key of the recipe stands for it");
+      usable = false;
+    }
+  }
+  return usable;
+}
+
+void CopiedFiles::copy(const SourcePlace& place, const DockerInstruction& instruction,
+                       const DockerVariables& known, const std::string& workdir) {
+  if (!flags(place, instruction)) return;
+  const auto leave_out = [&](std::string_view why) {
+    to_.leave_out(place, instruction.keyword + ' ' + instruction.text, why);
+  };
+  if (!instruction.heredocs.empty())
+    return leave_out("write it to a file of its own, and name that in `files`");
+  bool complete = true;
+  std::vector<std::string> words;
+  if (const auto items = exec_form(instruction.text)) {
+    for (const std::string& item : *items) words.push_back(expand_variables(item, known, complete));
+  } else {
+    words = docker_words(instruction.text, known, complete);
+  }
+  if (!complete) return leave_out("a variable in it has no value in the Dockerfile");
+  if (words.size() < 2) return leave_out("it names no target");
+  const std::string target = words.back();
+  words.pop_back();
+  const std::string where = place_in_image(target, workdir);
+  const bool into = target.ends_with('/') || target == "." || target == ".." || words.size() > 1 ||
+                    where == workdir;
+  for (const std::string& source : words) {
+    const std::string text = fmt::format("{} {} {}", instruction.keyword, source, target);
+    if (source.find("://") != std::string::npos || source.starts_with("git@")) {
+      to_.leave_out(place, text, "it is downloaded: fetch it once, and name the file in `files`");
+    } else if (instruction.keyword == "ADD" && is_archive(source)) {
+      to_.leave_out(place, text, "ADD unpacks it: unpack it here, and name the folder in `files`");
+    } else if (source.find_first_of("*?[") != std::string::npos) {
+      to_.leave_out(place, text, "`files` takes no patterns: name each file, or their folder");
+    } else {
+      one(place, source, where, into);
+    }
+  }
+}
+
+void CopiedFiles::one(const SourcePlace& place, const std::string& source,
+                      const std::string& target, bool into) {
+  std::string clean = fs::path(source).relative_path().lexically_normal().string();
+  while (clean.size() > 1 && clean.ends_with('/')) clean.pop_back();
+  if (clean.empty()) clean = ".";
+  std::error_code unknown;
+  const fs::path here = context_ / clean;
+  const bool folder = fs::is_directory(here, unknown);
+  const fs::path name = fs::path(clean).filename();
+  const bool below = into && !folder;
+  copied_.emplace_back(below ? place_in_image(name.string(), target) : target, here);
+  const std::string text = fmt::format("COPY {} {}", source, target);
+  const std::string mine =
+      clean == "." && !prefix_.empty() ? prefix_.substr(0, prefix_.size() - 1) : prefix_ + clean;
+  const std::string reserved = reserved_place(target);
+  if (!reserved.empty()) return to_.leave_out(place, text, "nothing can be copied to " + reserved);
+  if (clean.starts_with("..") || !reachable_) {
+    return to_.leave_out(place, text, "`files` takes what lies in the recipe's own folder");
+  }
+  if (has_control(source) || !is_clean_absolute_path(target)) {
+    return to_.leave_out(place, text, "not paths that `files` can hold");
+  }
+  if (!fs::exists(here, unknown)) return to_.leave_out(place, text, "there is no such file here");
+  const std::string there = below && target != "/" ? target + '/' : target;
+  for (const auto& [known, where] : to_.draft.files) {
+    if (known != mine) continue;
+    if (where != there)
+      to_.leave_out(
+          place, text,
+          "`files` copies each source to one place, and this one goes to another already");
+    return;
+  }
+  to_.draft.files.emplace_back(mine, there);
+}
+
+std::optional<fs::path> CopiedFiles::find(std::string_view name, const std::string& workdir) const {
+  std::error_code unknown;
+  const std::string path = place_in_image(name, workdir);
+  for (auto at = copied_.rbegin(); at != copied_.rend(); ++at) {
+    const auto& [target, here] = *at;
+    fs::path found = here;
+    if (path != target) {
+      const fs::path inside = fs::path(path).lexically_relative(target);
+      if (inside.empty() || *inside.begin() == "..") continue;
+      found /= inside;
+    }
+    if (fs::is_regular_file(found, unknown)) return found.lexically_normal();
+  }
+  const fs::path beside = context_ / fs::path(name).filename();
+  if (fs::is_regular_file(beside, unknown)) return beside.lexically_normal();
+  return std::nullopt;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,37 @@
+#pragma once
+// COPY and ADD of a Dockerfile as `files` of a recipe.
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "recipes/init/conversion.hpp"
+#include "recipes/init/dockerfile.hpp"
+
+namespace mlenv {
+
+class CopiedFiles {
+ public:
+  /// `context`: the folder that sources are relative to; the Dockerfile's own.
+  CopiedFiles(const fs::path& context, Conversion& to);
+
+  void copy(const SourcePlace& place, const DockerInstruction& instruction,
+            const DockerVariables& known, const std::string& workdir);
+  /// The file here that `name` means in the image: a copied one, or one beside the Dockerfile;
+  /// nullopt where there is none.
+  std::optional<fs::path> find(std::string_view name, const std::string& workdir) const;
+
+ private:
+  bool flags(const SourcePlace& place, const DockerInstruction& instruction);
+  void one(const SourcePlace& place, const std::string& source, const std::string& target,
+           bool into);
+
+  fs::path context_;
+  std::string prefix_;      ///< of sources, in the recipe's folder: `docker/`
+  bool reachable_ = false;  ///< whether `files` of the recipe can name them at all
+  Conversion& to_;
+  std::vector<std::pair<std::string, fs::path>> copied_;  ///< path in the image, path here
+};
+
+}  // namespace mlenv

@@ -1,0 +1,227 @@
+#include "recipes/init/draft.hpp"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::size_t kShownBytes = 160;
+constexpr std::size_t kCommentWidth = 98;
+
+/// Whether YAML takes it for this text without quotes, in lists of both kinds.
+bool is_plain(std::string_view text) {
+  constexpr std::string_view kOthers = "._/-+=<>~!*;@";
+  const auto fits = [&](char c) {
+    return is_alphanumeric(c) || kOthers.find(c) != std::string_view::npos;
+  };
+  if (text.empty() || !(is_letter(text.front()) || text.front() == '/')) return false;
+  if (text == "null" || text == "Null" || text == "NULL") return false;
+  return std::all_of(text.begin(), text.end(), fits);
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+std::string scalar(std::string_view text) {
+  return is_plain(text) ? std::string(text) : quoted(text);
+}
+
+/// Up to the next blank that is not between backticks.
+std::string_view word_of(std::string_view text) {
+  bool code = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '`') code = !code;
+    if (text[at] == ' ' && !code) return text.substr(0, at);
+  }
+  return text;
+}
+
+/// A sentence as comment lines.
+std::string comment(std::string_view text) {
+  std::string out;
+  std::string line = "#";
+  while (!(text = trim(text)).empty()) {
+    const std::string_view word = word_of(text);
+    if (line.size() > 1 && line.size() + 1 + word.size() > kCommentWidth) {
+      out += line + '\n';
+      line = "#";
+    }
+    line += ' ';
+    line += word;
+    text.remove_prefix(word.size());
+  }
+  return out + line + '\n';
+}
+
+class Writer {
+ public:
+  std::string text;
+
+  void blank() { text += '\n'; }
+  void note(std::string_view sentence) {
+    if (!sentence.empty()) text += comment(sentence);
+  }
+  void key(std::string_view name, std::string_view value) {
+    text += fmt::format("{}: {}\n", name, scalar(value));
+  }
+  void list(std::string_view name, const std::vector<std::string>& items) {
+    text += fmt::format("{}:\n", name);
+    for (const std::string& item : items) text += fmt::format("  - {}\n", scalar(item));
+  }
+  void map(std::string_view name, const std::vector<std::pair<std::string, std::string>>& items) {
+    text += fmt::format("{}:\n", name);
+    for (const auto& [key, value] : items) {
+      text += fmt::format("  {}: {}\n", scalar(key), name == "env" ? quoted(value) : scalar(value));
+    }
+  }
+};
+
+void write_head(Writer& writer, const Draft& draft, std::string_view file) {
+  writer.text += fmt::format(
+      "# What this environment holds. `mlenv lock` says which bytes that is, `mlenv build` makes "
+      "an\n"
+      "# image of it, `mlenv run` starts a command in it:\n"
+      "#\n"
+      "#   mlenv build {0}\n"
+      "#   mlenv run {0} -- python train.py\n",
+      shown_text(file));
+  if (!draft.source.empty()) {
+    writer.text += fmt::format("#\n# Converted from {}.\n", shown_text(draft.source));
+  }
+  writer.key("name", draft.name);
+  writer.blank();
+  writer.note(draft.base_note);
+  writer.text += fmt::format("base: debian:{}\n", draft.suite);
+}
+
+void write_python(Writer& writer, const Draft& draft) {
+  if (!draft.python.empty()) {
+    writer.note("Debian's own Python; the line is a check, not a choice.");
+    writer.text += fmt::format("python: \"{}\"\n", draft.python);
+  }
+  writer.blank();
+  if (draft.framework.empty()) {
+    writer.note("pytorch, tensorflow, jax, or any Python package; a version may follow.");
+    writer.text += "# framework: pytorch>=2.9\n";
+  } else {
+    writer.key("framework", draft.framework);
+  }
+  writer.note(draft.cuda_note);
+  if (!draft.cuda.empty()) {
+    writer.text += draft.cuda == "cpu" ? "cuda: cpu\n" : fmt::format("cuda: \"{}\"\n", draft.cuda);
+  }
+  writer.blank();
+  if (draft.packages.empty()) {
+    writer.note("Python packages, as pip takes them; `mlenv add PACKAGE` puts one here.");
+    writer.text += "# packages:\n#   - numpy>=1.24\n";
+  } else {
+    writer.list("packages", draft.packages);
+  }
+}
+
+void write_rest(Writer& writer, const Draft& draft) {
+  writer.blank();
+  if (draft.system.empty()) {
+    writer.note("Debian packages; `mlenv add --system PACKAGE` puts one here.");
+    writer.text += "# system:\n#   - git\n";
+  } else {
+    writer.list("system", draft.system);
+  }
+  writer.blank();
+  if (draft.env.empty()) {
+    writer.note("Environment variables in the image.");
+    writer.text += "# env:\n#   PYTHONUNBUFFERED: \"1\"\n";
+  } else {
+    writer.map("env", draft.env);
+  }
+  writer.blank();
+  if (draft.files.empty()) {
+    writer.note(
+        "What of this folder is copied into the image; `mlenv run` mounts the folder anyway.");
+    writer.text += "# files:\n#   src: /workspace/src\n";
+  } else {
+    writer.map("files", draft.files);
+  }
+  if (!draft.workdir.empty()) {
+    writer.blank();
+    writer.key("workdir", draft.workdir);
+  }
+  if (!draft.command.empty()) {
+    writer.blank();
+    std::vector<std::string> words;
+    for (const std::string& word : draft.command) words.push_back(scalar(word));
+    writer.text += fmt::format("command: [{}]\n", join(words, ", "));
+  }
+  if (!draft.indexes.empty()) {
+    writer.blank();
+    writer.text += "sources:\n  pypi:\n";
+    for (const std::string& index : draft.indexes) {
+      writer.text += fmt::format("    - {}\n", quoted(index));
+    }
+  }
+}
+
+}  // namespace
+
+std::string shown_text(std::string_view text) {
+  std::string clean;
+  for (const char c : text) {
+    const bool control = has_control(std::string_view(&c, 1));
+    if (control || c == ' ') {
+      if (!clean.empty() && clean.back() != ' ') clean += ' ';
+    } else {
+      clean += c;
+    }
+  }
+  for (std::size_t at = 0; (at = clean.find("://", at)) != std::string::npos;) {
+    at += 3;
+    const std::size_t end = std::min(clean.find_first_of("/ \"'", at), clean.size());
+    const std::size_t login = clean.rfind('@', end);
+    if (login != std::string::npos && login >= at && login < end) clean.erase(at, login + 1 - at);
+  }
+  clean = trim(clean);
+  if (clean.size() <= kShownBytes) return clean;
+  std::size_t cut = kShownBytes;
+  while ((static_cast<unsigned char>(clean[cut]) & 0xC0U) == 0x80) --cut;  // not within a character
+  return clean.substr(0, cut) + "…";
+}
+
+std::string sentence(const LeftOut& left_out) {
+  std::string place = left_out.place.file;
+  if (left_out.place.line > 0) place += fmt::format(":{}", left_out.place.line);
+  return fmt::format("{}: `{}`: {}", place, left_out.text, left_out.why);
+}
+
+std::string render_draft(const Draft& draft, std::string_view file) {
+  Writer writer;
+  write_head(writer, draft, file);
+  write_python(writer, draft);
+  write_rest(writer, draft);
+  if (!draft.left_out.empty()) {
+    writer.text += fmt::format("\n# Not carried over from {}:\n", shown_text(draft.source));
+    for (const LeftOut& left_out : draft.left_out) {
+      writer.text +=
+          fmt::format("#   {}:{}: {}\n", left_out.place.file, left_out.place.line, left_out.text);
+      writer.text += fmt::format("#     {}\n", left_out.why);
+    }
+  }
+  return writer.text;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,56 @@
+#pragma once
+// A recipe that is about to be written: what `mlenv init` knows, and what it found elsewhere and no
+// recipe can say.
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mlenv {
+
+/// A place of a file that a draft is made from.
+struct SourcePlace {
+  std::string file;  ///< as the person would name it
+  int line = 0;      ///< 1-based; 0: the whole file
+};
+
+/// Something written there that the recipe does not say.
+struct LeftOut {
+  SourcePlace place;
+  std::string text;  ///< as written, in one line, without logins
+  std::string why;
+};
+
+/// Empty texts and lists: the recipe says nothing of it. All texts fit the recipe's grammar.
+struct Draft {
+  std::string name;
+  std::string suite;      ///< of Debian
+  std::string python;     ///< `3.11`
+  std::string framework;  ///< a requirement
+  std::string cuda;       ///< `13`, `12.6`, `cpu`
+  std::vector<std::string> packages;
+  std::vector<std::string> system;
+  std::vector<std::pair<std::string, std::string>> env;  ///< in the source's order, each name once
+  std::string workdir;
+  std::vector<std::string> command;
+  std::vector<std::pair<std::string, std::string>> files;  ///< each source once
+  std::vector<std::string> indexes;                        ///< of Python, the default one first
+
+  std::string source;     ///< what it was converted from; empty: nothing
+  std::string base_note;  ///< sentences for comments above the keys
+  std::string cuda_note;
+  std::vector<LeftOut> left_out;
+};
+
+/// `Dockerfile:12: RUN make: why`
+std::string sentence(const LeftOut& left_out);
+
+/// The recipe's text. Reads back (`parse_recipe`) as what the draft says; what was left out stands
+/// at its end as comments. `file` is what the recipe will be called, for the example above it.
+std::string render_draft(const Draft& draft, std::string_view file);
+
+/// One line of clean text: control characters and line ends become blanks, logins in URLs are taken
+/// out, what is longer than a screen's line or two is cut.
+std::string shown_text(std::string_view text);
+
+}  // namespace mlenv

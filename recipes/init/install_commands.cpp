@@ -1,0 +1,229 @@
+// Commands of a build that install packages.
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include <fmt/core.h>
+
+#include "recipes/init/converters.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+using Words = std::span<const std::string>;
+
+template <std::size_t N>
+bool among(const std::array<std::string_view, N>& all, std::string_view one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+constexpr std::string_view kDone = "not needed: mlenv does that itself";
+constexpr std::string_view kNoKey = "no key of the recipe stands for this command";
+
+/// Without what only changes how it is run: `DEBIAN_FRONTEND=x`, sudo, env.
+Words bare(Words words) {
+  while (!words.empty()) {
+    const std::string& word = words.front();
+    const std::size_t equal = word.find('=');
+    const bool assigns =
+        equal != std::string::npos && is_env_name(std::string_view(word).substr(0, equal));
+    if (!assigns && word != "sudo" && word != "env" && word != "-E" && word != "exec") break;
+    words = words.subspan(1);
+  }
+  return words;
+}
+
+std::string_view program_of(std::string_view word) { return word.substr(word.rfind('/') + 1); }
+
+class Install {
+ public:
+  Install(const InstallCommand& command, const FindFile& file, Conversion& to)
+      : command_(command), file_(file), to_(to) {}
+
+  void convert() {
+    const Words words = bare(command_.words);
+    if (words.empty()) return leave_out(kNoKey);
+    const std::string_view program = program_of(words.front());
+    if (program == "apt-get" || program == "apt" || program == "aptitude") {
+      return apt(words.subspan(1));
+    }
+    if (is_pip(program)) return pip(words.subspan(1));
+    const bool module = program.starts_with("python") && words.size() > 2 && words[1] == "-m";
+    if (module && words[2] == "pip") return pip(words.subspan(3));
+    if (program == "uv" && words.size() > 1 && words[1] == "pip") return pip(words.subspan(2));
+    if (only_tidies(words)) return leave_out(kDone);
+    leave_out(kNoKey);
+  }
+
+ private:
+  static bool is_pip(std::string_view program) {
+    return program == "pip" || program == "pip3" || program.starts_with("pip3.");
+  }
+
+  void leave_out(std::string_view why) { to_.leave_out(command_.place, command_.text, why); }
+  void leave_out(const std::string& word, std::string_view why) {
+    to_.leave_out(command_.place, word, why);
+  }
+
+  /// `set -e`, and removing what package managers leave behind.
+  static bool only_tidies(Words words) {
+    const std::string_view program = program_of(words.front());
+    if (program == "set" || program == "true" || program == "ldconfig") return true;
+    if (program != "rm") return false;
+    constexpr std::array<std::string_view, 5> kLeftovers = {
+        "/var/lib/apt/lists", "/var/cache/apt", "/var/cache/debconf", "/root/.cache", "/tmp/"};
+    return std::all_of(words.begin() + 1, words.end(), [&](const std::string& word) {
+      return word.starts_with('-') ||
+             std::any_of(kLeftovers.begin(), kLeftovers.end(),
+                         [&](std::string_view place) { return word.starts_with(place); });
+    });
+  }
+
+  void apt(Words words) {
+    constexpr std::array<std::string_view, 5> kValued = {"-o", "-c", "-t", "--target-release",
+                                                         "--option"};
+    constexpr std::array<std::string_view, 8> kTidy = {"update",       "upgrade", "dist-upgrade",
+                                                       "full-upgrade", "clean",   "autoclean",
+                                                       "autoremove",   ""};
+    std::vector<std::string> rest;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (among(kValued, words[i])) {
+        if (words[i] != "-o" && i + 1 < words.size()) {
+          leave_out(words[i] + ' ' + words[i + 1], "packages come from the base's release alone");
+        }
+        ++i;
+      } else if (!words[i].starts_with('-')) {
+        rest.push_back(words[i]);
+      }
+    }
+    const std::string verb = rest.empty() ? "" : rest.front();
+    if (among(kTidy, verb)) return leave_out(kDone);
+    if (verb != "install") return leave_out(kNoKey);
+    for (const std::string& package : std::span(rest).subspan(1)) debian_package(package);
+  }
+
+  void debian_package(const std::string& word) {
+    const std::size_t end = word.find_first_of("/:");
+    if (end != std::string::npos && word.find('=') == std::string::npos && word.front() != '/' &&
+        word.front() != '.') {
+      leave_out(word, "the recipe names the package alone, without release or architecture");
+      return to_.system_package(command_.place, word.substr(0, end));
+    }
+    to_.system_package(command_.place, word);
+  }
+
+  void pip(Words words) {
+    while (!words.empty() && words.front().starts_with('-')) words = words.subspan(1);
+    if (words.empty()) return leave_out(kNoKey);
+    if (words.front() == "cache") return leave_out(kDone);
+    if (words.front() != "install") return leave_out(kNoKey);
+    words = words.subspan(1);
+    if (only_tools(words)) return leave_out(kDone);
+    for (std::size_t i = 0; i < words.size();) i += pip_word(words.subspan(i));
+  }
+
+  /// `pip install --upgrade pip setuptools wheel`
+  static bool only_tools(Words words) {
+    constexpr std::array<std::string_view, 4> kTools = {"pip", "setuptools", "wheel", "uv"};
+    bool some = false;
+    for (const std::string& word : words) {
+      if (word.starts_with('-')) continue;
+      const std::string_view name = std::string_view(word).substr(0, word.find_first_of("=<>!~["));
+      if (!among(kTools, name)) return false;
+      some = true;
+    }
+    return some;
+  }
+
+  /// How many words it took.
+  std::size_t pip_word(Words words) {
+    constexpr std::array<std::string_view, 15> kHarmless = {
+        "--no-cache-dir", "--upgrade",    "-U",
+        "--user",         "--quiet",      "-q",
+        "--no-cache",     "-qq",          "--no-input",
+        "--verbose",      "-v",           "--prefer-binary",
+        "--system",       "--no-compile", "--force-reinstall"};
+    constexpr std::array<std::string_view, 6> kHarmlessStarts = {
+        "--disable-pip-version-check", "--break-system-packages", "--root-user-action",
+        "--no-warn-script-location",   "--progress-bar=",         "--compile"};
+    constexpr std::array<std::string_view, 6> kHarmlessValued = {
+        "--timeout",   "--default-timeout", "--retries",
+        "--cache-dir", "--progress-bar",    "--root-user-action"};
+    const std::string& word = words.front();
+    if (!word.starts_with('-')) {
+      to_.python_package(command_.place, word);
+      return 1;
+    }
+    if (among(kHarmless, word)) return 1;
+    if (among(kHarmlessValued, word)) return std::min<std::size_t>(2, words.size());
+    for (const std::string_view start : kHarmlessStarts) {
+      if (word.starts_with(start)) return 1;
+    }
+    for (const std::string_view start :
+         {"--timeout=", "--default-timeout=", "--retries=", "--cache-dir="}) {
+      if (word.starts_with(start)) return 1;
+    }
+    return pip_option(words);
+  }
+
+  std::size_t pip_option(Words words) {
+    constexpr std::array<std::string_view, 16> kValued = {"-r",
+                                                          "--requirement",
+                                                          "-c",
+                                                          "--constraint",
+                                                          "-i",
+                                                          "--index-url",
+                                                          "--extra-index-url",
+                                                          "-f",
+                                                          "--find-links",
+                                                          "-e",
+                                                          "--editable",
+                                                          "-t",
+                                                          "--target",
+                                                          "--trusted-host",
+                                                          "--only-binary",
+                                                          "--no-binary"};
+    std::string name = words.front().substr(0, words.front().find('='));
+    std::string value;
+    std::size_t took = 1;
+    if (name.size() < words.front().size()) {
+      value = words.front().substr(name.size() + 1);
+    } else if (among(kValued, name) && words.size() > 1) {
+      value = words[1];
+      took = 2;
+    } else if (!name.starts_with("--") && name.size() > 2 && name[1] == 'r') {
+      value = name.substr(2);
+      name = "-r";
+    }
+    if (name == "-r" || name == "--requirement") {
+      requirements(value);
+    } else if (name == "-i" || name == "--index-url") {
+      to_.python_index(command_.place, value, true);
+    } else if (name == "--extra-index-url") {
+      to_.python_index(command_.place, value, false);
+    } else {
+      const std::string shown = value.empty() ? name : name + ' ' + value;
+      leave_out("pip install " + shown, "an option of pip that no key stands for");
+    }
+    return took;
+  }
+
+  void requirements(const std::string& name) {
+    const std::optional<fs::path> path = file_(name);
+    if (!path) return leave_out("-r " + name, "no such file was found here");
+    to_.requirements(*path, path->lexically_normal().string(), read_file(*path));
+  }
+
+  const InstallCommand& command_;
+  const FindFile& file_;
+  Conversion& to_;
+};
+
+}  // namespace
+
+void convert_install(const InstallCommand& command, const FindFile& file, Conversion& to) {
+  Install(command, file, to).convert();
+}
+
+}  // namespace mlenv

@@ -1,0 +1,153 @@
+// Requirements files as pip reads them (pip's documentation, "Requirements File Format").
+#include <algorithm>
+#include <array>
+
+#include <fmt/core.h>
+
+#include "recipes/init/conversion.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::size_t kMostFiles = 64;
+
+struct Option {
+  std::string_view name;
+  std::string_view why;
+};
+constexpr std::string_view kNoSource =
+    "mlenv builds no project from source: copy it with `files`, or name a release of it";
+constexpr std::array<Option, 13> kOptions = {
+    {{"-c", "constraints have no key: write the bounds that matter into `packages`"},
+     {"--constraint", "constraints have no key: write the bounds that matter into `packages`"},
+     {"-e", kNoSource},
+     {"--editable", kNoSource},
+     {"-f", "pages of links are not read; an index can be named in `sources`"},
+     {"--find-links", "pages of links are not read; an index can be named in `sources`"},
+     {"--pre", "write the pre-release into the package's version, as `>=2.0rc1`"},
+     {"--no-binary", "mlenv installs wheels alone"},
+     {"--only-binary", "not needed: mlenv installs wheels alone"},
+     {"--prefer-binary", "not needed: mlenv installs wheels alone"},
+     {"--require-hashes", "not needed: the lock has the hash of each wheel"},
+     {"--trusted-host",
+      "certificates are checked always; `SSL_CERT_FILE` names private authorities"},
+     {"--no-index", "name the index to use in `sources`"}}};
+
+/// A line as pip sees it: continued ones joined, without its comment.
+struct Line {
+  int number;
+  std::string text;
+};
+
+std::vector<Line> lines_of(std::string_view text) {
+  std::vector<Line> lines;
+  bool continued = false;
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    while (line.ends_with('\r')) line.remove_suffix(1);
+    const bool goes_on = line.ends_with('\\');
+    if (goes_on) line.remove_suffix(1);
+    if (continued) {
+      lines.back().text += line;
+    } else {
+      lines.push_back({number, std::string(line)});
+    }
+    continued = goes_on;
+  }
+  for (Line& line : lines) {
+    std::size_t at = line.text.starts_with('#') ? 0 : line.text.find(" #");
+    at = std::min(at, line.text.find("\t#"));
+    if (at != std::string::npos) line.text.erase(at);
+    line.text = trim(line.text);
+  }
+  std::erase_if(lines, [](const Line& line) { return line.text.empty(); });
+  return lines;
+}
+
+}  // namespace
+
+/// One of them; the conversion gets what it holds.
+class RequirementsFile {
+ public:
+  RequirementsFile(Conversion& to, fs::path path, std::string shown)
+      : to_(to), path_(std::move(path)), shown_(std::move(shown)) {}
+
+  void read(const std::string& text) {
+    for (const Line& line : lines_of(text)) {
+      const SourcePlace place{shown_, line.number};
+      if (line.text.starts_with('-')) {
+        option(place, line.text);
+      } else {
+        requirement(place, line.text);
+      }
+    }
+    if (hashes_ > 0) {
+      to_.leave_out(first_hash_, fmt::format("--hash, of {}", counted(hashes_, "requirement")),
+                    "not needed: the lock has the hash of each wheel");
+    }
+  }
+
+ private:
+  void requirement(const SourcePlace& place, const std::string& text) {
+    const std::size_t option = text.find(" --");
+    if (option != std::string::npos) {
+      if (text.compare(option, 7, " --hash") != 0) {
+        to_.leave_out(place, text.substr(option), "options of a single package have no key");
+      } else if (++hashes_ == 1) {
+        first_hash_ = place;
+      }
+    }
+    to_.python_package(place, text.substr(0, option));
+  }
+
+  void option(const SourcePlace& place, const std::string& text) {
+    std::size_t end = text.find_first_of(" \t=");
+    std::string name = text.substr(0, end);
+    if (!name.starts_with("--") && name.size() > 2) {  // `-rother.txt`
+      name.resize(2);
+      end = 1;
+    }
+    const std::string value(end == std::string::npos ? "" : trim(text.substr(end + 1)));
+    if (name == "-r" || name == "--requirement") return include(place, text, value);
+    if (name == "-i" || name == "--index-url") return to_.python_index(place, value, true);
+    if (name == "--extra-index-url") return to_.python_index(place, value, false);
+    for (const Option& one : kOptions) {
+      if (one.name == name) return to_.leave_out(place, text, one.why);
+    }
+    to_.leave_out(place, text, "an option of pip that no key stands for");
+  }
+
+  void include(const SourcePlace& place, const std::string& text, const std::string& value) {
+    const fs::path path = path_.parent_path() / value;
+    std::error_code unknown;
+    if (value.empty() || !fs::is_regular_file(path, unknown)) {
+      return to_.leave_out(place, text, "there is no such file here");
+    }
+    const fs::path parent = fs::path(shown_).parent_path();
+    to_.requirements(path, (parent / value).lexically_normal().string(), read_file(path));
+  }
+
+  Conversion& to_;
+  fs::path path_;
+  std::string shown_;
+  std::size_t hashes_ = 0;
+  SourcePlace first_hash_;
+};
+
+void Conversion::requirements(const fs::path& path, const std::string& shown,
+                              const std::string& text) {
+  std::error_code unknown;
+  const fs::path real = fs::weakly_canonical(path, unknown);
+  if (!read_.insert(real).second) return;
+  if (read_.size() > kMostFiles) return leave_out({shown, 0}, shown, "more files than mlenv reads");
+  if (utf8_fault(text) != std::string::npos) {
+    leave_out({shown, 0}, shown, "not UTF-8");
+    return;
+  }
+  RequirementsFile(*this, path, shown).read(text);
+}
+
+}  // namespace mlenv

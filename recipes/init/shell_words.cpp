@@ -1,0 +1,164 @@
+#include "recipes/init/shell_words.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::array<std::string_view, 14> kControl = {"if",   "then",  "else",  "elif", "fi",
+                                                       "for",  "while", "until", "do",   "done",
+                                                       "case", "esac",  "{",     "!"};
+
+class Splitter {
+ public:
+  Splitter(std::string_view text, const DockerVariables& known) : text_(text), known_(known) {}
+
+  std::vector<ShellCommand> split() {
+    while (at_ < text_.size()) step();
+    end_command();
+    return std::move(commands_);
+  }
+
+ private:
+  void step() {
+    const char c = text_[at_];
+    if (c == '\'' || c == '"') return quote(c);
+    if (c == '\\') return escaped();
+    if (c == '$' || c == '`') return dollar();
+    if (c == ' ' || c == '\t' || c == '\r') return end_word();
+    if (c == '#' && !in_word_) return comment();
+    if (c == '\n' || c == ';') return separator(1, true);
+    if (c == '&') {
+      const bool both = text_.substr(at_).starts_with("&&");
+      return separator(both ? 2 : 1, both);
+    }
+    if (c == '|') return separator(text_.substr(at_).starts_with("||") ? 2 : 1, false);
+    if (c == '<' || c == '>' || c == '(' || c == ')') {
+      command_.simple = false;
+      if (c == '(' && command_.words.empty() && !in_word_) command_.control = true;
+      // `2>&1`: the sign belongs to the redirection.
+      if (c == '>' && text_.substr(at_).starts_with(">&")) ++at_;
+    }
+    put(c);
+    ++at_;
+  }
+
+  void put(char c) {
+    in_word_ = true;
+    word_ += c;
+  }
+
+  void quote(char mark) {
+    in_word_ = true;
+    const std::size_t begin = ++at_;
+    while (at_ < text_.size() && text_[at_] != mark) {
+      if (mark == '"' && text_[at_] == '\\') ++at_;
+      ++at_;
+    }
+    if (at_ >= text_.size()) {
+      command_.simple = false;
+      at_ = text_.size();
+    }
+    const std::string_view inner = text_.substr(begin, at_ - begin);
+    ++at_;
+    word_ += mark == '"' ? in_double_quotes(inner) : std::string(inner);
+  }
+
+  std::string in_double_quotes(std::string_view inner) {
+    if (inner.find('`') != std::string_view::npos || inner.find("$(") != std::string_view::npos) {
+      command_.simple = false;
+    }
+    bool complete = true;
+    std::string out;
+    const std::string expanded = expand_variables(inner, known_, complete);
+    if (!complete) command_.simple = false;
+    for (std::size_t i = 0; i < expanded.size(); ++i) {
+      const bool escape = expanded[i] == '\\' && i + 1 < expanded.size() &&
+                          (expanded[i + 1] == '"' || expanded[i + 1] == '\\');
+      if (escape) ++i;
+      out += expanded[i];
+    }
+    return out;
+  }
+
+  void escaped() {
+    ++at_;
+    if (at_ >= text_.size()) return;
+    if (text_[at_] != '\n') put(text_[at_]);
+    ++at_;
+  }
+
+  void dollar() {
+    if (text_[at_] == '`' || text_.substr(at_).starts_with("$(")) {
+      command_.simple = false;
+      put(text_[at_++]);
+      return;
+    }
+    const std::size_t end = variable_end(text_, at_);
+    bool complete = true;
+    const std::string value = expand_variables(text_.substr(at_, end - at_), known_, complete);
+    if (!complete) command_.simple = false;
+    at_ = end;
+    // Outside quotes a value falls apart at its blanks.
+    for (const char c : value) {
+      if (c == ' ' || c == '\t' || c == '\n') {
+        finish_word();
+      } else {
+        put(c);
+      }
+    }
+  }
+
+  void comment() { at_ = std::min(text_.find('\n', at_), text_.size()); }
+
+  void finish_word() {
+    if (in_word_) command_.words.push_back(std::move(word_));
+    word_.clear();
+    in_word_ = false;
+  }
+  void end_word() {
+    finish_word();
+    ++at_;
+  }
+
+  void separator(std::size_t length, bool plain) {
+    if (!plain) command_.alone = false;
+    end_command();
+    at_ += length;
+    begin_ = at_;
+    if (!plain) command_.alone = false;
+  }
+
+  void end_command() {
+    finish_word();
+    command_.text = trim(text_.substr(begin_, std::min(at_, text_.size()) - begin_));
+    if (!command_.words.empty()) {
+      const std::string& first = command_.words.front();
+      if (std::find(kControl.begin(), kControl.end(), first) != kControl.end()) {
+        command_.control = true;
+      }
+      commands_.push_back(std::move(command_));
+    }
+    command_ = {};
+  }
+
+  std::string_view text_;
+  const DockerVariables& known_;
+  std::size_t at_ = 0;
+  std::size_t begin_ = 0;
+  std::string word_;
+  bool in_word_ = false;
+  ShellCommand command_;
+  std::vector<ShellCommand> commands_;
+};
+
+}  // namespace
+
+std::vector<ShellCommand> shell_commands(std::string_view text, const DockerVariables& known) {
+  return Splitter(text, known).split();
+}
+
+}  // namespace mlenv

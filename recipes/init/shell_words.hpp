@@ -1,0 +1,24 @@
+#pragma once
+// A shell's command line in simple commands and their words (POSIX.1-2017, XCU 2.2 and 2.9), as far
+// as install commands need it.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "recipes/init/dockerfile.hpp"
+
+namespace mlenv {
+
+struct ShellCommand {
+  std::vector<std::string> words;
+  std::string text;      ///< as written
+  bool simple = true;    ///< false: redirections, substitutions or unknown variables are in it
+  bool alone = true;     ///< false: in a pipe, after `||`, in the background
+  bool control = false;  ///< begins with a word of the shell's own: `if`, `for`, `{`, `(`
+};
+
+/// Commands in order. Known variables are replaced. What cannot be taken apart (an open quote) is
+/// one command that is not simple.
+std::vector<ShellCommand> shell_commands(std::string_view text, const DockerVariables& known);
+
+}  // namespace mlenv

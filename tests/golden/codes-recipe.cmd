@@ -1,0 +1,9 @@
+# exit: 0
+tell() { "$@" || echo "exit $?"; }
+tell mlenv --json lock nothing.yaml
+tell mlenv --json lock bad.yaml
+tell mlenv --json add six --recipe layout.yaml
+tell mlenv --json remove six --recipe bare.yaml
+tell mlenv --json build files.yaml
+truncate -s 6G large.yaml
+(ulimit -v 3000000 && tell mlenv --json lock large.yaml)

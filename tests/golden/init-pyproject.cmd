@@ -1,0 +1,2 @@
+# exit: 0
+mlenv init --from pyproject.toml && cat recipe.yaml

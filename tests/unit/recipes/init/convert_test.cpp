@@ -1,0 +1,235 @@
+#include "recipes/init/convert.hpp"
+
+#include <map>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "recipes/init/conversion.hpp"
+#include "recipes/init/host_choice.hpp"
+#include "recipes/recipe.hpp"
+
+namespace mlenv {
+namespace {
+
+using Words = std::vector<std::string>;
+
+class ConvertTest : public testing::Test {
+ protected:
+  void put(const std::string& name, std::string_view text) const {
+    make_folders((folder_.path() / name).parent_path());
+    write_file(folder_.path() / name, text, false);
+  }
+  Draft converted(const std::string& name) const {
+    return convert(folder_.path() / name, folder_.path());
+  }
+  Draft of_dockerfile(std::string_view text) const {
+    put("Dockerfile", text);
+    return converted("Dockerfile");
+  }
+  /// As it would be written, read back.
+  static Recipe read_back(Draft draft) {
+    if (draft.name.empty()) draft.name = "x";
+    choose_for_host(draft, {"bookworm", ""});
+    const std::string text = render_draft(draft, "recipe.yaml");
+    return parse_recipe(text, "recipe.yaml");
+  }
+  static Words reasons(const Draft& draft) {
+    Words all;
+    for (const LeftOut& one : draft.left_out) all.push_back(one.text);
+    return all;
+  }
+
+  TemporaryFolder folder_{temporary_root()};
+};
+
+TEST_F(ConvertTest, BaseImagesSayWhatTheyHold) {
+  struct Case {
+    const char* image;
+    const char* suite;
+    const char* python;
+    const char* framework;
+    const char* cuda;
+    std::size_t left_out;
+  };
+  for (const Case& one :
+       {Case{"debian:bookworm-slim", "bookworm", "", "", "", 0},
+        Case{"docker.io/library/debian:12.5", "bookworm", "", "", "", 0},
+        Case{"debian:trixie-20260101@sha256:00", "trixie", "", "", "", 0},
+        Case{"debian:latest", "", "", "", "", 1}, Case{"debian", "", "", "", "", 1},
+        Case{"python:3.13", "", "3.13", "", "", 0},
+        Case{"python:3.11-slim-bookworm", "bookworm", "3.11", "", "", 0},
+        Case{"python:3.13-bookworm", "", "3.13", "", "", 0},
+        Case{"python:3.10-slim", "", "", "", "", 1}, Case{"python:3.11.9", "", "3.11", "", "", 1},
+        Case{"ubuntu:22.04", "", "", "", "", 1}, Case{"host:5000/team/base:v1", "", "", "", "", 1},
+        Case{"pytorch/pytorch:2.4.0-cuda12.1-cudnn9-runtime", "", "", "pytorch==2.4.0", "12", 1},
+        Case{"tensorflow/tensorflow:2.16.1-gpu", "", "", "tensorflow==2.16.1", "12", 1},
+        // Nothing uses CUDA there.
+        Case{"nvidia/cuda:12.4.1-cudnn-devel-ubuntu22.04", "", "", "", "", 2}}) {
+    const Draft draft = of_dockerfile(std::string("FROM ") + one.image + '\n');
+    EXPECT_EQ(draft.suite, one.suite) << one.image;
+    EXPECT_EQ(draft.python, one.python) << one.image;
+    EXPECT_EQ(draft.framework, one.framework) << one.image;
+    EXPECT_EQ(draft.cuda, one.cuda) << one.image;
+    EXPECT_EQ(draft.left_out.size(), one.left_out) << one.image;
+    EXPECT_NO_THROW(read_back(draft)) << one.image;
+  }
+}
+
+TEST_F(ConvertTest, CopiesAsDockerWould) {
+  put("src/a.py", "");
+  put("conf/b.toml", "");
+  put("c.txt", "");
+  const Draft draft = of_dockerfile(
+      "FROM debian:12\nWORKDIR /app\nCOPY src lib/\nCOPY conf/b.toml ./b2.toml\n"
+      "COPY [\"c.txt\", \"/etc/\"]\nCOPY . .\nCOPY src/*.py /x/\nCOPY ../up /x\n"
+      "COPY c.txt /tmp/\nCOPY c.txt /other/\nADD c.tar.gz /x\nCOPY $NO /x\n");
+  EXPECT_EQ(draft.files,
+            (std::vector<std::pair<std::string, std::string>>{{"src", "/app/lib"},
+                                                              {"conf/b.toml", "/app/b2.toml"},
+                                                              {"c.txt", "/etc/"},
+                                                              {".", "/app"}}));
+  EXPECT_EQ(reasons(draft), (Words{"COPY src/*.py /x/", "COPY ../up /x", "COPY c.txt /tmp",
+                                   "COPY c.txt /other", "ADD c.tar.gz /x", "COPY $NO /x"}));
+  EXPECT_EQ(read_back(draft).files.size(), 4U);
+}
+
+TEST_F(ConvertTest, CommandsAreThoseThatTheImageWouldRun) {
+  const auto command = [&](const std::string& text) {
+    return of_dockerfile("FROM debian:12\nENV A=b\n" + text + '\n').command;
+  };
+  EXPECT_EQ(command("CMD [\"python\", \"a b.py\"]"), (Words{"python", "a b.py"}));
+  EXPECT_EQ(command("CMD python train.py --x 'y z'"), (Words{"python", "train.py", "--x", "y z"}));
+  EXPECT_EQ(command("CMD python a && b"), (Words{"/bin/sh", "-c", "python a && b"}));
+  EXPECT_EQ(command("CMD [\"b\"]\nENTRYPOINT [\"a\"]"), (Words{"a", "b"}));
+  EXPECT_EQ(command("ENTRYPOINT a\nCMD [\"b\"]"), (Words{"a"}));
+  EXPECT_EQ(command("CMD [\"a\"]\nCMD [\"b\"]"), (Words{"b"}));
+  EXPECT_EQ(command("CMD echo $HOME"), (Words{"/bin/sh", "-c", "echo $HOME"}));
+}
+
+TEST_F(ConvertTest, InstallCommandsInTheirForms) {
+  put("deps/req.txt", "six\n");
+  const Draft draft = of_dockerfile(
+      "FROM debian:12\nARG V=1.17\nCOPY deps /deps\n"
+      "RUN apt-get -qq -o A=b install -y -t bookworm-backports curl && sudo apt install git\n"
+      "RUN python3 -m pip --no-cache-dir install idna==$V -r /deps/req.txt --timeout 60\n"
+      "RUN [\"pip3\", \"install\", \"attrs\"]\nRUN uv pip install --system 'tqdm>4'\n"
+      "RUN pip install numpy>=1.2\nRUN pip install $UNKNOWN\n"
+      "RUN if true; then pip install nothing; fi\nRUN pip install black || true\n");
+  EXPECT_EQ(draft.system, (Words{"curl", "git"}));
+  EXPECT_EQ(draft.packages, (Words{"idna==1.17", "six", "attrs", "tqdm>4"}));
+  EXPECT_EQ(reasons(draft),
+            (Words{"-t bookworm-backports", "pip install numpy>=1.2", "pip install $UNKNOWN",
+                   "if true; then pip install nothing; fi", "pip install black", "true"}));
+}
+
+TEST_F(ConvertTest, AStageThatTheLastOneBeginsWithCounts) {
+  const Draft draft = of_dockerfile(
+      "ARG B=base\nFROM python:3.11 AS base\nENV A=1\nRUN pip install six\nFROM debian AS other\n"
+      "RUN pip install no\nFROM ${B}\nENV C=$A-2\n");
+  EXPECT_EQ(draft.packages, Words{"six"});
+  EXPECT_EQ(draft.env,
+            (std::vector<std::pair<std::string, std::string>>{{"A", "1"}, {"C", "1-2"}}));
+  EXPECT_EQ(reasons(draft), Words{"FROM debian AS other"});
+}
+
+TEST_F(ConvertTest, FrameworksAreFoundByTheirPackages) {
+  struct Case {
+    const char* requirement;
+    const char* framework;
+    const char* cuda;
+  };
+  for (const Case& one :
+       {Case{"torch==2.4.0+cu121", "pytorch==2.4.0", "12"}, Case{"Torch", "pytorch", ""},
+        Case{"torch==2.4.0+cpu", "pytorch==2.4.0", ""},
+        Case{"jax[cuda12_pip]>=0.4", "jax>=0.4", "12"}, Case{"jax[cuda13]", "jax", "13"},
+        Case{"tensorflow[and-cuda]", "tensorflow", "12"},
+        Case{"tensorflow_cpu", "tensorflow", "cpu"},
+        Case{"tensorflow-gpu==2.11", "tensorflow==2.11", "12"},
+        Case{"torch ; sys_platform == 'linux'", "", ""}, Case{"numpy", "", ""}}) {
+    put("requirements.txt", one.requirement);
+    const Draft draft = converted("requirements.txt");
+    EXPECT_EQ(draft.framework, one.framework) << one.requirement;
+    EXPECT_EQ(draft.cuda, one.cuda) << one.requirement;
+    EXPECT_NO_THROW(read_back(draft)) << one.requirement;
+  }
+}
+
+TEST_F(ConvertTest, NoLoginIsCopied) {
+  put("requirements.txt",
+      "--index-url https://jo:hunter2@host/simple\n--extra-index-url=http://hunter2@host/x\n"
+      "tool @ git+https://jo:hunter2@host/tool\n-f https://hunter2@host/links\n");
+  const Draft draft = converted("requirements.txt");
+  const std::string text = render_draft(draft, "recipe.yaml");
+  EXPECT_EQ(text.find("hunter2"), std::string::npos) << text;
+  EXPECT_EQ(draft.left_out.size(), 4U);
+  for (const LeftOut& one : draft.left_out) {
+    EXPECT_EQ(sentence(one).find("hunter2"), std::string::npos);
+  }
+}
+
+TEST_F(ConvertTest, FormatsByName) {
+  EXPECT_EQ(format_of("a/Dockerfile.gpu"), SourceFormat::dockerfile);
+  EXPECT_EQ(format_of("train.dockerfile"), SourceFormat::dockerfile);
+  EXPECT_EQ(format_of("Containerfile"), SourceFormat::dockerfile);
+  EXPECT_EQ(format_of("cog.yaml"), SourceFormat::cog);
+  EXPECT_EQ(format_of("env-gpu.yml"), SourceFormat::conda);
+  EXPECT_EQ(format_of("requirements-dev.TXT"), SourceFormat::requirements);
+  EXPECT_EQ(format_of("pyproject.toml"), SourceFormat::pyproject);
+  EXPECT_EQ(format_of("poetry.lock"), std::nullopt);
+}
+
+TEST(ImageName, IsMadeOfAnyText) {
+  const std::map<std::string, std::string> expected = {
+      {"My Project", "my-project"}, {"a__b..c", "a_b.c"}, {"-x-", "x"}, {"Größe", "gr-e"},
+      {"...", "environment"},       {"", "environment"}};
+  for (const auto& [text, name] : expected) EXPECT_EQ(image_name_from(text), name) << text;
+}
+
+/// Whatever a file holds: a mistake of the person's, or a recipe that reads back.
+TEST_F(ConvertTest, DamagedFilesMakeRecipesOrMistakes) {
+  const std::map<std::string, std::string> sources = {
+      {"Dockerfile",
+       "ARG A=3.11\nFROM python:${A}-slim AS x\nRUN apt-get update && apt-get install -y git \\\n"
+       "  'g++=4:12' && pip install \"torch==2.4+cu121\" six\nENV A=b C=\"d $A\"\nENV P q r\n"
+       "WORKDIR /a/b\nCOPY a b/\nRUN <<E\npip install tqdm\nE\nCMD [\"python\", \"x\"]\n"},
+      {"environment.yml",
+       "name: a b\ndependencies:\n  - python=3.11\n  - c::numpy=1.2=b\n  - pytorch-cuda=12.1\n"
+       "  - pip:\n    - torch==2\n    - -i https://u@h/s\nvariables: {A: \"b: #c\"}\n"},
+      {"cog.yaml",
+       "build:\n  gpu: true\n  cuda: \"11.8\"\n  python_version: \"3.11\"\n  python_packages: [a, "
+       "\"torch==2\"]\n  system_packages: [git]\n  run: [pip install b]\nenvironment: [A=b]\n"},
+      {"pyproject.toml",
+       "[project]\nname = \"a\"\nrequires-python = \">=3.9\"\ndependencies = "
+       "[\"jax[cuda12]>=0.4\", "
+       "\"x~=1.0\"]\n[tool.poetry.dependencies]\ny = \"^1.2\"\nz = {version = \"~1\"}\n"},
+      {"requirements.txt",
+       "-i https://h/s\n--extra-index-url https://h/t\na[b]>=1,<2 ; c\nd==1 \\\n --hash=e\n-e "
+       ".\n"}};
+  std::mt19937 random(7);
+  constexpr std::string_view kBytes = "\n \"'\\${}[]#:;,=<>@-+*\t/&|aA1.\x7f";
+  int recipes = 0;
+  for (const auto& [name, text] : sources) {
+    for (int i = 0; i < 400; ++i) {
+      std::string damaged = text;
+      for (unsigned edits = random() % 4; edits > 0; --edits) {
+        const std::size_t at = random() % damaged.size();
+        if (random() % 3 == 0) damaged.erase(at, 1 + random() % 5);
+        damaged.insert(std::min(at, damaged.size()), 1, kBytes[random() % kBytes.size()]);
+      }
+      put(name, damaged);
+      try {
+        const Draft draft = converted(name);
+        EXPECT_NO_THROW(read_back(draft)) << damaged << "\n----\n" << render_draft(draft, "r.yaml");
+        ++recipes;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), "source-invalid") << damaged;
+      }
+    }
+  }
+  EXPECT_GT(recipes, 500);
+}
+
+}  // namespace
+}  // namespace mlenv

@@ -1,0 +1,132 @@
+#include "recipes/init/dockerfile.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "recipes/init/shell_words.hpp"
+
+namespace mlenv {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(Dockerfile, JoinsContinuedLinesAndSkipsComments) {
+  const auto all = read_dockerfile(
+      "# syntax=docker/dockerfile:1\n\n  from debian AS x\r\nRUN a \\\n  # not this\n\n  && b \\  "
+      "\n"
+      "  c\nCOPY --from=x --chmod=644 p q\n",
+      "Dockerfile");
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].keyword, "FROM");
+  EXPECT_EQ(all[0].line, 3);
+  EXPECT_EQ(all[0].text, "debian AS x");
+  EXPECT_EQ(all[1].text, "a   && b   c");
+  EXPECT_EQ(all[1].line, 4);
+  EXPECT_EQ(all[2].flags, (Words{"--from=x", "--chmod=644"}));
+  EXPECT_EQ(all[2].text, "p q");
+}
+
+TEST(Dockerfile, ReadsHeredocs) {
+  const auto all = read_dockerfile(
+      "FROM debian\nRUN <<EOF\nset -e\n# kept\nmake\nEOF\nCOPY <<-\"A\" <<B /x/\none\n\tA\ntwo\nB\n"
+      "RUN cat <<<word\n",
+      "Dockerfile");
+  ASSERT_EQ(all.size(), 4U);
+  ASSERT_EQ(all[1].heredocs.size(), 1U);
+  EXPECT_EQ(all[1].heredocs[0].text, "set -e\n# kept\nmake\n");
+  EXPECT_EQ(all[1].heredocs[0].line, 3);
+  ASSERT_EQ(all[2].heredocs.size(), 2U);
+  EXPECT_EQ(all[2].heredocs[0].text, "one\n");
+  EXPECT_EQ(all[2].heredocs[1].text, "two\n");
+  EXPECT_TRUE(all[3].heredocs.empty());
+}
+
+TEST(Dockerfile, AnotherEscapeIsTaken) {
+  const auto all = read_dockerfile("# escape=`\nFROM debian\nCOPY C:\\a `\n  b\n", "Dockerfile");
+  EXPECT_EQ(all[1].text, "C:\\a   b");
+}
+
+TEST(Dockerfile, ListsItsMistakes) {
+  try {
+    read_dockerfile("FORM debian\n  RUNN x\nRUN <<EOF\nx\n", "Dockerfile");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "source-invalid");
+    EXPECT_EQ(std::string(error.what()),
+              "Dockerfile:1:1: `FORM` is no instruction of a Dockerfile; did you mean `FROM`?\n"
+              "    FORM debian\n    ^\n"
+              "Dockerfile:2:3: `RUNN` is no instruction of a Dockerfile; did you mean `RUN`?\n"
+              "      RUNN x\n      ^\n"
+              "Dockerfile:3:1: there is no line `EOF` that ends its heredoc\n"
+              "    RUN <<EOF\n    ^");
+  }
+  EXPECT_THROW(read_dockerfile("# nothing\n", "Dockerfile"), Error);
+}
+
+TEST(Dockerfile, ReplacesVariables) {
+  const DockerVariables known = {{"A", "one"}, {"EMPTY", ""}};
+  const auto expanded = [&](std::string_view text) {
+    bool complete = true;
+    const std::string value = expand_variables(text, known, complete);
+    return complete ? value : "? " + value;
+  };
+  EXPECT_EQ(expanded("$A-${A}_${A:-x} \\$A $"), "one-one_one $A $");
+  EXPECT_EQ(expanded("${B:-x}${B-y}${EMPTY:-z}${A:+w}${B:+w}"), "xyzw");
+  EXPECT_EQ(expanded("$B/x"), "? $B/x");
+  EXPECT_EQ(expanded("${A%x} ${A"), "? ${A%x} ${A");
+  bool complete = true;
+  EXPECT_EQ(docker_words("a=\"x $A\" 'b $A' c\\ d \"\"", known, complete),
+            (Words{"a=x one", "b $A", "c d", ""}));
+  EXPECT_TRUE(complete);
+}
+
+TEST(Dockerfile, TellsExecFormFromAShells) {
+  EXPECT_EQ(exec_form("[\"a\", \"b c\"]"), (Words{"a", "b c"}));
+  EXPECT_FALSE(exec_form("['a']"));
+  EXPECT_FALSE(exec_form("[ -f x ] && y"));
+  EXPECT_FALSE(exec_form("[1]"));
+}
+
+struct Seen {
+  Words words;
+  bool simple;
+  bool alone;
+  bool control;
+  friend bool operator==(const Seen&, const Seen&) = default;
+};
+
+std::vector<Seen> seen(std::string_view text, const DockerVariables& known = {}) {
+  std::vector<Seen> all;
+  for (const ShellCommand& one : shell_commands(text, known)) {
+    all.push_back({one.words, one.simple, one.alone, one.control});
+  }
+  return all;
+}
+
+TEST(ShellWords, QuotesAndVariables) {
+  EXPECT_EQ(seen("pip install 'a>=1' \"b==$V\" c\\ d # no", {{"V", "2"}}),
+            (std::vector<Seen>{{{"pip", "install", "a>=1", "b==2", "c d"}, true, true, false}}));
+  EXPECT_EQ(seen("$P x", {{"P", "a  b"}}),
+            (std::vector<Seen>{{{"a", "b", "x"}, true, true, false}}));
+  EXPECT_EQ(seen("a && b; c\nd"), (std::vector<Seen>{{{"a"}, true, true, false},
+                                                     {{"b"}, true, true, false},
+                                                     {{"c"}, true, true, false},
+                                                     {{"d"}, true, true, false}}));
+}
+
+TEST(ShellWords, KnowsWhatIsMoreThanACommand) {
+  for (const char* text : {"a > b", "a $(b)", "a `b`", "a $X", "a \"$(b)\"", "a 'open", "a <b"}) {
+    EXPECT_FALSE(shell_commands(text, {}).front().simple) << text;
+  }
+  for (const char* text : {"a | b", "a || b", "a & b"}) {
+    const auto all = shell_commands(text, {});
+    ASSERT_EQ(all.size(), 2U) << text;
+    EXPECT_FALSE(all[0].alone || all[1].alone) << text;
+  }
+  for (const char* text : {"if a; then b; fi", "for x in y; do z; done", "(a; b)", "{ a; }"}) {
+    EXPECT_TRUE(shell_commands(text, {}).front().control) << text;
+  }
+}
+
+}  // namespace
+}  // namespace mlenv
