@@ -31,8 +31,8 @@ std::vector<Layer> missing_layers(const Store& store, const Image& image) {
   return missing;
 }
 
-Image pull_image(Store& store, Registry& registry, const Reference& from,
-                 const RegistryOptions& options, Progress& progress) {
+Image get_image(Store& store, Registry& registry, const Reference& from,
+                const RegistryOptions& options, Progress& progress) {
   std::optional<Registry::Manifest> manifest = registry.get_manifest(from.manifest_name());
   if (!manifest) {
     throw failure("not-found", "the registry has no image `{}`", from.str())
@@ -57,17 +57,23 @@ Image pull_image(Store& store, Registry& registry, const Reference& from,
     });
   }
   store.put_image(image);
-  store.tag(from, image.digest());
   return image;
 }
 
 }  // namespace
 
-Image pull(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
-           Progress& progress) {
+Image fetch_image(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
+                  Progress& progress) {
   Registry registry{http, from, options};
   return while_doing(fmt::format("pulling `{}`", from.str()),
-                     [&] { return pull_image(store, registry, from, options, progress); });
+                     [&] { return get_image(store, registry, from, options, progress); });
+}
+
+Image pull(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
+           Progress& progress) {
+  Image image = fetch_image(store, http, from, options, progress);
+  store.tag(from, image.digest());
+  return image;
 }
 
 }  // namespace mlenv
