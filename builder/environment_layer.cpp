@@ -11,7 +11,9 @@ Layer make_environment_layer(const Lock& lock, Store& store, bool unpack) {
   const std::string root{kVenv};
   const std::string minor = lock.python_minor();
   const std::string interpreter = "python" + minor;
-  writer.add_symlink(root + "/bin/python", "/usr/bin/" + interpreter);
+  // What the base has there is another environment.
+  if (lock.base) writer.add_opaque_folder(root);
+  writer.add_symlink(root + "/bin/python", lock.interpreter());
   writer.add_symlink(root + "/bin/python3", "python");
   writer.add_symlink(root + "/bin/" + interpreter, "python");
   writer.add_folder(root + "/include/site/python3");
@@ -20,9 +22,9 @@ Layer make_environment_layer(const Lock& lock, Store& store, bool unpack) {
   writer.add_symlink(root + "/lib/" + interpreter, "python3");
   writer.add_symlink(root + "/lib64", "lib");
   writer.add_text(root + "/pyvenv.cfg", 0644,
-                  fmt::format("home = /usr/bin\nimplementation = CPython\nversion_info = {}\n"
+                  fmt::format("home = {}\nimplementation = CPython\nversion_info = {}\n"
                               "include-system-site-packages = false\n",
-                              lock.python));
+                              fs::path(lock.interpreter()).parent_path().string(), lock.python));
   return staged.publish("environment for Python " + minor);
 }
 

@@ -21,6 +21,8 @@ struct InputSources {
       wheel_urls;
   /// To be tried in order.
   std::function<std::vector<std::string>(const LockedDeb&)> deb_urls;
+  /// Brings config and layers of the lock's base, an image, into the store.
+  std::function<void()> provide_base;
 };
 
 class Inputs {
@@ -36,6 +38,8 @@ class Inputs {
   /// The package's file in the cache, its digest checked, downloaded when missing or damaged. From
   /// many threads. Throws `input-gone` when no source has it.
   fs::path package(const LockedDeb& deb);
+  /// Config and layers of a base that is an image, whole in the store afterwards.
+  void base_image() const { sources_.provide_base(); }
 
  private:
   std::string url_of(const LockedWheel& wheel);

@@ -24,7 +24,7 @@ Layer make_sources_layer(const Lock& lock, const std::vector<ImageFile>& files, 
 
 struct FilesJob {
   const FilesPart& part;
-  const Layer& base;
+  const std::vector<Layer>& base;  ///< lowest first
   std::int64_t epoch = 0;
 };
 /// Files of the project, in the normal form: owner 0:0, modes 0755 and 0644, time `epoch`. A folder
@@ -33,7 +33,7 @@ struct FilesJob {
 Layer make_files_layer(const FilesJob& job, Store& store, Pool& pool, bool unpack);
 
 /// The environment's skeleton at /opt/venv: pyvenv.cfg, interpreter links, and `lib/pythonX.Y` as a
-/// link to the version-independent `lib/python3`.
+/// link to the version-independent `lib/python3`. On top of an image it hides what that has there.
 Layer make_environment_layer(const Lock& lock, Store& store, bool unpack);
 
 struct WheelFile {

@@ -50,6 +50,7 @@ Lock inputs_of(const Lock& lock, Step::Kind kind, std::vector<LockedWheel> wheel
       part.platform = lock.platform;
       part.distribution = lock.distribution;
       part.suite = lock.suite;
+      part.base = lock.base;
       part.debs = lock.debs;
       break;
     case Step::Kind::sources:
@@ -57,6 +58,7 @@ Lock inputs_of(const Lock& lock, Step::Kind kind, std::vector<LockedWheel> wheel
       break;
     case Step::Kind::environment:
       part.python = lock.python;
+      part.base = lock.base;
       break;
     case Step::Kind::bytecode:
       part.python = lock.python;

@@ -30,6 +30,14 @@ std::string Lock::python_minor() const {
   return first == std::string::npos ? python : python.substr(0, python.find('.', first + 1));
 }
 
+std::string Lock::interpreter() const {
+  return base ? base->interpreter : "/usr/bin/python" + python_minor();
+}
+
+int revision_for(const Lock& lock) {
+  return lock.base ? Lock::kBaseRevision : Lock::kChecksumRevision;
+}
+
 Request request_of(const Recipe& recipe) {
   return {.base = recipe.base.text,
           .python = text_or_empty(recipe.python),

@@ -10,6 +10,7 @@
 
 #include "base/digest.hpp"
 #include "base/files.hpp"
+#include "recipes/base_image.hpp"
 #include "recipes/recipe.hpp"
 
 namespace mlenv {
@@ -49,7 +50,7 @@ struct Request {
 struct Settings {
   std::string name;
   std::map<std::string, std::string> env;
-  std::string workdir;
+  std::string workdir;  ///< empty: that of the image which is the base
   std::vector<std::string> command;
   bool bytecode = true;
   std::optional<Digest> sources;  ///< of the files that carry the recipe's own package sources
@@ -65,29 +66,36 @@ struct LockedCuda {
 
 struct Lock {
   static constexpr int kVersion = 1;
-  static constexpr int kRevision = 1;
+  static constexpr int kRevision = 2;
   static constexpr int kChecksumRevision = 1;  ///< from this one on a lock carries its own digest
+  static constexpr int kBaseRevision = 2;      ///< from this one on a base may be an image
   /// Of the file it was read from; larger than kRevision: it holds things that this mlenv does not
   /// know, so it may be used but not rewritten (`resolve` refuses).
-  int revision = kRevision;
+  int revision = kChecksumRevision;
   std::string platform = "linux/amd64";
   std::int64_t epoch = 0;  ///< every time stamp in the image, seconds
   Request request;
   Settings settings;
-  std::string distribution;  ///< `debian`
-  std::string suite;         ///< `bookworm`
-  std::string python;        ///< full version of the interpreter, `3.11.2`; empty: none
+  std::string distribution;        ///< `debian`; empty: an image as base whose files do not tell
+  std::string suite;               ///< `bookworm`
+  std::string python;              ///< full version of the interpreter, `3.11.2`; empty: none
+  std::optional<LockedBase> base;  ///< nullopt: made from `debs`
   std::optional<LockedCuda> cuda;
   std::vector<LockedDeb> debs;      ///< sorted by name, architecture
   std::vector<LockedWheel> wheels;  ///< sorted by name
 
   /// `3.11`
   std::string python_minor() const;
+  /// Where the interpreter is in the base: `/usr/bin/python3.11`.
+  std::string interpreter() const;
   friend bool operator==(const Lock&, const Lock&) = default;
 };
 
 Request request_of(const Recipe& recipe);
 Settings settings_of(const Recipe& recipe);
+/// The lowest revision that has words for all that the lock holds, so that a lock without new
+/// things stays byte for byte what it was.
+int revision_for(const Lock& lock);
 
 /// Deterministic; ends in a newline.
 std::string render_lock(const Lock& lock);

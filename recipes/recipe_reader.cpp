@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "recipes/base_image.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/text.hpp"
 
@@ -68,6 +69,7 @@ void RecipeReader::read(const YamlNode& root) {
     if (!holds(kLater, key)) read_member(key, *value);
   }
   check_cuda(root);
+  check_image_base(root);
   std::vector<std::string_view> present;
   for (const auto& [key, value] : root.members) {
     present.emplace_back(key.text);
@@ -117,6 +119,7 @@ void RecipeReader::base(const YamlNode& node) {
   const std::optional<Placed> text = values_.text(node, "`base`", "debian:bookworm");
   if (!text) return;
   recipe_.base = *text;
+  if (ArchivedImage::parse(text->text)) return image_base(node, text->text);
   const std::size_t colon = text->text.find(':');
   const std::string distribution = text->text.substr(0, colon);
   const std::string suite = colon == std::string::npos ? "" : text->text.substr(colon + 1);
@@ -132,9 +135,7 @@ void RecipeReader::base(const YamlNode& node) {
   } else if (holds(kSuites, text->text)) {
     values_.mistake(node, fmt::format("write `debian:{0}` for the base `{0}`", text->text));
   } else {
-    values_.mistake(node, fmt::format("`{}` as a base is not supported yet: images from a "
-                                      "registry come later, `debian:SUITE` works",
-                                      text->text));
+    image_base(node, text->text);
   }
 }
 

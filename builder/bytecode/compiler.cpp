@@ -64,18 +64,13 @@ void set_nonblocking(int fd) {
 
 class BytecodeCompiler::Worker {
  public:
-  Worker(const fs::path& base, int python_minor) {
+  Worker(const fs::path& base, const std::string& interpreter) {
     Pipe in = make_pipe();
     Pipe out = make_pipe();
     SandboxCommand command;
     command.root = base;
     command.read_only_root = true;
-    command.argv = {fmt::format("/usr/bin/python3.{}", python_minor),
-                    "-I",
-                    "-S",
-                    "-B",
-                    "-c",
-                    std::string(kWorkerScript)};
+    command.argv = {interpreter, "-I", "-S", "-B", "-c", std::string(kWorkerScript)};
     command.env = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", std::string(kMallocTunables)};
     command.stdin_fd = in.read_end.get();
     command.stdout_fd = out.write_end.get();
@@ -167,8 +162,12 @@ class BytecodeCompiler::Worker {
   std::unique_ptr<Sandbox> sandbox_;
 };
 
-BytecodeCompiler::BytecodeCompiler(fs::path base, int python_minor, unsigned workers)
-    : base_(std::move(base)), python_minor_(python_minor), free_slots_(workers) {}
+BytecodeCompiler::BytecodeCompiler(fs::path base, std::string interpreter, int python_minor,
+                                   unsigned workers)
+    : base_(std::move(base)),
+      interpreter_(std::move(interpreter)),
+      python_minor_(python_minor),
+      free_slots_(workers) {}
 
 BytecodeCompiler::~BytecodeCompiler() = default;
 
@@ -183,7 +182,7 @@ std::unique_ptr<BytecodeCompiler::Worker> BytecodeCompiler::borrow() {
     }
     --free_slots_;
   }
-  return std::make_unique<Worker>(base_, python_minor_);
+  return std::make_unique<Worker>(base_, interpreter_);
 }
 
 void BytecodeCompiler::give_back(std::unique_ptr<Worker> worker) {

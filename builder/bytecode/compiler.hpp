@@ -20,9 +20,9 @@ struct PythonSource {
 
 class BytecodeCompiler {
  public:
-  /// `base` is the tree that holds /usr/bin/python3.MINOR. Starts at most `workers` processes, each
-  /// when first needed.
-  BytecodeCompiler(fs::path base, int python_minor, unsigned workers);
+  /// `base` is the tree that holds `interpreter` (its path in the image), a Python 3.MINOR. Starts
+  /// at most `workers` processes, each when first needed.
+  BytecodeCompiler(fs::path base, std::string interpreter, int python_minor, unsigned workers);
   ~BytecodeCompiler();
   BytecodeCompiler(const BytecodeCompiler&) = delete;
   BytecodeCompiler& operator=(const BytecodeCompiler&) = delete;
@@ -39,6 +39,7 @@ class BytecodeCompiler {
   void give_back(std::unique_ptr<Worker> worker);
 
   fs::path base_;
+  std::string interpreter_;
   int python_minor_;
   unsigned free_slots_;
   std::mutex mutex_;
