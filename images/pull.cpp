@@ -31,6 +31,13 @@ std::vector<Layer> missing_layers(const Store& store, const Image& image) {
   return missing;
 }
 
+/// Of an image that stands in no index; variants are not looked at.
+void check_platform(const Image& image, const Reference& from, const std::string& platform) {
+  const std::string found = image.settings.os + "/" + image.settings.architecture;
+  if (platform.empty() || platform == found || platform.starts_with(found + "/")) return;
+  throw failure("not-found", "`{}` is an image for {}, not for {}", from.str(), found, platform);
+}
+
 Image get_image(Store& store, Registry& registry, const Reference& from,
                 const RegistryOptions& options, Progress& progress) {
   std::optional<Registry::Manifest> manifest = registry.get_manifest(from.manifest_name());
@@ -44,6 +51,7 @@ Image get_image(Store& store, Registry& registry, const Reference& from,
     fetch_blob(store, registry, config, activity);
   }
   Image image = parse_image(std::move(manifest->bytes), store.read(config.digest));
+  check_platform(image, from, options.platform);
   const std::vector<Layer> missing = missing_layers(store, image);
   if (!missing.empty()) {
     const std::size_t threads =

@@ -20,7 +20,7 @@ bool wants_wheels(const Recipe& recipe) { return recipe.framework || !recipe.pac
 
 Image fetch_files(const Recipe& recipe, ArchivedImage from, const std::string& platform,
                   const std::optional<Digest>& pinned, const BaseAccess& access) {
-  from.path = recipe.folder() / from.path;
+  if (recipe.path.has_parent_path()) from.path = recipe.folder() / from.path;
   return fetch_image(access.store, from, platform, pinned, access.progress);
 }
 
