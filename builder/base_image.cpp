@@ -21,12 +21,13 @@ ImageConfig BaseImageLayers::settings() const {
   return parse_settings(store_.read(base_.config.digest));
 }
 
-BaseTree::BaseTree(Store& store, const std::vector<Layer>& layers, Progress& progress) {
+BaseTree::BaseTree(Store& store, const Lock& lock, const std::vector<Layer>& layers,
+                   Progress& progress) {
   std::vector<fs::path> trees;
   trees.reserve(layers.size());
   for (const Layer& layer : layers) trees.push_back(unpack_layer(store, layer, progress));
-  if (trees.size() == 1) {
-    path_ = trees.front();
+  if (!lock.base) {
+    path_ = trees.at(0);
     return;
   }
   merged_.emplace(store.scratch());

@@ -26,11 +26,12 @@ class BaseImageLayers {
   const LockedBase& base_;
 };
 
-/// The files of a base of one or more layers as one folder, to run programs from. Not to be written
-/// into; of several layers it is made for as long as this lives.
+/// The files of a base as one folder, to run programs from; not to be written into. Those of an
+/// image are linked together for as long as this lives: the sandbox may need mount points that an
+/// image lacks, and the store's trees stay as they are.
 class BaseTree {
  public:
-  BaseTree(Store& store, const std::vector<Layer>& layers, Progress& progress);
+  BaseTree(Store& store, const Lock& lock, const std::vector<Layer>& layers, Progress& progress);
   const fs::path& path() const { return path_; }
 
  private:

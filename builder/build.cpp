@@ -128,7 +128,7 @@ class Build {
         group_->spawn(*work_, [this, jobs] { make_files(jobs); });
       }
       if (wants_bytecode()) {
-        base_tree_ = std::make_unique<BaseTree>(store_, reports_[0].layers, progress_);
+        base_tree_ = std::make_unique<BaseTree>(store_, lock_, reports_[0].layers, progress_);
         const int minor = std::stoi(lock_.python_minor().substr(2));
         compiler_ = std::make_unique<BytecodeCompiler>(base_tree_->path(), lock_.interpreter(),
                                                        minor, jobs);

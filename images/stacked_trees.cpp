@@ -50,10 +50,21 @@ std::string link_target(int fd) {
   return {target.data(), static_cast<std::size_t>(size)};
 }
 
-/// A copy where no link can be made: another file system, or too many links.
+/// A copy where no link can be made: of another's file (fs.protected_hardlinks), or too many links.
 void link_or_copy(const fs::path& from, const fs::path& to) {
   if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0) == 0) return;
-  fs::copy_file(from, to);
+  std::error_code error;
+  fs::copy_file(from, to, error);
+  // What only others may read is of no use to us.
+  if (error && error != std::errc::permission_denied) {
+    throw os_error(error.value(), "cannot copy `{}`", from.string());
+  }
+}
+
+void copy_link(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::copy_symlink(from, to, error);
+  if (error) throw os_error(error.value(), "cannot copy the link `{}`", from.string());
 }
 
 void add_entry(const fs::path& from, const fs::path& to);
@@ -64,9 +75,8 @@ void add_folder(const fs::path& from, const fs::path& to) {
     remove_tree(to);
     if (::mkdir(to.c_str(), 0755) != 0) throw os_error(errno, "cannot make `{}`", to.string());
   }
-  for (const fs::directory_entry& entry : fs::directory_iterator{from}) {
-    add_entry(entry.path(), to / entry.path().filename());
-  }
+  if (::access(from.c_str(), R_OK | X_OK) != 0) return;
+  for (const fs::path& entry : list_folder(from)) add_entry(entry, to / entry.filename());
 }
 
 void add_entry(const fs::path& from, const fs::path& to) {
@@ -74,7 +84,7 @@ void add_entry(const fs::path& from, const fs::path& to) {
   if (fs::is_directory(status)) return add_folder(from, to);
   remove_tree(to);
   if (fs::is_symlink(status)) {
-    fs::copy_symlink(from, to);
+    copy_link(from, to);
   } else if (fs::is_regular_file(status)) {
     link_or_copy(from, to);
   }

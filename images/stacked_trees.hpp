@@ -28,8 +28,8 @@ class StackedTrees {
   std::vector<std::string> list(std::string_view path) const;
 
   /// Fills the empty folder `root` with hard links (copies where there can be none) to the files,
-  /// so that one folder shows all. Folders have mode 0755; devices are left out. Not to be written
-  /// into.
+  /// so that one folder shows all. Folders have mode 0755; devices are left out, and so is what
+  /// the caller may not read. Not to be written into.
   void link_into(const fs::path& root) const;
 
  private:

@@ -61,7 +61,7 @@ Image fetch_pinned(const Recipe& recipe, const std::string& platform, const Dige
     if (error.code() != "not-found" && error.code() != "absent") throw;
     Error better = gone(recipe, pinned);
     for (const std::string& frame : error.frames()) better.because(frame);
-    throw better;
+    throw Error{std::move(better)};
   }
   if (image->digest() != pinned) {
     throw gone(recipe, pinned).because(fmt::format("there is {} now", image->digest().str()));
@@ -110,7 +110,7 @@ std::string path_of(const Image& image) {
   return std::string(kUsualPath);
 }
 
-std::string plain_word(std::string word) {
+std::string plain_word(const std::string& word) {
   const bool fine = is_image_name(word) && word.find('/') == std::string::npos;
   return fine ? word : std::string{};
 }

@@ -9,6 +9,8 @@
 namespace mlenv {
 namespace {
 
+/// An environment there will be hidden by the recipe's own.
+constexpr std::string_view kOurs = "/opt/venv/";
 constexpr std::uint64_t kLargestProgram = std::uint64_t{512} << 20U;
 constexpr std::uint64_t kLargestText = std::uint64_t{1} << 20U;
 
@@ -100,6 +102,7 @@ std::optional<BasePython> base_python(const StackedTrees& files, std::string_vie
     if (!place.starts_with('/') || !files.is_program(place)) continue;
     BasePython python;
     python.interpreter = '/' + files.resolve(place).value_or("");
+    if (python.interpreter.starts_with(kOurs)) continue;
     python.version = version_of(files, python.interpreter);
     return python;
   }

@@ -13,8 +13,9 @@ struct BasePython {
   std::string interpreter;  ///< absolute, no link: `/usr/local/bin/python3.11`
   std::string version;      ///< full, read from the program or its library; empty: not found
 };
-/// The first program `name` in the folders of `path` (PATH's value), all links followed. nullopt
-/// when there is none. One whose real name is not `python3.N` has no version.
+/// The first program `name` in the folders of `path` (PATH's value), all links followed, that lies
+/// outside of /opt/venv. nullopt when there is none. One whose real name is not `python3.N` has no
+/// version.
 std::optional<BasePython> base_python(const StackedTrees& files, std::string_view path,
                                       const std::string& name);
 

@@ -60,6 +60,11 @@ TEST_F(BaseFilesTest, TheFirstOnPathCounts) {
   EXPECT_EQ(named->version, "3.11.2");
   EXPECT_FALSE(base_python(trees, "/usr/local/bin:/bin", "python3.10"));
   EXPECT_FALSE(base_python(trees, "usr/bin::", "python3"));
+
+  add("opt/venv/bin/python3.11", "\0003.11.9\0"s, true);
+  const auto behind = base_python(files(), "/opt/venv/bin:/usr/bin", "python3.11");
+  ASSERT_TRUE(behind);
+  EXPECT_EQ(behind->interpreter, "/usr/bin/python3.11");
 }
 
 TEST_F(BaseFilesTest, OtherInterpretersHaveNoVersion) {
