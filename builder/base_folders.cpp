@@ -29,21 +29,50 @@ void remember_folders(Store& store, const Digest& key, const BaseFolders& folder
   remember(store, key, kSchema, {{"folders", items}});
 }
 
+/// Forgets what is below `path`.
+void forget_below(BaseFolders& folders, const std::string& path) {
+  const std::string prefix = path.empty() ? "" : path + '/';
+  auto at = folders.lower_bound(prefix);
+  while (at != folders.end() && at->first.starts_with(prefix)) at = folders.erase(at);
+}
+
+void forget(BaseFolders& folders, const std::string& path) {
+  folders.erase(path);
+  forget_below(folders, path);
+}
+
+/// One entry of an upper layer: it replaces or hides what was there (image-spec layer.md).
+void take(BaseFolders& folders, const TarEntry& entry) {
+  constexpr std::string_view kWhiteout = ".wh.";
+  const std::size_t slash = entry.path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : entry.path.substr(0, slash);
+  const std::string name = entry.path.substr(slash == std::string::npos ? 0 : slash + 1);
+  if (name == ".wh..wh..opq") return forget_below(folders, folder);
+  if (name.starts_with(kWhiteout)) {
+    const std::string hidden = name.substr(kWhiteout.size());
+    return forget(folders, folder.empty() ? hidden : folder + '/' + hidden);
+  }
+  if (entry.type != TarEntry::Type::folder) forget(folders, entry.path);
+  const bool link = entry.type == TarEntry::Type::symlink;
+  if (!link && entry.type != TarEntry::Type::folder) return;
+  if (utf8_fault(entry.path + entry.link) != std::string_view::npos) return;
+  folders[entry.path] = {entry.link, entry.mode, entry.uid, entry.gid};
+}
+
 }  // namespace
 
-BaseFolders base_folders(Store& store, const Layer& base) {
-  const Digest key = Digest::of("mlenv folders of " + base.diff_id.str());
+BaseFolders base_folders(Store& store, const std::vector<Layer>& base) {
+  std::string text = "mlenv folders of";
+  for (const Layer& layer : base) text += ' ' + layer.diff_id.str();
+  const Digest key = Digest::of(text);
   BaseFolders folders;
   if (recall_folders(store, key, folders)) return folders;
   folders.clear();
-  read_layer(
-      store, base, [](std::uint64_t) {},
-      [&](const TarEntry& entry, Source&) {
-        const bool link = entry.type == TarEntry::Type::symlink;
-        if (!link && entry.type != TarEntry::Type::folder) return;
-        if (utf8_fault(entry.path + entry.link) != std::string_view::npos) return;
-        folders[entry.path] = {entry.link, entry.mode, entry.uid, entry.gid};
-      });
+  for (const Layer& layer : base) {
+    read_layer(
+        store, layer, [](std::uint64_t) {},
+        [&](const TarEntry& entry, Source&) { take(folders, entry); });
+  }
   remember_folders(store, key, folders);
   return folders;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "images/store.hpp"
 
@@ -19,8 +20,8 @@ struct BaseFolder {
 /// By path, relative to the image's root.
 using BaseFolders = std::map<std::string, BaseFolder, std::less<>>;
 
-/// Of a base layer in the store: read from its tar once, remembered in the store. Names that are
-/// not UTF-8 are left out.
-BaseFolders base_folders(Store& store, const Layer& base);
+/// Of a base's layers in the store, lowest first, as a container sees them: read from their tars
+/// once, remembered in the store. Names that are not UTF-8 are left out.
+BaseFolders base_folders(Store& store, const std::vector<Layer>& base);
 
 }  // namespace mlenv

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/task_group.hpp"
+#include "builder/base_image.hpp"
 #include "builder/bytecode/segments.hpp"
 #include "builder/image_config.hpp"
 #include "builder/layers.hpp"
@@ -47,14 +48,19 @@ class Build {
     for (const StepReport& report : reports_) {
       layers.insert(layers.end(), report.layers.begin(), report.layers.end());
     }
-    BuildResult result{
-        compose_image(image_config(lock_, options_.files.digest), layers, lock_.epoch),
-        std::move(reports_)};
+    BuildResult result{compose_image(config(), layers, lock_.epoch), std::move(reports_)};
     store_.put_image(result.image);
     return result;
   }
 
  private:
+  ImageConfig config() {
+    if (!lock_.base) return image_config(lock_, options_.files.digest);
+    const BaseImageLayers base{store_, inputs_, *lock_.base};
+    const ImageConfig settings = base.settings();
+    return image_config(lock_, options_.files.digest, &settings);
+  }
+
   void look_up() {
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       const Step& step = plan_.steps[i];
@@ -123,12 +129,19 @@ class Build {
         group_->spawn(*work_, [this, jobs] { make_files(jobs); });
       }
       if (interpreter_step_ && is_missing(*interpreter_step_)) make_interpreter(jobs);
-      if (wants_bytecode()) compiler_ = std::make_unique<BytecodeCompiler>(compiler_setup(jobs));
+      if (wants_bytecode()) {
+        base_tree_ = std::make_unique<BaseTree>(store_, lock_, reports_[0].layers, progress_);
+        compiler_ = std::make_unique<BytecodeCompiler>(compiler_setup(jobs));
+      }
       base_is_ready();
     });
   }
 
   void make_base(unsigned jobs) {
+    if (lock_.base) {
+      const BaseImageLayers base{store_, inputs_, *lock_.base};
+      return finish_step(0, base.layers(), /*made=*/true);
+    }
     // A pool of its own: the base's downloads and chunks must not wait behind wheels.
     Pool pool{std::max(jobs, 4U)};
     std::vector<fs::path> packages(lock_.debs.size());
@@ -153,14 +166,12 @@ class Build {
   }
 
   BytecodeCompiler::Setup compiler_setup(unsigned jobs) {
-    const std::string program = "python" + lock_.python_minor();
     BytecodeCompiler::Setup setup;
-    setup.base = unpack_layer(store_, reports_[0].layers.at(0), progress_);
-    setup.program = "/usr/bin/" + program;
+    setup.base = base_tree_->path();
+    setup.program = lock_.python_program();
     setup.python_minor = std::stoi(lock_.python_minor().substr(2));
     setup.workers = jobs;
     if (!interpreter_step_) return setup;
-    setup.program = fmt::format("{}/bin/{}", kOwnPython, program);
     const Layer& own = reports_[*interpreter_step_].layers.at(0);
     setup.opt = unpack_layer(store_, own, progress_) / "opt";
     return setup;
@@ -175,7 +186,7 @@ class Build {
       const std::size_t index = plan_.steps.size() - parts.size() + i;
       if (!is_missing(index)) continue;
       const Activity activity{progress_, "copy " + parts[i].title, 0, ""};
-      const FilesJob job{parts[i], reports_[0].layers.at(0), lock_.epoch};
+      const FilesJob job{parts[i], reports_[0].layers, lock_.epoch};
       Layer layer = make_files_layer(job, store_, pool, options_.unpack);
       finish_step(index, {std::move(layer)}, /*made=*/true);
     }
@@ -367,7 +378,8 @@ class Build {
   bool base_ready_ = false;
   std::vector<std::size_t> early_;  // wheels that came before the base
 
-  std::unique_ptr<BytecodeCompiler> compiler_;
+  std::unique_ptr<BaseTree> base_tree_;
+  std::unique_ptr<BytecodeCompiler> compiler_;  // its interpreters run in that tree
   Pool* work_ = nullptr;
   TaskGroup* group_ = nullptr;
 };

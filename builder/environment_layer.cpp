@@ -11,8 +11,9 @@ Layer make_environment_layer(const Lock& lock, Store& store, bool unpack) {
   const std::string root{kVenv};
   const std::string minor = lock.python_minor();
   const std::string interpreter = "python" + minor;
-  const std::string home = lock.interpreter ? std::string(kOwnPython) + "/bin" : "/usr/bin";
-  writer.add_symlink(root + "/bin/python", home + "/" + interpreter);
+  // What the base has there is another environment.
+  if (lock.base) writer.add_opaque_folder(root);
+  writer.add_symlink(root + "/bin/python", lock.python_program());
   writer.add_symlink(root + "/bin/python3", "python");
   writer.add_symlink(root + "/bin/" + interpreter, "python");
   writer.add_folder(root + "/include/site/python3");
@@ -23,7 +24,7 @@ Layer make_environment_layer(const Lock& lock, Store& store, bool unpack) {
   writer.add_text(root + "/pyvenv.cfg", 0644,
                   fmt::format("home = {}\nimplementation = CPython\nversion_info = {}\n"
                               "include-system-site-packages = false\n",
-                              home, lock.python));
+                              fs::path(lock.python_program()).parent_path().string(), lock.python));
   return staged.publish("environment for Python " + minor);
 }
 

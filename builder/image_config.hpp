@@ -8,6 +8,11 @@ namespace mlenv {
 /// environment's programs first, the NVIDIA container toolkit's variables where the wheels carry
 /// CUDA, the recipe's own variables over all; labels that name the lock and, where there are some,
 /// the digest of the project's files.
-ImageConfig image_config(const Lock& lock, const std::optional<Digest>& files);
+///
+/// `base` are the settings of the image that is the base (null: none). Its variables, user, labels
+/// (other than those about that image itself), and where the recipe is silent its workdir,
+/// entrypoint and command stay; a command of the recipe takes the place of both.
+ImageConfig image_config(const Lock& lock, const std::optional<Digest>& files,
+                         const ImageConfig* base = nullptr);
 
 }  // namespace mlenv

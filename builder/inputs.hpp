@@ -22,6 +22,8 @@ struct InputSources {
   /// To be tried in order.
   std::function<std::vector<std::string>(const LockedDeb&)> deb_urls;
   std::string python_url;  ///< of the lock's interpreter; empty where it has none
+  /// Brings config and layers of the lock's base, an image, into the store.
+  std::function<void()> provide_base;
 };
 
 class Inputs {
@@ -39,6 +41,8 @@ class Inputs {
   fs::path package(const LockedDeb& deb);
   /// The same for the archive of the recipe's own Python.
   fs::path python(const LockedPython& python);
+  /// Config and layers of a base that is an image, whole in the store afterwards.
+  void base_image() const { sources_.provide_base(); }
 
  private:
   std::string url_of(const LockedWheel& wheel);

@@ -76,6 +76,15 @@ void LayerWriter::add_folder(const std::string& path) {
     tree_->add_folder(path, {.mode = 0755, .uid = 0, .gid = 0, .mtime = mtime_});
 }
 
+void LayerWriter::add_opaque_folder(const std::string& path) {
+  add_folder(path);
+  TarEntry mark;
+  mark.path = path + "/.wh..wh..opq";
+  mark.mtime = mtime_;
+  glue(tar_header(mark));
+  if (tree_ != nullptr) tree_->mark_opaque(path);
+}
+
 void LayerWriter::add_parents(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash != std::string::npos) add_folder(path.substr(0, slash));

@@ -32,6 +32,8 @@ class LayerWriter {
 
   /// Missing parents are added first, mode 0755. A folder already there is left as it is.
   void add_folder(const std::string& path);
+  /// One that hides what lower layers have below it (image-spec layer.md, "Opaque Whiteout").
+  void add_opaque_folder(const std::string& path);
   void add_text(const std::string& path, std::uint32_t mode, std::string_view text);
   void add_symlink(const std::string& path, const std::string& target);
   /// Inflates the member once, checking its CRC and size (`bad-wheel`).

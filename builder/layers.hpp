@@ -25,16 +25,13 @@ Layer make_sources_layer(const Lock& lock, const std::vector<ImageFile>& files, 
 
 struct FilesJob {
   const FilesPart& part;
-  const Layer& base;
+  const std::vector<Layer>& base;  ///< lowest first
   std::int64_t epoch = 0;
 };
 /// Files of the project, in the normal form: owner 0:0, modes 0755 and 0644, time `epoch`. A folder
 /// that the base has keeps the base's mode and owner. Throws `files-clash` (usage) where `base` has
 /// a link in the place of a folder, or a folder in that of a file; `file-changed`.
 Layer make_files_layer(const FilesJob& job, Store& store, Pool& pool, bool unpack);
-
-/// Where an interpreter that the recipe brings along lies in the image.
-inline constexpr std::string_view kOwnPython = "/opt/python";
 
 struct InterpreterJob {
   const Lock& lock;
@@ -48,7 +45,7 @@ struct InterpreterJob {
 Layer make_interpreter_layer(const InterpreterJob& job, Store& store, Pool& pool);
 
 /// The environment's skeleton at /opt/venv: pyvenv.cfg, interpreter links, and `lib/pythonX.Y` as a
-/// link to the version-independent `lib/python3`.
+/// link to the version-independent `lib/python3`. On top of an image it hides what that has there.
 Layer make_environment_layer(const Lock& lock, Store& store, bool unpack);
 
 struct WheelFile {

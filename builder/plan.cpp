@@ -26,7 +26,17 @@ class KeyText {
   std::string text_;
 };
 
+/// The layers say all: which image names them makes no difference.
+Step image_step(const Lock& lock, const LockedBase& base) {
+  KeyText key{"base image"};
+  for (const Layer& layer : base.layers) {
+    key.add("type", layer.blob.media_type).add("layer", layer.blob.digest.str());
+  }
+  return {Step::Kind::base, lock.request.base, key.digest(), {}};
+}
+
 Step base_step(const Lock& lock) {
+  if (lock.base) return image_step(lock, *lock.base);
   KeyText key{"base"};
   key.add("epoch", lock.epoch).add("platform", lock.platform);
   key.add("distribution", lock.distribution).add("suite", lock.suite);
@@ -53,6 +63,7 @@ Step environment_step(const Lock& lock) {
   KeyText key{"environment"};
   key.add("epoch", lock.epoch).add("python", lock.python);
   if (lock.interpreter) key.add("interpreter", lock.interpreter->digest.str());
+  if (lock.base) key.add("interpreter", lock.base->interpreter);
   return {
       Step::Kind::environment, "environment for Python " + lock.python_minor(), key.digest(), {}};
 }

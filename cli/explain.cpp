@@ -50,6 +50,7 @@ Lock inputs_of(const Lock& lock, Step::Kind kind, std::vector<LockedWheel> wheel
       part.platform = lock.platform;
       part.distribution = lock.distribution;
       part.suite = lock.suite;
+      part.base = lock.base;
       part.debs = lock.debs;
       break;
     case Step::Kind::sources:
@@ -65,6 +66,7 @@ Lock inputs_of(const Lock& lock, Step::Kind kind, std::vector<LockedWheel> wheel
     case Step::Kind::environment:
       part.python = lock.python;
       part.request.interpreter = lock.request.interpreter;
+      part.base = lock.base;
       break;
     case Step::Kind::bytecode:
       part.python = lock.python;

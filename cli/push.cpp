@@ -46,8 +46,19 @@ int push_command(const PushOptions& options, Ui& ui) {
 
 struct PullOptions {
   std::string source;
+  std::string platform;
   bool plain_http = false;
 };
+
+/// `linux/arm64`, `linux/arm/v7`; empty: this machine's.
+std::string checked_platform(const std::string& word) {
+  const std::size_t slash = word.find('/');
+  const bool fine = slash != std::string::npos && slash > 0 && word.back() != '/' &&
+                    word.find("//") == std::string::npos;
+  if (word.empty() || fine) return word;
+  throw usage_error("usage", "`--platform {}` is not an operating system and an architecture", word)
+      .hint("write it as in `--platform linux/arm64`");
+}
 
 int pull_command(const PullOptions& options, Ui& ui) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
@@ -56,8 +67,9 @@ int pull_command(const PullOptions& options, Ui& ui) {
     throw usage_error("no-registry", "`{}` names no registry to pull from", options.source)
         .hint("name one: `mlenv pull HOST/REPOSITORY:TAG`");
   }
-  const Image image =
-      pull(ui.store(), ui.http(), source, registry_options(options.plain_http), ui.progress());
+  RegistryOptions access = registry_options(options.plain_http);
+  access.platform = checked_platform(options.platform);
+  const Image image = pull(ui.store(), ui.http(), source, access, ui.progress());
   sync_in_background(ui.store());
   if (ui.options.json) {
     ui.answer(canonical({{"schema", "mlenv.pull/1"},
@@ -86,6 +98,9 @@ Action declare_push(CLI::App& app) {
 Action declare_pull(CLI::App& app) {
   auto options = std::make_shared<PullOptions>();
   app.add_option("REF", options->source, "HOST/REPOSITORY:TAG or …@sha256:…")->required();
+  app.add_option("--platform", options->platform,
+                 "take the image for OS/ARCHITECTURE; by default this machine's")
+      ->type_name("PLATFORM");
   app.add_flag("--plain-http", options->plain_http, "the registry has no TLS");
   app.footer("example: mlenv pull registry.example.org/team/jax-cpu:v1");
   return [options](Ui& ui) { return pull_command(*options, ui); };

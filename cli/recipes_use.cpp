@@ -41,6 +41,10 @@ std::optional<Lock> read_lock(const fs::path& path) {
   return parse_lock(*text, path);
 }
 
+BaseAccess base_access(Ui& ui) {
+  return {ui.store(), ui.http(), registry_options(/*plain_http=*/false), ui.progress()};
+}
+
 Error lock_mismatch(const Recipe& recipe, const Lock& lock) {
   Error error = refusal("lock-outdated", "`{}` does not match `{}`",
                         lock_path(recipe.path).string(), recipe.path.string());
@@ -207,6 +211,9 @@ LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice)
   options.previous = previous ? &*previous : nullptr;
   options.upgrade = choice.upgrade;
   options.epoch = source_date_epoch();
+  options.find_base = [&](const std::optional<Digest>& pinned) {
+    return find_base(recipe, Lock{}.platform, pinned, base_access(ui));
+  };
   Resolution resolution = while_doing("locking `" + recipe.path.string() + "`", [&] {
     return resolve(recipe, options, ui.http(), ui.progress());
   });
@@ -261,6 +268,7 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
     return deb_urls(deb, *debian);
   };
   if (recipe.sources.python) sources.python_url = recipe.sources.python->url.text;
+  sources.provide_base = [&] { provide_base(recipe, lock, base_access(ui)); };
   Inputs inputs{ui.store(), ui.http(), sources, cache_folder(), ui.progress()};
   BuildOptions options;
   options.jobs = choice.jobs;
@@ -278,6 +286,12 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   if (recorded != built) write_built(ui, record, built);
   sync_in_background(ui.store());
   return {lock, std::move(options.files), std::move(result)};
+}
+
+Image built_image(Ui& ui, const fs::path& recipe_path, bool locked) {
+  BuildChoice choice;
+  choice.lock.locked = locked;
+  return build_recipe(ui, recipe_path, choice).result.image;
 }
 
 bool is_recipe_path(std::string_view argument) {

@@ -45,6 +45,8 @@ struct BuildOutcome {
 /// below them), and written there otherwise; a file that cannot be written is a warning. With
 /// `locked` the lock is not written, and a recipe.built of another lock is a refusal.
 BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice& choice);
+/// The image alone, ready to run.
+Image built_image(Ui& ui, const fs::path& recipe_path, bool locked);
 
 /// Whether an argument means a recipe file rather than an image name.
 bool is_recipe_path(std::string_view argument);

@@ -31,17 +31,12 @@ bool is_recipe(const Options& options, Ui& ui) {
   return is_recipe_path(options.image) && !ui.store().find_image(options.image);
 }
 
-Image built_image(const Options& options, Ui& ui) {
-  BuildChoice choice;
-  choice.lock.locked = options.locked;
-  return build_recipe(ui, options.image, choice).result.image;
-}
-
 /// Ready to run; Ctrl-C ends it as it ends a build.
 LocalRun prepare(const Options& options, Ui& ui) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const bool of_recipe = is_recipe(options, ui);
-  const Image image = of_recipe ? built_image(options, ui) : image_named(ui, options.image);
+  const Image image =
+      of_recipe ? built_image(ui, options.image, options.locked) : image_named(ui, options.image);
   LocalRun run;
   run.config = image.settings;
   run.trees = unpack_image(ui.store(), image, ui.progress());

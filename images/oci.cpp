@@ -151,6 +151,10 @@ Image compose_image(const ImageConfig& config, const std::vector<Layer>& layers,
       std::move(manifest), std::move(config_text), descriptor, config_descriptor, layers, config};
 }
 
+ImageConfig parse_settings(std::string_view config) {
+  return reading("config", [&] { return read_settings(parse_json(config, "config")); });
+}
+
 Descriptor config_of_manifest(std::string_view manifest) {
   return reading("manifest", [&] { return read_descriptor(read_manifest(manifest).at("config")); });
 }

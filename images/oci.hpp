@@ -67,6 +67,9 @@ Image compose_image(const ImageConfig& config, const std::vector<Layer>& layers,
 /// together (config digest, number of diff-ids).
 Image parse_image(std::string manifest, std::string config);
 
+/// What an image's config says; throws `bad-image`.
+ImageConfig parse_settings(std::string_view config);
+
 /// The config descriptor that a manifest names; throws `bad-image`.
 Descriptor config_of_manifest(std::string_view manifest);
 

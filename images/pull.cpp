@@ -31,8 +31,15 @@ std::vector<Layer> missing_layers(const Store& store, const Image& image) {
   return missing;
 }
 
-Image pull_image(Store& store, Registry& registry, const Reference& from,
-                 const RegistryOptions& options, Progress& progress) {
+/// Of an image that stands in no index; variants are not looked at.
+void check_platform(const Image& image, const Reference& from, const std::string& platform) {
+  const std::string found = image.settings.os + "/" + image.settings.architecture;
+  if (platform.empty() || platform == found || platform.starts_with(found + "/")) return;
+  throw failure("not-found", "`{}` is an image for {}, not for {}", from.str(), found, platform);
+}
+
+Image get_image(Store& store, Registry& registry, const Reference& from,
+                const RegistryOptions& options, Progress& progress) {
   std::optional<Registry::Manifest> manifest = registry.get_manifest(from.manifest_name());
   if (!manifest) {
     throw failure("not-found", "the registry has no image `{}`", from.str())
@@ -44,6 +51,7 @@ Image pull_image(Store& store, Registry& registry, const Reference& from,
     fetch_blob(store, registry, config, activity);
   }
   Image image = parse_image(std::move(manifest->bytes), store.read(config.digest));
+  check_platform(image, from, options.platform);
   const std::vector<Layer> missing = missing_layers(store, image);
   if (!missing.empty()) {
     const std::size_t threads =
@@ -57,17 +65,23 @@ Image pull_image(Store& store, Registry& registry, const Reference& from,
     });
   }
   store.put_image(image);
-  store.tag(from, image.digest());
   return image;
 }
 
 }  // namespace
 
-Image pull(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
-           Progress& progress) {
+Image fetch_image(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
+                  Progress& progress) {
   Registry registry{http, from, options};
   return while_doing(fmt::format("pulling `{}`", from.str()),
-                     [&] { return pull_image(store, registry, from, options, progress); });
+                     [&] { return get_image(store, registry, from, options, progress); });
+}
+
+Image pull(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
+           Progress& progress) {
+  Image image = fetch_image(store, http, from, options, progress);
+  store.tag(from, image.digest());
+  return image;
 }
 
 }  // namespace mlenv

@@ -1,9 +1,6 @@
 #include "images/registry.hpp"
 
-#include <sys/utsname.h>
-
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,6 +9,7 @@
 #include "base/http_url.hpp"
 #include "base/json.hpp"
 #include "base/log.hpp"
+#include "images/platform.hpp"
 #include "images/registry_state.hpp"
 
 namespace mlenv {
@@ -33,59 +31,6 @@ nlohmann::json first_error(const HttpResponse& response) {
 std::string text_of(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
-}
-
-/// Go's names (image-spec config.md "architecture").
-std::string machine_architecture() {
-  utsname name{};
-  if (::uname(&name) != 0) return "amd64";
-  const std::string_view machine = name.machine;
-  if (machine == "aarch64") return "arm64";
-  if (machine == "x86_64") return "amd64";
-  return std::string(machine);
-}
-
-/// `linux/amd64`, `linux/arm/v7`. The variants that every machine of an architecture has go without
-/// saying (image-spec image-index.md "Platform Variants"); those that only some have stay, so that
-/// the choice is the same on all of them. Empty: no platform is named.
-std::string platform_of(const nlohmann::json& entry) {
-  const auto platform = entry.find("platform");
-  if (platform == entry.end() || !platform->is_object()) return {};
-  const std::string architecture = text_of(*platform, "architecture");
-  const std::string variant = text_of(*platform, "variant");
-  const bool usual = variant.empty() || (architecture == "amd64" && variant == "v1") ||
-                     (architecture == "arm64" && (variant == "v8" || variant == "8"));
-  return text_of(*platform, "os") + "/" + architecture + (usual ? "" : "/" + variant);
-}
-
-/// Digest of the manifest for this machine in an index; the first where several fit.
-Digest choose_platform(const std::string& index, std::string_view what) {
-  const std::string wanted = "linux/" + machine_architecture();
-  std::set<std::string> offered;
-  const nlohmann::json root = parse_json(index, what);
-  const auto manifests = root.find("manifests");
-  if (manifests == root.end() || !manifests->is_array()) {
-    throw failure("bad-image", "the index `{}` lists no manifests", what);
-  }
-  for (const nlohmann::json& entry : *manifests) {
-    if (!entry.is_object()) continue;
-    const std::string platform = platform_of(entry);
-    if (platform == wanted || (platform.empty() && manifests->size() == 1)) {
-      return Digest::parse(text_of(entry, "digest"));
-    }
-    // BuildKit's attestations are listed so; nobody can run them.
-    if (platform != "unknown/unknown") offered.insert(platform.empty() ? "no platform" : platform);
-  }
-  throw failure("not-found", "`{}` has no image for {}", what, wanted)
-      .because(offered.empty() ? "it offers nothing"
-                               : fmt::format("it offers {}", fmt::join(offered, ", ")));
-}
-
-bool is_index(const std::string& media_type, const std::string& bytes) {
-  if (media_type == kIndexType || media_type == kDockerIndexType) return true;
-  if (media_type == kManifestType || media_type == kDockerManifestType) return false;
-  const nlohmann::json root = nlohmann::json::parse(bytes, nullptr, false);
-  return root.is_object() && root.contains("manifests");
 }
 
 }  // namespace
@@ -266,7 +211,7 @@ std::optional<Registry::Manifest> Registry::get_manifest(const std::string& name
   std::string type = response.header("content-type").value_or("");
   type.resize(std::min(type.find(';'), type.size()));
   if (!is_index(type, response.body)) return Manifest{std::move(response.body), type, found};
-  const Digest chosen = choose_platform(response.body, what);
+  const Digest chosen = choose_platform(response.body, what, state_->options.platform);
   if (chosen == found) throw failure("bad-image", "the index `{}` names itself", what);
   return get_manifest(chosen.str());
 }

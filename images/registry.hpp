@@ -19,6 +19,7 @@ struct RegistryOptions {
   bool plain_http = false;
   unsigned uploads = 4;    ///< blobs in flight
   fs::path docker_config;  ///< config.json with `auths`; empty: $DOCKER_CONFIG or ~/.docker
+  std::string platform;    ///< chosen from an index, `linux/arm64`; empty: this machine's
 };
 
 /// Errors: `denied` (with what to do about the login), `not-found`, `digest-mismatch`, `registry`
@@ -46,7 +47,7 @@ class Registry {
     std::string media_type;
     Digest digest;
   };
-  /// By tag or digest; an index is resolved for linux and this machine's architecture. Verified
+  /// By tag or digest; an index is resolved for the options' platform. Verified
   /// against the digest asked for, else the one the registry tells. nullopt: 404.
   std::optional<Manifest> get_manifest(const std::string& name);
   void put_manifest(const std::string& name, std::string_view bytes, std::string_view media_type);
@@ -86,8 +87,12 @@ class Pusher {
 Pusher::Pushed push(Store& store, const Image& image, Http& http, const Reference& to,
                     const RegistryOptions& options, Progress& progress);
 
-/// Fetches manifest, config and the layers that the store lacks, in parallel, each verified, then
-/// tags. Throws `not-found` when the reference does not exist.
+/// Fetches manifest, config and the layers that the store lacks, in parallel, each verified;
+/// nothing is tagged. Throws `not-found` when the reference does not exist, or not for the
+/// platform.
+Image fetch_image(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
+                  Progress& progress);
+/// The same, then tags.
 Image pull(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
            Progress& progress);
 

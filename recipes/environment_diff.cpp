@@ -131,6 +131,20 @@ std::optional<std::string> brief_text(const std::string& hex) {
   return hex.substr(0, Digest::of("").brief().size());
 }
 
+void compare_bases(ValueChanges& out, const std::optional<LockedBase>& from,
+                   const std::optional<LockedBase>& to) {
+  const auto compare = [&](std::string_view name, auto&& value) {
+    compare_value(out, name, from ? value(*from) : std::nullopt, to ? value(*to) : std::nullopt);
+  };
+  const bool same_image = from && to && from->manifest == to->manifest;
+  if (same_image && (from->layers != to->layers || from->config != to->config)) {
+    compare_value(out, "base image", "its layers", "other layers");
+  }
+  compare("base image", [](const LockedBase& base) { return brief(base.manifest); });
+  compare("interpreter", [](const LockedBase& base) { return if_given(base.interpreter); });
+  compare("glibc", [](const LockedBase& base) { return if_given(base.glibc); });
+}
+
 void compare_requests(ValueChanges& out, const Request& from, const Request& to) {
   compare_value(out, "base", if_given(from.base), if_given(to.base));
   compare_value(out, "requested python", if_given(from.python), if_given(to.python));
@@ -191,6 +205,7 @@ EnvironmentDiff diff_locks(const Lock& from, const Lock& to) {
   compare_settings(values, from.settings, to.settings);
   compare_value(values, "distribution", if_given(from.distribution), if_given(to.distribution));
   compare_value(values, "suite", if_given(from.suite), if_given(to.suite));
+  compare_bases(values, from.base, to.base);
   compare_value(values, "python", if_given(from.python), if_given(to.python));
   compare_cuda(values, from.cuda, to.cuda);
   diff_all_packages(out, environment_of(from), environment_of(to));

@@ -40,11 +40,18 @@ std::string Lock::python_minor() const {
   return first == std::string::npos ? python : python.substr(0, python.find('.', first + 1));
 }
 
+std::string Lock::python_program() const {
+  const std::string program = "python" + python_minor();
+  if (interpreter) return std::string(kOwnPython) + "/bin/" + program;
+  return base ? base->interpreter : "/usr/bin/" + program;
+}
+
 int least_revision(const Lock& lock) {
   const bool other_paths =
       std::any_of(lock.debs.begin(), lock.debs.end(),
                   [](const LockedDeb& deb) { return !deb.path.starts_with("pool/"); });
-  const bool whole = other_paths || lock.interpreter || lock.request.demands_of_cuda();
+  const bool whole =
+      other_paths || lock.base || lock.interpreter || lock.request.demands_of_cuda();
   return whole ? Lock::kWholeRecipe : Lock::kChecksumRevision;
 }
 

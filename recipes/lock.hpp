@@ -10,6 +10,7 @@
 
 #include "base/digest.hpp"
 #include "base/files.hpp"
+#include "recipes/base_image.hpp"
 #include "recipes/recipe.hpp"
 
 namespace mlenv {
@@ -33,6 +34,9 @@ struct LockedDeb {
   Digest digest;
   friend bool operator==(const LockedDeb&, const LockedDeb&) = default;
 };
+
+/// Where an interpreter that the recipe brings along lies in the image.
+inline constexpr std::string_view kOwnPython = "/opt/python";
 
 /// The CPython that the recipe brings in place of the base's.
 struct LockedPython {
@@ -64,7 +68,7 @@ struct Request {
 struct Settings {
   std::string name;
   std::map<std::string, std::string> env;
-  std::string workdir;
+  std::string workdir;  ///< empty: that of the image which is the base
   std::vector<std::string> command;
   bool bytecode = true;
   std::optional<Digest> sources;  ///< of the files that carry the recipe's own package sources
@@ -87,8 +91,8 @@ struct Lock {
   static constexpr int kVersion = 1;
   static constexpr int kRevision = 2;          ///< the newest that this mlenv knows
   static constexpr int kChecksumRevision = 1;  ///< from this one on a lock carries its own digest
-  /// From this one on: driver, GPUs and libraries, a Python of the recipe's own, Debian packages
-  /// elsewhere than below `pool/`.
+  /// From this one on: driver, GPUs and libraries, an image as base, a Python of the recipe's own,
+  /// Debian packages elsewhere than below `pool/`.
   static constexpr int kWholeRecipe = 2;
   /// Of the file it was read from; larger than kRevision: it holds things that this mlenv does not
   /// know, so it may be used but not rewritten (`resolve` refuses). A new lock has the lowest that
@@ -98,9 +102,10 @@ struct Lock {
   std::int64_t epoch = 0;  ///< every time stamp in the image, seconds
   Request request;
   Settings settings;
-  std::string distribution;  ///< `debian`
-  std::string suite;         ///< `bookworm`
-  std::string python;        ///< full version of the interpreter, `3.11.2`; empty: none
+  std::string distribution;        ///< `debian`; empty: an image as base whose files do not tell
+  std::string suite;               ///< `bookworm`
+  std::string python;              ///< full version of the interpreter, `3.11.2`; empty: none
+  std::optional<LockedBase> base;  ///< nullopt: made from `debs`
   std::optional<LockedCuda> cuda;
   std::vector<LockedDeb> debs;              ///< sorted by name, architecture
   std::vector<LockedWheel> wheels;          ///< sorted by name
@@ -108,10 +113,13 @@ struct Lock {
 
   /// `3.11`
   std::string python_minor() const;
+  /// Where the interpreter is in the image: `/usr/bin/python3.11`, `/opt/python/bin/python3.12`.
+  std::string python_program() const;
   friend bool operator==(const Lock&, const Lock&) = default;
 };
 
-/// What is in the lock, whatever its `revision` says.
+/// The lowest revision that has words for all that the lock holds, whatever its `revision` says: a
+/// lock without new things stays byte for byte what it was.
 int least_revision(const Lock& lock);
 
 Request request_of(const Recipe& recipe);

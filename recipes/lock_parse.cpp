@@ -4,6 +4,7 @@
 
 #include "recipes/compat/architecture.hpp"
 #include "recipes/lock.hpp"
+#include "recipes/lock_base.hpp"
 #include "recipes/lock_format.hpp"
 #include "recipes/lock_packages.hpp"
 #include "recipes/text.hpp"
@@ -24,18 +25,20 @@ class LockReader {
     const TomlValue root = parse_toml(reader_.file());
     Lock lock;
     lock.revision = read_format(reader_, root, Lock::kVersion, Lock::kRevision);
-    constexpr std::array<std::string_view, 9> kKeys = {"version",  "revision", "checksum",
-                                                       "platform", "epoch",    "request",
-                                                       "settings", "resolved", "packages"};
+    constexpr std::array<std::string_view, 10> kKeys = {
+        "version", "revision", "checksum", "platform", "epoch",
+        "request", "settings", "resolved", "packages", "base"};
     reader_.only(root, kKeys);
+    const TomlValue* const base = base_table(root, lock);
     lock.platform = read_platform(reader_, root);
     lock.epoch = static_cast<std::int64_t>(reader_.size(root, "epoch"));
     lock.request = request(reader_.member(root, "request", Is::table));
-    lock.settings = settings(reader_.member(root, "settings", Is::table));
-    resolved(reader_.member(root, "resolved", Is::table), lock);
+    lock.settings = settings(reader_.member(root, "settings", Is::table), base != nullptr);
+    resolved(reader_.member(root, "resolved", Is::table), lock, base != nullptr);
     if (const TomlValue* all = reader_.optional_member(root, "packages", Is::table)) {
       read_packages(reader_, *all, lock);
     }
+    if (base != nullptr) lock.base = read_base(reader_, *base, lock);
     if (lock.python.empty() && !lock.wheels.empty()) {
       reader_.fail(root, "there are wheels but no Python: `python` is missing in `resolved`");
     }
@@ -47,6 +50,14 @@ class LockReader {
   }
 
  private:
+  const TomlValue* base_table(const TomlValue& root, const Lock& lock) const {
+    const TomlValue* const base = reader_.optional_member(root, "base", Is::table);
+    if (base != nullptr && lock.revision < Lock::kWholeRecipe) {
+      reader_.fail(*base, fmt::format("locks of revision {} have no `base`", lock.revision));
+    }
+    return base;
+  }
+
   /// What a newer mlenv wrote is not known well enough to be added up.
   void checksum(const TomlValue& root, const Lock& lock) const {
     if (lock.revision > Lock::kRevision) return;
@@ -80,13 +91,14 @@ class LockReader {
     return request;
   }
 
-  Settings settings(const TomlValue& table) const {
+  Settings settings(const TomlValue& table, bool on_image) const {
     constexpr std::array<std::string_view, 6> kKeys = {"name",     "workdir", "command",
                                                        "bytecode", "sources", "env"};
     reader_.only(table, kKeys);
     Settings settings{.name = reader_.text(table, "name"),
                       .env = {},
-                      .workdir = reader_.text(table, "workdir"),
+                      .workdir = on_image ? reader_.optional_text(table, "workdir")
+                                          : reader_.text(table, "workdir"),
                       .command = reader_.texts(table, "command"),
                       .bytecode = reader_.optional_flag(table, "bytecode", true),
                       .sources = {}};
@@ -96,7 +108,7 @@ class LockReader {
     if (!is_image_name(settings.name)) {
       reader_.fail(*table.find("name"), "`name` is not an image name");
     }
-    if (!is_clean_absolute_path(settings.workdir)) {
+    if (table.find("workdir") != nullptr && !is_clean_absolute_path(settings.workdir)) {
       reader_.fail(*table.find("workdir"), "`workdir` is not a clean absolute path");
     }
     if (!settings.command.empty() && settings.command.front().empty()) {
@@ -120,12 +132,14 @@ class LockReader {
     settings.env.emplace(key, value.text);
   }
 
-  void resolved(const TomlValue& table, Lock& lock) const {
+  void resolved(const TomlValue& table, Lock& lock, bool on_image) const {
     constexpr std::array<std::string_view, 8> kKeys = {
         "distribution", "suite", "python", "cuda", "min-driver", "cudnn", "nccl", "architectures"};
     reader_.only(table, kKeys);
-    lock.distribution = word(table, "distribution");
-    lock.suite = word(table, "suite");
+    for (auto [key, value] :
+         {std::pair{"distribution", &lock.distribution}, {"suite", &lock.suite}}) {
+      if (!on_image || table.find(key) != nullptr) *value = word(table, key);
+    }
     lock.python = reader_.optional_text(table, "python");
     if (!lock.python.empty()) version_number(*table.find("python"), 2);
     const bool has_cuda = table.find("cuda") != nullptr;

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "recipes/lock.hpp"
+#include "recipes/lock_base.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
 
@@ -109,6 +110,7 @@ std::string body(const Lock& lock) {
   render_request(out, lock.request);
   render_settings(out, lock.settings);
   render_resolved(out, lock);
+  if (lock.base) out += render_base(*lock.base);
   if (lock.debs.empty() && lock.wheels.empty() && !lock.interpreter) return out;
   out += "\n[packages]\n";
   if (lock.interpreter) out += fmt::format("interpreter = {}\n", render(*lock.interpreter));

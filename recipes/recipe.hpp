@@ -60,9 +60,10 @@ struct Recipe {
   fs::path path;       ///< the file, for messages
   std::string source;  ///< its text, for carets
   std::string name;
-  Placed base;               ///< `debian:bookworm`
-  std::string distribution;  ///< `debian`
-  std::string suite;         ///< `bookworm`
+  Placed base;                 ///< `debian:bookworm`, `oci:DIR`, `HOST/REPOSITORY:TAG`
+  bool base_is_image = false;  ///< then the next two are empty: its files tell them
+  std::string distribution;    ///< `debian`
+  std::string suite;           ///< `bookworm`
   std::optional<Placed> python;
   std::optional<Placed> framework;
   std::optional<Placed> cuda;
@@ -73,7 +74,7 @@ struct Recipe {
   std::vector<Placed> packages;
   std::vector<Placed> system;
   std::map<std::string, std::string> env;
-  std::string workdir;               ///< absolute; `/workspace` when not given
+  std::string workdir;  ///< absolute; `/workspace` when not given, empty with an image as base
   std::vector<std::string> command;  ///< empty: none
   bool bytecode = true;
   RecipeSources sources;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "recipes/base_image.hpp"
 #include "recipes/recipe_schema.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/text.hpp"
@@ -67,6 +68,7 @@ void RecipeReader::read(const YamlNode& root) {
   }
   check_cuda(root);
   check_demands(root);
+  check_image_base(root);
   std::vector<std::string_view> present;
   for (const auto& [key, value] : root.members) {
     present.emplace_back(key.text);
@@ -119,6 +121,7 @@ void RecipeReader::base(const YamlNode& node) {
   const std::optional<Placed> text = values_.text(node, "`base`", "debian:bookworm");
   if (!text) return;
   recipe_.base = *text;
+  if (ArchivedImage::parse(text->text)) return image_base(node, text->text);
   const std::size_t colon = text->text.find(':');
   const std::string distribution = text->text.substr(0, colon);
   std::vector<std::string_view> names;
@@ -136,9 +139,7 @@ void RecipeReader::base(const YamlNode& node) {
     values_.mistake(node, fmt::format("unknown distribution `{}`{}", distribution,
                                       suggestion(distribution, names)));
   } else {
-    values_.mistake(node, fmt::format("`{}` as a base is not supported yet: images from a "
-                                      "registry come later, `debian:SUITE` works",
-                                      text->text));
+    image_base(node, text->text);
   }
 }
 

@@ -44,6 +44,8 @@ class RecipeReader {
   void name(const YamlNode& node);
   void base(const YamlNode& node);
   void base_suite(const YamlNode& node, const Distribution& distribution);
+  void image_base(const YamlNode& node, const std::string& text);
+  void check_image_base(const YamlNode& root);
   void python(const YamlNode& node);
   void framework(const YamlNode& node);
   void cuda(const YamlNode& node);

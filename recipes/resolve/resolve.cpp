@@ -46,8 +46,9 @@ const LockedDeb* find_deb(const std::vector<LockedDeb>& debs, std::string_view n
   return found == debs.end() ? nullptr : &*found;
 }
 
-std::string glibc_version(const std::vector<LockedDeb>& debs) {
-  const LockedDeb* libc = find_deb(debs, "libc6");
+std::string glibc_version(const Lock& lock) {
+  if (lock.base) return lock.base->glibc;
+  const LockedDeb* libc = find_deb(lock.debs, "libc6");
   if (libc == nullptr) throw failure("no-glibc", "the base has no `libc6` package");
   return version_prefix(upstream_version(libc->version), 2);
 }
@@ -101,7 +102,7 @@ class Resolver {
     lock_.settings = settings_of(recipe_);
     lock_.distribution = recipe_.distribution;
     lock_.suite = recipe_.suite;
-    if (auto conflict = debs()) return std::move(*conflict);
+    if (auto conflict = recipe_.base_is_image ? base() : debs()) return std::move(*conflict);
     if (auto conflict = python()) return std::move(*conflict);
     if (auto conflict = wheels()) return std::move(*conflict);
     lock_.revision = least_revision(lock_);
@@ -124,6 +125,29 @@ class Resolver {
                       previous->request.base == lock_.request.base &&
                       previous->settings.sources == lock_.settings.sources;
     return same ? previous->debs : std::vector<LockedDeb>{};
+  }
+
+  std::optional<Conflict> base() {
+    const Lock* before = kept();
+    if (before != nullptr && (!before->base || before->request.base != lock_.request.base)) {
+      before = nullptr;
+    }
+    if (before != nullptr && same_debian(before->request, lock_.request)) {
+      lock_.base = before->base;
+      lock_.distribution = before->distribution;
+      lock_.suite = before->suite;
+      lock_.python = before->python;
+      return std::nullopt;
+    }
+    auto found = options_.find_base(before == nullptr ? std::nullopt
+                                                      : std::optional(before->base->manifest));
+    if (auto* conflict = std::get_if<Conflict>(&found)) return std::move(*conflict);
+    FoundBase& base = std::get<FoundBase>(found);
+    lock_.base = std::move(base.base);
+    lock_.distribution = std::move(base.distribution);
+    lock_.suite = std::move(base.suite);
+    lock_.python = std::move(base.python);
+    return std::nullopt;
   }
 
   std::optional<Conflict> debs() {
@@ -153,7 +177,7 @@ class Resolver {
 
   std::optional<Conflict> python() {
     if (recipe_.sources.python) return own_python();
-    if (!recipe_.wants_python()) return std::nullopt;
+    if (!recipe_.wants_python() || recipe_.base_is_image) return std::nullopt;
     lock_.python = python_in(environment_of(lock_));
     if (lock_.python.empty()) {
       throw failure("no-python", "the base's packages hold no Python interpreter");
@@ -193,7 +217,7 @@ class Resolver {
     }
     WheelRequest request;
     request.python = lock_.python;
-    request.glibc = glibc_version(lock_.debs);
+    request.glibc = glibc_version(lock_);
     request.recipe = &recipe_;
     request.previous = kept();
     request.moved = options_.moved;
@@ -251,7 +275,7 @@ std::map<std::string, std::string> wheel_urls_anew(const Recipe& recipe, const L
                                                    const fs::path& cache, Progress& progress) {
   WheelRequest request;
   request.python = lock.python;
-  request.glibc = glibc_version(lock.debs);
+  request.glibc = glibc_version(lock);
   request.recipe = &recipe;
   const fs::path uv = provide_uv(cache, progress);
   std::map<std::string, std::string> urls = locate_wheels(wheels, request, uv, cache, progress);

@@ -1,10 +1,12 @@
 #pragma once
 // Recipe → Lock.
+#include <functional>
 #include <variant>
 
 #include "base/http.hpp"
 #include "base/progress.hpp"
 #include "recipes/lock.hpp"
+#include "recipes/resolve/base_image.hpp"
 #include "recipes/resolve/conflict.hpp"
 #include "recipes/resolve/debian.hpp"
 
@@ -16,6 +18,10 @@ struct ResolveOptions {
   bool upgrade = false;              ///< resolve everything anew
   std::vector<std::string> moved{};  ///< Python packages of `previous` that may move (normalised)
   std::int64_t epoch = 0;            ///< SOURCE_DATE_EPOCH at locking, else 0
+  /// For a base that is an image: `find_base` with what it needs. Not called where the previous
+  /// lock's is kept; `pinned` where that one's image stays and the recipe asks something else of
+  /// it.
+  std::function<std::variant<FoundBase, Conflict>(const std::optional<Digest>& pinned)> find_base;
 };
 
 using Resolution = std::variant<Lock, Conflict>;

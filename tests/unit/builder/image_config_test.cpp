@@ -60,5 +60,78 @@ TEST(ImageConfig, PutsTheCompilerOnThePath) {
   EXPECT_TRUE(has(image_config(lock, std::nullopt).env, "CUDA_HOME=/usr/local/cuda"));
 }
 
+using Words = std::vector<std::string>;
+
+Lock lock_on_image() {
+  Lock lock;
+  lock.request.base = "registry.example/base:1";
+  lock.settings.name = "a";
+  lock.python = "3.12.7";
+  lock.base = LockedBase{.manifest = Digest::of("manifest"),
+                         .config = {std::string(kConfigType), Digest::of("config"), 6},
+                         .layers = {},
+                         .interpreter = "/usr/local/bin/python3.12",
+                         .glibc = "2.41"};
+  return lock;
+}
+
+ImageConfig base_config() {
+  ImageConfig base;
+  base.env = {"PATH=/usr/local/bin:/bin", "LANG=C", "MODE=base", "KEEP=a=b"};
+  base.entrypoint = {"/entry"};
+  base.command = {"serve"};
+  base.workdir = "/srv";
+  base.user = "1000:1000";
+  base.labels = {{"vendor", "x"},
+                 {"org.opencontainers.image.title", "base"},
+                 {"dev.mlenv.lock", "sha256:other"}};
+  return base;
+}
+
+TEST(ImageConfig, ABaseGoesOnWhereTheRecipeIsSilent) {
+  const ImageConfig base = base_config();
+  const ImageConfig config = image_config(lock_on_image(), std::nullopt, &base);
+  EXPECT_EQ(config.env, (Words{"KEEP=a=b", "LANG=C", "MODE=base",
+                               "PATH=/opt/venv/bin:/usr/local/bin:/bin", "VIRTUAL_ENV=/opt/venv"}));
+  EXPECT_EQ(config.entrypoint, base.entrypoint);
+  EXPECT_EQ(config.command, base.command);
+  EXPECT_EQ(config.workdir, "/srv");
+  EXPECT_EQ(config.user, "1000:1000");
+  EXPECT_EQ(config.labels.at("vendor"), "x");
+  EXPECT_EQ(config.labels.at("org.opencontainers.image.title"), "a");
+  EXPECT_EQ(config.labels.at("org.opencontainers.image.base.name"), "registry.example/base:1");
+  EXPECT_EQ(config.labels.at("org.opencontainers.image.base.digest"), Digest::of("manifest").str());
+  EXPECT_NE(config.labels.at("dev.mlenv.lock"), "sha256:other");
+}
+
+TEST(ImageConfig, TheRecipeWins) {
+  Lock lock = lock_on_image();
+  lock.request.base = "oci:/home/me/base";
+  lock.settings.env = {{"MODE", "recipe"}};
+  lock.settings.command = {"python", "train.py"};
+  lock.settings.workdir = "/workspace";
+  ImageConfig base = base_config();
+  base.env[0] = "PATH=/opt/venv/bin:/bin";  // an image of ours
+  const ImageConfig config = image_config(lock, std::nullopt, &base);
+  EXPECT_EQ(config.env[2], "MODE=recipe");
+  EXPECT_EQ(config.env[3], "PATH=/opt/venv/bin:/bin");
+  EXPECT_EQ(config.entrypoint, Words{});
+  EXPECT_EQ(config.command, lock.settings.command);
+  EXPECT_EQ(config.workdir, "/workspace");
+  EXPECT_FALSE(config.labels.contains("org.opencontainers.image.base.name"));
+}
+
+TEST(ImageConfig, ABareBaseGetsWhatIsMissing) {
+  Lock lock = lock_on_image();
+  lock.python.clear();
+  const ImageConfig base;
+  const ImageConfig config = image_config(lock, std::nullopt, &base);
+  EXPECT_EQ(config.command, Words{"/bin/sh"});
+  EXPECT_EQ(config.workdir, "/workspace");
+  EXPECT_EQ(
+      config.env,
+      (Words{"LANG=C.UTF-8", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}));
+}
+
 }  // namespace
 }  // namespace mlenv

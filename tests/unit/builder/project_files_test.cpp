@@ -68,7 +68,7 @@ class ProjectFilesTest : public testing::Test {
   }
   Layer make(const ProjectFiles& files, Store& store, bool unpack = true) {
     const Layer below = base();
-    return make_files_layer({files.parts.at(0), below, 42}, store, pool_, unpack);
+    return make_files_layer({files.parts.at(0), {below}, 42}, store, pool_, unpack);
   }
 
   TemporaryFolder folder_{temporary_root()};

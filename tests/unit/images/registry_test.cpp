@@ -430,6 +430,14 @@ TEST_F(RegistryTest, IndexIsResolvedForThisMachine) {
   Registry from = registry();
   EXPECT_EQ(from.get_manifest("v1")->bytes, manifest);
 
+  server.script("/v2/team/x/manifests/v1",
+                {status(200, {{"Content-Type", std::string(kIndexType)}}, index)});
+  server.script("/v2/team/x/manifests/" + Digest::of(std::string_view("other")).str(),
+                {status(200, {{"Content-Type", std::string(kManifestType)}}, "other")});
+  options.platform = "linux/" + other;
+  Registry foreigner = registry();
+  EXPECT_EQ(foreigner.get_manifest("v1")->bytes, "other");
+
   const std::string foreign = fmt::format(R"({{"schemaVersion":2,"manifests":[{}]}})",
                                           entry("s390x", Digest::of(manifest)));
   server.script("/v2/team/x/manifests/v2",

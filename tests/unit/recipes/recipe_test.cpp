@@ -147,8 +147,7 @@ TEST(Recipe, RefusesDuplicateKeysAtEveryLevel) {
   EXPECT_TRUE(has(with_head("env: {A: a, A: b}\n"), "`A` is given twice"));
 }
 
-TEST(Recipe, NamesBasesThatComeLater) {
-  EXPECT_TRUE(has(mistakes("name: a\nbase: registry.example/a/b:1\n"), "not supported yet"));
+TEST(Recipe, ChecksBases) {
   EXPECT_TRUE(has(mistakes("name: a\nbase: bookworm\n"), "write `debian:bookworm`"));
   EXPECT_TRUE(has(mistakes("name: a\nbase: debian:bookwurm\n"), "did you mean `bookworm`?"));
   EXPECT_TRUE(has(mistakes("name: a\nbase: debian:stable\n"), "another release every few years"));

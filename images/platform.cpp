@@ -1,0 +1,76 @@
+#include "images/platform.hpp"
+
+#include <sys/utsname.h>
+
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "images/oci.hpp"
+
+namespace mlenv {
+namespace {
+
+std::string text_of(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
+}
+
+/// `linux/amd64`, `linux/arm/v7`. The variants that every machine of an architecture has go without
+/// saying (image-spec image-index.md "Platform Variants"); those that only some have stay. Empty:
+/// no platform is named.
+std::string platform_of(const nlohmann::json& entry) {
+  const auto platform = entry.find("platform");
+  if (platform == entry.end() || !platform->is_object()) return {};
+  const std::string architecture = text_of(*platform, "architecture");
+  const std::string variant = text_of(*platform, "variant");
+  const bool usual = variant.empty() || (architecture == "amd64" && variant == "v1") ||
+                     (architecture == "arm64" && (variant == "v8" || variant == "8"));
+  return text_of(*platform, "os") + "/" + architecture + (usual ? "" : "/" + variant);
+}
+
+}  // namespace
+
+/// Go's names (image-spec config.md "architecture").
+std::string machine_platform() {
+  utsname name{};
+  if (::uname(&name) != 0) return "linux/amd64";
+  const std::string_view machine = name.machine;
+  if (machine == "aarch64") return "linux/arm64";
+  if (machine == "x86_64") return "linux/amd64";
+  return "linux/" + std::string(machine);
+}
+
+Digest choose_platform(const std::string& index, std::string_view what, std::string_view platform) {
+  const std::string wanted = platform.empty() ? machine_platform() : std::string(platform);
+  std::set<std::string> offered;
+  const nlohmann::json root = parse_json(index, what);
+  const auto manifests = root.find("manifests");
+  if (manifests == root.end() || !manifests->is_array()) {
+    throw failure("bad-image", "the index `{}` lists no manifests", what);
+  }
+  for (const nlohmann::json& entry : *manifests) {
+    if (!entry.is_object()) continue;
+    const std::string found = platform_of(entry);
+    if (found == wanted || (found.empty() && manifests->size() == 1)) {
+      return Digest::parse(text_of(entry, "digest"));
+    }
+    // BuildKit's attestations are listed so; nobody can run them.
+    if (found != "unknown/unknown") offered.insert(found.empty() ? "no platform" : found);
+  }
+  throw failure("not-found", "`{}` has no image for {}", what, wanted)
+      .because(offered.empty() ? "it offers nothing"
+                               : fmt::format("it offers {}", fmt::join(offered, ", ")));
+}
+
+bool is_index(const std::string& media_type, const std::string& bytes) {
+  if (media_type == kIndexType || media_type == kDockerIndexType) return true;
+  if (media_type == kManifestType || media_type == kDockerManifestType) return false;
+  const nlohmann::json root = nlohmann::json::parse(bytes, nullptr, false);
+  return root.is_object() && root.contains("manifests");
+}
+
+}  // namespace mlenv

@@ -1,0 +1,210 @@
+#include "images/stacked_trees.hpp"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <deque>
+#include <set>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr int kMostLinks = 40;  // path_resolution(7)
+
+bool is_whiteout(const struct stat& status) {
+  return S_ISCHR(status.st_mode) && status.st_rdev == ::makedev(0, 0);
+}
+
+bool is_opaque(const fs::path& folder) {
+  return ::lgetxattr(folder.c_str(), "user.overlay.opaque", nullptr, 0) > 0 ||
+         ::lgetxattr(folder.c_str(), "trusted.overlay.opaque", nullptr, 0) > 0;
+}
+
+void split(std::string_view path, std::deque<std::string>& parts) {
+  std::vector<std::string> found;
+  while (!path.empty()) {
+    const std::size_t slash = path.find('/');
+    if (slash != 0) found.emplace_back(path.substr(0, slash));
+    path = slash == std::string_view::npos ? std::string_view{} : path.substr(slash + 1);
+  }
+  parts.insert(parts.begin(), found.begin(), found.end());
+}
+
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string{} : path.substr(0, slash);
+}
+
+std::string link_target(int fd) {
+  std::array<char, PATH_MAX> target{};
+  const ssize_t size = ::readlinkat(fd, "", target.data(), target.size());
+  if (size < 0) throw os_error(errno, "cannot read a link of an image");
+  return {target.data(), static_cast<std::size_t>(size)};
+}
+
+/// A copy where no link can be made: of another's file (fs.protected_hardlinks), or too many links.
+void link_or_copy(const fs::path& from, const fs::path& to) {
+  if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0) == 0) return;
+  std::error_code error;
+  fs::copy_file(from, to, error);
+  // What only others may read is of no use to us.
+  if (error && error != std::errc::permission_denied) {
+    throw os_error(error.value(), "cannot copy `{}`", from.string());
+  }
+}
+
+void copy_link(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::copy_symlink(from, to, error);
+  if (error) throw os_error(error.value(), "cannot copy the link `{}`", from.string());
+}
+
+void add_entry(const fs::path& from, const fs::path& to);
+
+void add_folder(const fs::path& from, const fs::path& to) {
+  if (is_opaque(from)) remove_tree(to);
+  if (!fs::is_directory(fs::symlink_status(to))) {
+    remove_tree(to);
+    if (::mkdir(to.c_str(), 0755) != 0) throw os_error(errno, "cannot make `{}`", to.string());
+  }
+  if (::access(from.c_str(), R_OK | X_OK) != 0) return;
+  for (const fs::path& entry : list_folder(from)) add_entry(entry, to / entry.filename());
+}
+
+void add_entry(const fs::path& from, const fs::path& to) {
+  const fs::file_status status = fs::symlink_status(from);
+  if (fs::is_directory(status)) return add_folder(from, to);
+  remove_tree(to);
+  if (fs::is_symlink(status)) {
+    copy_link(from, to);
+  } else if (fs::is_regular_file(status)) {
+    link_or_copy(from, to);
+  }
+}
+
+}  // namespace
+
+StackedTrees::StackedTrees(const std::vector<fs::path>& layers) : paths_(layers) {
+  for (const fs::path& layer : layers) layers_.push_back(open_file(layer, O_PATH | O_DIRECTORY));
+}
+
+/// Without following any link: what a hidden layer has in the place of a folder may be one.
+StackedTrees::Entry StackedTrees::open(std::size_t layer, const std::string& path) const {
+  Entry entry{};
+  open_how how{};
+  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+  const char* const name = path.empty() ? "." : path.c_str();
+  entry.fd =
+      Fd{static_cast<int>(::syscall(SYS_openat2, layers_[layer].get(), name, &how, sizeof how))};
+  if (!entry.fd) return entry;
+  if (::fstat(entry.fd.get(), &entry.status) != 0) throw os_error(errno, "cannot read `{}`", path);
+  return entry;
+}
+
+/// Whether the layer ends the search for `path`, which it does not have itself.
+bool StackedTrees::hides_below(std::size_t layer, const std::string& path) const {
+  for (std::string at = parent_of(path);; at = parent_of(at)) {
+    const Entry entry = open(layer, at);
+    if (entry.fd && (!S_ISDIR(entry.status.st_mode) || is_opaque(paths_[layer] / at))) return true;
+    if (at.empty()) return false;
+  }
+}
+
+std::optional<StackedTrees::Entry> StackedTrees::top_entry(const std::string& path) const {
+  for (std::size_t i = layers_.size(); i-- > 0;) {
+    Entry entry = open(i, path);
+    if (entry.fd) {
+      if (is_whiteout(entry.status)) return std::nullopt;
+      return entry;
+    }
+    if (hides_below(i, path)) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<StackedTrees::Entry> StackedTrees::follow(std::string_view path,
+                                                        std::string& real) const {
+  std::deque<std::string> parts;
+  split(path, parts);
+  real.clear();
+  std::optional<Entry> entry = top_entry(real);
+  for (int links = 0; !parts.empty();) {
+    const std::string part = std::move(parts.front());
+    parts.pop_front();
+    if (part == ".") continue;
+    if (part == "..") {
+      real = parent_of(real);
+      entry = top_entry(real);
+      continue;
+    }
+    if (!entry || !S_ISDIR(entry->status.st_mode)) return std::nullopt;
+    const std::string next = real.empty() ? part : real + '/' + part;
+    entry = top_entry(next);
+    if (!entry) return std::nullopt;
+    if (!S_ISLNK(entry->status.st_mode)) {
+      real = next;
+      continue;
+    }
+    if (++links > kMostLinks) return std::nullopt;
+    const std::string target = link_target(entry->fd.get());
+    if (target.starts_with('/')) real.clear();
+    split(target, parts);
+    entry = top_entry(real);
+  }
+  return entry;
+}
+
+std::optional<std::string> StackedTrees::resolve(std::string_view path) const {
+  std::string real;
+  if (!follow(path, real)) return std::nullopt;
+  return real;
+}
+
+std::optional<std::string> StackedTrees::read(std::string_view path, std::uint64_t limit) const {
+  std::string real;
+  const std::optional<Entry> entry = follow(path, real);
+  if (!entry || !S_ISREG(entry->status.st_mode)) return std::nullopt;
+  const Fd file = open_file(fmt::format("/proc/self/fd/{}", entry->fd.get()), O_RDONLY);
+  FdSource source{file.get()};
+  return read_all(source, limit);
+}
+
+bool StackedTrees::is_program(std::string_view path) const {
+  std::string real;
+  const std::optional<Entry> entry = follow(path, real);
+  return entry && S_ISREG(entry->status.st_mode) && (entry->status.st_mode & 0111U) != 0;
+}
+
+std::vector<std::string> StackedTrees::list(std::string_view path) const {
+  const std::optional<std::string> folder = resolve(path);
+  std::set<std::string> names;
+  if (!folder) return {};
+  const std::string prefix = folder->empty() ? "" : *folder + '/';
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const Entry entry = open(i, *folder);
+    if (!entry.fd || !S_ISDIR(entry.status.st_mode)) continue;
+    for (const fs::path& one : list_folder(paths_[i] / *folder)) {
+      names.insert(one.filename().string());
+    }
+  }
+  std::vector<std::string> there;
+  for (const std::string& name : names) {
+    if (top_entry(prefix + name)) there.push_back(name);
+  }
+  return there;
+}
+
+void StackedTrees::link_into(const fs::path& root) const {
+  for (const fs::path& layer : paths_) add_folder(layer, root);
+}
+
+}  // namespace mlenv
