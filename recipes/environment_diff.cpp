@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "recipes/environment.hpp"
+#include "recipes/requirement.hpp"
 #include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/solv.hpp"
 #include "recipes/resolve/versions.hpp"
@@ -122,12 +123,27 @@ std::optional<std::string> brief(const std::optional<Digest>& digest) {
   return digest->brief();
 }
 
+/// `numpy` → `numpy>=2`; several of one package are joined.
+std::map<std::string, std::string> by_package(const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> found;
+  for (const std::string& text : texts) {
+    const auto read = parse_requirement(text);
+    const auto* one = std::get_if<Requirement>(&read);
+    std::string& all = found[one == nullptr ? text : one->normalised_name()];
+    all += (all.empty() ? "" : ", ") + text;
+  }
+  return found;
+}
+
 void compare_requests(ValueChanges& out, const Request& from, const Request& to) {
   compare_value(out, "base", if_given(from.base), if_given(to.base));
   compare_value(out, "requested python", if_given(from.python), if_given(to.python));
   compare_value(out, "framework", if_given(from.framework), if_given(to.framework));
   compare_value(out, "requested cuda", if_given(from.cuda), if_given(to.cuda));
   compare_lists(out, "packages", from.packages, to.packages);
+  compare_values(out, "requirement", by_package(from.requirements), by_package(to.requirements));
+  compare_values(out, "constraint", by_package(from.constraints), by_package(to.constraints));
+  compare_value(out, "hashes in `requirements`", brief(from.hashes), brief(to.hashes));
   compare_lists(out, "system", from.system, to.system);
 }
 

@@ -36,7 +36,17 @@ Request request_of(const Recipe& recipe) {
           .framework = text_or_empty(recipe.framework),
           .cuda = text_or_empty(recipe.cuda),
           .packages = sorted_texts(recipe.packages),
+          .requirements = recipe.listed.requirement_texts(),
+          .constraints = recipe.listed.constraint_texts(),
+          .hashes = recipe.listed.hashes_digest(),
           .system = sorted_texts(recipe.system)};
+}
+
+int needed_revision(const Lock& lock) {
+  const Request& request = lock.request;
+  const bool listed =
+      !request.requirements.empty() || !request.constraints.empty() || request.hashes;
+  return listed ? Lock::kRequirementsRevision : Lock::kChecksumRevision;
 }
 
 Settings settings_of(const Recipe& recipe) {

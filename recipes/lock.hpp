@@ -41,7 +41,11 @@ struct Request {
   std::string framework;              ///< empty: not given
   std::string cuda;                   ///< empty: not given
   std::vector<std::string> packages;  ///< as written, sorted, unique
-  std::vector<std::string> system;    ///< sorted, unique
+  /// Of the files in `requirements`, as RequirementLists has them; each sorted, unique.
+  std::vector<std::string> requirements;
+  std::vector<std::string> constraints;  ///< also `Python >=3.10`
+  std::optional<Digest> hashes;          ///< of those that they promise; nullopt: none
+  std::vector<std::string> system;       ///< sorted, unique
   friend bool operator==(const Request&, const Request&) = default;
 };
 
@@ -65,11 +69,12 @@ struct LockedCuda {
 
 struct Lock {
   static constexpr int kVersion = 1;
-  static constexpr int kRevision = 1;
+  static constexpr int kRevision = 2;
   static constexpr int kChecksumRevision = 1;  ///< from this one on a lock carries its own digest
+  static constexpr int kRequirementsRevision = 2;  ///< what `requirements` of the recipe names
   /// Of the file it was read from; larger than kRevision: it holds things that this mlenv does not
   /// know, so it may be used but not rewritten (`resolve` refuses).
-  int revision = kRevision;
+  int revision = kChecksumRevision;
   std::string platform = "linux/amd64";
   std::int64_t epoch = 0;  ///< every time stamp in the image, seconds
   Request request;
@@ -87,6 +92,9 @@ struct Lock {
 };
 
 Request request_of(const Recipe& recipe);
+/// The lowest one that has words for all that the lock holds: so locks stay what they were where
+/// nothing new is used.
+int needed_revision(const Lock& lock);
 Settings settings_of(const Recipe& recipe);
 
 /// Deterministic; ends in a newline.

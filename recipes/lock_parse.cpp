@@ -54,16 +54,22 @@ class LockReader {
   }
 
   Request request(const TomlValue& table) const {
-    constexpr std::array<std::string_view, 6> kKeys = {"base", "python",   "framework",
-                                                       "cuda", "packages", "system"};
+    constexpr std::array<std::string_view, 9> kKeys = {"base",        "python",   "framework",
+                                                       "cuda",        "packages", "requirements",
+                                                       "constraints", "hashes",   "system"};
     reader_.only(table, kKeys);
     Request request{.base = reader_.text(table, "base"),
                     .python = reader_.optional_text(table, "python"),
                     .framework = reader_.optional_text(table, "framework"),
                     .cuda = reader_.optional_text(table, "cuda"),
                     .packages = reader_.texts(table, "packages"),
+                    .requirements = reader_.texts(table, "requirements"),
+                    .constraints = reader_.texts(table, "constraints"),
+                    .hashes = {},
                     .system = reader_.texts(table, "system")};
-    for (std::vector<std::string>* list : {&request.packages, &request.system}) {
+    if (table.find("hashes") != nullptr) request.hashes = read_digest(reader_, table, "hashes");
+    for (std::vector<std::string>* list :
+         {&request.packages, &request.requirements, &request.constraints, &request.system}) {
       std::sort(list->begin(), list->end());
       list->erase(std::unique(list->begin(), list->end()), list->end());
     }

@@ -25,6 +25,14 @@ void lines(std::string& out, std::string_view key, const std::vector<std::string
   if (!values.empty()) out += fmt::format("{} = {}\n", key, list(values));
 }
 
+/// A line each: such lists may be long.
+void rows(std::string& out, std::string_view key, const std::vector<std::string>& values) {
+  if (values.empty()) return;
+  out += fmt::format("{} = [\n", key);
+  for (const std::string& value : values) out += fmt::format("  {},\n", toml_text(value));
+  out += "]\n";
+}
+
 void render_request(std::string& out, const Request& request) {
   out += "\n[request]\n";
   line(out, "base", request.base);
@@ -32,6 +40,9 @@ void render_request(std::string& out, const Request& request) {
   line(out, "framework", request.framework);
   line(out, "cuda", request.cuda);
   lines(out, "packages", request.packages);
+  rows(out, "requirements", request.requirements);
+  rows(out, "constraints", request.constraints);
+  if (request.hashes) line(out, "hashes", request.hashes->hex());
   lines(out, "system", request.system);
 }
 

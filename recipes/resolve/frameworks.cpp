@@ -62,6 +62,8 @@ FrameworkRequirements framework_requirements(const Recipe& recipe) {
   }
   if (cuda == "cpu") all.constraints = no_cuda_constraints();
   if (!cuda.empty() && cuda != "cpu") all.constraints = cuda_constraints(cuda);
+  for (const ListedText& one : recipe.listed.requirements) all.requirements.push_back(one.text);
+  for (const ListedText& one : recipe.listed.constraints) all.constraints.push_back(one.text);
   bound_torch(recipe, all);
   return all;
 }

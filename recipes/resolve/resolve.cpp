@@ -23,12 +23,12 @@ struct SuitePython {
 constexpr std::array<SuitePython, 3> kSuitePythons = {
     {{"bullseye", "3.9"}, {"bookworm", "3.11"}, {"trixie", "3.13"}}};
 
-bool wants_python(const Request& request) {
-  return !request.python.empty() || !request.framework.empty() || !request.packages.empty();
+bool wants_wheels(const Request& request) {
+  return !request.framework.empty() || !request.packages.empty() || !request.requirements.empty();
 }
 
-bool wants_wheels(const Request& request) {
-  return !request.framework.empty() || !request.packages.empty();
+bool wants_python(const Request& request) {
+  return !request.python.empty() || wants_wheels(request);
 }
 
 bool same_debian(const Request& a, const Request& b) {
@@ -39,7 +39,10 @@ bool same_debian(const Request& a, const Request& b) {
 bool same_wheels(const Lock& previous, const Lock& now) {
   return previous.request.framework == now.request.framework &&
          previous.request.cuda == now.request.cuda &&
-         previous.request.packages == now.request.packages && previous.python == now.python &&
+         previous.request.packages == now.request.packages &&
+         previous.request.requirements == now.request.requirements &&
+         previous.request.constraints == now.request.constraints &&
+         previous.request.hashes == now.request.hashes && previous.python == now.python &&
          previous.request.base == now.request.base;
 }
 
@@ -72,6 +75,23 @@ Conflict python_conflict(const Recipe& recipe, std::string_view offered) {
   return conflict;
 }
 
+std::optional<Conflict> listed_python_conflict(const RequirementLists& listed,
+                                               const std::string& python) {
+  for (const ListedText& wanted : listed.pythons) {
+    if (version_satisfies(python, wanted.text)) continue;
+    Conflict conflict;
+    conflict.headline = fmt::format("the base has Python {}, `{}` wants {}", python,
+                                    wanted.file->shown_path.string(), wanted.text);
+    conflict.facts.push_back(wanted.shown(fmt::format("it asks for Python {}", wanted.text)));
+    for (const SuitePython& known : kSuitePythons) {
+      conflict.facts.push_back(fmt::format("debian:{} has Python {}", known.suite, known.minor));
+    }
+    conflict.hint = "choose a base with such a Python, or loosen `requires-python`";
+    return conflict;
+  }
+  return std::nullopt;
+}
+
 /// Known before anything is asked of the network.
 std::optional<Conflict> hopeless_python(const Recipe& recipe) {
   if (!recipe.python) return std::nullopt;
@@ -99,6 +119,7 @@ class Resolver {
     if (auto conflict = debs()) return std::move(*conflict);
     if (auto conflict = python()) return std::move(*conflict);
     if (auto conflict = wheels()) return std::move(*conflict);
+    lock_.revision = needed_revision(lock_);
     return std::move(lock_);
   }
 
@@ -140,7 +161,7 @@ class Resolver {
     if (recipe_.python && recipe_.python->text != lock_.python_minor()) {
       return python_conflict(recipe_, lock_.python_minor());
     }
-    return std::nullopt;
+    return listed_python_conflict(recipe_.listed, lock_.python);
   }
 
   std::optional<Conflict> wheels() {

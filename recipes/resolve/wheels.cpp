@@ -21,6 +21,7 @@
 #include "recipes/resolve/uv.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheel_conflict.hpp"
+#include "recipes/resolve/wheel_hashes.hpp"
 #include "recipes/resolve/wheel_sizes.hpp"
 #include "recipes/resolve/wheel_tags.hpp"
 #include "recipes/text.hpp"
@@ -80,6 +81,7 @@ class WheelResolver {
         continue;
       }
       auto& found = std::get<Packages>(answer);
+      keep_promised_wheels(found, request_.recipe->listed, tags_);
       const PylockPackage* bare = without_wheel(found);
       if (bare == nullptr) return std::move(found);
       return no_wheel({bare->name, bare->version}, ask_for_wheels_only());

@@ -46,7 +46,9 @@ std::map<std::string, std::string> locate_wheels(const std::vector<LockedWheel>&
                                                  const WheelRequest& request, const fs::path& uv,
                                                  const fs::path& cache, Progress& progress);
 
-/// Requirements and constraints that `framework` and `cuda` stand for (docs/recipe.md, "cuda").
+/// All that the recipe asks of uv: requirements in the order of `framework`, `packages` and the
+/// files in `requirements`; constraints that `cuda` stands for (docs/recipe.md, "cuda") and those
+/// of files.
 struct FrameworkRequirements {
   std::vector<std::string> requirements;
   std::vector<std::string> constraints;
