@@ -162,7 +162,7 @@ class LineReader {
   void requirement() {
     const std::string& text = line_.text();
     const std::size_t start = at_;
-    while (at_ < text.size() && !(text[at_] == '-' && is_blank(text[at_ - 1]))) ++at_;
+    while (at_ < text.size() && (text[at_] != '-' || !is_blank(text[at_ - 1]))) ++at_;
     const std::string_view own = trim(std::string_view(text).substr(start, at_ - start));
     const auto read = parse_requirement(own);
     if (const auto* wrong = std::get_if<RequirementMistake>(&read)) {

@@ -8,13 +8,15 @@
 namespace mlenv {
 namespace {
 
+/// Of a release `2.9.0` also for a build of it, `2.9.0+cu130`: that satisfies `==2.9.0`.
 const ListedHashes* promised_of(const PylockPackage& package, const RequirementLists& listed) {
+  const ListedHashes* found = nullptr;
   for (const auto& [release, promised] : listed.hashes) {
-    if (release.first == package.name && is_same_version(release.second, package.version)) {
-      return &promised;
-    }
+    if (release.first != package.name) continue;
+    if (is_same_version(release.second, package.version)) return &promised;
+    if (version_satisfies(package.version, "==" + release.second)) found = &promised;
   }
-  return nullptr;
+  return found;
 }
 
 std::size_t fitting(const PylockPackage& package, const WheelTags& tags) {
