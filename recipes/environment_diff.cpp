@@ -2,6 +2,8 @@
 #include <set>
 #include <variant>
 
+#include <fmt/core.h>
+
 #include "recipes/environment.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/cuda.hpp"
@@ -135,6 +137,21 @@ std::map<std::string, std::string> by_package(const std::vector<std::string>& te
   return found;
 }
 
+/// What was built from source, and with what.
+std::map<std::string, std::string> sources_in(const Lock& lock) {
+  std::map<std::string, std::string> found;
+  for (const LockedSource& source : lock.sources) {
+    std::string with;
+    for (const LockedWheel& wheel : lock.build_wheels) {
+      const bool used = std::find(source.built_with.begin(), source.built_with.end(), wheel.file) !=
+                        source.built_with.end();
+      if (used) with += fmt::format(", {} {}", wheel.name, wheel.version);
+    }
+    found[source.name] = fmt::format("{} {}{}", source.file, source.digest.brief(), with);
+  }
+  return found;
+}
+
 void compare_requests(ValueChanges& out, const Request& from, const Request& to) {
   compare_value(out, "base", if_given(from.base), if_given(to.base));
   compare_value(out, "requested python", if_given(from.python), if_given(to.python));
@@ -196,6 +213,7 @@ EnvironmentDiff diff_locks(const Lock& from, const Lock& to) {
   compare_value(values, "suite", if_given(from.suite), if_given(to.suite));
   compare_value(values, "python", if_given(from.python), if_given(to.python));
   compare_cuda(values, from.cuda, to.cuda);
+  compare_values(values, "source of", sources_in(from), sources_in(to));
   diff_all_packages(out, environment_of(from), environment_of(to));
   return out;
 }

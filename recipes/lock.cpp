@@ -25,6 +25,13 @@ fs::path with_ending(const fs::path& recipe, std::string_view ending) {
 
 }  // namespace
 
+const LockedSource* Lock::source_of(const LockedWheel& wheel) const {
+  const auto found = std::find_if(sources.begin(), sources.end(), [&](const LockedSource& source) {
+    return source.name == wheel.name;
+  });
+  return found == sources.end() ? nullptr : &*found;
+}
+
 std::string Lock::python_minor() const {
   const std::size_t first = python.find('.');
   return first == std::string::npos ? python : python.substr(0, python.find('.', first + 1));
@@ -46,7 +53,7 @@ int needed_revision(const Lock& lock) {
   const Request& request = lock.request;
   const bool listed =
       !request.requirements.empty() || !request.constraints.empty() || request.hashes;
-  return listed ? Lock::kRequirementsRevision : Lock::kChecksumRevision;
+  return listed || !lock.sources.empty() ? Lock::kRequirementsRevision : Lock::kChecksumRevision;
 }
 
 Settings settings_of(const Recipe& recipe) {

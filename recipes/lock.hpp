@@ -24,6 +24,17 @@ struct LockedWheel {
   friend bool operator==(const LockedWheel&, const LockedWheel&) = default;
 };
 
+/// The source release that one of the lock's wheels was built from, and with what.
+struct LockedSource {
+  std::string name;  ///< of the wheel, normalised
+  std::string version;
+  std::string file;  ///< `docopt-0.6.2.tar.gz`
+  std::uint64_t size_bytes = 0;
+  Digest digest;
+  std::vector<std::string> built_with;  ///< files of Lock::build_wheels, sorted
+  friend bool operator==(const LockedSource&, const LockedSource&) = default;
+};
+
 struct LockedDeb {
   std::string name;
   std::string version;
@@ -83,9 +94,13 @@ struct Lock {
   std::string suite;         ///< `bookworm`
   std::string python;        ///< full version of the interpreter, `3.11.2`; empty: none
   std::optional<LockedCuda> cuda;
-  std::vector<LockedDeb> debs;      ///< sorted by name, architecture
-  std::vector<LockedWheel> wheels;  ///< sorted by name
+  std::vector<LockedDeb> debs;            ///< sorted by name, architecture
+  std::vector<LockedWheel> wheels;        ///< sorted by name
+  std::vector<LockedSource> sources;      ///< sorted by name
+  std::vector<LockedWheel> build_wheels;  ///< what built those, not part of the image; by file
 
+  /// nullptr: the wheel is its index's own.
+  const LockedSource* source_of(const LockedWheel& wheel) const;
   /// `3.11`
   std::string python_minor() const;
   friend bool operator==(const Lock&, const Lock&) = default;

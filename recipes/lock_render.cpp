@@ -86,6 +86,13 @@ std::string render(const LockedWheel& wheel) {
                      wheel.requested ? ", requested = true" : "");
 }
 
+std::string render(const LockedSource& source) {
+  return fmt::format(
+      "  {{ name = {}, version = {}, file = {}, size = {}, sha256 = \"{}\", built-with = {} }},\n",
+      toml_text(source.name), toml_text(source.version), toml_text(source.file), source.size_bytes,
+      source.digest.hex(), list(source.built_with));
+}
+
 template <typename Package>
 void render_packages(std::string& out, std::string_view key, const std::vector<Package>& all) {
   if (all.empty()) return;
@@ -111,6 +118,8 @@ std::string body(const Lock& lock) {
   out += "\n[packages]\n";
   render_packages(out, "debian", lock.debs);
   render_packages(out, "wheels", lock.wheels);
+  render_packages(out, "sources", lock.sources);
+  render_packages(out, "build-wheels", lock.build_wheels);
   return out;
 }
 

@@ -75,16 +75,23 @@ class PylockFile {
 
   std::set<std::string> hashes(const TomlValue& package) const {
     std::set<std::string> found;
+    if (const TomlValue* source = reader().optional_member(package, "sdist", Is::table)) {
+      add_hash(*source, found);
+    }
     const TomlValue* wheels = reader().optional_member(package, "wheels", Is::list);
     if (wheels == nullptr) return found;
     for (const TomlValue& wheel : wheels->items) {
       if (wheel.kind != Is::table) reader().fail(wheel, "a wheel is a table");
-      const TomlValue* all = reader().optional_member(wheel, "hashes", Is::table);
-      if (all == nullptr || all->find("sha256") == nullptr) continue;
-      const std::string& hex = reader().text(*all, "sha256");
-      if (auto digest = toml_.sha256(*all->find("sha256"), "sha256:" + hex)) found.insert(*digest);
+      add_hash(wheel, found);
     }
     return found;
+  }
+
+  void add_hash(const TomlValue& file, std::set<std::string>& found) const {
+    const TomlValue* all = reader().optional_member(file, "hashes", Is::table);
+    if (all == nullptr || all->find("sha256") == nullptr) return;
+    const std::string& hex = reader().text(*all, "sha256");
+    if (auto digest = toml_.sha256(*all->find("sha256"), "sha256:" + hex)) found.insert(*digest);
   }
 
   RequirementLists& lists_;

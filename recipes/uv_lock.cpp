@@ -173,6 +173,10 @@ class UvLock {
 
   std::set<std::string> hashes(const TomlValue& package) const {
     std::set<std::string> found;
+    if (const TomlValue* source = reader().optional_member(package, "sdist", Is::table)) {
+      const std::string hash = reader().optional_text(*source, "hash");
+      if (const auto digest = toml_.sha256(*source, hash)) found.insert(*digest);
+    }
     const TomlValue* wheels = reader().optional_member(package, "wheels", Is::list);
     if (wheels == nullptr) return found;
     for (const TomlValue& wheel : wheels->items) {

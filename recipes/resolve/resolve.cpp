@@ -43,19 +43,14 @@ bool same_wheels(const Lock& previous, const Lock& now) {
          previous.request.requirements == now.request.requirements &&
          previous.request.constraints == now.request.constraints &&
          previous.request.hashes == now.request.hashes && previous.python == now.python &&
-         previous.request.base == now.request.base;
+         previous.request.base == now.request.base &&
+         (previous.sources.empty() || previous.debs == now.debs);  // compilers are among them
 }
 
 const LockedDeb* find_deb(const std::vector<LockedDeb>& debs, std::string_view name) {
   const auto found = std::find_if(debs.begin(), debs.end(),
                                   [&](const LockedDeb& deb) { return deb.name == name; });
   return found == debs.end() ? nullptr : &*found;
-}
-
-std::string glibc_version(const std::vector<LockedDeb>& debs) {
-  const LockedDeb* libc = find_deb(debs, "libc6");
-  if (libc == nullptr) throw failure("no-glibc", "the base has no `libc6` package");
-  return version_prefix(upstream_version(libc->version), 2);
 }
 
 Conflict python_conflict(const Recipe& recipe, std::string_view offered) {
@@ -168,6 +163,8 @@ class Resolver {
     if (!wants_wheels(lock_.request)) return std::nullopt;
     if (kept() != nullptr && !incomplete_ && same_wheels(*kept(), lock_)) {
       lock_.wheels = kept()->wheels;
+      lock_.sources = kept()->sources;
+      lock_.build_wheels = kept()->build_wheels;
       lock_.cuda = kept()->cuda;
       return std::nullopt;
     }
@@ -176,14 +173,22 @@ class Resolver {
     request.glibc = glibc_version(lock_.debs);
     request.recipe = &recipe_;
     request.previous = kept();
+    if (options_.build) {
+      request.build = [this](const SourceRelease& release) {
+        return options_.build(release, lock_);
+      };
+    }
     const fs::path uv = provide_uv(options_.cache, progress_);
     auto found = resolve_wheels(request, uv, http_, options_.cache, progress_);
     if (auto* conflict = std::get_if<Conflict>(&found)) return std::move(*conflict);
     auto& resolution = std::get<WheelResolution>(found);
     for (const LockedWheel& wheel : resolution.wheels) {
-      remember_location(options_.cache, wheel.digest,
-                        {resolution.urls.at(wheel.digest.hex()), wheel.size_bytes});
+      const auto url = resolution.urls.find(wheel.digest.hex());
+      if (url == resolution.urls.end()) continue;  // built here
+      remember_location(options_.cache, wheel.digest, {url->second, wheel.size_bytes});
     }
+    lock_.sources = std::move(resolution.sources);
+    lock_.build_wheels = std::move(resolution.build_wheels);
     lock_.wheels = std::move(resolution.wheels);
     lock_.cuda = std::move(resolution.cuda);
     return std::nullopt;
@@ -198,6 +203,12 @@ class Resolver {
 };
 
 }  // namespace
+
+std::string glibc_version(const std::vector<LockedDeb>& debs) {
+  const LockedDeb* libc = find_deb(debs, "libc6");
+  if (libc == nullptr) throw failure("no-glibc", "the base has no `libc6` package");
+  return version_prefix(upstream_version(libc->version), 2);
+}
 
 Resolution resolve(const Recipe& recipe, const ResolveOptions& options, Http& http,
                    Progress& progress) {

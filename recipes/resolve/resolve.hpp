@@ -7,6 +7,7 @@
 #include "recipes/lock.hpp"
 #include "recipes/resolve/conflict.hpp"
 #include "recipes/resolve/debian.hpp"
+#include "recipes/resolve/source_release.hpp"
 
 namespace mlenv {
 
@@ -15,7 +16,11 @@ struct ResolveOptions {
   const Lock* previous = nullptr;  ///< parts whose request did not change are kept as they are
   bool upgrade = false;            ///< resolve everything anew
   std::int64_t epoch = 0;          ///< SOURCE_DATE_EPOCH at locking, else 0
+  BuildRelease build = nullptr;    ///< for packages without a wheel; null: they are a Conflict
 };
+
+/// `2.36`, of the C library among a base's packages. Throws `no-glibc`.
+std::string glibc_version(const std::vector<LockedDeb>& debs);
 
 using Resolution = std::variant<Lock, Conflict>;
 

@@ -9,12 +9,13 @@ namespace mlenv {
 namespace {
 
 /// Of a release `2.9.0` also for a build of it, `2.9.0+cu130`: that satisfies `==2.9.0`.
-const ListedHashes* promised_of(const PylockPackage& package, const RequirementLists& listed) {
+const ListedHashes* promised_of(const std::string& name, const std::string& version,
+                                const RequirementLists& listed) {
   const ListedHashes* found = nullptr;
   for (const auto& [release, promised] : listed.hashes) {
-    if (release.first != package.name) continue;
-    if (is_same_version(release.second, package.version)) return &promised;
-    if (version_satisfies(package.version, "==" + release.second)) found = &promised;
+    if (release.first != name) continue;
+    if (is_same_version(release.second, version)) return &promised;
+    if (version_satisfies(version, "==" + release.second)) found = &promised;
   }
   return found;
 }
@@ -49,7 +50,7 @@ Error mismatch(const PylockPackage& package, const ListedHashes& promised, const
 void keep_promised_wheels(std::vector<PylockPackage>& packages, const RequirementLists& listed,
                           const WheelTags& tags) {
   for (PylockPackage& package : packages) {
-    const ListedHashes* promised = promised_of(package, listed);
+    const ListedHashes* promised = promised_of(package.name, package.version, listed);
     if (promised == nullptr && listed.all_hashed) {
       throw refusal("no-hash", "`{}` {} is needed, and no hash of it is given", package.name,
                     package.version)
@@ -67,6 +68,15 @@ void keep_promised_wheels(std::vector<PylockPackage>& packages, const Requiremen
     }
     package = std::move(kept);
   }
+}
+
+void require_promised(const SourceRelease& source, const RequirementLists& listed) {
+  const ListedHashes* promised = promised_of(source.name, source.version, listed);
+  if (promised == nullptr || promised->sha256.contains(source.digest.hex())) return;
+  throw failure("hash-mismatch", "the Python index has other bytes of `{}` {} than `{}` promises",
+                source.name, source.version, promised->place.file->shown_path.string())
+      .because(promised->place.shown("no hash of it is that of the index's source"))
+      .because(fmt::format("`{}` has sha256 {}", source.file, source.digest.hex()));
 }
 
 }  // namespace mlenv

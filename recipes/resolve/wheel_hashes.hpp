@@ -4,6 +4,7 @@
 
 #include "recipes/requirement_lists.hpp"
 #include "recipes/resolve/pylock.hpp"
+#include "recipes/resolve/source_release.hpp"
 #include "recipes/resolve/wheel_tags.hpp"
 
 namespace mlenv {
@@ -13,5 +14,8 @@ namespace mlenv {
 /// which nothing is promised where `--require-hashes` asks for it.
 void keep_promised_wheels(std::vector<PylockPackage>& packages, const RequirementLists& listed,
                           const WheelTags& tags);
+
+/// The same for a source release: where hashes of it are promised, its own must be among them.
+void require_promised(const SourceRelease& source, const RequirementLists& listed);
 
 }  // namespace mlenv
