@@ -6,53 +6,20 @@
 #include "base/error.hpp"
 #include "builder/project_walk.hpp"
 #include "recipes/lock.hpp"
+#include "recipes/project_path.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
 
-/// What is there under a near name, for a source that is not.
-std::string near_source(const fs::path& folder, const std::string& source) {
-  const fs::path wanted = folder / source;
-  std::vector<std::string> names;
-  std::error_code unknown;
-  if (!fs::is_directory(wanted.parent_path(), unknown)) return {};
-  for (const fs::path& entry : list_folder(wanted.parent_path())) {
-    names.push_back(entry.filename().string());
-  }
-  const std::vector<std::string_view> candidates(names.begin(), names.end());
-  return suggestion(wanted.filename().string(), candidates);
-}
-
-/// Where a source lies. Through no link: the ignore rules judge names, and a link has another than
-/// what it leads to.
+/// Where a source lies.
 fs::path real_source(const Recipe& recipe, const RecipeFile& file) {
-  std::error_code error;
-  const fs::path folder = fs::canonical(recipe.folder(), error);
-  if (error) throw os_error(error.value(), "cannot read `{}`", recipe.folder().string());
-  fs::path found = fs::canonical(folder / file.source.text, error);
-  if (error) {
-    const bool absent =
-        error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+  auto found = find_project_path(recipe.folder(), file.source.text);
+  if (const auto* wrong = std::get_if<PathMistake>(&found)) {
     throw recipe_error(recipe, file.source,
-                       absent ? fmt::format("`{}` does not exist{}", file.source.text,
-                                            near_source(folder, file.source.text))
-                              : fmt::format("`{}` cannot be read: {}", file.source.text,
-                                            errno_text(error.value())));
+                       fmt::format("`{}` {}", file.source.text, wrong->message));
   }
-  const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), found.begin(), found.end());
-  if (end != folder.end()) {
-    throw recipe_error(recipe, file.source,
-                       fmt::format("`{}` is a link that leads out of the recipe's folder, to `{}`",
-                                   file.source.text, found.string()));
-  }
-  const std::string plain = found.lexically_relative(folder).string();
-  if (plain != file.source.text) {
-    throw recipe_error(
-        recipe, file.source,
-        fmt::format("`{}` is reached through a link: write `{}`", file.source.text, plain));
-  }
-  return found;
+  return std::get<fs::path>(std::move(found));
 }
 
 void hash_files(std::vector<Found>& all, Pool& pool) {

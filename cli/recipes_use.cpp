@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/process.hpp"
+#include "builder/release_build.hpp"
 #include "cli/lock_checks.hpp"
 #include "cli/settings.hpp"
 #include "recipes/resolve/debian.hpp"
@@ -172,6 +173,30 @@ void write_built(const Ui& ui, const fs::path& path, const Built& built) {
   }
 }
 
+ReleaseBuilder release_builder(Ui& ui, const Recipe& recipe, unsigned jobs) {
+  return ReleaseBuilder({recipe, ui.store(), ui.http(), cache_folder(), ui.progress(), jobs});
+}
+
+/// Where missing wheels are; those that were built from source are built again.
+std::map<std::string, std::string> wheel_places(Ui& ui, const Recipe& recipe, const Lock& lock,
+                                                const std::vector<LockedWheel>& wheels, bool anew) {
+  std::vector<LockedWheel> published;
+  std::map<std::string, std::string> places;
+  for (const LockedWheel& wheel : wheels) {
+    if (lock.source_of(wheel) == nullptr) {
+      published.push_back(wheel);
+      continue;
+    }
+    if (!ui.store().path_of(wheel.digest)) release_builder(ui, recipe, 0).rebuild(wheel, lock);
+    places.emplace(wheel.digest.hex(),
+                   "file://" + ui.store().path_of(wheel.digest).value().string());
+  }
+  if (published.empty()) return places;
+  const auto urls = anew ? wheel_urls_anew : wheel_urls;
+  places.merge(urls(recipe, lock, published, cache_folder(), ui.progress()));
+  return places;
+}
+
 ProjectFiles project_files(const Ui& ui, const Recipe& recipe, unsigned jobs) {
   if (recipe.files.empty()) return {};
   Pool pool{jobs};
@@ -213,6 +238,9 @@ LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice)
   options.epoch = source_date_epoch();
   options.find_base = [&](const std::optional<Digest>& pinned) {
     return find_base(recipe, Lock{}.platform, pinned, base_access(ui));
+  };
+  options.build = [&](const SourceRelease& release, const Lock& base) {
+    return release_builder(ui, recipe, 0).build(release, base);
   };
   Resolution resolution = while_doing("locking `" + recipe.path.string() + "`", [&] {
     return resolve(recipe, options, ui.http(), ui.progress());
@@ -257,8 +285,7 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   if (recorded && choice.lock.locked) require_comparable(record, *recorded, digest);
   InputSources sources;
   sources.wheel_urls = [&](const std::vector<LockedWheel>& wheels, bool anew) {
-    const auto urls = anew ? wheel_urls_anew : wheel_urls;
-    return urls(recipe, lock, wheels, cache_folder(), ui.progress());
+    return wheel_places(ui, recipe, lock, wheels, anew);
   };
   std::optional<std::vector<DebianSource>> debian;
   std::mutex mutex;

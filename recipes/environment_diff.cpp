@@ -2,7 +2,10 @@
 #include <set>
 #include <variant>
 
+#include <fmt/core.h>
+
 #include "recipes/environment.hpp"
+#include "recipes/requirement.hpp"
 #include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/solv.hpp"
 #include "recipes/resolve/versions.hpp"
@@ -145,6 +148,33 @@ void compare_bases(ValueChanges& out, const std::optional<LockedBase>& from,
   compare("glibc", [](const LockedBase& base) { return if_given(base.glibc); });
 }
 
+/// `numpy` → `numpy>=2`; several of one package are joined.
+std::map<std::string, std::string> by_package(const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> found;
+  for (const std::string& text : texts) {
+    const auto read = parse_requirement(text);
+    const auto* one = std::get_if<Requirement>(&read);
+    std::string& all = found[one == nullptr ? text : one->normalised_name()];
+    all += (all.empty() ? "" : ", ") + text;
+  }
+  return found;
+}
+
+/// What was built from source, and with what.
+std::map<std::string, std::string> sources_in(const Lock& lock) {
+  std::map<std::string, std::string> found;
+  for (const LockedSource& source : lock.sources) {
+    std::string with;
+    for (const LockedWheel& wheel : lock.build_wheels) {
+      const bool used = std::find(source.built_with.begin(), source.built_with.end(), wheel.file) !=
+                        source.built_with.end();
+      if (used) with += fmt::format(", {} {}", wheel.name, wheel.version);
+    }
+    found[source.name] = fmt::format("{} {}{}", source.file, source.digest.brief(), with);
+  }
+  return found;
+}
+
 void compare_requests(ValueChanges& out, const Request& from, const Request& to) {
   compare_value(out, "base", if_given(from.base), if_given(to.base));
   compare_value(out, "requested python", if_given(from.python), if_given(to.python));
@@ -155,6 +185,9 @@ void compare_requests(ValueChanges& out, const Request& from, const Request& to)
   compare_lists(out, "requested gpus", from.gpus, to.gpus);
   compare_lists(out, "requested libraries", from.libraries, to.libraries);
   compare_lists(out, "packages", from.packages, to.packages);
+  compare_values(out, "requirement", by_package(from.requirements), by_package(to.requirements));
+  compare_values(out, "constraint", by_package(from.constraints), by_package(to.constraints));
+  compare_value(out, "hashes in `requirements`", brief(from.hashes), brief(to.hashes));
   compare_lists(out, "system", from.system, to.system);
 }
 
@@ -208,6 +241,7 @@ EnvironmentDiff diff_locks(const Lock& from, const Lock& to) {
   compare_bases(values, from.base, to.base);
   compare_value(values, "python", if_given(from.python), if_given(to.python));
   compare_cuda(values, from.cuda, to.cuda);
+  compare_values(values, "source of", sources_in(from), sources_in(to));
   diff_all_packages(out, environment_of(from), environment_of(to));
   return out;
 }

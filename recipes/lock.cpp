@@ -35,6 +35,13 @@ fs::path with_ending(const fs::path& recipe, std::string_view ending) {
 
 }  // namespace
 
+const LockedSource* Lock::source_of(const LockedWheel& wheel) const {
+  const auto found = std::find_if(sources.begin(), sources.end(), [&](const LockedSource& source) {
+    return source.name == wheel.name;
+  });
+  return found == sources.end() ? nullptr : &*found;
+}
+
 std::string Lock::python_minor() const {
   const std::size_t first = python.find('.');
   return first == std::string::npos ? python : python.substr(0, python.find('.', first + 1));
@@ -50,8 +57,11 @@ int least_revision(const Lock& lock) {
   const bool other_paths =
       std::any_of(lock.debs.begin(), lock.debs.end(),
                   [](const LockedDeb& deb) { return !deb.path.starts_with("pool/"); });
-  const bool whole =
-      other_paths || lock.base || lock.interpreter || lock.request.demands_of_cuda();
+  const Request& request = lock.request;
+  const bool listed =
+      !request.requirements.empty() || !request.constraints.empty() || request.hashes;
+  const bool whole = other_paths || listed || lock.base || lock.interpreter ||
+                     !lock.sources.empty() || request.demands_of_cuda();
   return whole ? Lock::kWholeRecipe : Lock::kChecksumRevision;
 }
 
@@ -62,6 +72,9 @@ Request request_of(const Recipe& recipe) {
           .framework = text_or_empty(recipe.framework),
           .cuda = text_or_empty(recipe.cuda),
           .packages = sorted_texts(recipe.packages),
+          .requirements = recipe.listed.requirement_texts(),
+          .constraints = recipe.listed.constraint_texts(),
+          .hashes = recipe.listed.hashes_digest(),
           .system = sorted_texts(recipe.system),
           .driver = text_or_empty(recipe.driver),
           .gpus = sorted_texts(recipe.gpus),

@@ -25,6 +25,17 @@ struct LockedWheel {
   friend bool operator==(const LockedWheel&, const LockedWheel&) = default;
 };
 
+/// The source release that one of the lock's wheels was built from, and with what.
+struct LockedSource {
+  std::string name;  ///< of the wheel, normalised
+  std::string version;
+  std::string file;  ///< `docopt-0.6.2.tar.gz`
+  std::uint64_t size_bytes = 0;
+  Digest digest;
+  std::vector<std::string> built_with;  ///< files of Lock::build_wheels, sorted
+  friend bool operator==(const LockedSource&, const LockedSource&) = default;
+};
+
 struct LockedDeb {
   std::string name;
   std::string version;
@@ -55,6 +66,10 @@ struct Request {
   std::string framework;                 ///< empty: not given
   std::string cuda;                      ///< empty: not given
   std::vector<std::string> packages;     ///< as written, sorted, unique
+  /// Of the files in `requirements`, as RequirementLists has them; each sorted, unique.
+  std::vector<std::string> requirements{};
+  std::vector<std::string> constraints{};  ///< also `Python >=3.10`
+  std::optional<Digest> hashes{};          ///< of those that they promise; nullopt: none
   std::vector<std::string> system;       ///< sorted, unique
   std::string driver{};                  ///< `>=580`; empty: not given
   std::vector<std::string> gpus{};       ///< sorted, unique
@@ -91,7 +106,8 @@ struct Lock {
   static constexpr int kVersion = 1;
   static constexpr int kRevision = 2;          ///< the newest that this mlenv knows
   static constexpr int kChecksumRevision = 1;  ///< from this one on a lock carries its own digest
-  /// From this one on: driver, GPUs and libraries, an image as base, a Python of the recipe's own,
+  /// From this one on: driver, GPUs and libraries, an image as base, files of
+  /// requirements and packages built from source, a Python of the recipe's own,
   /// Debian packages elsewhere than below `pool/`.
   static constexpr int kWholeRecipe = 2;
   /// Of the file it was read from; larger than kRevision: it holds things that this mlenv does not
@@ -109,8 +125,12 @@ struct Lock {
   std::optional<LockedCuda> cuda;
   std::vector<LockedDeb> debs;              ///< sorted by name, architecture
   std::vector<LockedWheel> wheels;          ///< sorted by name
+  std::vector<LockedSource> sources;        ///< sorted by name
+  std::vector<LockedWheel> build_wheels;    ///< what built those, not part of the image; by file
   std::optional<LockedPython> interpreter;  ///< nullopt: the base's
 
+  /// nullptr: the wheel is its index's own.
+  const LockedSource* source_of(const LockedWheel& wheel) const;
   /// `3.11`
   std::string python_minor() const;
   /// Where the interpreter is in the image: `/usr/bin/python3.11`, `/opt/python/bin/python3.12`.

@@ -29,7 +29,20 @@ class PackageReader {
   }
   void wheels(const TomlValue& all) {
     seen_.clear();
-    for (const TomlValue& one : all.items) lock_.wheels.push_back(wheel(one));
+    for (const TomlValue& one : all.items) {
+      lock_.wheels.push_back(wheel(one));
+      once(one, lock_.wheels.back().name);
+    }
+  }
+  /// Several versions of a package may build several sources.
+  void build_wheels(const TomlValue& all) {
+    seen_.clear();
+    for (const TomlValue& one : all.items) lock_.build_wheels.push_back(wheel(one));
+  }
+  /// After both kinds of wheels, which they name.
+  void sources(const TomlValue& all) {
+    seen_.clear();
+    for (const TomlValue& one : all.items) lock_.sources.push_back(source(one));
   }
 
   LockedPython interpreter(const TomlValue& table) const {
@@ -99,9 +112,37 @@ class PackageReader {
                    fmt::format("{} is not a normalised package name", toml_text(wheel.name)));
     }
     check_file(*table.find("file"), wheel);
-    once(table, wheel.name);
     once(table, wheel.file);
     return wheel;
+  }
+
+  LockedSource source(const TomlValue& table) {
+    if (table.kind != Is::table) reader_.fail(table, "a source is a table in one line");
+    constexpr std::array<std::string_view, 6> kKeys = {"name", "version", "file",
+                                                       "size", "sha256",  "built-with"};
+    reader_.only(table, kKeys);
+    LockedSource source{.name = reader_.text(table, "name"),
+                        .version = version(table),
+                        .file = reader_.text(table, "file"),
+                        .size_bytes = reader_.size(table, "size"),
+                        .digest = read_digest(reader_, table, "sha256"),
+                        .built_with = reader_.texts(table, "built-with")};
+    once(table, source.name);
+    if (!is_clean_relative_path(source.file) || source.file.find('/') != std::string::npos) {
+      reader_.fail(*table.find("file"), "a file has a plain name");
+    }
+    const bool known =
+        std::any_of(lock_.wheels.begin(), lock_.wheels.end(), [&](const LockedWheel& wheel) {
+          return wheel.name == source.name && wheel.version == source.version;
+        });
+    if (!known) reader_.fail(table, fmt::format("there is no wheel of `{}`", source.name));
+    std::sort(source.built_with.begin(), source.built_with.end());
+    for (const std::string& file : source.built_with) {
+      const bool there = std::any_of(lock_.build_wheels.begin(), lock_.build_wheels.end(),
+                                     [&](const LockedWheel& wheel) { return wheel.file == file; });
+      if (!there) reader_.fail(table, fmt::format("`{}` is not in `build-wheels`", file));
+    }
+    return source;
   }
 
   void check_file(const TomlValue& at, const LockedWheel& wheel) const {
@@ -151,7 +192,8 @@ class PackageReader {
 }  // namespace
 
 void read_packages(const TomlReader& reader, const TomlValue& table, Lock& lock) {
-  constexpr std::array<std::string_view, 3> kKeys = {"interpreter", "debian", "wheels"};
+  constexpr std::array<std::string_view, 5> kKeys = {"interpreter", "debian", "wheels", "sources",
+                                                     "build-wheels"};
   reader.only(table, kKeys);
   PackageReader packages(reader, lock);
   if (const TomlValue* one = reader.optional_member(table, "interpreter", Is::table)) {
@@ -161,11 +203,21 @@ void read_packages(const TomlReader& reader, const TomlValue& table, Lock& lock)
   if (const TomlValue* all = reader.optional_member(table, "wheels", Is::list)) {
     packages.wheels(*all);
   }
+  if (const TomlValue* all = reader.optional_member(table, "build-wheels", Is::list)) {
+    packages.build_wheels(*all);
+  }
+  if (const TomlValue* all = reader.optional_member(table, "sources", Is::list)) {
+    packages.sources(*all);
+  }
   std::sort(lock.debs.begin(), lock.debs.end(), [](const LockedDeb& a, const LockedDeb& b) {
     return std::tie(a.name, a.architecture) < std::tie(b.name, b.architecture);
   });
   std::sort(lock.wheels.begin(), lock.wheels.end(),
             [](const LockedWheel& a, const LockedWheel& b) { return a.name < b.name; });
+  std::sort(lock.sources.begin(), lock.sources.end(),
+            [](const LockedSource& a, const LockedSource& b) { return a.name < b.name; });
+  std::sort(lock.build_wheels.begin(), lock.build_wheels.end(),
+            [](const LockedWheel& a, const LockedWheel& b) { return a.file < b.file; });
 }
 
 }  // namespace mlenv

@@ -69,9 +69,9 @@ class LockReader {
   }
 
   Request request(const TomlValue& table) const {
-    constexpr std::array<std::string_view, 10> kKeys = {
-        "base",   "python", "interpreter", "framework", "cuda",
-        "driver", "gpus",   "libraries",   "packages",  "system"};
+    constexpr std::array<std::string_view, 13> kKeys = {
+        "base",      "python",   "interpreter",  "framework",   "cuda",   "driver", "gpus",
+        "libraries", "packages", "requirements", "constraints", "hashes", "system"};
     reader_.only(table, kKeys);
     Request request{.base = reader_.text(table, "base"),
                     .python = reader_.optional_text(table, "python"),
@@ -79,12 +79,17 @@ class LockReader {
                     .framework = reader_.optional_text(table, "framework"),
                     .cuda = reader_.optional_text(table, "cuda"),
                     .packages = reader_.texts(table, "packages"),
+                    .requirements = reader_.texts(table, "requirements"),
+                    .constraints = reader_.texts(table, "constraints"),
+                    .hashes = {},
                     .system = reader_.texts(table, "system"),
                     .driver = reader_.optional_text(table, "driver"),
                     .gpus = reader_.texts(table, "gpus"),
                     .libraries = reader_.texts(table, "libraries")};
+    if (table.find("hashes") != nullptr) request.hashes = read_digest(reader_, table, "hashes");
     for (std::vector<std::string>* list :
-         {&request.packages, &request.system, &request.gpus, &request.libraries}) {
+         {&request.packages, &request.requirements, &request.constraints, &request.system,
+          &request.gpus, &request.libraries}) {
       std::sort(list->begin(), list->end());
       list->erase(std::unique(list->begin(), list->end()), list->end());
     }

@@ -26,6 +26,14 @@ void lines(std::string& out, std::string_view key, const std::vector<std::string
   if (!values.empty()) out += fmt::format("{} = {}\n", key, list(values));
 }
 
+/// A line each: such lists may be long.
+void rows(std::string& out, std::string_view key, const std::vector<std::string>& values) {
+  if (values.empty()) return;
+  out += fmt::format("{} = [\n", key);
+  for (const std::string& value : values) out += fmt::format("  {},\n", toml_text(value));
+  out += "]\n";
+}
+
 void render_request(std::string& out, const Request& request) {
   out += "\n[request]\n";
   line(out, "base", request.base);
@@ -37,6 +45,9 @@ void render_request(std::string& out, const Request& request) {
   lines(out, "gpus", request.gpus);
   lines(out, "libraries", request.libraries);
   lines(out, "packages", request.packages);
+  rows(out, "requirements", request.requirements);
+  rows(out, "constraints", request.constraints);
+  if (request.hashes) line(out, "hashes", request.hashes->hex());
   lines(out, "system", request.system);
 }
 
@@ -89,6 +100,13 @@ std::string render(const LockedPython& python) {
                      python.digest.hex());
 }
 
+std::string render(const LockedSource& source) {
+  return fmt::format(
+      "  {{ name = {}, version = {}, file = {}, size = {}, sha256 = \"{}\", built-with = {} }},\n",
+      toml_text(source.name), toml_text(source.version), toml_text(source.file), source.size_bytes,
+      source.digest.hex(), list(source.built_with));
+}
+
 template <typename Package>
 void render_packages(std::string& out, std::string_view key, const std::vector<Package>& all) {
   if (all.empty()) return;
@@ -116,6 +134,8 @@ std::string body(const Lock& lock) {
   if (lock.interpreter) out += fmt::format("interpreter = {}\n", render(*lock.interpreter));
   render_packages(out, "debian", lock.debs);
   render_packages(out, "wheels", lock.wheels);
+  render_packages(out, "sources", lock.sources);
+  render_packages(out, "build-wheels", lock.build_wheels);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/recipe_reader.hpp"
+#include "recipes/requirement_files.hpp"
 #include "recipes/yaml.hpp"
 
 namespace mlenv {
@@ -48,12 +49,16 @@ void check_path(const fs::path& path) {
 
 Recipe read_recipe(const fs::path& path) {
   check_path(path);
+  std::string text;
   try {
-    return parse_recipe(read_file(path), path);
+    text = read_file(path);
   } catch (Error& error) {
     if (error.code() == "absent") error.hint("name the recipe's file; docs/recipe.md shows one");
     throw;
   }
+  Recipe recipe = parse_recipe(text, path);
+  recipe.listed = read_requirement_files(recipe);
+  return recipe;
 }
 
 bool Recipe::has_own_base_source() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/files.hpp"
+#include "recipes/requirement_lists.hpp"
 
 namespace mlenv {
 
@@ -56,6 +57,14 @@ struct RecipeLibrary {
   friend bool operator==(const RecipeLibrary&, const RecipeLibrary&) = default;
 };
 
+/// One item of `requirements:`.
+struct RequirementSource {
+  Placed file;                 ///< relative to the recipe's folder, clean
+  std::vector<Placed> extras;  ///< of a pyproject.toml or uv.lock, which are taken too
+  std::vector<Placed> groups;
+  friend bool operator==(const RequirementSource&, const RequirementSource&) = default;
+};
+
 struct Recipe {
   fs::path path;       ///< the file, for messages
   std::string source;  ///< its text, for carets
@@ -72,6 +81,8 @@ struct Recipe {
   std::vector<RecipeLibrary> libraries;  ///< as written
   std::optional<Placed> compiler;        ///< where `libraries` asks for nvcc
   std::vector<Placed> packages;
+  std::vector<RequirementSource> requirements;
+  RequirementLists listed;  ///< what those files say; read by `read_recipe` alone
   std::vector<Placed> system;
   std::map<std::string, std::string> env;
   std::string workdir;  ///< absolute; `/workspace` when not given, empty with an image as base
@@ -94,13 +105,16 @@ struct Recipe {
   /// Whether `sources` holds the base's own suite; else they come on top of this machine's.
   bool has_own_base_source() const;
   /// Whether anything needs a Python interpreter in the image.
-  bool wants_python() const { return python || framework || !packages.empty(); }
+  bool wants_python() const {
+    return python || framework || !packages.empty() || !listed.requirements.empty();
+  }
 };
 
 /// Throws one `recipe-invalid` (usage) that lists every mistake as `file:line:col: …` with the line
 /// and a caret: unknown keys (nearest match), duplicate keys, wrong types, bad values, keys of the
-/// contract that this version does not support yet.
+/// contract that this version does not support yet. Opens no other file.
 Recipe parse_recipe(std::string_view text, const fs::path& shown_path);
+/// Also reads the files that `requirements` names: throws as `read_requirement_files` does.
 Recipe read_recipe(const fs::path& path);
 
 /// Why `files` puts nothing at `path` (absolute, clean), and where that begins: `/proc`, `/tmp`,

@@ -122,12 +122,14 @@ Recipe proven(const Recipe& before, PackageList list, const std::optional<std::s
   const YamlDocument document = parse_yaml(*text);
   if (!document.complete || !document.mistakes.empty()) throw unknown_layout();
   Recipe after = parse_recipe(*text, before.path);
+  after.listed = before.listed;
   Request wanted = request_of(before);  // its lists are sorted; ours are compared in order
   const Request found = request_of(after);
   auto& own = list == PackageList::packages ? wanted.packages : wanted.system;
   own = list == PackageList::packages ? found.packages : found.system;
   const bool same = texts_of(after, list) == items && found == wanted &&
-                    settings_of(after) == settings_of(before) && after.files == before.files;
+                    settings_of(after) == settings_of(before) && after.files == before.files &&
+                    after.requirements == before.requirements;
   if (!same) throw unknown_layout();
   return after;
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/paths.hpp"
+#include "recipes/project_path.hpp"
 #include "recipes/recipe_reader.hpp"
 #include "recipes/text.hpp"
 
@@ -35,22 +36,13 @@ std::string reserved_place(std::string_view path) {
   return {};
 }
 
-std::optional<std::string> RecipeReader::file_source(const YamlNode& key) {
-  const std::string& text = key.text;
-  const auto wrong = [&](std::string_view what) {
-    values_.mistake(
-        key, fmt::format("`{}` {}; write a path in the recipe's folder, as in `src`", text, what));
-    return std::nullopt;
-  };
-  if (trim(text).empty() || has_control(text)) return wrong("is no path");
-  if (text.front() == '/') return wrong("is absolute");
-  if (text.front() == '~') return wrong("begins with `~`");
-  std::vector<std::string> parts;
-  for (const std::string_view part : split(text, '/')) {
-    if (part == "..") return wrong("leads out through `..`");
-    if (!part.empty() && part != ".") parts.emplace_back(part);
-  }
-  return parts.empty() ? "." : join(parts, "/");
+std::optional<std::string> RecipeReader::project_path(const YamlNode& node, std::string_view text,
+                                                      std::string_view example) {
+  auto read = clean_project_path(text);
+  if (auto* clean = std::get_if<std::string>(&read)) return std::move(*clean);
+  values_.mistake(node, fmt::format("`{}` {}; write a path in the recipe's folder, as in `{}`",
+                                    text, std::get<PathMistake>(read).message, example));
+  return std::nullopt;
 }
 
 bool RecipeReader::check_target(const YamlNode& node, const std::string& target) {
@@ -76,7 +68,7 @@ void RecipeReader::files(const YamlNode& node) {
   std::map<std::string, std::string> seen;
   for (const auto& [key, value] : node.members) {
     if (key.kind != YamlNode::Kind::scalar) continue;
-    const std::optional<std::string> source = file_source(key);
+    const std::optional<std::string> source = project_path(key, key.text, "src");
     const std::optional<Placed> text =
         values_.text(value, "the target of `" + key.text + '`', "/workspace");
     if (!source || !text) continue;

@@ -14,7 +14,7 @@ namespace {
 using Is = YamlNode::Kind;
 
 /// Keys of the format that this version refuses by name.
-constexpr std::array<std::string_view, 3> kLater = {"requirements", "run", "data"};
+constexpr std::array<std::string_view, 2> kLater = {"run", "data"};
 constexpr std::array<std::string_view, 19> kKeys = {
     "name",         "base",    "python",  "framework", "cuda",    "packages", "system",
     "env",          "workdir", "command", "bytecode",  "sources", "driver",   "gpus",
@@ -86,22 +86,24 @@ void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
     std::string_view key;
     Read read;
   };
-  static constexpr std::array<Reading, 16> kReadings = {{{"name", &RecipeReader::name},
-                                                         {"base", &RecipeReader::base},
-                                                         {"python", &RecipeReader::python},
-                                                         {"framework", &RecipeReader::framework},
-                                                         {"cuda", &RecipeReader::cuda},
-                                                         {"packages", &RecipeReader::packages},
-                                                         {"system", &RecipeReader::system_packages},
-                                                         {"env", &RecipeReader::env},
-                                                         {"workdir", &RecipeReader::workdir},
-                                                         {"command", &RecipeReader::command},
-                                                         {"bytecode", &RecipeReader::bytecode},
-                                                         {"sources", &RecipeReader::sources},
-                                                         {"files", &RecipeReader::files},
-                                                         {"driver", &RecipeReader::driver},
-                                                         {"gpus", &RecipeReader::gpus},
-                                                         {"libraries", &RecipeReader::libraries}}};
+  static constexpr std::array<Reading, 17> kReadings = {
+      {{"name", &RecipeReader::name},
+       {"base", &RecipeReader::base},
+       {"python", &RecipeReader::python},
+       {"framework", &RecipeReader::framework},
+       {"cuda", &RecipeReader::cuda},
+       {"packages", &RecipeReader::packages},
+       {"system", &RecipeReader::system_packages},
+       {"env", &RecipeReader::env},
+       {"workdir", &RecipeReader::workdir},
+       {"command", &RecipeReader::command},
+       {"bytecode", &RecipeReader::bytecode},
+       {"sources", &RecipeReader::sources},
+       {"files", &RecipeReader::files},
+       {"requirements", &RecipeReader::requirements},
+       {"driver", &RecipeReader::driver},
+       {"gpus", &RecipeReader::gpus},
+       {"libraries", &RecipeReader::libraries}}};
   for (const Reading& reading : kReadings) {
     if (reading.key == key) (this->*reading.read)(value);
   }
@@ -192,7 +194,8 @@ void RecipeReader::check_cuda(const YamlNode& root) {
   if (!recipe_.cuda || recipe_.cuda->text == "cpu") return;
   for (const auto& [key, value] : root.members) {
     const bool empty = value.kind == Is::null || (value.kind == Is::list && value.items.empty());
-    if (!empty && (key.text == "framework" || key.text == "packages")) return;
+    constexpr std::array<std::string_view, 3> kUsers = {"framework", "packages", "requirements"};
+    if (!empty && holds(kUsers, key.text)) return;
   }
   mistakes_.add(recipe_.cuda->line, recipe_.cuda->column,
                 "`cuda` has nothing to act on: name a `framework` or `packages` that use it");

@@ -67,7 +67,12 @@ class RecipeReader {
   void python_source(const YamlNode& node);
   std::optional<std::string> source_url(const YamlNode& node, std::string_view what);
   void files(const YamlNode& node);
-  std::optional<std::string> file_source(const YamlNode& key);
+  /// A path in the recipe's folder, clean.
+  std::optional<std::string> project_path(const YamlNode& node, std::string_view text,
+                                          std::string_view example);
+  void requirements(const YamlNode& node);
+  void requirement_source(const YamlNode& node);
+  bool check_requirement_source(const YamlNode& node, const RequirementSource& source);
   bool check_target(const YamlNode& node, const std::string& target);
   bool check_requirement(const YamlNode& node, const std::string& text);
 

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "recipes/marker.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -34,8 +35,13 @@ class Reader {
     made.specifier = specifiers(parenthesised);
     skip_blanks();
     if (take(';')) {
+      skip_blanks();
       made.marker = std::string(trim(text_.substr(at_)));
       if (made.marker.empty()) fail("a marker is missing after `;`");
+      if (const auto wrong = marker_mistake(made.marker)) {
+        at_ += wrong->offset;
+        fail(wrong->message);
+      }
       at_ = text_.size();
     }
     if (at_ < text_.size()) fail(fmt::format("`{}` is not part of a requirement", rest()));

@@ -70,6 +70,8 @@ FrameworkRequirements framework_requirements(const Recipe& recipe) {
       all.constraints.push_back(package + library.specifier());
     }
   }
+  for (const ListedText& one : recipe.listed.requirements) all.requirements.push_back(one.text);
+  for (const ListedText& one : recipe.listed.constraints) all.constraints.push_back(one.text);
   bound_torch(recipe, all);
   return all;
 }

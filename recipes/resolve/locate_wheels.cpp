@@ -48,6 +48,22 @@ void locate(const std::vector<LockedWheel>& wheels, const WheelRequest& request,
 
 }  // namespace
 
+std::optional<SourceRelease> locate_source(const std::string& name, const std::string& version,
+                                           const WheelRequest& request, const fs::path& uv,
+                                           const fs::path& cache) {
+  UvQuestion question;
+  question.requirements = {fmt::format("{}=={}", name, version)};
+  question.no_dependencies = true;
+  question.known = {{name, version, {}, {}, {}}};
+  const UvAnswer answer = ask_uv(question, request, uv, cache);
+  const auto* packages = std::get_if<Packages>(&answer);
+  if (packages == nullptr || packages->size() != 1) return std::nullopt;
+  const auto& source = packages->front().source;
+  if (!source || !source->digest) return std::nullopt;
+  return SourceRelease{name,        version,         source->file,
+                       source->url, *source->digest, source->size_bytes.value_or(0)};
+}
+
 std::map<std::string, std::string> locate_wheels(const std::vector<LockedWheel>& wheels,
                                                  const WheelRequest& request, const fs::path& uv,
                                                  const fs::path& cache, Progress& progress) {

@@ -85,6 +85,10 @@ std::vector<PylockPackage> parse_pylock(std::string_view text, const fs::path& f
         package.wheels.push_back(read_wheel(reader, wheel, folder));
       }
     }
+    if (const TomlValue* source = reader.optional_member(one, "sdist", Is::table)) {
+      const PylockWheel read = read_wheel(reader, *source, folder);
+      package.source = PylockSource{read.file, read.url, read.digest, read.size_bytes};
+    }
     for (const char* key : {"sdist", "vcs", "directory", "archive"}) {
       package.has_source = package.has_source || one.find(key) != nullptr;
     }

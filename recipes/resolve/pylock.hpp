@@ -18,11 +18,19 @@ struct PylockWheel {
   std::optional<std::uint64_t> size_bytes;
 };
 
+struct PylockSource {
+  std::string file;
+  std::string url;
+  std::optional<Digest> digest;
+  std::optional<std::uint64_t> size_bytes;
+};
+
 struct PylockPackage {
   std::string name;     ///< normalised
   std::string version;  ///< empty when the entry has none
   std::vector<PylockWheel> wheels;
-  bool has_source = false;  ///< an sdist, a folder or a version-control address
+  bool has_source = false;               ///< an sdist, a folder or a version-control address
+  std::optional<PylockSource> source{};  ///< the sdist
 };
 
 /// Throws `uv-failed` when it is not what PEP 751 says.

@@ -17,12 +17,12 @@
 namespace mlenv {
 namespace {
 
-bool wants_python(const Request& request) {
-  return !request.python.empty() || !request.framework.empty() || !request.packages.empty();
+bool wants_wheels(const Request& request) {
+  return !request.framework.empty() || !request.packages.empty() || !request.requirements.empty();
 }
 
-bool wants_wheels(const Request& request) {
-  return !request.framework.empty() || !request.packages.empty();
+bool wants_python(const Request& request) {
+  return !request.python.empty() || wants_wheels(request);
 }
 
 bool same_debian(const Request& a, const Request& b) {
@@ -33,24 +33,21 @@ bool same_debian(const Request& a, const Request& b) {
 bool same_wheels(const Lock& previous, const Lock& now) {
   return previous.request.framework == now.request.framework &&
          previous.request.cuda == now.request.cuda &&
-         previous.request.packages == now.request.packages && previous.python == now.python &&
+         previous.request.packages == now.request.packages &&
+         previous.request.requirements == now.request.requirements &&
+         previous.request.constraints == now.request.constraints &&
+         previous.request.hashes == now.request.hashes && previous.python == now.python &&
          previous.request.driver == now.request.driver &&
          previous.request.gpus == now.request.gpus &&
          previous.request.libraries == now.request.libraries &&
-         previous.request.base == now.request.base;
+         previous.request.base == now.request.base &&
+         (previous.sources.empty() || previous.debs == now.debs);  // compilers are among them
 }
 
 const LockedDeb* find_deb(const std::vector<LockedDeb>& debs, std::string_view name) {
   const auto found = std::find_if(debs.begin(), debs.end(),
                                   [&](const LockedDeb& deb) { return deb.name == name; });
   return found == debs.end() ? nullptr : &*found;
-}
-
-std::string glibc_version(const Lock& lock) {
-  if (lock.base) return lock.base->glibc;
-  const LockedDeb* libc = find_deb(lock.debs, "libc6");
-  if (libc == nullptr) throw failure("no-glibc", "the base has no `libc6` package");
-  return version_prefix(upstream_version(libc->version), 2);
 }
 
 std::span<const SuitePython> pythons_of(const Recipe& recipe) {
@@ -76,6 +73,23 @@ Conflict python_conflict(const Recipe& recipe, std::string_view offered) {
     conflict.hint += fmt::format(", or `base: {}:{}`", recipe.distribution, fitting);
   conflict.hint += ", or bring a Python along with `sources: {python: {url: …, sha256: …}}`";
   return conflict;
+}
+
+std::optional<Conflict> listed_python_conflict(const RequirementLists& listed,
+                                               const std::string& python) {
+  for (const ListedText& wanted : listed.pythons) {
+    if (version_satisfies(python, wanted.text)) continue;
+    Conflict conflict;
+    conflict.headline = fmt::format("the base has Python {}, `{}` wants {}", python,
+                                    wanted.file->shown_path.string(), wanted.text);
+    conflict.facts.push_back(wanted.shown(fmt::format("it asks for Python {}", wanted.text)));
+    for (const SuitePython& known : kSuitePythons) {
+      conflict.facts.push_back(fmt::format("debian:{} has Python {}", known.suite, known.minor));
+    }
+    conflict.hint = "choose a base with such a Python, or loosen `requires-python`";
+    return conflict;
+  }
+  return std::nullopt;
 }
 
 /// Known before anything is asked of the network.
@@ -177,7 +191,8 @@ class Resolver {
 
   std::optional<Conflict> python() {
     if (recipe_.sources.python) return own_python();
-    if (!recipe_.wants_python() || recipe_.base_is_image) return std::nullopt;
+    if (!recipe_.wants_python()) return std::nullopt;
+    if (recipe_.base_is_image) return listed_python_conflict(recipe_.listed, lock_.python);
     lock_.python = python_in(environment_of(lock_));
     if (lock_.python.empty()) {
       throw failure("no-python", "the base's packages hold no Python interpreter");
@@ -185,7 +200,7 @@ class Resolver {
     if (recipe_.python && recipe_.python->text != lock_.python_minor()) {
       return python_conflict(recipe_, lock_.python_minor());
     }
-    return std::nullopt;
+    return listed_python_conflict(recipe_.listed, lock_.python);
   }
 
   std::optional<Conflict> own_python() {
@@ -195,7 +210,9 @@ class Resolver {
         known ? *kept()->interpreter
               : lock_interpreter(*recipe_.sources.python, http_, options_.cache, progress_);
     lock_.python = lock_.interpreter->version;
-    if (!recipe_.python || recipe_.python->text == lock_.python_minor()) return std::nullopt;
+    if (!recipe_.python || recipe_.python->text == lock_.python_minor()) {
+      return listed_python_conflict(recipe_.listed, lock_.python);
+    }
     Conflict conflict;
     conflict.headline = fmt::format("the archive holds Python {}, the recipe wants {}",
                                     lock_.python, recipe_.python->text);
@@ -212,6 +229,8 @@ class Resolver {
     const bool may_keep = kept() != nullptr && !incomplete_ && options_.moved.empty();
     if (may_keep && same_wheels(*kept(), lock_)) {
       lock_.wheels = kept()->wheels;
+      lock_.sources = kept()->sources;
+      lock_.build_wheels = kept()->build_wheels;
       lock_.cuda = kept()->cuda;
       return std::nullopt;
     }
@@ -221,14 +240,22 @@ class Resolver {
     request.recipe = &recipe_;
     request.previous = kept();
     request.moved = options_.moved;
+    if (options_.build && !lock_.base) {
+      request.build = [this](const SourceRelease& release) {
+        return options_.build(release, lock_);
+      };
+    }
     const fs::path uv = provide_uv(options_.cache, progress_);
     auto found = resolve_wheels(request, uv, http_, options_.cache, progress_);
     if (auto* conflict = std::get_if<Conflict>(&found)) return std::move(*conflict);
     auto& resolution = std::get<WheelResolution>(found);
     for (const LockedWheel& wheel : resolution.wheels) {
-      remember_location(options_.cache, wheel.digest,
-                        {resolution.urls.at(wheel.digest.hex()), wheel.size_bytes});
+      const auto url = resolution.urls.find(wheel.digest.hex());
+      if (url == resolution.urls.end()) continue;  // built here
+      remember_location(options_.cache, wheel.digest, {url->second, wheel.size_bytes});
     }
+    lock_.sources = std::move(resolution.sources);
+    lock_.build_wheels = std::move(resolution.build_wheels);
     lock_.wheels = std::move(resolution.wheels);
     lock_.cuda = std::move(resolution.cuda);
     return std::nullopt;
@@ -243,6 +270,13 @@ class Resolver {
 };
 
 }  // namespace
+
+std::string glibc_version(const Lock& lock) {
+  if (lock.base) return lock.base->glibc;
+  const LockedDeb* libc = find_deb(lock.debs, "libc6");
+  if (libc == nullptr) throw failure("no-glibc", "the base has no `libc6` package");
+  return version_prefix(upstream_version(libc->version), 2);
+}
 
 Resolution resolve(const Recipe& recipe, const ResolveOptions& options, Http& http,
                    Progress& progress) {

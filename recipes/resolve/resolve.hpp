@@ -9,6 +9,7 @@
 #include "recipes/resolve/base_image.hpp"
 #include "recipes/resolve/conflict.hpp"
 #include "recipes/resolve/debian.hpp"
+#include "recipes/resolve/source_release.hpp"
 
 namespace mlenv {
 
@@ -22,7 +23,12 @@ struct ResolveOptions {
   /// lock's is kept; `pinned` where that one's image stays and the recipe asks something else of
   /// it.
   std::function<std::variant<FoundBase, Conflict>(const std::optional<Digest>& pinned)> find_base;
+  /// Builds packages without a wheel, on bases made from packages; null: they are a Conflict.
+  BuildRelease build = nullptr;
 };
+
+/// `2.36`, of the C library among a base's packages. Throws `no-glibc`.
+std::string glibc_version(const Lock& lock);
 
 using Resolution = std::variant<Lock, Conflict>;
 

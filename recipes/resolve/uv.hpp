@@ -39,6 +39,7 @@ struct UvQuestion {
   std::vector<std::string> only_wheels;  ///< packages whose source releases are out of the question
   bool no_sources = false;               ///< none may come from source
   bool no_dependencies = false;
+  std::vector<ReleaseMetadata> known;  ///< releases that uv need not build to know them
 };
 
 /// uv came upon a package that it could only know by building it.

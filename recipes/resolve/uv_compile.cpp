@@ -8,6 +8,7 @@
 #include "base/process.hpp"
 #include "recipes/resolve/uv.hpp"
 #include "recipes/text.hpp"
+#include "recipes/toml.hpp"
 
 extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
 
@@ -51,6 +52,26 @@ std::vector<std::string> arguments(const UvQuestion& question, const WheelReques
   }
   if (request.recipe != nullptr) add_indexes(argv, request.recipe->sources.pypi);
   return argv;
+}
+
+std::string quoted_list(const std::vector<std::string>& texts) {
+  std::vector<std::string> quoted;
+  for (const std::string& text : texts) quoted.push_back(toml_text(text));
+  return '[' + join(quoted, ", ") + ']';
+}
+
+std::string settings(const std::vector<ReleaseMetadata>& known) {
+  std::string text;
+  for (const ReleaseMetadata& one : known) {
+    text +=
+        fmt::format("[[dependency-metadata]]\nname = {}\nversion = {}\nrequires-dist = {}\n",
+                    toml_text(one.name), toml_text(one.version), quoted_list(one.requires_dist));
+    if (!one.requires_python.empty()) {
+      text += fmt::format("requires-python = {}\n", toml_text(one.requires_python));
+    }
+    if (!one.extras.empty()) text += fmt::format("provides-extra = {}\n", quoted_list(one.extras));
+  }
+  return text;
 }
 
 /// Value of `name` among `NAME=value`; empty when it is not there.
@@ -104,7 +125,7 @@ UvAnswer ask_uv(const UvQuestion& question, const WheelRequest& request, const f
                 const fs::path& cache) {
   const TemporaryFolder folder(temporary_root(), "mlenv-uv-");
   // Settings files above the folder are not the machine's: an own one ends uv's search.
-  write_file(folder.path() / "uv.toml", "", false);
+  write_file(folder.path() / "uv.toml", settings(question.known), false);
   write_file(folder.path() / "requirements.in", lines(question.requirements), false);
   write_file(folder.path() / "constraints.txt", lines(question.constraints), false);
   if (!question.preferences.empty()) {

@@ -15,24 +15,37 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kFrameworks = {"pytorch", "tensorflow", "jax"};
 
-/// A requirement and the value of the recipe that it comes from.
+/// A requirement and where it is asked for.
 struct Own {
-  const Placed* place = nullptr;
   std::string name;  ///< normalised, as uv knows it
   bool framework = false;
+  const Placed* place = nullptr;       ///< in the recipe; or
+  const ListedText* listed = nullptr;  ///< in a file that it names
 };
 
+std::string name_in(const std::string& text) {
+  const auto read = parse_requirement(text);
+  const auto* requirement = std::get_if<Requirement>(&read);
+  return requirement == nullptr ? std::string{} : requirement->normalised_name();
+}
+
 std::vector<Own> own_requirements(const Recipe& recipe) {
-  std::vector<const Placed*> places;
-  if (recipe.framework) places.push_back(&*recipe.framework);
-  for (const Placed& package : recipe.packages) places.push_back(&package);
-  const std::vector<std::string> texts = framework_requirements(recipe).requirements;
   std::vector<Own> all;
-  for (std::size_t i = 0; i < std::min(places.size(), texts.size()); ++i) {
-    const auto read = parse_requirement(texts[i]);
-    const auto* requirement = std::get_if<Requirement>(&read);
-    if (requirement == nullptr) continue;
-    all.push_back({places[i], requirement->normalised_name(), recipe.framework && i == 0});
+  if (recipe.framework) all.push_back({{}, true, &*recipe.framework, nullptr});
+  for (const Placed& package : recipe.packages) all.push_back({{}, false, &package, nullptr});
+  for (const ListedText& one : recipe.listed.requirements)
+    all.push_back({{}, false, nullptr, &one});
+  const std::vector<std::string> texts = framework_requirements(recipe).requirements;
+  for (std::size_t i = 0; i < std::min(all.size(), texts.size()); ++i) {
+    all[i].name = name_in(texts[i]);
+  }
+  return all;
+}
+
+std::vector<Own> own_constraints(const Recipe& recipe) {
+  std::vector<Own> all;
+  for (const ListedText& one : recipe.listed.constraints) {
+    all.push_back({name_in(one.text), false, nullptr, &one});
   }
   return all;
 }
@@ -58,6 +71,9 @@ bool is_required(const Conflict& conflict, std::string_view name) {
 }
 
 std::string shown(const Recipe& recipe, const Own& own, std::string_view more = {}) {
+  if (own.listed != nullptr) {
+    return own.listed->shown(fmt::format("it asks for `{}`", own.listed->text));
+  }
   return shown_mistake(recipe.path, recipe.source, own.place->line, own.place->column,
                        fmt::format("the recipe asks for `{}`{}", own.place->text, more));
 }
@@ -69,13 +85,18 @@ void show_requirements(Conflict& conflict, const Recipe& recipe) {
   for (const Own& own : own_requirements(recipe)) {
     if (is_required(conflict, own.name)) lines.push_back(shown(recipe, own));
   }
+  for (const Own& own : own_constraints(recipe)) {
+    if (is_required(conflict, own.name)) lines.push_back(shown(recipe, own));
+  }
   conflict.facts.insert(conflict.facts.begin(), lines.begin(), lines.end());
 }
 
 std::vector<std::string> requirement_lines(const Recipe& recipe, const std::string& name) {
   std::vector<std::string> lines;
-  for (const Own& own : own_requirements(recipe)) {
-    if (own.name == name) lines.push_back(shown(recipe, own));
+  for (const auto& all : {own_requirements(recipe), own_constraints(recipe)}) {
+    for (const Own& own : all) {
+      if (own.name == name) lines.push_back(shown(recipe, own));
+    }
   }
   return lines;
 }

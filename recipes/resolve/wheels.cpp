@@ -1,14 +1,15 @@
 // Wheels for a recipe.
 //
-// uv is asked twice at most. The first question allows source releases, but uv is told of an
-// interpreter that runs nothing (uv.hpp): so it either finds the versions that pip users would get,
-// or stops at the package that it could only know by building. When every package of the answer has
-// a wheel, that is the lock. When one has none, the second question allows wheels only, and its
-// answer tells which older release would have been taken; that is said, not done.
+// The question to uv allows source releases, but uv is told of an interpreter that runs nothing
+// (uv.hpp): so it either finds the versions that pip users would get, or stops at the package that
+// it could only know by building. Such a package is built by whoever can (source_release.hpp), uv
+// is told what it needs, and asked again; so is one of the answer that has no wheel. Where nobody
+// can build, a question for wheels alone tells which older release would have been taken; that is
+// said, not done.
 //
-// A package that stops the first question may have been looked at only because the solver stepped
-// back through old releases. It is one of those when the wheels-only answer holds a newer release
-// of it; the first question is then repeated without its source releases.
+// A package that stops uv may have been looked at only because the solver stepped back through old
+// releases. It is one of those when the wheels-only answer holds a newer release of it; the
+// question is then repeated without its source releases.
 #include "recipes/resolve/wheels.hpp"
 
 #include <algorithm>
@@ -22,6 +23,7 @@
 #include "recipes/resolve/uv.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheel_conflict.hpp"
+#include "recipes/resolve/wheel_hashes.hpp"
 #include "recipes/resolve/wheel_sizes.hpp"
 #include "recipes/resolve/wheel_tags.hpp"
 #include "recipes/text.hpp"
@@ -88,14 +90,25 @@ class WheelResolver {
         continue;
       }
       auto& found = std::get<Packages>(answer);
+      keep_promised_wheels(found, request_.recipe->listed, tags_);
+      put_built_wheels(found);
       const PylockPackage* bare = without_wheel(found);
       if (bare == nullptr) return std::move(found);
-      return no_wheel({bare->name, bare->version}, ask_for_wheels_only());
+      const NeedsBuild missing{bare->name, bare->version};
+      if (!request_.build) return no_wheel(missing, ask_for_wheels_only());
+      if (auto conflict = build_release(missing)) return std::move(*conflict);
     }
     throw failure("uv-failed", "uv wants to build one package after another, {} so far",
                   kMostRounds);
   }
 
+  /// nullptr for one that came as a wheel.
+  const BuiltRelease* built_of(const std::string& name, const std::string& version) const {
+    const auto found = std::find_if(built_.begin(), built_.end(), [&](const BuiltRelease& one) {
+      return one.wheel.name == name && is_same_version(one.wheel.version, version);
+    });
+    return found == built_.end() ? nullptr : &*found;
+  }
   bool is_requested(const std::string& name) const { return requested_.contains(name); }
   /// Only for packages that `packages` returned.
   const PylockWheel& best_wheel(const PylockPackage& package) const {
@@ -153,10 +166,35 @@ class WheelResolver {
     const PylockPackage* other =
         packages == nullptr ? nullptr : find_package(*packages, build.name);
     if (other == nullptr || std::is_lt(compare_versions(other->version, build.version))) {
-      return no_wheel(build, answer);
+      return request_.build ? build_release(build) : no_wheel(build, answer);
     }
     question_.only_wheels.push_back(build.name);
     return std::nullopt;
+  }
+
+  /// nullopt: it was built, and uv is told what it needs.
+  std::optional<Conflict> build_release(const NeedsBuild& wanted) {
+    const auto source = locate_source(wanted.name, wanted.version, request_, uv_, cache_);
+    if (!source) return no_wheel(wanted, ask_for_wheels_only());
+    require_promised(*source, request_.recipe->listed);
+    auto answer = request_.build(*source);
+    if (auto* conflict = std::get_if<Conflict>(&answer)) {
+      const auto lines = requirement_lines(*request_.recipe, wanted.name);
+      conflict->facts.insert(conflict->facts.begin(), lines.begin(), lines.end());
+      return std::move(*conflict);
+    }
+    built_.push_back(std::get<BuiltRelease>(std::move(answer)));
+    question_.known.push_back(built_.back().metadata);
+    return std::nullopt;
+  }
+
+  void put_built_wheels(Packages& packages) const {
+    for (PylockPackage& package : packages) {
+      const BuiltRelease* built = built_of(package.name, package.version);
+      if (built == nullptr) continue;
+      const LockedWheel& wheel = built->wheel;
+      package.wheels = {{wheel.file, {}, wheel.digest, wheel.size_bytes}};
+    }
   }
 
   Conflict no_wheel(const NeedsBuild& package, const UvAnswer& wheels_only) const {
@@ -165,8 +203,8 @@ class WheelResolver {
         "`{}` {} has no wheel for Python {} and glibc {} on {}", package.name, package.version,
         version_prefix(request_.python, 2), request_.glibc, machine_name(request_.architecture));
     conflict.facts = requirement_lines(*request_.recipe, package.name);
-    conflict.facts.emplace_back(
-        "it would have to be built from source, which mlenv does not do yet");
+    conflict.facts.emplace_back(request_.build ? "the Python indexes have no source of it either"
+                                               : "it would have to be built from its source");
     const auto* packages = std::get_if<Packages>(&wheels_only);
     const PylockPackage* older =
         packages == nullptr ? nullptr : find_package(*packages, package.name);
@@ -214,6 +252,7 @@ class WheelResolver {
   WheelTags tags_;
   std::set<std::string> requested_;
   UvQuestion question_;
+  std::vector<BuiltRelease> built_;
 };
 
 /// The best wheel of each package; its size is 0 where the index does not tell it.
@@ -242,9 +281,26 @@ std::map<std::string, std::string> urls_of(const WheelResolver& resolver,
   std::map<std::string, std::string> urls;
   for (const PylockPackage& package : packages) {
     const PylockWheel& wheel = resolver.best_wheel(package);
-    if (wheel.digest) urls.emplace(wheel.digest->hex(), wheel.url);
+    if (wheel.digest && !wheel.url.empty()) urls.emplace(wheel.digest->hex(), wheel.url);
   }
   return urls;
+}
+
+/// What the built ones among the chosen wheels came from.
+void add_sources(const WheelResolver& resolver, WheelResolution& resolution) {
+  for (const LockedWheel& wheel : resolution.wheels) {
+    const BuiltRelease* built = resolver.built_of(wheel.name, wheel.version);
+    if (built == nullptr) continue;
+    resolution.sources.push_back(built->source);
+    for (const LockedWheel& one : built->build_wheels) resolution.build_wheels.push_back(one);
+  }
+  std::vector<LockedWheel>& all = resolution.build_wheels;
+  std::sort(all.begin(), all.end(),
+            [](const LockedWheel& a, const LockedWheel& b) { return a.file < b.file; });
+  all.erase(
+      std::unique(all.begin(), all.end(),
+                  [](const LockedWheel& a, const LockedWheel& b) { return a.file == b.file; }),
+      all.end());
 }
 
 /// Sizes that the index did not tell: from the old lock, the cache's memory, else from the server.
@@ -285,6 +341,7 @@ std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& reque
     WheelResolution resolution;
     resolution.wheels = choose(resolver, found);
     resolution.urls = urls_of(resolver, found);
+    add_sources(resolver, resolution);
     auto cuda = locked_cuda(resolution.wheels);
     if (auto* conflict = std::get_if<Conflict>(&cuda)) return std::move(*conflict);
     resolution.cuda = std::get<std::optional<LockedCuda>>(std::move(cuda));

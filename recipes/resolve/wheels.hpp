@@ -10,6 +10,7 @@
 #include "base/progress.hpp"
 #include "recipes/lock.hpp"
 #include "recipes/resolve/conflict.hpp"
+#include "recipes/resolve/source_release.hpp"
 
 namespace mlenv {
 
@@ -29,12 +30,16 @@ struct WheelRequest {
   /// `kept`, found without it, go before those of `previous`.
   std::string compiler{};
   std::vector<LockedWheel> kept{};
+  /// Builds what has no wheel; null: that is a Conflict.
+  std::function<std::variant<BuiltRelease, Conflict>(const SourceRelease&)> build = nullptr;
 };
 
 struct WheelResolution {
   std::vector<LockedWheel> wheels;          ///< sorted
   std::map<std::string, std::string> urls;  ///< hex digest → URL, for the download that follows
   std::optional<LockedCuda> cuda;
+  std::vector<LockedSource> sources;      ///< of wheels that were built; sorted
+  std::vector<LockedWheel> build_wheels;  ///< sorted by file
 };
 
 /// Wheels only: a package that has none for this platform is a Conflict that says so; an older
@@ -50,7 +55,14 @@ std::map<std::string, std::string> locate_wheels(const std::vector<LockedWheel>&
                                                  const WheelRequest& request, const fs::path& uv,
                                                  const fs::path& cache, Progress& progress);
 
-/// Requirements and constraints that `framework` and `cuda` stand for (docs/recipe.md, "cuda").
+/// Where the source of a release lies, asked of uv; nullopt when it has none.
+std::optional<SourceRelease> locate_source(const std::string& name, const std::string& version,
+                                           const WheelRequest& request, const fs::path& uv,
+                                           const fs::path& cache);
+
+/// All that the recipe asks of uv: requirements in the order of `framework`, `packages` and the
+/// files in `requirements`; constraints that `cuda` stands for (docs/recipe.md, "cuda") and those
+/// of files.
 struct FrameworkRequirements {
   std::vector<std::string> requirements;
   std::vector<std::string> constraints;

@@ -5,12 +5,14 @@
 #include "tests/fuzz/one_ignore.hpp"
 #include "tests/fuzz/one_lock.hpp"
 #include "tests/fuzz/one_recipe.hpp"
+#include "tests/fuzz/one_requirements.hpp"
 #include "tests/support/corpus.hpp"
 
 namespace mlenv {
 namespace {
 
 TEST(Corpus, Recipes) { EXPECT_GE(run_corpus("recipe", fuzz::one_recipe), 10); }
+TEST(Corpus, Requirements) { EXPECT_GE(run_corpus("requirements", fuzz::one_requirements), 8); }
 TEST(Corpus, Ignores) { EXPECT_GE(run_corpus("ignore", fuzz::one_ignore), 8); }
 TEST(Corpus, Locks) { EXPECT_GE(run_corpus("lock", fuzz::one_lock), 8); }
 

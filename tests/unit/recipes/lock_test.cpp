@@ -16,6 +16,9 @@ Lock sample() {
                   .framework = "pytorch",
                   .cuda = "13.0",
                   .packages = {"numpy"},
+                  .requirements = {},
+                  .constraints = {},
+                  .hashes = {},
                   .system = {"git"}};
   lock.settings = {.name = "bert",
                    .env = {{"A", "a \"b\"\n\t\\ü"}},

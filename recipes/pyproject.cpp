@@ -1,0 +1,194 @@
+// pyproject.toml: `[project]` (PEP 621), `[dependency-groups]` (PEP 735), and as much of
+// `[tool.uv]` as must not be overlooked.
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/error.hpp"
+#include "recipes/requirement_toml.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+using Is = TomlValue::Kind;
+using Text = std::shared_ptr<const RequirementsText>;
+
+class Pyproject {
+ public:
+  Pyproject(const RequirementFolder& folder, const RequirementSource& source, Text file,
+            RequirementLists& lists)
+      : folder_(folder), source_(source), lists_(lists), toml_(std::move(file)) {}
+
+  void read() {
+    project_ = reader().optional_member(toml_.root(), "project", Is::table);
+    groups_ = reader().optional_member(toml_.root(), "dependency-groups", Is::table);
+    if (project_ == nullptr && (groups_ == nullptr || source_.groups.empty())) no_project();
+    if (project_ != nullptr) project();
+    for (const Placed& group : source_.groups) take_group(group);
+    settings_of_uv();
+  }
+
+ private:
+  const TomlReader& reader() const { return toml_.reader(); }
+
+  [[noreturn]] void no_project() const {
+    const TomlValue* tool = toml_.root().find("tool");
+    if (tool != nullptr && tool->find("poetry") != nullptr) {
+      reader().fail(*tool->find("poetry"),
+                    "Poetry's own tables are not read: write `[project]` (PEP 621), or export a "
+                    "requirements.txt");
+    }
+    folder_.fail(source_.file,
+                 fmt::format("`{}` has no `[project]` table{}", source_.file.text,
+                             groups_ == nullptr ? "" : ", and no `groups` of it are asked for"));
+  }
+
+  void project() {
+    name_ = normalise_wheel_name(reader().optional_text(*project_, "name"));
+    const TomlValue* dynamic = reader().optional_member(*project_, "dynamic", Is::list);
+    if (dynamic != nullptr) {
+      for (const TomlValue& one : dynamic->items) {
+        const bool optional = one.text == "optional-dependencies" && !source_.extras.empty();
+        if (one.text != "dependencies" && !optional) continue;
+        reader().fail(one, fmt::format("only the project's build knows its {}: write them here, or "
+                                       "in a requirements.txt",
+                                       one.text));
+      }
+    }
+    toml_.add_python(*project_, lists_);
+    if (const TomlValue* all = reader().optional_member(*project_, "dependencies", Is::list)) {
+      for (const TomlValue& one : all->items) add(one, {});
+    }
+    extras_ = reader().optional_member(*project_, "optional-dependencies", Is::table);
+    for (const Placed& extra : source_.extras) {
+      if (!take_extra(extra.text, {})) unknown(extra, "extra", extras_);
+    }
+  }
+
+  /// False when there is none of that name.
+  bool take_extra(const std::string& name, const std::string& marker) {
+    const TomlValue* list = find(extras_, name);
+    if (list == nullptr) return false;
+    if (!taken_extras_.insert({normalise_wheel_name(name), marker}).second) return true;
+    if (list->kind != Is::list) reader().fail(*list, "an extra is a list of requirements");
+    for (const TomlValue& one : list->items) add(one, marker);
+    return true;
+  }
+
+  void take_group(const Placed& group) {
+    const TomlValue* list = find(groups_, group.text);
+    if (list == nullptr) unknown(group, "group", groups_);
+    read_group(normalise_wheel_name(group.text), *list);
+  }
+
+  void read_group(const std::string& name, const TomlValue& list) {
+    if (!taken_groups_.insert(name).second) return;
+    if (list.kind != Is::list) reader().fail(list, "a group is a list of requirements");
+    for (const TomlValue& one : list.items) {
+      if (one.kind != Is::table) {
+        add(one, {});
+        continue;
+      }
+      const std::string& other = reader().text(one, "include-group");
+      const TomlValue* included = find(groups_, other);
+      if (included == nullptr) {
+        reader().fail(one, fmt::format("there is no group `{}`{}", other, near(other, groups_)));
+      }
+      read_group(normalise_wheel_name(other), *included);
+    }
+  }
+
+  void add(const TomlValue& at, const std::string& marker) {
+    Requirement one = toml_.requirement(at);
+    one.marker = both_markers(marker, one.marker);
+    names_.insert(one.normalised_name());
+    if (one.normalised_name() != name_) {
+      lists_.requirements.push_back(toml_.listed(at, one.str()));
+      return;
+    }
+    for (const std::string& extra : one.extras) {  // of the project itself
+      if (take_extra(extra, one.marker)) continue;
+      reader().fail(at,
+                    fmt::format("`{}` has no extra `{}`{}", one.name, extra, near(extra, extras_)));
+    }
+  }
+
+  static const TomlValue* find(const TomlValue* table, const std::string& name) {
+    if (table == nullptr) return nullptr;
+    for (const auto& [key, value] : table->members) {
+      if (normalise_wheel_name(key) == normalise_wheel_name(name)) return &value;
+    }
+    return nullptr;
+  }
+
+  static std::string near(const std::string& name, const TomlValue* table) {
+    std::vector<std::string_view> names;
+    if (table != nullptr) {
+      for (const auto& [key, value] : table->members) names.emplace_back(key);
+    }
+    return suggestion(name, names);
+  }
+
+  [[noreturn]] void unknown(const Placed& asked, std::string_view what,
+                            const TomlValue* table) const {
+    folder_.fail(asked, fmt::format("`{}` has no {} `{}`{}", source_.file.text, what, asked.text,
+                                    near(asked.text, table)));
+  }
+
+  void settings_of_uv() {
+    const TomlValue* tool = reader().optional_member(toml_.root(), "tool", Is::table);
+    if (tool == nullptr) return;
+    const TomlValue* uv = reader().optional_member(*tool, "uv", Is::table);
+    if (uv == nullptr) return;
+    if (const TomlValue* all = reader().optional_member(*uv, "constraint-dependencies", Is::list)) {
+      for (const TomlValue& one : all->items) {
+        lists_.constraints.push_back(toml_.listed(one, toml_.requirement(one).str()));
+      }
+    }
+    refuse_sources(*uv);
+    for (const char* key : {"override-dependencies", "exclude-dependencies", "index", "index-url",
+                            "extra-index-url", "find-links"}) {
+      const TomlValue* one = uv->find(key);
+      if (one == nullptr) continue;
+      const bool indexes = !std::string_view(key).ends_with("-dependencies");
+      reader().fail(*one, fmt::format("`{}` of `[tool.uv]` is not supported{}", key,
+                                      indexes ? ": name indexes under `sources: {pypi: […]}` of "
+                                                "the recipe"
+                                              : ""));
+    }
+  }
+
+  void refuse_sources(const TomlValue& uv) const {
+    const TomlValue* sources = reader().optional_member(uv, "sources", Is::table);
+    if (sources == nullptr) return;
+    for (const auto& [name, value] : sources->members) {
+      if (!names_.contains(normalise_wheel_name(name))) continue;
+      reader().fail(value,
+                    fmt::format("`[tool.uv.sources]` takes `{}` from another place, which is "
+                                "not supported",
+                                name));
+    }
+  }
+
+  const RequirementFolder& folder_;
+  const RequirementSource& source_;
+  RequirementLists& lists_;
+  ListedToml toml_;
+  const TomlValue* project_ = nullptr;
+  const TomlValue* groups_ = nullptr;
+  const TomlValue* extras_ = nullptr;
+  std::string name_;                                            ///< the project's own
+  std::set<std::string> names_;                                 ///< of all that is asked for
+  std::set<std::pair<std::string, std::string>> taken_extras_;  ///< name and marker
+  std::set<std::string> taken_groups_;
+};
+
+}  // namespace
+
+void read_pyproject(const RequirementFolder& folder, const RequirementSource& source,
+                    std::shared_ptr<const RequirementsText> file, RequirementLists& lists) {
+  Pyproject(folder, source, std::move(file), lists).read();
+}
+
+}  // namespace mlenv

@@ -1,0 +1,115 @@
+// requirements.txt and what it includes.
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "recipes/mistakes.hpp"
+#include "recipes/requirement.hpp"
+#include "recipes/requirement_files.hpp"
+#include "recipes/requirement_text.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+using What = RequirementLine::What;
+
+constexpr std::size_t kMostFiles = 200;
+
+/// `dev/../base.txt` written in `requirements/all.txt` → `requirements/base.txt`, if that is in
+/// the recipe's folder.
+std::optional<std::string> beside(const std::string& file, const std::string& path) {
+  if (path.starts_with('/') || path.starts_with('~') || has_control(path)) return std::nullopt;
+  std::string joined = (fs::path(file).parent_path() / path).lexically_normal().string();
+  if (!is_clean_relative_path(joined)) return std::nullopt;
+  return joined;
+}
+
+class LinesReader {
+ public:
+  LinesReader(const RequirementFolder& folder, RequirementLists& lists)
+      : folder_(folder), lists_(lists) {}
+
+  void read(const std::string& path, const std::shared_ptr<const RequirementsText>& file,
+            bool constraints) {
+    Mistakes mistakes(file->shown_path, file->text);
+    const std::vector<RequirementLine> lines = parse_requirement_lines(file->text, mistakes);
+    std::vector<Included> included;
+    open_.push_back(path);
+    for (const RequirementLine& line : lines) {
+      const ListedText place{line.text, file, line.line, line.column};
+      switch (line.what) {
+        case What::requirement:
+          add(line, place, constraints, mistakes);
+          break;
+        case What::all_hashed:
+          lists_.all_hashed = place;
+          break;
+        case What::include:
+        case What::constraints:
+          if (auto one = include(path, line, constraints, mistakes)) {
+            included.push_back(*std::move(one));
+          }
+          break;
+      }
+    }
+    if (!mistakes.empty()) throw mistakes.error("requirements-invalid");
+    for (const Included& one : included) read(one.path, one.file, one.constraints);
+    open_.pop_back();
+  }
+
+ private:
+  struct Included {
+    std::string path;
+    std::shared_ptr<const RequirementsText> file;
+    bool constraints;
+  };
+
+  void add(const RequirementLine& line, const ListedText& place, bool constraints,
+           Mistakes& mistakes) {
+    const auto read = std::get<Requirement>(parse_requirement(line.text));
+    if (constraints && !read.extras.empty()) {
+      mistakes.add(line.line, line.column, "a constraint is on a package, not on its extras");
+      return;
+    }
+    (constraints ? lists_.constraints : lists_.requirements).push_back(place);
+    if (line.sha256.empty()) return;
+    const std::size_t version = read.specifier.find_first_not_of('=');
+    lists_.add_hashes({read.normalised_name(), read.specifier.substr(version)}, line.sha256, place);
+  }
+
+  /// nullopt after a mistake, and for a file that has been read already.
+  std::optional<Included> include(const std::string& from, const RequirementLine& line,
+                                  bool constraints, Mistakes& mistakes) {
+    const auto wrong = [&](const std::string& what) {
+      mistakes.add(line.line, line.column, fmt::format("`{}` {}", line.text, what));
+      return std::nullopt;
+    };
+    if (line.text.find("://") != std::string::npos) {
+      return wrong("is on the network; a lock is made from files of the recipe's folder");
+    }
+    const std::optional<std::string> path = beside(from, line.text);
+    if (!path) return wrong("leads out of the recipe's folder");
+    if (std::find(open_.begin(), open_.end(), *path) != open_.end()) {
+      return wrong("is read already: the files include each other in a circle");
+    }
+    std::string mistake;
+    auto file = folder_.open(*path, mistake);
+    if (file == nullptr) return wrong(mistake);
+    if (++files_ > kMostFiles) return wrong("is one file too many");
+    return Included{*path, std::move(file), constraints || line.what == What::constraints};
+  }
+
+  const RequirementFolder& folder_;
+  RequirementLists& lists_;
+  std::vector<std::string> open_;  ///< from the recipe's own down to the one being read
+  std::size_t files_ = 0;
+};
+
+}  // namespace
+
+void read_requirement_lines(const RequirementFolder& folder, const RequirementSource& source,
+                            RequirementLists& lists) {
+  LinesReader(folder, lists).read(source.file.text, folder.open(source.file), false);
+}
+
+}  // namespace mlenv

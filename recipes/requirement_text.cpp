@@ -1,0 +1,286 @@
+#include "recipes/requirement_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "recipes/requirement.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+using What = RequirementLine::What;
+
+constexpr std::string_view kSources =
+    "name it under `sources: {pypi: […]}` of the recipe, which counts for all of it";
+
+/// pip's options, by their names.
+struct Option {
+  std::string_view name;
+  std::string_view letter;
+  bool has_value = true;
+  std::string_view advice;  ///< why it cannot be honoured; empty: it is
+};
+constexpr std::string_view kInclude = "--requirement";
+constexpr std::string_view kConstraint = "--constraint";
+constexpr std::string_view kAllHashed = "--require-hashes";
+constexpr std::string_view kHash = "--hash";
+constexpr std::array<Option, 22> kOptions = {
+    {{kInclude, "-r", true, {}},
+     {kConstraint, "-c", true, {}},
+     {kAllHashed, {}, false, {}},
+     {kHash, {}, true, {}},
+     {"--only-binary", {}, true, {}},  // what mlenv does anyway
+     {"--index-url", "-i", true, kSources},
+     {"--extra-index-url", {}, true, kSources},
+     {"--pypi-url", {}, true, kSources},
+     {"--no-index", {}, false, "packages come from the indexes of this machine or of the recipe"},
+     {"--find-links", "-f", true,
+      "packages come from the indexes of this machine or of the recipe"},
+     {"--trusted-host", {}, true, "certificates are always checked; `SSL_CERT_FILE` names others"},
+     {"--editable", "-e", true, "`files` of the recipe copies the project's own code"},
+     {"--no-binary", {}, true, "mlenv installs wheels"},
+     {"--prefer-binary",
+      {},
+      false,
+      "an older release is never taken in silence: write its version"},
+     {"--pre", {}, false, "write the pre-release's own version, as in `>=2.0rc1`"},
+     {"--use-feature", {}, true, "it is about pip alone"},
+     {"--global-option", {}, true, "mlenv installs wheels"},
+     {"--install-option", {}, true, "mlenv installs wheels"},
+     {"--config-settings", "-C", true, "mlenv installs wheels"},
+     {"--config-setting", {}, true, "mlenv installs wheels"},
+     {"--build-constraint", {}, true, "mlenv installs wheels"},
+     {"--uploaded-prior-to", {}, true, "write the versions that are meant"}}};
+
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/// A line with those that it goes on in, and where each part of it stands.
+class Logical {
+ public:
+  void add(std::string_view part, int line) {
+    parts_.push_back({text_.size(), line, part});
+    text_ += part;
+  }
+  const std::string& text() const { return text_; }
+  void cut(std::size_t at) { text_.resize(at); }
+  bool empty() const { return parts_.empty(); }
+  std::pair<int, int> place(std::size_t offset) const {
+    auto part = parts_.begin();
+    while (part + 1 != parts_.end() && (part + 1)->start <= offset) ++part;
+    const std::string_view before = part->text.substr(0, offset - part->start);
+    return {part->line, static_cast<int>(utf8_length(before)) + 1};
+  }
+
+ private:
+  struct Part {
+    std::size_t start;
+    int line;
+    std::string_view text;
+  };
+  std::vector<Part> parts_;
+  std::string text_;
+};
+
+/// Where a comment begins: a `#` at the start or after a blank.
+std::size_t comment_start(std::string_view text) {
+  for (std::size_t at = text.find('#'); at != std::string_view::npos; at = text.find('#', at + 1)) {
+    if (at == 0 || is_blank(text[at - 1])) return at;
+  }
+  return text.size();
+}
+
+std::vector<Logical> logical_lines(std::string_view text) {
+  std::vector<Logical> lines;
+  Logical current;
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    // A comment ends where its line does, whatever it ends in.
+    const bool comment = comment_start(line) < line.size();
+    const bool goes_on = line.ends_with('\\') && !comment;
+    if (goes_on) line.remove_suffix(1);
+    current.add(line, number);
+    if (goes_on) continue;
+    lines.push_back(std::move(current));
+    current = {};
+  }
+  if (!current.empty()) lines.push_back(std::move(current));
+  for (Logical& line : lines) line.cut(comment_start(line.text()));
+  return lines;
+}
+
+std::optional<std::size_t> variable_start(std::string_view text) {
+  for (std::size_t at = text.find("${"); at != std::string_view::npos;
+       at = text.find("${", at + 1)) {
+    const std::string_view name = text.substr(at + 2, text.find('}', at) - at - 2);
+    if (text.find('}', at) != std::string_view::npos && is_env_name(name)) return at;
+  }
+  return std::nullopt;
+}
+
+class LineReader {
+ public:
+  LineReader(const Logical& line, Mistakes& mistakes) : line_(line), mistakes_(mistakes) {}
+
+  std::vector<RequirementLine> read() {
+    const std::string& text = line_.text();
+    skip_blanks();
+    if (at_ >= text.size()) return {};
+    if (const auto variable = variable_start(text)) {
+      mistake(*variable, "a lock cannot depend on environment variables: write the value itself");
+      return {};
+    }
+    if (text[at_] != '-') requirement();
+    while (skip_blanks(), at_ < text.size() && good_) option();
+    check_hashes();
+    return good_ ? std::move(found_) : std::vector<RequirementLine>{};
+  }
+
+ private:
+  void skip_blanks() {
+    while (at_ < line_.text().size() && is_blank(line_.text()[at_])) ++at_;
+  }
+  void mistake(std::size_t offset, std::string message) {
+    const auto [line, column] = line_.place(offset);
+    mistakes_.add(line, column, std::move(message));
+    good_ = false;
+  }
+  RequirementLine placed(What what, std::string text, std::size_t offset) const {
+    const auto [line, column] = line_.place(offset);
+    return {what, std::move(text), {}, line, column};
+  }
+
+  /// Up to the first option.
+  void requirement() {
+    const std::string& text = line_.text();
+    const std::size_t start = at_;
+    while (at_ < text.size() && (text[at_] != '-' || !is_blank(text[at_ - 1]))) ++at_;
+    const std::string_view own = trim(std::string_view(text).substr(start, at_ - start));
+    const auto read = parse_requirement(own);
+    if (const auto* wrong = std::get_if<RequirementMistake>(&read)) {
+      mistake(start + wrong->offset, wrong->message);
+      return;
+    }
+    found_.push_back(placed(What::requirement, std::get<Requirement>(read).str(), start));
+    pinned_ = std::get<Requirement>(read).specifier.starts_with("==") &&
+              std::get<Requirement>(read).specifier.find_first_of(",*") == std::string::npos;
+  }
+
+  std::string_view word() {
+    const std::string_view rest = std::string_view(line_.text()).substr(at_);
+    const std::string_view found = rest.substr(0, rest.find_first_of(" \t"));
+    at_ += found.size();
+    return found;
+  }
+
+  void option() {
+    const std::size_t start = at_;
+    const std::string_view whole = word();
+    const std::string_view name = whole.substr(0, whole.find('='));
+    for (const Option& known : kOptions) {
+      const bool is_long = name == known.name;
+      const bool is_short =
+          !known.letter.empty() && whole.starts_with(known.letter) && !whole.starts_with("--");
+      if (!is_long && !is_short) continue;
+      if (!known.advice.empty()) {
+        mistake(start, fmt::format("`{}` is not supported here: {}", known.name, known.advice));
+        return;
+      }
+      // -r FILE, -rFILE, --requirement FILE, --requirement=FILE
+      const std::size_t joined = is_short ? known.letter.size() : known.name.size() + 1;
+      std::size_t value_at = start + std::min(joined, whole.size());
+      std::string_view value = whole.substr(std::min(joined, whole.size()));
+      if (known.has_value && value.empty()) {
+        skip_blanks();
+        value_at = at_;
+        value = word();
+      }
+      take(known, value, start, value_at);
+      return;
+    }
+    std::vector<std::string_view> names;
+    for (const Option& known : kOptions) names.push_back(known.name);
+    mistake(start, name.starts_with('-')
+                       ? fmt::format("unknown option `{}`{}", name, suggestion(name, names))
+                       : fmt::format("`{}` stands after an option", whole));
+  }
+
+  void take(const Option& option, std::string_view value, std::size_t start, std::size_t value_at) {
+    if (option.has_value && value.empty()) {
+      mistake(start, fmt::format("a value is missing after `{}`", option.name));
+      return;
+    }
+    if (option.name == kHash) {
+      hash(value, start, value_at);
+    } else if (option.name == kInclude || option.name == kConstraint) {
+      const What what = option.name == kInclude ? What::include : What::constraints;
+      found_.push_back(placed(what, std::string(value), value_at));
+    } else if (option.name == kAllHashed) {
+      found_.push_back(placed(What::all_hashed, {}, start));
+    }
+  }
+
+  void hash(std::string_view value, std::size_t start, std::size_t value_at) {
+    if (found_.empty() || found_.front().what != What::requirement) {
+      mistake(start, "`--hash` stands after the requirement that it is of");
+      return;
+    }
+    hash_at_ = hash_at_.value_or(start);
+    const std::size_t colon = value.find(':');
+    const std::string_view algorithm = value.substr(0, colon);
+    if (colon == std::string_view::npos) {
+      mistake(value_at, "a hash is written `sha256:` and 64 hex digits");
+      return;
+    }
+    if (algorithm != "sha256") return;  // others may stand beside it
+    try {
+      found_.front().sha256.insert(Digest::from_hex(std::string(value.substr(colon + 1))).hex());
+    } catch (const Error&) {
+      mistake(value_at, "a hash is written `sha256:` and 64 lower-case hex digits");
+    }
+  }
+
+  void check_hashes() {
+    if (!good_ || !hash_at_) return;
+    if (!pinned_) {
+      mistake(*hash_at_, "a hash is of one release: write its version with `==`");
+    } else if (found_.front().sha256.empty()) {
+      mistake(*hash_at_, "there is no `sha256` among the hashes, the only ones that mlenv checks");
+    }
+  }
+
+  const Logical& line_;
+  Mistakes& mistakes_;
+  std::vector<RequirementLine> found_;
+  std::optional<std::size_t> hash_at_;
+  std::size_t at_ = 0;
+  bool pinned_ = false;
+  bool good_ = true;
+};
+
+}  // namespace
+
+std::vector<RequirementLine> parse_requirement_lines(std::string_view text, Mistakes& mistakes) {
+  const std::size_t fault = utf8_fault(text);
+  if (fault != std::string_view::npos) {
+    const std::string_view before = text.substr(0, fault);
+    const auto line = static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1;
+    mistakes.add(line, 1, "the file is not UTF-8 text");
+    return {};
+  }
+  std::vector<RequirementLine> all;
+  for (const Logical& line : logical_lines(text)) {
+    for (RequirementLine& one : LineReader(line, mistakes).read()) all.push_back(std::move(one));
+  }
+  return all;
+}
+
+}  // namespace mlenv

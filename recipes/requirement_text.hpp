@@ -1,0 +1,25 @@
+#pragma once
+// requirements.txt as lines, the way pip reads them: comments, lines that go on, options.
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "recipes/mistakes.hpp"
+
+namespace mlenv {
+
+/// One thing that a file says.
+struct RequirementLine {
+  enum class What { requirement, include, constraints, all_hashed };
+  What what = What::requirement;
+  std::string text;  ///< PEP 508 as `Requirement::str` writes it; of the others the path as written
+  std::set<std::string> sha256;  ///< hex
+  int line = 0;                  ///< 1-based
+  int column = 0;                ///< in characters
+};
+
+/// What is wrong, or cannot be honoured in a lock, goes to `mistakes`; the rest is in the answer.
+std::vector<RequirementLine> parse_requirement_lines(std::string_view text, Mistakes& mistakes);
+
+}  // namespace mlenv

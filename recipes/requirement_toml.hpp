@@ -1,0 +1,36 @@
+#pragma once
+// What the readers of pyproject.toml, pylock.toml and uv.lock share.
+#include <memory>
+#include <string>
+
+#include "recipes/requirement.hpp"
+#include "recipes/requirement_files.hpp"
+#include "recipes/toml.hpp"
+
+namespace mlenv {
+
+class ListedToml {
+ public:
+  explicit ListedToml(std::shared_ptr<const RequirementsText> file);
+
+  const TomlReader& reader() const { return reader_; }
+  const TomlValue& root() const { return root_; }
+
+  ListedText listed(const TomlValue& at, std::string text) const;
+  /// A text that is a requirement; its mistakes at their place in it.
+  Requirement requirement(const TomlValue& at) const;
+  /// `requires-python` of `table`, where it has one.
+  void add_python(const TomlValue& table, RequirementLists& lists) const;
+  /// `sha256:` and hex digits; nullopt for another algorithm.
+  std::optional<std::string> sha256(const TomlValue& at, std::string_view text) const;
+
+ private:
+  std::shared_ptr<const RequirementsText> file_;
+  TomlReader reader_;
+  TomlValue root_;
+};
+
+/// `(a) and (b)`; either may be empty.
+std::string both_markers(const std::string& a, const std::string& b);
+
+}  // namespace mlenv

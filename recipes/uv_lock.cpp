@@ -1,0 +1,206 @@
+// uv.lock. It holds a graph for every platform and every choice of extras: what the project at its
+// root asks for becomes requirements, and the version of each package that can be reached from
+// there a constraint, so that markers are left to uv.
+#include <algorithm>
+#include <set>
+
+#include "base/error.hpp"
+#include "recipes/requirement_toml.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+using Is = TomlValue::Kind;
+using Text = std::shared_ptr<const RequirementsText>;
+
+constexpr std::int64_t kVersion = 1;
+
+class UvLock {
+ public:
+  UvLock(const RequirementFolder& folder, const RequirementSource& source, Text file,
+         RequirementLists& lists)
+      : folder_(folder), source_(source), lists_(lists), toml_(std::move(file)) {}
+
+  void read() {
+    const TomlValue& root = toml_.root();
+    const TomlValue& version = reader().member(root, "version", Is::integer);
+    if (version.integer != kVersion) {
+      reader().fail(version, fmt::format("this is format {} of uv.lock, mlenv reads {}",
+                                         version.integer, kVersion));
+    }
+    if (const TomlValue* conflicts = root.find("conflicts")) {
+      reader().fail(*conflicts,
+                    "a uv.lock with conflicting extras is not supported: export a pylock.toml "
+                    "with those that are meant");
+    }
+    toml_.add_python(root, lists_);
+    read_packages();
+    const TomlValue& own = project();
+    take(reader().optional_member(own, "dependencies", Is::list));
+    choose(own, "optional-dependencies", source_.extras, "extra");
+    choose(own, "dev-dependencies", source_.groups, "group");
+  }
+
+ private:
+  const TomlReader& reader() const { return toml_.reader(); }
+
+  void read_packages() {
+    const TomlValue* all = reader().optional_member(toml_.root(), "package", Is::list);
+    if (all == nullptr) return;
+    for (const TomlValue& one : all->items) {
+      if (one.kind != Is::table) reader().fail(one, "a package is a table");
+      by_name_[reader().text(one, "name")].push_back(&one);
+    }
+  }
+
+  /// The project that the file is of.
+  const TomlValue& project() const {
+    for (const auto& [name, packages] : by_name_) {
+      for (const TomlValue* one : packages) {
+        const TomlValue& source = reader().member(*one, "source", Is::table);
+        for (const char* key : {"virtual", "editable", "directory"}) {
+          if (reader().optional_text(source, key) == ".") return *one;
+        }
+      }
+    }
+    folder_.fail(source_.file, fmt::format("`{}` is of no project: no package of it has its source "
+                                           "in `.`",
+                                           source_.file.text));
+  }
+
+  void choose(const TomlValue& own, const std::string& key, const std::vector<Placed>& wanted,
+              std::string_view what) {
+    const TomlValue* table = reader().optional_member(own, key, Is::table);
+    for (const Placed& one : wanted) {
+      const TomlValue* list = nullptr;
+      std::vector<std::string_view> names;
+      if (table != nullptr) {
+        for (const auto& [name, value] : table->members) {
+          names.emplace_back(name);
+          if (normalise_wheel_name(name) == normalise_wheel_name(one.text)) list = &value;
+        }
+      }
+      if (list == nullptr) {
+        folder_.fail(one, fmt::format("`{}` has no {} `{}`{}", source_.file.text, what, one.text,
+                                      suggestion(one.text, names)));
+      }
+      if (list->kind != Is::list) reader().fail(*list, "dependencies are a list");
+      take(list);
+    }
+  }
+
+  /// Dependencies of the project itself.
+  void take(const TomlValue* list) {
+    if (list == nullptr) return;
+    for (const TomlValue& one : list->items) {
+      if (one.kind != Is::table) reader().fail(one, "a dependency is a table");
+      Requirement wanted;
+      wanted.name = reader().text(one, "name");
+      wanted.extras = reader().texts(one, "extra");
+      wanted.marker = reader().optional_text(one, "marker");
+      const std::string version = reader().optional_text(one, "version");
+      if (!version.empty()) wanted.specifier = "==" + version;
+      lists_.requirements.push_back(checked(one, wanted));
+      reach(one);
+    }
+  }
+
+  ListedText checked(const TomlValue& at, const Requirement& made) const {
+    const auto read = parse_requirement(made.str());
+    if (const auto* wrong = std::get_if<RequirementMistake>(&read))
+      reader().fail(at, wrong->message);
+    return toml_.listed(at, made.str());
+  }
+
+  /// Every package that a dependency may mean, and what those need.
+  void reach(const TomlValue& first) {
+    std::vector<const TomlValue*> dependencies = {&first};
+    while (!dependencies.empty()) {
+      const TomlValue& wanted = *dependencies.back();
+      dependencies.pop_back();
+      const std::string& name = reader().text(wanted, "name");
+      const std::string version = reader().optional_text(wanted, "version");
+      bool found = false;
+      for (const TomlValue* package : by_name_[name]) {
+        if (!version.empty() && reader().optional_text(*package, "version") != version) continue;
+        found = true;
+        visit(*package, reader().texts(wanted, "extra"), dependencies);
+      }
+      if (!found) reader().fail(wanted, fmt::format("there is no package `{}` in the file", name));
+    }
+  }
+
+  void visit(const TomlValue& package, const std::vector<std::string>& extras,
+             std::vector<const TomlValue*>& dependencies) {
+    if (seen_.insert({&package, ""}).second) {
+      pin(package);
+      append(reader().optional_member(package, "dependencies", Is::list), dependencies);
+    }
+    const TomlValue* optional =
+        reader().optional_member(package, "optional-dependencies", Is::table);
+    for (const std::string& extra : extras) {
+      if (optional == nullptr || !seen_.insert({&package, extra}).second) continue;
+      append(reader().optional_member(*optional, extra, Is::list), dependencies);
+    }
+  }
+
+  void append(const TomlValue* list, std::vector<const TomlValue*>& dependencies) const {
+    if (list == nullptr) return;
+    for (const TomlValue& one : list->items) {
+      if (one.kind != Is::table) reader().fail(one, "a dependency is a table");
+      dependencies.push_back(&one);
+    }
+  }
+
+  void pin(const TomlValue& package) {
+    const TomlValue& source = reader().member(package, "source", Is::table);
+    Requirement made;
+    made.name = reader().text(package, "name");
+    if (source.find("registry") == nullptr) {
+      reader().fail(source,
+                    fmt::format("`{}` comes from no index, which is not supported yet", made.name));
+    }
+    const std::string& version = reader().text(package, "version");
+    made.specifier = "==" + version;
+    const std::vector<std::string> forks = reader().texts(package, "resolution-markers");
+    if (forks.size() == 1) made.marker = forks.front();
+    if (forks.size() > 1) made.marker = '(' + join(forks, ") or (") + ')';
+    const ListedText place = checked(*package.find("name"), made);
+    lists_.constraints.push_back(place);
+    lists_.add_hashes({made.normalised_name(), version}, hashes(package), place);
+  }
+
+  std::set<std::string> hashes(const TomlValue& package) const {
+    std::set<std::string> found;
+    if (const TomlValue* source = reader().optional_member(package, "sdist", Is::table)) {
+      const std::string hash = reader().optional_text(*source, "hash");
+      if (const auto digest = toml_.sha256(*source, hash)) found.insert(*digest);
+    }
+    const TomlValue* wheels = reader().optional_member(package, "wheels", Is::list);
+    if (wheels == nullptr) return found;
+    for (const TomlValue& wheel : wheels->items) {
+      if (wheel.kind != Is::table) reader().fail(wheel, "a wheel is a table");
+      const std::string hash = reader().optional_text(wheel, "hash");
+      if (hash.empty()) continue;
+      if (auto digest = toml_.sha256(*wheel.find("hash"), hash)) found.insert(*digest);
+    }
+    return found;
+  }
+
+  const RequirementFolder& folder_;
+  const RequirementSource& source_;
+  RequirementLists& lists_;
+  ListedToml toml_;
+  std::map<std::string, std::vector<const TomlValue*>> by_name_;
+  std::set<std::pair<const TomlValue*, std::string>> seen_;  ///< with an extra of it, or none
+};
+
+}  // namespace
+
+void read_uv_lock(const RequirementFolder& folder, const RequirementSource& source,
+                  std::shared_ptr<const RequirementsText> file, RequirementLists& lists) {
+  UvLock(folder, source, std::move(file), lists).read();
+}
+
+}  // namespace mlenv

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# `requirements`: packages of requirements.txt, pyproject.toml, pylock.toml and uv.lock are locked in the
+# versions and with the hashes that those files give; a lock knows when they ask for something else.
+# shellcheck disable=SC2016  # backticks in messages
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+cd "$work"
+recipe_of() { # recipe_of NAME REQUIREMENTS
+  printf 'name: %s\nbase: debian:bookworm\npython: "3.11"\nrequirements: %s\n' "$1" "$2" >"$1.yaml"
+}
+wheels() { # wheels NAME: `name version …` of its lock
+  sed -n '/^wheels/,$ s/^  { name = "\([^"]*\)", version = "\([^"]*\)".*/\1 \2/p' "$1.lock" | paste -sd' '
+}
+refused() { # refused STATUS TEXT COMMAND…
+  local status=0
+  "${@:3}" 2>"$work/err" || status=$?
+  equal "exit status of ${*:3}" "$1" "$status"
+  grep -qF "$2" "$work/err" || fail "says: $(cat "$work/err")"
+}
+
+note "requirements.txt and what it includes"
+mkdir req
+printf 'packaging>=24  # comment\n-r req/more.txt\nnever ; sys_platform == "win32"\n' >requirements.txt
+printf 'attrs\n-c ../limits.txt\n' >req/more.txt
+printf 'attrs<24\npackaging!=26.0\nidna<1\n' >limits.txt
+recipe_of lines requirements.txt
+"$MLENV" lock lines.yaml
+[[ $(wheels lines) =~ ^attrs\ 23\.2\.0\ packaging\ 2[0-9.]+$ ]] || fail "locked: $(wheels lines)"
+grep -qx 'revision = 2' lines.lock || fail "another revision"
+
+note "a lock knows what was asked for"
+printf '# the same\nattrs\n-c ../limits.txt\n' >req/more.txt
+equal "lock" "$(cat lines.lock)" "$("$MLENV" lock lines.yaml >&2 && cat lines.lock)"
+printf 'attrs<23.2\n-c ../limits.txt\n' >req/more.txt
+refused 3 'requirement attrs: attrs → attrs<23.2' "$MLENV" build --locked lines.yaml
+printf 'attrs>=24\n-c ../limits.txt\n' >req/more.txt
+refused 3 'limits.txt:1:1: it asks for `attrs<24`' "$MLENV" lock lines.yaml
+grep -qF 'req/more.txt:1:1: it asks for `attrs>=24`' err || fail "says: $(cat err)"
+
+note "hashes"
+file=$(sed -n 's/.*name = "attrs".*sha256 = "\([0-9a-f]*\)".*/\1/p' lines.lock)
+printf 'attrs==23.2.0 --hash=sha256:%s\n' "$file" >right.txt
+recipe_of right '[right.txt]'
+"$MLENV" lock right.yaml
+printf 'attrs==23.2.0 \\\n  --hash=sha256:%064d\n' 7 >wrong.txt
+recipe_of wrong '[wrong.txt]'
+refused 1 'the Python index has other bytes of `attrs` 23.2.0 than `wrong.txt` promises' "$MLENV" lock wrong.yaml
+grep -qF "has sha256 $file" err || fail "says: $(cat err)"
+
+note "pyproject.toml, and what uv locked of it"
+cat >pyproject.toml <<'TOML'
+[project]
+name = "demo"
+version = "0.1"
+requires-python = ">=3.10"
+dependencies = ["python-dateutil<2.9"]
+[project.optional-dependencies]
+net = ["idna<3.5"]
+[dependency-groups]
+dev = ["attrs<23", "colorama<0.4.5 ; sys_platform != 'linux'"]
+TOML
+recipe_of project 'pyproject.toml'
+"$MLENV" lock project.yaml
+[[ $(wheels project) =~ ^python-dateutil\ 2\.8\.2\ six\ 1\.[0-9.]+$ ]] || fail "locked: $(wheels project)"
+printf -- '--require-hashes\npython-dateutil==2.8.2 --hash=sha256:%s\n' \
+  "$(sed -n 's/.*name = "python-dateutil".*sha256 = "\([0-9a-f]*\)".*/\1/p' project.lock)" >all.txt
+recipe_of all all.txt
+refused 3 'is needed, and no hash of it is given' "$MLENV" lock all.yaml
+uv=$(uv_program)
+"$uv" lock -q --upgrade-package 'six<1.16' -P 'idna==3.3' 2>/dev/null || "$uv" lock -q
+locked=$(awk '/^name = "(six|idna)"/ {gsub(/"/, "", $3); name = $3} /^version/ && name {gsub(/"/, "", $3); printf "%s %s ", name, $3; name = ""}' uv.lock)
+recipe_of uvlock '{file: uv.lock, extras: [net], groups: [dev]}'
+"$MLENV" lock uvlock.yaml
+equal "versions of uv.lock" "${locked% }" "$(wheels uvlock | grep -oE '(idna|six) [^ ]+' | paste -sd' ')"
+[[ $(wheels uvlock) == attrs\ 22.*python-dateutil\ 2.8.2* ]] || fail "locked: $(wheels uvlock)"
+
+note "pylock.toml"
+"$uv" pip compile -q --python-version 3.11 --format pylock.toml -o pylock.toml pyproject.toml >/dev/null
+recipe_of pylock '[pylock.toml]'
+"$MLENV" lock pylock.yaml
+equal "wheels" "$(wheels project)" "$(wheels pylock)"
+sed -i 's/sha256 = "[0-9a-f]\{8\}/sha256 = "00000000/' pylock.toml
+refused 1 'than `pylock.toml` promises' "$MLENV" lock pylock.yaml
+
+note "Python"
+sed -i 's/>=3.10/>=3.12/' pyproject.toml
+refused 3 'wants >=3.12' "$MLENV" lock project.yaml

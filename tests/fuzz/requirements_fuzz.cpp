@@ -1,0 +1,9 @@
+#include <cstddef>
+#include <cstdint>
+
+#include "tests/fuzz/one_requirements.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  mlenv::fuzz::one_requirements({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

@@ -1,0 +1,78 @@
+// Wheels of a lock that were built from their source.
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "recipes/lock.hpp"
+
+namespace mlenv {
+namespace {
+
+LockedWheel wheel(const std::string& name, const std::string& version) {
+  const std::string file = name + "-" + version + "-py3-none-any.whl";
+  return {name, version, file, 1, Digest::of(file), false};
+}
+
+Lock sample() {
+  Lock lock;
+  lock.request.base = "debian:bookworm";
+  lock.settings.name = "a";
+  lock.settings.workdir = "/";
+  lock.distribution = "debian";
+  lock.suite = "bookworm";
+  lock.python = "3.11.2";
+  lock.wheels = {wheel("docopt", "0.6.2"), wheel("six", "1.16")};
+  lock.build_wheels = {wheel("setuptools", "80.1"), wheel("setuptools", "80.2")};
+  lock.sources = {{"docopt",
+                   "0.6.2",
+                   "docopt-0.6.2.tar.gz",
+                   2,
+                   Digest::of("s"),
+                   {"setuptools-80.2-py3-none-any.whl"}}};
+  lock.revision = least_revision(lock);
+  return lock;
+}
+
+std::string refused(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  try {
+    parse_lock(text.replace(at, from.size(), to), "r.lock");
+    return {};
+  } catch (const Error& error) {
+    return error.frames().front();
+  }
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(LockSources, SurviveWritingAndReading) {
+  const Lock lock = sample();
+  EXPECT_EQ(lock.revision, 2);
+  EXPECT_EQ(parse_lock(render_lock(lock), "r.lock"), lock);
+  ASSERT_NE(lock.source_of(lock.wheels[0]), nullptr);
+  EXPECT_EQ(lock.source_of(lock.wheels[1]), nullptr);
+}
+
+TEST(LockSources, NameWhatTheLockHolds) {
+  const std::string text = render_lock(sample());
+  EXPECT_TRUE(has(refused(text, "built-with = [\"setuptools-80.2", "built-with = [\"setuptools-8"),
+                  "is not in `build-wheels`"));
+  EXPECT_TRUE(has(refused(text, "version = \"0.6.2\", file = \"docopt-0.6.2.tar",
+                          "version = \"0.6.3\", file = \"docopt-0.6.2.tar"),
+                  "there is no wheel of `docopt`"));
+  EXPECT_TRUE(has(refused(text, "\"docopt-0.6.2.tar.gz\"", "\"../x.tar.gz\""), "a plain name"));
+}
+
+TEST(LockSources, AreAmongTheDifferences) {
+  Lock other = sample();
+  other.sources[0].built_with = {"setuptools-80.1-py3-none-any.whl"};
+  const auto lines = lock_differences(sample(), other);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_TRUE(has(lines[0], "source of docopt: docopt-0.6.2.tar.gz ")) << lines[0];
+  EXPECT_TRUE(has(lines[0], "setuptools 80.1")) << lines[0];
+}
+
+}  // namespace
+}  // namespace mlenv

@@ -1,0 +1,303 @@
+// Files that `requirements` names: what they ask for, and their mistakes at their place.
+#include "recipes/requirement_files.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "recipes/lock.hpp"
+#include "recipes/recipe_edit.hpp"
+
+namespace mlenv {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+const std::string kOne(64, '1');
+const std::string kTwo(64, '2');
+
+class RequirementFilesTest : public testing::Test {
+ protected:
+  void put(const std::string& path, const std::string& text) {
+    const fs::path where = folder_.path() / path;
+    fs::create_directories(where.parent_path());
+    write_file(where, text, /*durable=*/false);
+  }
+  Recipe recipe(const std::string& value) {
+    put("recipe.yaml", "name: a\nbase: debian:bookworm\nrequirements: " + value + "\n");
+    return read_recipe(folder_.path() / "recipe.yaml");
+  }
+  RequirementLists lists(const std::string& value) { return recipe(value).listed; }
+  /// Code and message, the folder left out.
+  std::string refused(const std::string& value) {
+    try {
+      recipe(value);
+      return "nothing";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), Kind::usage);
+      std::string text = error.code() + ' ' + error.frames().front();
+      const std::string own = folder_.path().string() + '/';
+      for (std::size_t at = text.find(own); at != std::string::npos; at = text.find(own)) {
+        text.erase(at, own.size());
+      }
+      return text;
+    }
+  }
+  std::string refused_line(const std::string& text) {
+    put("r.txt", text);
+    return refused("r.txt");
+  }
+
+  TemporaryFolder folder_{temporary_root()};
+};
+
+TEST_F(RequirementFilesTest, LinesAsPipReadsThem) {
+  put("r.txt",
+      "\xEF\xBB\xBF# what the model needs\r\n"
+      "Numpy >= 2 , <3  # not 1\r\n"
+      "wheel;'3' not in python_version and(os_name=='nt'or os_name == \"posix\")\n"
+      "\n"
+      "torch[opt]==2.9.0 ; python_version >= '3.10' \\\n"
+      "    --hash=sha256:" +
+          kOne +
+          " \\\n"
+          "    --hash sha384:00 --hash=sha256:" +
+          kTwo +
+          "\n"
+          "six\\\n"
+          "==1.16\n"
+          "--only-binary :all:\n"
+          "-r more/dev.txt\n"
+          "-climits.txt");
+  put("more/dev.txt", "pytest\n--constraint=../limits.txt\n");
+  put("limits.txt", "numpy<2.3\n-r more/limits.txt\n");
+  put("more/limits.txt", "attrs!=25.1");
+  const RequirementLists found = lists("[r.txt]");
+  EXPECT_EQ(
+      found.requirement_texts(),
+      (Strings{"Numpy>=2,<3", "pytest", "six==1.16", "torch[opt]==2.9.0 ; python_version >= '3.10'",
+               "wheel ; '3' not in python_version and(os_name=='nt'or os_name == \"posix\")"}));
+  EXPECT_EQ(found.constraint_texts(), (Strings{"attrs!=25.1", "numpy<2.3"}));
+  ASSERT_EQ(found.hashes.size(), 1U);
+  EXPECT_EQ(found.hashes.begin()->first, (RequirementLists::Release{"torch", "2.9.0"}));
+  EXPECT_EQ(found.hashes.begin()->second.sha256, (std::set<std::string>{kOne, kTwo}));
+  EXPECT_EQ(found.requirements[3].line, 8);
+  EXPECT_EQ(lists("r.txt").requirement_texts(), found.requirement_texts());
+}
+
+TEST_F(RequirementFilesTest, MistakesInLinesStandAtTheirPlace) {
+  EXPECT_EQ(refused_line("numpy\nscipy=1\n"),
+            "requirements-invalid r.txt:2:6: `=` is not a version operator; did you mean `==`?\n"
+            "    scipy=1\n"
+            "         ^");
+  EXPECT_EQ(refused_line("a \\\n  >2,\\\n  ?3\n"),
+            "requirements-invalid r.txt:3:3: `?3` is not a version specifier (as in `>=2.9`)\n"
+            "      ?3\n"
+            "      ^");
+  const auto says = [&](const std::string& text, std::string_view place, std::string_view words) {
+    const std::string found = refused_line(text);
+    EXPECT_TRUE(found.starts_with("requirements-invalid r.txt:" + std::string(place) + ": "))
+        << found;
+    EXPECT_NE(found.find(words), std::string::npos) << found;
+  };
+  says("a\n  --extra-index-url https://mirror.example/simple", "2:3", "`sources: {pypi: […]}`");
+  says("-i https://mirror.example/simple", "1:1", "`--index-url` is not supported here");
+  says("-e .", "1:1", "`--editable` is not supported here");
+  says("./wheels/a.whl", "1:1", "by URL or path");
+  says("a @ https://mirror.example/a.whl", "1:1", "by URL or path");
+  says("--requiremnt x", "1:1", "did you mean `--requirement`?");
+  says("a b", "1:3", "`b` is not a version specifier");
+  says("a ; sys_platform = 'linux'", "1:18", "did you mean `==`?");
+  says("a ; platform == 'linux'", "1:5", "markers have no variable `platform`");
+  says("a ; (os_name == 'nt' or\\\n extra in \"b\"", "2:14", "`)` is missing");
+  says("a ; os_name not 'nt'", "1:17", "`in` is missing");
+  says("a ; os_name == 'nt' and", "1:24", "a marker compares");
+  says("a==${VERSION}", "1:4", "environment variables");
+  says("a>=1 --hash=sha256:" + kOne, "1:6", "write its version with `==`");
+  says("a==1 --hash=sha256:zz", "1:13", "64 lower-case hex digits");
+  says("a==1 --hash=md5:00", "1:6", "no `sha256`");
+  says("--hash=sha256:" + kOne, "1:1", "after the requirement");
+  says("-r", "1:1", "a value is missing after `--requirement`");
+  says("-r https://mirror.example/r.txt", "1:4", "is on the network");
+  says("-r ../r.txt", "1:4", "leads out of the recipe's folder");
+  says("-r absent.txt", "1:4", "`absent.txt` does not exist");
+  says("-r r.txt", "1:4", "in a circle");
+  says("a\n\xFF", "2:1", "not UTF-8");
+  put("c.txt", "a[b]");
+  EXPECT_NE(refused_line("-c c.txt").find("c.txt:1:1: a constraint is on a package"),
+            std::string::npos);
+}
+
+TEST_F(RequirementFilesTest, FilesStayInTheRecipesFolder) {
+  put("sub/r.txt", "a");
+  EXPECT_EQ(lists("./sub//r.txt").requirement_texts(), (Strings{"a"}));
+  const auto says = [&](const std::string& value, std::string_view words) {
+    const std::string found = refused(value);
+    EXPECT_TRUE(found.starts_with("recipe-invalid recipe.yaml:3:")) << found;
+    EXPECT_NE(found.find(words), std::string::npos) << found;
+  };
+  says("../r.txt", "leads out through `..`");
+  says("/r.txt", "is absolute");
+  says("sub/s.txt", "`sub/s.txt` does not exist; did you mean `r.txt`?");
+  says("sub", "`sub` is no file");
+  fs::create_symlink("r.txt", folder_.path() / "sub/link.txt");
+  says("sub/link.txt", "is reached through a link: write `sub/r.txt`");
+  says("poetry.lock", "`poetry.lock` is not supported: export");
+  says("other.toml", "`other.toml` is no file of requirements");
+  says("\"sub/r.txt[a]\"", "has no extras or groups");
+  says("{files: r.txt}", "did you mean `file`?");
+  says("{extras: [a]}", "`file` is missing");
+  says("\"pyproject.toml[a b]\"", "`a b` is not the name of an extra or group");
+  says("[[r.txt]]", "`requirements` is a list of files");
+}
+
+TEST_F(RequirementFilesTest, PyprojectWithExtrasAndGroups) {
+  put("pyproject.toml",
+      "[project]\nname = \"My.App\"\nrequires-python = \">=3.10\"\n"
+      "dependencies = [\"numpy>=2\"]\n"
+      "[project.optional-dependencies]\n"
+      "train = [\"torch\", \"my-app[viz] ; sys_platform == 'linux'\"]\n"
+      "viz = [\"matplotlib ; python_version < '4'\"]\n"
+      "never = [\"x\"]\n"
+      "[dependency-groups]\n"
+      "Dev = [\"pytest\", {include-group = \"lint\"}]\n"
+      "lint = [\"ruff\"]\n"
+      "[tool.uv]\nconstraint-dependencies = [\"numpy<3\"]\n"
+      "[tool.uv.sources]\nunused = {git = \"https://example.org/x\"}\n");
+  const Strings with_extras = {"matplotlib ; (sys_platform == 'linux') and (python_version < '4')",
+                               "numpy>=2", "torch"};
+  EXPECT_EQ(lists("pyproject.toml").requirement_texts(), (Strings{"numpy>=2"}));
+  EXPECT_EQ(lists("\n  - pyproject.toml[Train]").requirement_texts(), with_extras);
+  const RequirementLists found = lists("{file: pyproject.toml, extras: [train], groups: [dev]}");
+  EXPECT_EQ(found.constraint_texts(), (Strings{"Python >=3.10", "numpy<3"}));
+  Strings all = with_extras;
+  all.insert(all.begin() + 2, {"pytest", "ruff"});
+  EXPECT_EQ(found.requirement_texts(), all);
+
+  EXPECT_EQ(refused("{file: pyproject.toml, extras: [trian]}"),
+            "recipe-invalid recipe.yaml:3:47: `pyproject.toml` has no extra `trian`; did you mean "
+            "`train`?\n"
+            "    requirements: {file: pyproject.toml, extras: [trian]}\n"
+            "                                                  ^");
+  EXPECT_NE(refused("{file: pyproject.toml, groups: [x]}").find("no group `x`"), std::string::npos);
+}
+
+TEST_F(RequirementFilesTest, PyprojectThatCannotBeReadWithoutRunningOrGuessing) {
+  const auto says = [&](const std::string& text, std::string_view place, std::string_view words) {
+    put("pyproject.toml", text);
+    const std::string found = refused("pyproject.toml");
+    EXPECT_TRUE(found.starts_with(std::string(place) + ": ")) << found;
+    EXPECT_NE(found.find(words), std::string::npos) << found;
+  };
+  const std::string at = "requirements-invalid pyproject.toml:";
+  says("[project]\nname = \"a\"\ndynamic = [\"version\", \"dependencies\"]\n", at + "3:23",
+       "only the project's build knows");
+  says("[project]\ndependencies = [\n  \"numpy\",\n  \"scipy=1\"]\n", at + "4:9",
+       "did you mean `==`?");
+  says("[project]\ndependencies = [\"torch\"]\n[tool.uv.sources]\ntorch = {index = \"cpu\"}\n",
+       at + "4:9", "`[tool.uv.sources]` takes `torch`");
+  says("[project]\n[[tool.uv.index]]\nurl = \"https://mirror.example\"\n", at + "2:1",
+       "`index` of `[tool.uv]`");
+  says("[project]\ndependencies = [\"a\"]\nname = a\n", at + "3:8", "");
+  says("[tool.poetry]\nname = \"a\"\n", at + "1:1", "Poetry's own tables");
+  says("[build-system]\n", "recipe-invalid recipe.yaml:3:15", "no `[project]` table");
+}
+
+TEST_F(RequirementFilesTest, PylockKeepsVersionsAndHashes) {
+  put("pylock.toml",
+      "lock-version = \"1.0\"\ncreated-by = \"t\"\nrequires-python = \">=3.9\"\n"
+      "[[packages]]\nname = \"numpy\"\nversion = \"2.1.0\"\nmarker = \"python_version < '4'\"\n"
+      "wheels = [{name = \"numpy-2.1.0-py3-none-any.whl\", hashes = {sha256 = \"" +
+          kOne +
+          "\"}}]\n"
+          "[[packages]]\nname = \"six\"\nversion = \"1.16\"\n");
+  const RequirementLists found = lists("[pylock.toml]");
+  EXPECT_EQ(found.requirement_texts(),
+            (Strings{"numpy==2.1.0 ; python_version < '4'", "six==1.16"}));
+  EXPECT_EQ(found.constraint_texts(), (Strings{"Python >=3.9"}));
+  EXPECT_EQ(found.hashes.at({"numpy", "2.1.0"}).sha256, (std::set<std::string>{kOne}));
+  EXPECT_FALSE(found.hashes.contains({"six", "1.16"}));
+
+  put("pylock.dev.toml",
+      "lock-version = \"1.0\"\n[[packages]]\nname = \"a\"\nversion = \"1\"\n"
+      "marker = \"'dev' in dependency_groups\"\n");
+  EXPECT_TRUE(
+      refused("pylock.dev.toml").starts_with("requirements-invalid pylock.dev.toml:5:10: "));
+  put("pylock.toml", "lock-version = \"2.0\"\n");
+  EXPECT_TRUE(refused("pylock.toml").starts_with("requirements-invalid pylock.toml:1:16: "));
+}
+
+constexpr std::string_view kUvLock =
+    "version = 1\nrevision = 3\nrequires-python = \">=3.10\"\n"
+    "[[package]]\nname = \"app\"\nversion = \"0.1\"\nsource = { virtual = \".\" }\n"
+    "dependencies = [{ name = \"a\", extra = [\"fast\"] }, "
+    "{ name = \"b\", marker = \"sys_platform == 'linux'\" }]\n"
+    "[package.optional-dependencies]\nviz = [{ name = \"d\" }]\n"
+    "[package.dev-dependencies]\ndev = [{ name = \"c\" }]\n"
+    "[[package]]\nname = \"a\"\nversion = \"1.0\"\nsource = { registry = \"https://x.example\" }\n"
+    "wheels = [{ url = \"https://x.example/a-1.0-py3-none-any.whl\", hash = \"sha256:"
+    "1111111111111111111111111111111111111111111111111111111111111111\" }]\n"
+    "[package.optional-dependencies]\nfast = [{ name = \"e\" }]\n"
+    "[[package]]\nname = \"b\"\nversion = \"2.0\"\nsource = { registry = \"https://x.example\" }\n"
+    "resolution-markers = [\"python_version < '3.12'\", \"os_name == 'nt'\"]\n"
+    "[[package]]\nname = \"b\"\nversion = \"2.1\"\nsource = { registry = \"https://x.example\" }\n"
+    "[[package]]\nname = \"c\"\nversion = \"3\"\nsource = { git = \"https://x.example/c\" }\n"
+    "[[package]]\nname = \"d\"\nversion = \"4\"\nsource = { registry = \"https://x.example\" }\n"
+    "[[package]]\nname = \"e\"\nversion = \"5\"\nsource = { registry = \"https://x.example\" }\n";
+
+TEST_F(RequirementFilesTest, UvLockPinsWhatItsProjectNeeds) {
+  put("uv.lock", std::string(kUvLock));
+  const RequirementLists found = lists("uv.lock");
+  EXPECT_EQ(found.requirement_texts(), (Strings{"a[fast]", "b ; sys_platform == 'linux'"}));
+  EXPECT_EQ(found.constraint_texts(),
+            (Strings{"Python >=3.10", "a==1.0",
+                     "b==2.0 ; (python_version < '3.12') or (os_name == 'nt')", "b==2.1", "e==5"}));
+  EXPECT_EQ(found.hashes.size(), 1U);
+  EXPECT_EQ(lists("uv.lock[viz]").requirement_texts(),
+            (Strings{"a[fast]", "b ; sys_platform == 'linux'", "d"}));
+  EXPECT_NE(refused("{file: uv.lock, groups: [dev]}").find("`c` comes from no index"),
+            std::string::npos);
+  EXPECT_NE(refused("{file: uv.lock, groups: [dve]}").find("did you mean `dev`?"),
+            std::string::npos);
+  put("uv.lock", "version = 2\n");
+  EXPECT_TRUE(refused("uv.lock").starts_with("requirements-invalid uv.lock:1:11: "));
+  put("uv.lock", "version = 1\n");
+  EXPECT_NE(refused("uv.lock").find("is of no project"), std::string::npos);
+}
+
+TEST_F(RequirementFilesTest, AreInTheLockAndInItsDifferences) {
+  const auto locked = [&](const std::string& text) {
+    put("r.txt", text);
+    const Recipe read = recipe("[r.txt]");
+    Lock lock;
+    lock.request = request_of(read);
+    lock.settings = settings_of(read);
+    lock.distribution = "debian";
+    lock.suite = "bookworm";
+    lock.revision = least_revision(lock);
+    EXPECT_EQ(parse_lock(render_lock(lock), "r.lock"), lock);
+    return lock;
+  };
+  const Lock before = locked("numpy>=2\nsix==1 --hash=sha256:" + kOne);
+  EXPECT_EQ(before.revision, 2);
+  EXPECT_NE(render_lock(before).find("requirements = [\n  \"numpy>=2\",\n  \"six==1\",\n]\n"),
+            std::string::npos);
+  // Comments, order and layout are no difference.
+  EXPECT_EQ(locked("# x\nsix == 1 \\\n --hash=sha256:" + kOne + "\nnumpy >= 2\n"), before);
+  const Lock after = locked("numpy>=2.1\nscipy\nsix==1 --hash=sha256:" + kTwo);
+  const std::vector<std::string> lines = lock_differences(before, after);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0], "requirement numpy: numpy>=2 → numpy>=2.1");
+  EXPECT_EQ(lines[1], "requirement scipy: none → scipy");
+  EXPECT_TRUE(lines[2].starts_with("hashes in `requirements`: ")) << lines[2];
+  EXPECT_EQ(locked("# nothing\n").revision, 1);  // what an older one has words for
+}
+
+TEST_F(RequirementFilesTest, StayWhenThePackagesOfARecipeAreEdited) {
+  put("r.txt", "numpy");
+  const RecipeEdit edit = add_packages(recipe("[r.txt]"), PackageList::packages, {"scipy"});
+  EXPECT_EQ(edit.recipe.listed.requirement_texts(), (Strings{"numpy"}));
+  EXPECT_TRUE(edit.recipe.wants_python());
+}
+
+}  // namespace
+}  // namespace mlenv
