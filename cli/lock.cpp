@@ -62,8 +62,7 @@ Action declare_lock(CLI::App& app) {
   take_word_of(app.add_option("RECIPE", options->recipe, "recipe file")->capture_default_str(),
                WordKind::recipe);
   auto* upgrade = app.add_option("--upgrade", options->upgrade,
-                                 "resolve everything anew, to the newest that fits, or only these "
-                                 "Python packages and what they force");
+                                 "resolve everything anew, or only these Python packages");
   take_word_of(upgrade, WordKind::recipe);
   upgrade->type_name("[NAME]")->expected(0, CLI::detail::expected_max_vector_size);
   app.add_flag("--locked", options->choice.locked,

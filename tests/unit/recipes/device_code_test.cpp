@@ -74,7 +74,7 @@ TEST(FatbinScanner, PassesOverWhatOnlyLooksLikeOne) {
   EXPECT_EQ(scanned(whole.substr(0, whole.size() - 80), 64), "sm_75 ");
 }
 
-class Wheels : public testing::Test {
+class DeviceCodeOfWheels : public testing::Test {
  protected:
   LockedWheel add(const std::string& name, const std::map<std::string, std::string>& files) {
     test::ZipBuilder zip;
@@ -107,7 +107,7 @@ class Wheels : public testing::Test {
   QuietProgress progress_;
 };
 
-TEST_F(Wheels, AreReadForTheGpusThatAreAskedFor) {
+TEST_F(DeviceCodeOfWheels, AreReadForTheGpusThatAreAskedFor) {
   add("plain", {{"plain/a.so", "no device code at all"}});
   const LockedWheel torch =
       add("torch", {{"torch/lib/libtorch_cuda.so", fatbin({{2, 80}, {2, 90}})},
@@ -132,7 +132,7 @@ TEST_F(Wheels, AreReadForTheGpusThatAreAskedFor) {
   EXPECT_EQ(missing(), expected);
 }
 
-TEST_F(Wheels, OfNvidiaAndAbsentOnesAreLeftOut) {
+TEST_F(DeviceCodeOfWheels, OfNvidiaAndAbsentOnesAreLeftOut) {
   add("nvidia-cusparselt-cu13", {{"nvidia/a.so", fatbin({{2, 80}})}});
   const LockedWheel gone = add("torch", {{"torch/a.so", fatbin({{2, 80}})}});
   fs::remove(folder_.path() / gone.file);

@@ -79,7 +79,7 @@ TEST(RecipeCuda, MistakesSayWhatWasMeant) {
       {"libraries: {cudnn: \"[a]>=9\"}\n",
        "r.yaml:4:20: `[a]>=9` is not a version; write one, as "
        "in `\"9.*\"` or `\">=2.28\"`"},
-      {"libraries: {cudnn: }\n", "r.yaml:4:13: `cudnn` has no value; write one, as in `\"9.*\"`"},
+      {"libraries: {cudnn: }\n", "r.yaml:4:20: `cudnn` has no value; write one, as in `\"9.*\"`"},
       {"libraries: {nvcc: \"13.0\"}\n",
        "r.yaml:4:19: `nvcc` is `true` or `false`, without quotes: "
        "its version is the CUDA release's"},

@@ -142,9 +142,9 @@ TEST(Demands, LibrariesThatCannotBeHadAreNamed) {
             "the Python indexes have no set of wheels with the libraries asked for");
   EXPECT_EQ(conflict.facts,
             (std::vector<std::string>{
-                "r.yaml:4:34: the recipe asks for cuDNN 8.*\n"
+                "r.yaml:4:33: the recipe asks for cuDNN 8.*\n"
                 "    libraries: {nccl: \">=2\", cudnn: \"8.*\"}\n"
-                "                                     ^",
+                "                                    ^",
                 "without it the recipe gets torch 2.15.0 for CUDA 13.2, and cuDNN 9.26.0.51"}));
   const Conflict absent = conflict_of("framework: torch\nlibraries: {nvshmem: \">=1\"}\n");
   EXPECT_EQ(absent.headline, "the recipe's wheels hold no NVSHMEM");
