@@ -96,8 +96,8 @@ sets=(
   'libhdf5-dev libnetcdf-dev'
   'emacs-nox'
   "cmake/$suite-backports build-essential"
-  "systemd/$suite-backports"
-  "curl/$suite-backports libcurl4-openssl-dev"
+  "tmux/$suite-backports borgbackup/$suite-backports"
+  "meson/$suite-backports ninja-build"
 )
 # Those whose packages differ, as docs/debian.md tells; a set that is here and is equal fails the test.
 declare -A known=()
