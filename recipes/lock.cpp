@@ -45,7 +45,13 @@ Settings settings_of(const Recipe& recipe) {
           .workdir = recipe.workdir,
           .command = recipe.command,
           .bytecode = recipe.bytecode,
-          .sources = digest_of(image_sources(recipe))};
+          .sources = digest_of(image_sources(recipe)),
+          .run = recipe.run};
+}
+
+int revision_of(const Settings& settings) {
+  constexpr int kRunRevision = 2;
+  return settings.run.empty() ? Lock::kChecksumRevision : kRunRevision;
 }
 
 fs::path lock_path(const fs::path& recipe) { return with_ending(recipe, ".lock"); }

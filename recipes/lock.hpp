@@ -53,6 +53,7 @@ struct Settings {
   std::vector<std::string> command;
   bool bytecode = true;
   std::optional<Digest> sources;  ///< of the files that carry the recipe's own package sources
+  std::vector<RunStep> run;       ///< in order; places are not kept
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 
@@ -65,11 +66,12 @@ struct LockedCuda {
 
 struct Lock {
   static constexpr int kVersion = 1;
-  static constexpr int kRevision = 1;
+  static constexpr int kRevision = 2;          ///< the newest that this mlenv knows
   static constexpr int kChecksumRevision = 1;  ///< from this one on a lock carries its own digest
-  /// Of the file it was read from; larger than kRevision: it holds things that this mlenv does not
+  /// The lowest one that has words for all that the lock holds, or that of the file it was read
+  /// from; larger than kRevision: it holds things that this mlenv does not
   /// know, so it may be used but not rewritten (`resolve` refuses).
-  int revision = kRevision;
+  int revision = kChecksumRevision;
   std::string platform = "linux/amd64";
   std::int64_t epoch = 0;  ///< every time stamp in the image, seconds
   Request request;
@@ -86,6 +88,8 @@ struct Lock {
   friend bool operator==(const Lock&, const Lock&) = default;
 };
 
+/// The lowest revision that has words for these settings: 2 with `run`.
+int revision_of(const Settings& settings);
 Request request_of(const Recipe& recipe);
 Settings settings_of(const Recipe& recipe);
 

@@ -5,6 +5,7 @@
 #include "recipes/lock.hpp"
 #include "recipes/lock_format.hpp"
 #include "recipes/lock_packages.hpp"
+#include "recipes/lock_run.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -71,15 +72,16 @@ class LockReader {
   }
 
   Settings settings(const TomlValue& table) const {
-    constexpr std::array<std::string_view, 6> kKeys = {"name",     "workdir", "command",
-                                                       "bytecode", "sources", "env"};
+    constexpr std::array<std::string_view, 7> kKeys = {"name",    "workdir", "command", "bytecode",
+                                                       "sources", "env",     "run"};
     reader_.only(table, kKeys);
     Settings settings{.name = reader_.text(table, "name"),
                       .env = {},
                       .workdir = reader_.text(table, "workdir"),
                       .command = reader_.texts(table, "command"),
                       .bytecode = reader_.optional_flag(table, "bytecode", true),
-                      .sources = {}};
+                      .sources = {},
+                      .run = read_run_steps(reader_, table)};
     if (table.find("sources") != nullptr) {
       settings.sources = read_digest(reader_, table, "sources");
     }

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "recipes/lock.hpp"
+#include "recipes/lock_run.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
 
@@ -42,6 +43,7 @@ void render_settings(std::string& out, const Settings& settings) {
   lines(out, "command", settings.command);
   out += fmt::format("bytecode = {}\n", settings.bytecode);
   if (settings.sources) line(out, "sources", settings.sources->hex());
+  out += render_run_steps(settings.run);
   if (settings.env.empty()) return;
   out += "\n[settings.env]\n";
   for (const auto& [key, value] : settings.env) {

@@ -38,6 +38,16 @@ struct RecipeFile {
   friend bool operator==(const RecipeFile&, const RecipeFile&) = default;
 };
 
+/// One step of `run:`: a command that is executed while the image is built.
+struct RunStep {
+  Placed command;  ///< for `/bin/sh -euc`
+  bool network = false;
+  std::vector<std::string> secrets;  ///< names of what it may read; sorted, unique
+  friend bool operator==(const RunStep&, const RunStep&) = default;
+};
+/// Whether a build's secret may be called that: it becomes a file's name.
+bool is_secret_id(std::string_view text);
+
 struct Recipe {
   fs::path path;       ///< the file, for messages
   std::string source;  ///< its text, for carets
@@ -56,6 +66,7 @@ struct Recipe {
   bool bytecode = true;
   RecipeSources sources;
   std::vector<RecipeFile> files;  ///< as written
+  std::vector<RunStep> run;       ///< as written
 
   /// The folder that the recipe lies in; `.` where its path names none.
   fs::path folder() const { return path.has_parent_path() ? path.parent_path() : "."; }

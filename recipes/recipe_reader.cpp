@@ -12,8 +12,8 @@ namespace {
 using Is = YamlNode::Kind;
 
 /// Keys of the format that this version refuses by name.
-constexpr std::array<std::string_view, 6> kLater = {"driver", "gpus",      "requirements",
-                                                    "run",    "libraries", "data"};
+constexpr std::array<std::string_view, 5> kLater = {"driver", "gpus", "requirements", "libraries",
+                                                    "data"};
 constexpr std::array<std::string_view, 19> kKeys = {
     "name",         "base",    "python",  "framework", "cuda",    "packages", "system",
     "env",          "workdir", "command", "bytecode",  "sources", "driver",   "gpus",
@@ -85,7 +85,7 @@ void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
     std::string_view key;
     Read read;
   };
-  static constexpr std::array<Reading, 13> kReadings = {{{"name", &RecipeReader::name},
+  static constexpr std::array<Reading, 14> kReadings = {{{"name", &RecipeReader::name},
                                                          {"base", &RecipeReader::base},
                                                          {"python", &RecipeReader::python},
                                                          {"framework", &RecipeReader::framework},
@@ -97,7 +97,8 @@ void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
                                                          {"command", &RecipeReader::command},
                                                          {"bytecode", &RecipeReader::bytecode},
                                                          {"sources", &RecipeReader::sources},
-                                                         {"files", &RecipeReader::files}}};
+                                                         {"files", &RecipeReader::files},
+                                                         {"run", &RecipeReader::run}}};
   for (const Reading& reading : kReadings) {
     if (reading.key == key) (this->*reading.read)(value);
   }

@@ -59,6 +59,10 @@ class RecipeReader {
   void files(const YamlNode& node);
   std::optional<std::string> file_source(const YamlNode& key);
   bool check_target(const YamlNode& node, const std::string& target);
+  void run(const YamlNode& node);
+  void run_command(const YamlNode& node, RunStep& step);
+  void run_map(const YamlNode& node, RunStep& step);
+  void run_secrets(const YamlNode& node, RunStep& step);
   bool check_requirement(const YamlNode& node, const std::string& text);
 
   Recipe& recipe_;

@@ -94,6 +94,7 @@ class Resolver {
     lock_.epoch = options_.epoch;
     lock_.request = request_of(recipe_);
     lock_.settings = settings_of(recipe_);
+    lock_.revision = revision_of(lock_.settings);
     lock_.distribution = recipe_.distribution;
     lock_.suite = recipe_.suite;
     if (auto conflict = debs()) return std::move(*conflict);

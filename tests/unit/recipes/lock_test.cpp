@@ -21,7 +21,8 @@ Lock sample() {
                    .workdir = "/workspace",
                    .command = {"python", "train.py"},
                    .bytecode = true,
-                   .sources = Digest::of("sources")};
+                   .sources = Digest::of("sources"),
+                   .run = {}};
   lock.distribution = "debian";
   lock.suite = "bookworm";
   lock.python = "3.11.2";
