@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/process.hpp"
+#include "cli/data.hpp"
 #include "cli/run_steps.hpp"
 #include "cli/settings.hpp"
 #include "recipes/resolve/debian.hpp"
@@ -237,6 +238,7 @@ std::size_t layers_below_files(const BuildResult& result, const ProjectFiles& fi
 }  // namespace
 
 LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice) {
+  verify_data(ui, recipe);
   if (choice.locked) return {require_lock(recipe), false, {}};
   const fs::path path = lock_path(recipe.path);
   const std::optional<Lock> previous = read_lock(path);

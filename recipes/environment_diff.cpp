@@ -149,6 +149,15 @@ void compare_runs(ValueChanges& out, const std::vector<RunStep>& from,
   }
 }
 
+std::map<std::string, std::string> shown(const std::vector<LockedData>& data) {
+  std::map<std::string, std::string> all;
+  for (const LockedData& one : data) {
+    all[one.name] = one.digest + " at " + one.to;
+    if (!one.stage.empty()) all[one.name] += ", stage " + one.stage;
+  }
+  return all;
+}
+
 void compare_settings(ValueChanges& out, const Settings& from, const Settings& to) {
   compare_value(out, "name", if_given(from.name), if_given(to.name));
   compare_value(out, "workdir", if_given(from.workdir), if_given(to.workdir));
@@ -157,6 +166,7 @@ void compare_settings(ValueChanges& out, const Settings& from, const Settings& t
   compare_value(out, "package sources in the image", brief(from.sources), brief(to.sources));
   compare_values(out, "env", from.env, to.env);
   compare_runs(out, from.run, to.run);
+  compare_values(out, "data", shown(from.data), shown(to.data));
 }
 
 }  // namespace

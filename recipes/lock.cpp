@@ -23,6 +23,16 @@ fs::path with_ending(const fs::path& recipe, std::string_view ending) {
   return changed.replace_extension(ending);
 }
 
+std::vector<LockedData> data_of(const Recipe& recipe) {
+  std::vector<LockedData> data;
+  for (const RecipeData& one : recipe.data) {
+    data.push_back({one.name.text, one.to, one.digest, one.stage});
+  }
+  std::sort(data.begin(), data.end(),
+            [](const LockedData& a, const LockedData& b) { return a.name < b.name; });
+  return data;
+}
+
 }  // namespace
 
 std::string Lock::python_minor() const {
@@ -46,12 +56,14 @@ Settings settings_of(const Recipe& recipe) {
           .command = recipe.command,
           .bytecode = recipe.bytecode,
           .sources = digest_of(image_sources(recipe)),
-          .run = recipe.run};
+          .run = recipe.run,
+          .data = data_of(recipe)};
 }
 
 int revision_of(const Settings& settings) {
   constexpr int kRunRevision = 2;
-  return settings.run.empty() ? Lock::kChecksumRevision : kRunRevision;
+  const bool plain = settings.run.empty() && settings.data.empty();
+  return plain ? Lock::kChecksumRevision : kRunRevision;
 }
 
 fs::path lock_path(const fs::path& recipe) { return with_ending(recipe, ".lock"); }

@@ -45,7 +45,16 @@ struct Request {
   friend bool operator==(const Request&, const Request&) = default;
 };
 
-/// The rest of the recipe that shapes the image.
+/// A data set that runs of the image are given.
+struct LockedData {
+  std::string name;
+  std::string to;      ///< in the container
+  std::string digest;  ///< `sha256:…`; empty only in what is read from a recipe without one
+  std::string stage;   ///< empty: none
+  friend bool operator==(const LockedData&, const LockedData&) = default;
+};
+
+/// The rest of the recipe that shapes the image, and what its runs are given.
 struct Settings {
   std::string name;
   std::map<std::string, std::string> env;
@@ -54,6 +63,7 @@ struct Settings {
   bool bytecode = true;
   std::optional<Digest> sources;  ///< of the files that carry the recipe's own package sources
   std::vector<RunStep> run;       ///< in order; places are not kept
+  std::vector<LockedData> data;   ///< sorted by name
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 
@@ -88,7 +98,7 @@ struct Lock {
   friend bool operator==(const Lock&, const Lock&) = default;
 };
 
-/// The lowest revision that has words for these settings: 2 with `run`.
+/// The lowest revision that has words for these settings: 2 with `run` or `data`.
 int revision_of(const Settings& settings);
 Request request_of(const Recipe& recipe);
 Settings settings_of(const Recipe& recipe);

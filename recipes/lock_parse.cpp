@@ -3,6 +3,7 @@
 #include <array>
 
 #include "recipes/lock.hpp"
+#include "recipes/lock_data.hpp"
 #include "recipes/lock_format.hpp"
 #include "recipes/lock_packages.hpp"
 #include "recipes/lock_run.hpp"
@@ -72,8 +73,8 @@ class LockReader {
   }
 
   Settings settings(const TomlValue& table) const {
-    constexpr std::array<std::string_view, 7> kKeys = {"name",    "workdir", "command", "bytecode",
-                                                       "sources", "env",     "run"};
+    constexpr std::array<std::string_view, 8> kKeys = {"name",    "workdir", "command", "bytecode",
+                                                       "sources", "env",     "run",     "data"};
     reader_.only(table, kKeys);
     Settings settings{.name = reader_.text(table, "name"),
                       .env = {},
@@ -81,7 +82,8 @@ class LockReader {
                       .command = reader_.texts(table, "command"),
                       .bytecode = reader_.optional_flag(table, "bytecode", true),
                       .sources = {},
-                      .run = read_run_steps(reader_, table)};
+                      .run = read_run_steps(reader_, table),
+                      .data = read_data(reader_, table)};
     if (table.find("sources") != nullptr) {
       settings.sources = read_digest(reader_, table, "sources");
     }

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "recipes/lock.hpp"
+#include "recipes/lock_data.hpp"
 #include "recipes/lock_run.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
@@ -44,6 +45,7 @@ void render_settings(std::string& out, const Settings& settings) {
   out += fmt::format("bytecode = {}\n", settings.bytecode);
   if (settings.sources) line(out, "sources", settings.sources->hex());
   out += render_run_steps(settings.run);
+  out += render_data(settings.data);
   if (settings.env.empty()) return;
   out += "\n[settings.env]\n";
   for (const auto& [key, value] : settings.env) {

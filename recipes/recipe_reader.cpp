@@ -12,8 +12,7 @@ namespace {
 using Is = YamlNode::Kind;
 
 /// Keys of the format that this version refuses by name.
-constexpr std::array<std::string_view, 5> kLater = {"driver", "gpus", "requirements", "libraries",
-                                                    "data"};
+constexpr std::array<std::string_view, 4> kLater = {"driver", "gpus", "requirements", "libraries"};
 constexpr std::array<std::string_view, 19> kKeys = {
     "name",         "base",    "python",  "framework", "cuda",    "packages", "system",
     "env",          "workdir", "command", "bytecode",  "sources", "driver",   "gpus",
@@ -68,6 +67,7 @@ void RecipeReader::read(const YamlNode& root) {
     if (!holds(kLater, key)) read_member(key, *value);
   }
   check_cuda(root);
+  check_data();
   std::vector<std::string_view> present;
   for (const auto& [key, value] : root.members) {
     present.emplace_back(key.text);
@@ -85,7 +85,7 @@ void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
     std::string_view key;
     Read read;
   };
-  static constexpr std::array<Reading, 14> kReadings = {{{"name", &RecipeReader::name},
+  static constexpr std::array<Reading, 15> kReadings = {{{"name", &RecipeReader::name},
                                                          {"base", &RecipeReader::base},
                                                          {"python", &RecipeReader::python},
                                                          {"framework", &RecipeReader::framework},
@@ -98,7 +98,8 @@ void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
                                                          {"bytecode", &RecipeReader::bytecode},
                                                          {"sources", &RecipeReader::sources},
                                                          {"files", &RecipeReader::files},
-                                                         {"run", &RecipeReader::run}}};
+                                                         {"run", &RecipeReader::run},
+                                                         {"data", &RecipeReader::data}}};
   for (const Reading& reading : kReadings) {
     if (reading.key == key) (this->*reading.read)(value);
   }

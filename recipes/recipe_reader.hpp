@@ -63,6 +63,11 @@ class RecipeReader {
   void run_command(const YamlNode& node, RunStep& step);
   void run_map(const YamlNode& node, RunStep& step);
   void run_secrets(const YamlNode& node, RunStep& step);
+  void data(const YamlNode& node);
+  void data_set(const YamlNode& node, RecipeData& one);
+  void data_source(const YamlNode& node, const std::string& text, RecipeData& one);
+  void data_target(const YamlNode& node, const std::string& text, RecipeData& one);
+  void check_data();
   bool check_requirement(const YamlNode& node, const std::string& text);
 
   Recipe& recipe_;

@@ -114,14 +114,14 @@ refused 1 'network: true'
 if grep -rqF "$secret" "$MLENV_STORE"; then fail "the secret is in the store"; fi
 
 note "signals end what a step runs"
-recipe_with <<<'  - sleep 86399 & sleep 86399'
+nap=$((86400 + $$))
+recipe_with <<<"  - sleep $nap & sleep $nap"
 for signal in INT KILL; do
-  "$MLENV" build "$path" >/dev/null 2>&1 &
+  env --default-signal=INT "$MLENV" build "$path" >/dev/null 2>&1 &
   build=$!
-  wait_until 60 pgrep -f 'sleep 86399'
+  wait_until 60 pgrep -xf "sleep $nap"
   kill "-$signal" "$build"
   wait "$build" 2>/dev/null || true
-  wait_until 10 bash -c '! pgrep -xf "sleep 86399"'
+  wait_until 10 bash -c "! pgrep -xf 'sleep $nap'"
 done
-"$MLENV" images >/dev/null
 verify_store

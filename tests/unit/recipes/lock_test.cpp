@@ -22,7 +22,8 @@ Lock sample() {
                    .command = {"python", "train.py"},
                    .bytecode = true,
                    .sources = Digest::of("sources"),
-                   .run = {}};
+                   .run = {},
+                   .data = {}};
   lock.distribution = "debian";
   lock.suite = "bookworm";
   lock.python = "3.11.2";
