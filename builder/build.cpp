@@ -14,6 +14,7 @@
 #include "builder/bytecode/segments.hpp"
 #include "builder/image_config.hpp"
 #include "builder/layers.hpp"
+#include "builder/run/step_runner.hpp"
 #include "builder/step_layers.hpp"
 #include "images/unpack.hpp"
 
@@ -41,7 +42,9 @@ class Build {
 
   BuildResult run() {
     look_up();
+    check_secrets();
     if (!missing_.empty()) make_missing();
+    make_runs();
     if (options_.unpack) unpack_all();
     check_agreement();
     std::vector<Layer> layers;
@@ -65,6 +68,7 @@ class Build {
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       const Step& step = plan_.steps[i];
       reports_.push_back({step.title, step.key, /*reused=*/false, {}});
+      if (step.kind == Step::Kind::run) continue;
       if (std::optional<std::vector<Layer>> layers = find_layers(store_, step.key)) {
         reports_[i].reused = true;
         finish_step(i, *std::move(layers), /*made=*/false);
@@ -183,7 +187,7 @@ class Build {
     const std::vector<FilesPart>& parts = options_.files.parts;
     Pool pool{jobs};
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      const std::size_t index = plan_.steps.size() - parts.size() + i;
+      const std::size_t index = first_run() - parts.size() + i;
       if (!is_missing(index)) continue;
       const Activity activity{progress_, "copy " + parts[i].title, 0, ""};
       const FilesJob job{parts[i], reports_[0].layers, lock_.epoch};
@@ -329,6 +333,35 @@ class Build {
           make_bytecode_layer(shared, "bytecode", lock_.epoch, store_, options_.unpack));
     }
     finish_step(bytecode_step_.value(), std::move(layers), /*made=*/true);
+  }
+
+  // --- run steps, on top of all others --------------------------------------------------------
+
+  std::size_t first_run() const { return plan_.steps.size() - lock_.settings.run.size(); }
+
+  /// Steps are certain to be executed where something below is new: then not after minutes.
+  void check_secrets() const {
+    if (missing_.empty() || !options_.run.recorded.empty()) return;
+    for (std::size_t i = 0; i < lock_.settings.run.size(); ++i) {
+      require_secrets(lock_.settings.run[i], i, options_.run);
+    }
+  }
+
+  void make_runs() {
+    if (lock_.settings.run.empty()) return;
+    StepRunner runner{lock_, config().env, options_.run, store_, progress_, options_.jobs};
+    for (std::size_t i = 0; i < first_run(); ++i) {
+      const Step::Kind kind = plan_.steps[i].kind;
+      const bool owned = kind == Step::Kind::base || kind == Step::Kind::files;
+      for (const Layer& layer : reports_[i].layers) runner.put(layer, owned);
+    }
+    for (std::size_t i = 0; i < lock_.settings.run.size(); ++i) {
+      StepRunner::Outcome outcome = runner.run(i);
+      StepReport& report = reports_[first_run() + i];
+      report.key = outcome.key;
+      report.reused = outcome.reused;
+      finish_step(first_run() + i, {std::move(outcome.layer)}, /*made=*/false);
+    }
   }
 
   // --- afterwards --------------------------------------------------------------------------------

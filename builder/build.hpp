@@ -1,5 +1,6 @@
 #pragma once
-// Lock → image: a pure function of the lock, the project's files and the layer format. Steps whose
+// Lock → image: a pure function of the lock, the project's files and the layer format, `run` steps
+// aside (they come last and are executed one after another). Steps whose
 // key the store knows cost a look-up; the others are made side by side, each as soon as its inputs
 // are there.
 #include <functional>
@@ -9,6 +10,7 @@
 #include "base/progress.hpp"
 #include "builder/inputs.hpp"
 #include "builder/plan.hpp"
+#include "builder/run/run_step.hpp"
 #include "images/oci.hpp"
 #include "images/store.hpp"
 #include "recipes/image_sources.hpp"
@@ -21,6 +23,7 @@ struct BuildOptions {
   /// As image_sources gives them for the recipe; their digest is in the lock.
   std::vector<ImageFile> sources;
   ProjectFiles files;  ///< of the recipe, just collected
+  RunOptions run;
   /// Told each finished layer, from any thread: pushing overlaps building.
   std::function<void(const Layer&)> on_layer;
 };

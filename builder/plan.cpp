@@ -4,27 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "builder/key_text.hpp"
+#include "builder/run/run_step.hpp"
+
 namespace mlenv {
 namespace {
-
-/// Key material: one fact a line, so that no two lists of facts read alike.
-class KeyText {
- public:
-  explicit KeyText(std::string_view kind) {
-    add("mlenv layer", fmt::format("{} {}", kLayerFormat, kind));
-  }
-  KeyText& add(std::string_view name, std::string_view value) {
-    text_ += fmt::format("{} {}:{}\n", name, value.size(), value);
-    return *this;
-  }
-  KeyText& add(std::string_view name, std::int64_t value) {
-    return add(name, std::to_string(value));
-  }
-  Digest digest() const { return Digest::of(text_); }
-
- private:
-  std::string text_;
-};
 
 /// The layers say all: which image names them makes no difference.
 Step image_step(const Lock& lock, const LockedBase& base) {
@@ -145,6 +129,9 @@ Plan make_plan(const Lock& lock, const std::vector<FilesPart>& files) {
   if (!lock.python.empty()) add_python_steps(lock, plan);
   for (const FilesPart& part : files) {
     plan.steps.push_back(files_step(lock, part, plan.steps.front().key));
+  }
+  for (const RunStep& step : lock.settings.run) {
+    plan.steps.push_back({Step::Kind::run, run_title(step), Digest::of(step.command.text), {}});
   }
   return plan;
 }

@@ -15,10 +15,10 @@ namespace mlenv {
 inline constexpr int kLayerFormat = 1;
 
 struct Step {
-  enum class Kind { base, sources, interpreter, environment, wheels, bytecode, files };
+  enum class Kind { base, sources, interpreter, environment, wheels, bytecode, files, run };
   Kind kind = Kind::base;
-  std::string title;  ///< `debian:bookworm`, `torch 2.15.0`, `37 small wheels`
-  Digest key;
+  std::string title;                ///< `debian:bookworm`, `torch 2.15.0`, `37 small wheels`
+  Digest key;                       ///< of `run` none yet: that hangs on the layers below (run_key)
   std::vector<std::size_t> wheels;  ///< of wheels and bytecode: indexes into lock.wheels
 };
 
@@ -32,7 +32,7 @@ struct Plan {
 inline constexpr std::uint64_t kOwnLayerBytes = std::uint64_t{4} << 20;
 inline constexpr std::size_t kOwnLayers = 60;
 
-/// The project's files, one step a part, lie on top of all others.
+/// The project's files, one step a part, lie on top of all others, and `run` steps on top of them.
 Plan make_plan(const Lock& lock, const std::vector<FilesPart>& files = {});
 
 /// Key of one wheel's bytecode, which a new plan with other wheels finds again.

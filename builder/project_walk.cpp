@@ -32,8 +32,8 @@ bool stays_inside(std::string_view link, int depth) {
 
 class Walk {
  public:
-  Walk(const ProjectIgnores& ignores, std::string record, Found& found)
-      : ignores_(ignores), record_(std::move(record)), found_(found) {}
+  Walk(const Recipe& recipe, const ProjectIgnores& ignores, std::string record, Found& found)
+      : recipe_(recipe), ignores_(ignores), record_(std::move(record)), found_(found) {}
 
   /// `shown` relative to the recipe's folder, `path` to the image's root.
   void folder(const fs::path& from, const std::string& shown, const std::string& path,
@@ -56,7 +56,7 @@ class Walk {
   void visit(const fs::path& from, const std::string& shown, const std::string& path,
              const Fate& parent, int depth) {
     const bool our_unfinished = shown.starts_with(".tmp-") && shown.find('/') == std::string::npos;
-    if (shown == record_ || our_unfinished) return;
+    if (shown == record_ || our_unfinished || is_data(recipe_, shown)) return;
     const Fate fate = ignores_.rules.judge(shown, parent);
     if (fate.secret && !fate.ignored) found_.secrets.push_back(shown);
     const struct stat status = status_of(from);
@@ -89,6 +89,7 @@ class Walk {
     return found_.files.back();
   }
 
+  const Recipe& recipe_;
   const ProjectIgnores& ignores_;
   std::string record_;
   Found& found_;
@@ -123,7 +124,7 @@ Found walk_source(const Recipe& recipe, const RecipeFile& file, const fs::path& 
   const auto refuse = [&](const std::string& what) {
     throw recipe_error(recipe, file.source, fmt::format("`{}` {}", source, what));
   };
-  Walk walk{ignores, record, found};
+  Walk walk{recipe, ignores, record, found};
   if (S_ISDIR(status.st_mode)) {
     walk.folder(real, source == "." ? "" : source, file.target.substr(1), fate, 0);
   } else if (S_ISREG(status.st_mode)) {

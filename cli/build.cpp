@@ -10,6 +10,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/outputs.hpp"
 #include "cli/recipes_use.hpp"
+#include "cli/run_steps.hpp"
 #include "cli/usage.hpp"
 
 namespace mlenv::cli {
@@ -23,6 +24,7 @@ struct Options {
   std::vector<std::string> outputs;
   std::string push;
   bool plain_http = false;
+  std::vector<std::string> secrets;
 };
 
 void answer(const Options& options, const BuildOutcome& outcome, const Ui& ui) {
@@ -70,7 +72,13 @@ int build_command(const Options& options, Ui& ui) {
       options.push.empty() ? nullptr : std::make_unique<Target>(options, ui);
   BuildChoice choice = options.choice;
   choice.unpack = !options.no_unpack;
-  if (target) choice.on_layer = [&](const Layer& layer) { target->pusher.add(layer); };
+  choice.secrets = read_secrets(options.secrets);
+  if (target) {
+    choice.on_layer = [&](const Layer& layer) { target->pusher.add(layer); };
+    choice.fetch_layer = [&](const Digest& manifest, const Digest& blob) {
+      return pull_layer(ui.store(), target->registry, manifest, blob, ui.progress());
+    };
+  }
   EarlierBuild earlier;
   if (options.explain) earlier = earlier_build(options.recipe);
   const BuildOutcome outcome = build_recipe(ui, options.recipe, choice);
@@ -117,6 +125,8 @@ Action declare_build(CLI::App& app) {
   take_word_of(output, WordKind::output);
   app.add_option("--push", options->push, "push to this reference while building");
   app.add_flag("--plain-http", options->plain_http, "the registry has no TLS");
+  take_one_word(app.add_option("--secret", options->secrets,
+                               "for `run` steps: id=NAME,src=FILE or id=NAME,env=VARIABLE"));
   app.footer("example: mlenv build recipe.yaml --output oci-archive:image.tar");
   return [options](Ui& ui) { return build_command(*options, ui); };
 }

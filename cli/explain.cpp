@@ -75,6 +75,9 @@ Lock inputs_of(const Lock& lock, Step::Kind kind, std::vector<LockedWheel> wheel
     case Step::Kind::wheels:
       part.wheels = std::move(wheels);
       break;
+    case Step::Kind::run:
+      part = lock;
+      break;
   }
   return part;
 }
@@ -97,7 +100,7 @@ std::string why_made(const EarlierBuild& earlier, const BuildOutcome& outcome, c
     return fmt::format("layer format {} → {}", earlier.built->layer_format, kLayerFormat);
   }
   const bool other_files = earlier.built && earlier.built->files != outcome.files.digest;
-  if (step.kind == Step::Kind::files && other_files) {
+  if ((step.kind == Step::Kind::files || step.kind == Step::Kind::run) && other_files) {
     return fmt::format("since the last build: project files {} → {}",
                        earlier.built->files ? earlier.built->files->brief() : "none",
                        outcome.files.digest->brief());
@@ -120,11 +123,12 @@ EarlierBuild earlier_build(const fs::path& recipe) {
 }
 
 std::vector<std::string> explanation(const EarlierBuild& earlier, const BuildOutcome& outcome) {
-  const Plan plan = make_plan(outcome.lock, outcome.files.parts);
+  Plan plan = make_plan(outcome.lock, outcome.files.parts);
   const std::vector<StepReport>& steps = outcome.result.steps;
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const StepReport& step = steps[i];
+    plan.steps.at(i).key = step.key;
     std::uint64_t bytes = 0;
     for (const Layer& layer : step.layers) bytes += layer.blob.size_bytes;
     lines.push_back(fmt::format(

@@ -7,7 +7,9 @@
 
 #include "base/process.hpp"
 #include "builder/release_build.hpp"
+#include "cli/data.hpp"
 #include "cli/lock_checks.hpp"
+#include "cli/run_steps.hpp"
 #include "cli/settings.hpp"
 #include "recipes/resolve/debian.hpp"
 #include "recipes/resolve/lock_gaps.hpp"
@@ -163,6 +165,48 @@ void compare(const fs::path& path, Built recorded, Built built, std::size_t belo
       fmt::format("restore `{0}` if it was edited; remove it to accept this build", path.string()));
 }
 
+/// `run` steps are outside the promise of equal digests: another result of them is news, and a
+/// refusal only where the record was to be kept to. Whether the record is to be replaced.
+bool accept_other_runs(const Ui& ui, const fs::path& path, const Built& recorded,
+                       const Built& built, const BuildChoice& choice, std::size_t runs) {
+  if (runs == 0 || recorded == built || !is_comparable(recorded, built.lock)) return false;
+  if (!differ_in_runs_alone(recorded, built, runs)) return false;
+  std::string names;
+  for (std::size_t i = built.layers.size() - runs; i < built.layers.size(); ++i) {
+    if (recorded.layers[i] == built.layers[i]) continue;
+    names += fmt::format("{}`{}`", names.empty() ? "" : ", ", built.layers[i].first);
+  }
+  if (choice.lock.locked) {
+    Error error =
+        refusal("run-differs", "`run` steps gave something else than `{}` records", path.string());
+    for (const std::string& line : differences(recorded, built)) error.because(line);
+    throw std::move(error).hint(fmt::format(
+        "`mlenv pull` the recorded image ({}), and its layers are used; or build without --locked "
+        "and commit what it writes",
+        recorded.image.str()));
+  }
+  ui.say(
+      fmt::format("note: executed again, these gave something else than `{}` recorded, and it "
+                  "now has the new digests: {}",
+                  path.string(), names));
+  return true;
+}
+
+/// What an earlier build recorded for the same inputs, for `run` steps.
+void add_record(RunOptions& options, const Built& recorded, const Store& store,
+                const BuildChoice& choice) {
+  for (const auto& [title, digest] : recorded.layers) options.recorded.push_back(digest);
+  const Digest image = recorded.image;
+  options.find = [&store, &choice, image](const Digest& blob) -> std::optional<Layer> {
+    if (store.has(image)) {
+      for (const Layer& layer : store.image(image).layers) {
+        if (layer.blob.digest == blob && store.has(blob)) return layer;
+      }
+    }
+    return choice.fetch_layer ? choice.fetch_layer(image, blob) : std::nullopt;
+  };
+}
+
 /// The image is there all the same where the recipe's folder cannot be written.
 void write_built(const Ui& ui, const fs::path& path, const Built& built) {
   try {
@@ -213,9 +257,10 @@ ProjectFiles project_files(const Ui& ui, const Recipe& recipe, unsigned jobs) {
 }
 
 /// Layers that lie below the project's files.
-std::size_t layers_below_files(const BuildResult& result, const ProjectFiles& files) {
+std::size_t layers_below_files(const BuildResult& result, const ProjectFiles& files,
+                               std::size_t runs) {
   std::size_t count = 0;
-  for (std::size_t i = 0; i + files.parts.size() < result.steps.size(); ++i) {
+  for (std::size_t i = 0; i + files.parts.size() + runs < result.steps.size(); ++i) {
     count += result.steps[i].layers.size();
   }
   return count;
@@ -224,6 +269,7 @@ std::size_t layers_below_files(const BuildResult& result, const ProjectFiles& fi
 }  // namespace
 
 LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice) {
+  verify_data(ui, recipe);
   if (choice.locked) return {require_lock(recipe), false, {}};
   const fs::path path = lock_path(recipe.path);
   const std::optional<Lock> previous = read_lock(path);
@@ -303,12 +349,19 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   options.on_layer = choice.on_layer;
   options.sources = image_sources(recipe);
   options.files = project_files(ui, recipe, choice.jobs);
+  options.run = run_options(recipe, choice.secrets);
+  if (recorded && is_comparable(*recorded, digest) && recorded->files == options.files.digest) {
+    add_record(options.run, *recorded, ui.store(), choice);
+  }
   BuildResult result = while_doing("building `" + recipe_path.string() + "`", [&] {
     return build(lock, ui.store(), inputs, options, ui.progress());
   });
   require_device_code(ui, lock);
   const Built built = built_of(lock, digest, options.files.digest, result.image);
-  if (recorded) compare(record, *recorded, built, layers_below_files(result, options.files));
+  const std::size_t runs = lock.settings.run.size();
+  const bool other_runs = recorded && accept_other_runs(ui, record, *recorded, built, choice, runs);
+  if (recorded && !other_runs)
+    compare(record, *recorded, built, layers_below_files(result, options.files, runs));
   ui.store().tag(Reference::parse(recipe.name + ":latest"), result.image.digest());
   if (recorded != built) write_built(ui, record, built);
   sync_in_background(ui.store());

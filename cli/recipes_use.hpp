@@ -34,6 +34,9 @@ struct BuildChoice {
   unsigned jobs = 0;
   bool unpack = true;
   std::function<void(const Layer&)> on_layer;
+  std::map<std::string, std::string> secrets;  ///< of `run` steps
+  /// A layer of a recorded image, brought from elsewhere; nullopt when it cannot be had.
+  std::function<std::optional<Layer>(const Digest& image, const Digest& blob)> fetch_layer;
 };
 struct BuildOutcome {
   Lock lock;
@@ -43,7 +46,9 @@ struct BuildOutcome {
 /// Locks (saying on stderr what changed), builds, tags `NAME:latest`. The result is held against
 /// recipe.built where that records a build of the same lock (of other project files: what lies
 /// below them), and written there otherwise; a file that cannot be written is a warning. With
-/// `locked` the lock is not written, and a recipe.built of another lock is a refusal.
+/// `locked` the lock is not written, and a recipe.built of another lock is a refusal. What `run`
+/// steps gave is taken from the record where its layers can be had; where a step was executed and
+/// gave something else, that is a refusal with `locked` and a note without.
 BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice& choice);
 /// The image alone, ready to run.
 Image built_image(Ui& ui, const fs::path& recipe_path, bool locked);

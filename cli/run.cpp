@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/command_tree.hpp"
+#include "cli/data.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/usage.hpp"
@@ -38,6 +39,7 @@ LocalRun prepare(const Options& options, Ui& ui) {
   const Image image =
       of_recipe ? built_image(ui, options.image, options.locked) : image_named(ui, options.image);
   LocalRun run;
+  if (of_recipe) run.mounts = data_mounts(read_recipe(options.image));
   run.config = image.settings;
   run.trees = unpack_image(ui.store(), image, ui.progress());
   sync_in_background(ui.store());
@@ -72,7 +74,7 @@ int run_image(const Options& options, Ui& ui) {
   check_variables(options.env);
   const bool terminal = wants_terminal(options);
   LocalRun run = prepare(options, ui);
-  run.mounts = std::move(mounts);
+  run.mounts.insert(run.mounts.end(), mounts.begin(), mounts.end());
   run.env = options.env;
   run.workdir = options.workdir;
   run.argv = options.command;

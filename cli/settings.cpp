@@ -44,6 +44,18 @@ std::optional<std::string> variable(std::string_view name) {
   return value;
 }
 
+std::map<std::string, std::string> all_variables() {
+  std::map<std::string, std::string> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string_view::npos) {
+      all.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  return all;
+}
+
 fs::path store_folder() {
   if (const auto folder = variable("MLENV_STORE")) return fs::absolute(*folder);
   if (const auto folder = variable("XDG_DATA_HOME")) return fs::absolute(*folder) / "mlenv";

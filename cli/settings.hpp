@@ -1,6 +1,7 @@
 #pragma once
 // Environment variables: the one table, from which docs/settings.md is made, and the only place
 // that reads them.
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,9 @@ std::span<const Variable> variables();
 
 /// nullopt when unset or empty.
 std::optional<std::string> variable(std::string_view name);
+
+/// All that are set, for what passes some of them on.
+std::map<std::string, std::string> all_variables();
 
 /// $MLENV_STORE, else $XDG_DATA_HOME/mlenv, else ~/.local/share/mlenv.
 fs::path store_folder();

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/pool.hpp"
 #include "images/registry.hpp"
 
@@ -69,6 +70,31 @@ Image get_image(Store& store, Registry& registry, const Reference& from,
 }
 
 }  // namespace
+
+std::optional<Layer> pull_layer(Store& store, Registry& registry, const Digest& manifest,
+                                const Digest& blob, Progress& progress) {
+  try {
+    std::optional<Registry::Manifest> found = registry.get_manifest(manifest.str());
+    if (!found) return std::nullopt;
+    const Descriptor config = config_of_manifest(found->bytes);
+    if (!store.has(config.digest)) {
+      Activity activity{progress, "pull config", config.size_bytes};
+      fetch_blob(store, registry, config, activity);
+    }
+    const Image image = parse_image(std::move(found->bytes), store.read(config.digest));
+    for (const Layer& layer : image.layers) {
+      if (layer.blob.digest != blob) continue;
+      if (!store.has(blob)) {
+        Activity activity{progress, "pull " + layer.title, layer.blob.size_bytes};
+        fetch_blob(store, registry, layer.blob, activity);
+      }
+      return layer;
+    }
+  } catch (const Error& error) {
+    log::debug("a recorded layer is not taken from the registry: {}", error.what());
+  }
+  return std::nullopt;
+}
 
 Image fetch_image(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
                   Progress& progress) {

@@ -87,6 +87,11 @@ class Pusher {
 Pusher::Pushed push(Store& store, const Image& image, Http& http, const Reference& to,
                     const RegistryOptions& options, Progress& progress);
 
+/// One layer of an image that the registry has, brought into the store; nullopt where the registry
+/// has no such image, the image no such layer, or they cannot be read.
+std::optional<Layer> pull_layer(Store& store, Registry& registry, const Digest& manifest,
+                                const Digest& blob, Progress& progress);
+
 /// Fetches manifest, config and the layers that the store lacks, in parallel, each verified;
 /// nothing is tagged. Throws `not-found` when the reference does not exist, or not for the
 /// platform.

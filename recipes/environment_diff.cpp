@@ -191,6 +191,33 @@ void compare_requests(ValueChanges& out, const Request& from, const Request& to)
   compare_lists(out, "system", from.system, to.system);
 }
 
+/// In one line, whatever the command is.
+std::string shown(const RunStep& step) {
+  std::string text;
+  for (const char c : step.command.text) text += c == '\n' ? std::string("\\n") : std::string(1, c);
+  if (step.network) text += ", with network";
+  if (!step.secrets.empty()) text += ", with secrets " + join(step.secrets, ", ");
+  return text;
+}
+
+void compare_runs(ValueChanges& out, const std::vector<RunStep>& from,
+                  const std::vector<RunStep>& to) {
+  for (std::size_t i = 0; i < std::max(from.size(), to.size()); ++i) {
+    compare_value(out, "run step " + std::to_string(i + 1),
+                  if_given(i < from.size() ? shown(from[i]) : ""),
+                  if_given(i < to.size() ? shown(to[i]) : ""));
+  }
+}
+
+std::map<std::string, std::string> shown(const std::vector<LockedData>& data) {
+  std::map<std::string, std::string> all;
+  for (const LockedData& one : data) {
+    all[one.name] = one.digest + " at " + one.to;
+    if (!one.stage.empty()) all[one.name] += ", stage " + one.stage;
+  }
+  return all;
+}
+
 void compare_settings(ValueChanges& out, const Settings& from, const Settings& to) {
   compare_value(out, "name", if_given(from.name), if_given(to.name));
   compare_value(out, "workdir", if_given(from.workdir), if_given(to.workdir));
@@ -198,6 +225,8 @@ void compare_settings(ValueChanges& out, const Settings& from, const Settings& t
   compare_value(out, "bytecode", from.bytecode ? "true" : "false", to.bytecode ? "true" : "false");
   compare_value(out, "package sources in the image", brief(from.sources), brief(to.sources));
   compare_values(out, "env", from.env, to.env);
+  compare_runs(out, from.run, to.run);
+  compare_values(out, "data", shown(from.data), shown(to.data));
 }
 
 }  // namespace

@@ -33,6 +33,16 @@ fs::path with_ending(const fs::path& recipe, std::string_view ending) {
   return changed.replace_extension(ending);
 }
 
+std::vector<LockedData> data_of(const Recipe& recipe) {
+  std::vector<LockedData> data;
+  for (const RecipeData& one : recipe.data) {
+    data.push_back({one.name.text, one.to, one.digest, one.stage});
+  }
+  std::sort(data.begin(), data.end(),
+            [](const LockedData& a, const LockedData& b) { return a.name < b.name; });
+  return data;
+}
+
 }  // namespace
 
 const LockedSource* Lock::source_of(const LockedWheel& wheel) const {
@@ -61,7 +71,8 @@ int least_revision(const Lock& lock) {
   const bool listed =
       !request.requirements.empty() || !request.constraints.empty() || request.hashes;
   const bool whole = other_paths || listed || lock.base || lock.interpreter ||
-                     !lock.sources.empty() || request.demands_of_cuda();
+                     !lock.sources.empty() || request.demands_of_cuda() ||
+                     !lock.settings.run.empty() || !lock.settings.data.empty();
   return whole ? Lock::kWholeRecipe : Lock::kChecksumRevision;
 }
 
@@ -87,7 +98,9 @@ Settings settings_of(const Recipe& recipe) {
           .workdir = recipe.workdir,
           .command = recipe.command,
           .bytecode = recipe.bytecode,
-          .sources = digest_of(image_sources(recipe))};
+          .sources = digest_of(image_sources(recipe)),
+          .run = recipe.run,
+          .data = data_of(recipe)};
 }
 
 fs::path lock_path(const fs::path& recipe) { return with_ending(recipe, ".lock"); }

@@ -79,7 +79,16 @@ struct Request {
   friend bool operator==(const Request&, const Request&) = default;
 };
 
-/// The rest of the recipe that shapes the image.
+/// A data set that runs of the image are given.
+struct LockedData {
+  std::string name;
+  std::string to;      ///< in the container
+  std::string digest;  ///< `sha256:…`; empty only in what is read from a recipe without one
+  std::string stage;   ///< empty: none
+  friend bool operator==(const LockedData&, const LockedData&) = default;
+};
+
+/// The rest of the recipe that shapes the image, and what its runs are given.
 struct Settings {
   std::string name;
   std::map<std::string, std::string> env;
@@ -87,6 +96,8 @@ struct Settings {
   std::vector<std::string> command;
   bool bytecode = true;
   std::optional<Digest> sources;  ///< of the files that carry the recipe's own package sources
+  std::vector<RunStep> run;       ///< in order; places are not kept
+  std::vector<LockedData> data;   ///< sorted by name
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 
@@ -107,7 +118,7 @@ struct Lock {
   static constexpr int kRevision = 2;          ///< the newest that this mlenv knows
   static constexpr int kChecksumRevision = 1;  ///< from this one on a lock carries its own digest
   /// From this one on: driver, GPUs and libraries, an image as base, files of
-  /// requirements and packages built from source, a Python of the recipe's own,
+  /// requirements and packages built from source, `run` and `data`, a Python of the recipe's own,
   /// Debian packages elsewhere than below `pool/`.
   static constexpr int kWholeRecipe = 2;
   /// Of the file it was read from; larger than kRevision: it holds things that this mlenv does not

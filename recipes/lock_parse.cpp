@@ -5,8 +5,10 @@
 #include "recipes/compat/architecture.hpp"
 #include "recipes/lock.hpp"
 #include "recipes/lock_base.hpp"
+#include "recipes/lock_data.hpp"
 #include "recipes/lock_format.hpp"
 #include "recipes/lock_packages.hpp"
+#include "recipes/lock_run.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -97,8 +99,8 @@ class LockReader {
   }
 
   Settings settings(const TomlValue& table, bool on_image) const {
-    constexpr std::array<std::string_view, 6> kKeys = {"name",     "workdir", "command",
-                                                       "bytecode", "sources", "env"};
+    constexpr std::array<std::string_view, 8> kKeys = {"name",    "workdir", "command", "bytecode",
+                                                       "sources", "env",     "run",     "data"};
     reader_.only(table, kKeys);
     Settings settings{.name = reader_.text(table, "name"),
                       .env = {},
@@ -106,7 +108,9 @@ class LockReader {
                                           : reader_.text(table, "workdir"),
                       .command = reader_.texts(table, "command"),
                       .bytecode = reader_.optional_flag(table, "bytecode", true),
-                      .sources = {}};
+                      .sources = {},
+                      .run = read_run_steps(reader_, table),
+                      .data = read_data(reader_, table)};
     if (table.find("sources") != nullptr) {
       settings.sources = read_digest(reader_, table, "sources");
     }

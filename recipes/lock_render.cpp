@@ -5,6 +5,8 @@
 
 #include "recipes/lock.hpp"
 #include "recipes/lock_base.hpp"
+#include "recipes/lock_data.hpp"
+#include "recipes/lock_run.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
 
@@ -58,6 +60,8 @@ void render_settings(std::string& out, const Settings& settings) {
   lines(out, "command", settings.command);
   out += fmt::format("bytecode = {}\n", settings.bytecode);
   if (settings.sources) line(out, "sources", settings.sources->hex());
+  out += render_run_steps(settings.run);
+  out += render_data(settings.data);
   if (settings.env.empty()) return;
   out += "\n[settings.env]\n";
   for (const auto& [key, value] : settings.env) {

@@ -65,6 +65,25 @@ struct RequirementSource {
   friend bool operator==(const RequirementSource&, const RequirementSource&) = default;
 };
 
+/// One step of `run:`: a command that is executed while the image is built.
+struct RunStep {
+  Placed command;  ///< for `/bin/sh -euc`
+  bool network = false;
+  std::vector<std::string> secrets;  ///< names of what it may read; sorted, unique
+  friend bool operator==(const RunStep&, const RunStep&) = default;
+};
+/// Whether a build's secret may be called that: it becomes a file's name.
+bool is_secret_id(std::string_view text);
+
+/// One data set of `data:`: verified here, mounted in runs, never in the image.
+struct RecipeData {
+  Placed name;
+  std::string from;    ///< clean; a relative path is one from the recipe's folder
+  std::string to;      ///< in the container; `/data/NAME` when not given
+  std::string digest;  ///< `sha256:…` (data_digest.hpp); empty: not given
+  std::string stage;   ///< `node`; empty: used where it lies
+};
+
 struct Recipe {
   fs::path path;       ///< the file, for messages
   std::string source;  ///< its text, for carets
@@ -90,6 +109,8 @@ struct Recipe {
   bool bytecode = true;
   RecipeSources sources;
   std::vector<RecipeFile> files;  ///< as written
+  std::vector<RunStep> run;       ///< as written
+  std::vector<RecipeData> data;   ///< as written
 
   /// The folder that the recipe lies in; `.` where its path names none.
   fs::path folder() const { return path.has_parent_path() ? path.parent_path() : "."; }
@@ -116,6 +137,9 @@ struct Recipe {
 Recipe parse_recipe(std::string_view text, const fs::path& shown_path);
 /// Also reads the files that `requirements` names: throws as `read_requirement_files` does.
 Recipe read_recipe(const fs::path& path);
+
+/// Whether `path`, clean and relative to the recipe's folder, is of a data set or in it.
+bool is_data(const Recipe& recipe, std::string_view path);
 
 /// Why `files` puts nothing at `path` (absolute, clean), and where that begins: `/proc`, `/tmp`,
 /// `/opt/venv`, …; empty where it may.

@@ -13,8 +13,6 @@ namespace {
 
 using Is = YamlNode::Kind;
 
-/// Keys of the format that this version refuses by name.
-constexpr std::array<std::string_view, 2> kLater = {"run", "data"};
 constexpr std::array<std::string_view, 19> kKeys = {
     "name",         "base",    "python",  "framework", "cuda",    "packages", "system",
     "env",          "workdir", "command", "bytecode",  "sources", "driver",   "gpus",
@@ -64,17 +62,15 @@ void RecipeReader::read(const YamlNode& root) {
   for (const auto& [key, value] : values_.members(root, "a recipe", kKeys)) {
     const bool required = key == "name" || key == "base";
     if (value->kind == Is::null && !required) continue;  // as if the key were not there
-    if (!holds(kLater, key)) read_member(key, *value);
+    read_member(key, *value);
   }
   check_cuda(root);
   check_demands(root);
   check_image_base(root);
+  check_data();
   std::vector<std::string_view> present;
   for (const auto& [key, value] : root.members) {
     present.emplace_back(key.text);
-    if (key.kind == Is::scalar && holds(kLater, key.text)) {
-      values_.mistake(key, fmt::format("`{}` is not supported yet", key.text));
-    }
   }
   if (!holds(present, "name")) mistakes_.add(1, 1, "`name` is missing: the image's name");
   if (!holds(present, "base")) mistakes_.add(1, 1, "`base` is missing, as in `debian:bookworm`");
@@ -86,7 +82,7 @@ void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
     std::string_view key;
     Read read;
   };
-  static constexpr std::array<Reading, 17> kReadings = {
+  static constexpr std::array<Reading, 19> kReadings = {
       {{"name", &RecipeReader::name},
        {"base", &RecipeReader::base},
        {"python", &RecipeReader::python},
@@ -103,7 +99,9 @@ void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
        {"requirements", &RecipeReader::requirements},
        {"driver", &RecipeReader::driver},
        {"gpus", &RecipeReader::gpus},
-       {"libraries", &RecipeReader::libraries}}};
+       {"libraries", &RecipeReader::libraries},
+       {"run", &RecipeReader::run},
+       {"data", &RecipeReader::data}}};
   for (const Reading& reading : kReadings) {
     if (reading.key == key) (this->*reading.read)(value);
   }

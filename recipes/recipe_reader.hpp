@@ -74,6 +74,15 @@ class RecipeReader {
   void requirement_source(const YamlNode& node);
   bool check_requirement_source(const YamlNode& node, const RequirementSource& source);
   bool check_target(const YamlNode& node, const std::string& target);
+  void run(const YamlNode& node);
+  void run_command(const YamlNode& node, RunStep& step);
+  void run_map(const YamlNode& node, RunStep& step);
+  void run_secrets(const YamlNode& node, RunStep& step);
+  void data(const YamlNode& node);
+  void data_set(const YamlNode& node, RecipeData& one);
+  void data_source(const YamlNode& node, const std::string& text, RecipeData& one);
+  void data_target(const YamlNode& node, const std::string& text, RecipeData& one);
+  void check_data();
   bool check_requirement(const YamlNode& node, const std::string& text);
 
   Recipe& recipe_;

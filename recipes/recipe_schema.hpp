@@ -8,8 +8,7 @@ namespace mlenv {
 /// recipes/recipe.schema.json, as it was when mlenv was built.
 std::string_view recipe_schema();
 
-/// Every key that the reader knows, those too that this version refuses as not supported yet; the
-/// schema has all others.
+/// Every key that the reader knows, and so does the schema.
 std::vector<std::string_view> recipe_keys();
 /// The same for the keys of `sources`, and of an archive of its `debian`.
 std::vector<std::string_view> source_keys();

@@ -114,16 +114,23 @@ void change_root_by_pivot(const fs::path& root) {
 
 }  // namespace
 
-void enter_namespaces() {
+void enter_namespaces(bool network) {
   const uid_t uid = ::geteuid();
   const gid_t gid = ::getegid();
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC |
-                CLONE_NEWNET) != 0) {
+                (network ? 0 : CLONE_NEWNET)) != 0) {
     throw stage_error(errno, "cannot make a user namespace");
   }
   write_setting("/proc/self/setgroups", "deny");
   write_setting("/proc/self/uid_map", fmt::format("0 {} 1", uid));
   write_setting("/proc/self/gid_map", fmt::format("0 {} 1", gid));
+}
+
+fs::path stack(const Overlay& overlay) {
+  if (::mount("", "/", nullptr, MS_PRIVATE | MS_REC, nullptr) != 0) {
+    throw stage_error(errno, "cannot keep mounts from the host");
+  }
+  return mount_overlay(overlay);
 }
 
 Scaffold::Part Scaffold::clone(const std::string& source, std::string target, bool read_only) {
@@ -206,9 +213,24 @@ void Scaffold::make_devices() {
   }
 }
 
+/// In memory: nothing of it is ever in the tree.
+void Scaffold::place_secrets(const std::map<std::string, std::string>& secrets) {
+  const std::string folder{kSecretsFolder};
+  attach({new_mount("tmpfs", {{"mode", "0755"}},
+                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC),
+          folder});
+  for (const auto& [name, content] : secrets) {
+    const std::string path = folder + "/" + name;
+    const Fd file{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400)};
+    if (!file) throw stage_error(errno, "cannot make the file `{}`", path);
+    write_all(file.get(), as_bytes(content));
+  }
+  set_read_only(AT_FDCWD, folder.c_str(), 0);
+}
+
 void Scaffold::build(const SandboxCommand& command, Way way) {
   if (way == Way::change_root) {
-    if (!command.mounts.empty() || command.read_only_root) {
+    if (!command.mounts.empty() || command.read_only_root || !command.secrets.empty()) {
       throw failure("sandbox-failed", "cannot set up the sandbox")
           .because("this container does not let its root mount anything");
     }
@@ -227,6 +249,7 @@ void Scaffold::build(const SandboxCommand& command, Way way) {
   change_root_by_pivot(command.root);
   for (const Part& part : parts) attach(part);
   for (const Link& link : kDeviceLinks) (void)::symlink(link.target, link.name);
+  if (!command.secrets.empty()) place_secrets(command.secrets);
   for (const char* path : kHostSettings) {
     if (::access(path, F_OK) == 0) attach(clone(path, path, true));
   }
@@ -235,7 +258,7 @@ void Scaffold::build(const SandboxCommand& command, Way way) {
     throw stage_error(errno, "cannot name the host");
   }
   (void)::setdomainname("(none)", 6);
-  raise_loopback();
+  if (!command.network) raise_loopback();
   proc_ = open_file("/proc", O_PATH | O_DIRECTORY);
 }
 

@@ -10,8 +10,10 @@
 namespace mlenv::sandbox {
 
 /// Puts the calling (single-threaded) process into its own namespaces, as user 0 there; its next
-/// child is process 1. Throws `sandbox-failed`.
-void enter_namespaces();
+/// child is process 1. With `network` the host's network stays. Throws `sandbox-failed`.
+void enter_namespaces(bool network);
+/// Stacks the overlay for this mount namespace alone and returns its root. Throws `no-overlay`.
+fs::path stack(const Overlay& overlay);
 
 /// Things put into the tree for the run.
 class Scaffold {
@@ -36,6 +38,7 @@ class Scaffold {
   void make_target(const std::string& target, bool folder);
   void note_made(const std::string& path);
   void make_devices();
+  void place_secrets(const std::map<std::string, std::string>& secrets);
 
   int outside_;
   Fd proc_;

@@ -39,6 +39,28 @@ Owners owners_of(const json& list) {
   return owners;
 }
 
+json to_json(const std::optional<Overlay>& overlay) {
+  if (!overlay) return nullptr;
+  json lowers = json::array();
+  for (const fs::path& lower : overlay->lowers) lowers.push_back(lower.string());
+  return {{"lowers", lowers},
+          {"folder", overlay->folder.string()},
+          {"user_xattr", overlay->user_xattr},
+          {"method", static_cast<int>(overlay->method)}};
+}
+
+std::optional<Overlay> overlay_of(const json& value) {
+  if (value.is_null()) return std::nullopt;
+  Overlay overlay;
+  for (const json& lower : value.at("lowers")) {
+    overlay.lowers.emplace_back(lower.get<std::string>());
+  }
+  overlay.folder = value.at("folder").get<std::string>();
+  overlay.user_xattr = value.at("user_xattr").get<bool>();
+  overlay.method = static_cast<OverlayMethod>(value.at("method").get<int>());
+  return overlay;
+}
+
 }  // namespace
 
 std::string encode(const Plan& plan) {
@@ -54,6 +76,9 @@ std::string encode(const Plan& plan) {
                    {"folder", command.folder},
                    {"mounts", mounts},
                    {"hostname", command.hostname},
+                   {"overlay", to_json(command.overlay)},
+                   {"network", command.network},
+                   {"secrets", command.secrets},
                    {"recorded", plan.recorded},
                    {"initial", to_json(plan.initial)},
                    {"way", static_cast<int>(plan.way)},
@@ -73,6 +98,9 @@ Plan decode_plan(std::string_view bytes) {
         {mount.at(0).get<std::string>(), mount.at(1).get<std::string>(), mount.at(2).get<bool>()});
   }
   plan.command.hostname = value.at("hostname").get<std::string>();
+  plan.command.overlay = overlay_of(value.at("overlay"));
+  plan.command.network = value.at("network").get<bool>();
+  plan.command.secrets = value.at("secrets").get<std::map<std::string, std::string>>();
   plan.recorded = value.at("recorded").get<bool>();
   plan.initial = owners_of(value.at("initial"));
   plan.way = static_cast<Way>(value.at("way").get<int>());

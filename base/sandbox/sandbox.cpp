@@ -46,7 +46,7 @@ std::string read_all_of(const Fd& fd) {
 
 /// Starts the re-executed half and waits until the program runs. `result` may be empty.
 Child launch(Plan plan, const Fd& result) {
-  plan.command.root = fs::canonical(plan.command.root);
+  if (!plan.command.overlay) plan.command.root = fs::canonical(plan.command.root);
   plan.caller = ::getpid();
   const Fd plan_file = memory_file("plan", encode(plan));
   Pipe report = make_pipe();
@@ -113,7 +113,7 @@ Child launch_recorded(Plan plan, const Fd& result) {
   try {
     return launch(plan, result);
   } catch (const Error& error) {
-    if (error.code() != "sandbox-failed" || ::geteuid() != 0) throw;
+    if (error.code() != "sandbox-failed" || ::geteuid() != 0 || plan.command.overlay) throw;
     plan.way = Way::change_root;
     try {
       return launch(plan, result);

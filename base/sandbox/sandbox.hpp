@@ -1,6 +1,6 @@
 #pragma once
-// Runs a program of an image's own file system with that tree as `/`, without network and without
-// root on the host.
+// Runs a program of an image's own file system with that tree as `/`, without root on the host and,
+// unless told otherwise, without network.
 //
 // The sandbox is a single-ID user namespace (plus mount, PID, UTS, IPC and network namespaces)
 // entered by re-exec, since a threaded process may not unshare(CLONE_NEWUSER) (unshare(2)). Where
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/files.hpp"
+#include "base/overlay.hpp"
 #include "base/process.hpp"
 
 namespace mlenv {
@@ -55,7 +56,15 @@ struct SandboxCommand {
   int stdout_fd = 1;
   int stderr_fd = 2;
   std::string hostname = "localhost";
+  /// Stacked in the sandbox's own mount namespace and taken as `root`, which is then not read: what
+  /// the program changes is in `overlay->folder`/upper afterwards. Needs namespaces.
+  std::optional<Overlay> overlay;
+  bool network = false;  ///< the host's network as it is
+  /// Name → content: files of mode 0400 in `kSecretsFolder`, in memory for as long as it runs.
+  std::map<std::string, std::string> secrets;
 };
+
+inline constexpr std::string_view kSecretsFolder = "/run/secrets";
 
 /// A program running in the sandbox; the destructor ends it and everything it started. So does the
 /// end of this process, however it comes.

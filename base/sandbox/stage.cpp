@@ -64,13 +64,18 @@ int watch(pid_t keeper, const Fd& caller, const Fd& status_pipe) {
   return end_like(count == static_cast<ssize_t>(sizeof status) ? status : keeper_status);
 }
 
-int stage(const Plan& plan, Fd& report) {
+int stage(Plan plan, Fd& report) {
   ::prctl(PR_SET_NAME, "mlenv-sandbox");
   const Fd caller = open_pidfd(plan.caller);
   if (::getppid() != plan.caller) return kOwnFailure;  // it ended before we could watch it
-  Fd outside = open_file(plan.command.root, O_PATH | O_DIRECTORY);
+  Fd outside;
+  if (!plan.command.overlay) outside = open_file(plan.command.root, O_PATH | O_DIRECTORY);
   ::umask(022);
-  if (plan.way == Way::namespaces) enter_namespaces();
+  if (plan.way == Way::namespaces) enter_namespaces(plan.command.network);
+  if (plan.command.overlay) {
+    plan.command.root = stack(*plan.command.overlay);
+    outside = open_file(plan.command.root, O_PATH | O_DIRECTORY);
+  }
   Pipe status = make_pipe();
   // Opened now: the keeper's pivot_root(2) changes our root too.
   const Fd null = open_file("/dev/null", O_RDWR);

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/files.hpp"
+#include "base/overlay.hpp"
 #include "base/process.hpp"
 #include "images/oci.hpp"
-#include "runner/local/overlay.hpp"
 
 namespace mlenv {
 

@@ -72,6 +72,45 @@ TEST_F(SandboxTest, LeavesNoTraceOfItsScaffold) {
   for (const char* name : {"dev", "proc", "usr"}) EXPECT_FALSE(fs::exists(path(name))) << name;
 }
 
+TEST_F(SandboxTest, StacksTreesAndKeepsWhatChangedApart) {
+  write_file(path("etc/one"), "1\n", false);
+  write_file(path("etc/two"), "2\n", false);
+  const TemporaryFolder scratch{temporary_root(), "mlenv-sandbox-"};
+  SandboxCommand command = shell(
+      "cat /etc/one /etc/two; rm /etc/two; echo 3 > /etc/one; chown 7:8 /etc/one; "
+      "stat -c %u:%g /etc/one");
+  command.root.clear();
+  command.overlay = Overlay{{folder_.path()}, scratch.path(), true};
+  const RecordedRun run = run_recorded(command, {}, 30s);
+  EXPECT_EQ(run.output, "1\n2\n7:8\n");
+  EXPECT_EQ(run.owners, (Owners{{"/etc/one", {7, 8}}}));
+  EXPECT_EQ(read_file(path("etc/one")), "1\n");
+  EXPECT_EQ(read_file(scratch.path() / "upper/etc/one"), "3\n");
+  struct stat status {};
+  ASSERT_EQ(::lstat((scratch.path() / "upper/etc/two").c_str(), &status), 0);
+  EXPECT_TRUE(S_ISCHR(status.st_mode));
+  EXPECT_FALSE(fs::exists(scratch.path() / "upper/proc"));
+}
+
+TEST_F(SandboxTest, SecretsAreInMemoryAndReadOnly) {
+  SandboxCommand command = shell(
+      "cat /run/secrets/token; stat -c %a /run/secrets/token; stat -f -c %T /run/secrets; "
+      "echo x 2>/dev/null > /run/secrets/new || echo no");
+  command.secrets = {{"token", std::string("a\0\xff\n", 4)}};
+  const RecordedRun run = run_recorded(command, {}, 30s);
+  EXPECT_EQ(run.output, std::string("a\0\xff\n", 4) + "400\ntmpfs\nno\n");
+  EXPECT_FALSE(fs::exists(path("run")));
+}
+
+TEST_F(SandboxTest, HasTheHostsNetworkOnlyWhenAsked) {
+  const std::string script = "readlink /proc/self/ns/net";
+  const std::string host = fs::read_symlink("/proc/self/ns/net").string() + "\n";
+  EXPECT_NE(recorded(script).output, host);
+  SandboxCommand command = shell(script);
+  command.network = true;
+  EXPECT_EQ(run_recorded(command, {}, 30s).output, host);
+}
+
 TEST_F(SandboxTest, KeepsAReadOnlyRootAsItIs) {
   SandboxCommand command = shell("echo x > /work/file 2>/dev/null && exit 1; exit 0");
   command.read_only_root = true;

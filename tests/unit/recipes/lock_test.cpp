@@ -25,7 +25,9 @@ Lock sample() {
                    .workdir = "/workspace",
                    .command = {"python", "train.py"},
                    .bytecode = true,
-                   .sources = Digest::of("sources")};
+                   .sources = Digest::of("sources"),
+                   .run = {},
+                   .data = {}};
   lock.distribution = "debian";
   lock.suite = "bookworm";
   lock.python = "3.11.2";

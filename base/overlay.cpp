@@ -1,4 +1,4 @@
-#include "runner/local/overlay.hpp"
+#include "base/overlay.hpp"
 
 #include <sys/mount.h>
 #include <sys/stat.h>

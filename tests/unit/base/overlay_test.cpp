@@ -1,4 +1,4 @@
-#include "runner/local/overlay.hpp"
+#include "base/overlay.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,0 +1,40 @@
+#pragma once
+// A tree on top of the image's that lasts for one step: what a program must find but the image
+// does not keep.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "builder/run/stacked_trees.hpp"
+
+namespace mlenv {
+
+class LentTree {
+ public:
+  /// Made in `folder`, which is absent.
+  LentTree(fs::path folder, StackedTrees& below);
+  const fs::path& folder() const { return folder_; }
+  /// Absolute paths of what is no part of the image's changes.
+  const std::vector<std::string>& lent() const { return lent_; }
+
+  /// The same entry as below, but the caller's own: in a user namespace of one id other owners'
+  /// files cannot be changed. Of a folder its attributes alone.
+  void disown(const std::string& path);
+  /// A folder where the image has none.
+  void add_folder(const std::string& path);
+  /// A file that is lent, unless the image has one.
+  void offer(const std::string& path, std::string_view text);
+  /// Lends what `write` puts into a folder that shows the image's package settings.
+  void lend(const fs::path& view, const std::function<void(const fs::path&)>& write);
+  /// Gives folders the modes that they have below. Last.
+  void finish();
+
+ private:
+  void copy_into(const fs::path& root, const std::string& path, const StackedTrees::Found& found);
+  std::vector<std::string> settings_in_sight();
+  fs::path folder_;
+  StackedTrees& below_;
+  std::vector<std::string> lent_;
+};
+
+}  // namespace mlenv

@@ -1,0 +1,67 @@
+#include "builder/run/stacked_trees.hpp"
+
+#include <sys/xattr.h>
+#include <cerrno>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+/// False when there is nothing.
+bool status_of(const fs::path& path, struct stat& status) {
+  if (::lstat(path.c_str(), &status) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  throw os_error(errno, "cannot read `{}`", path.string());
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash);
+}
+
+}  // namespace
+
+bool is_whiteout(const struct stat& status) {
+  return S_ISCHR(status.st_mode) && status.st_rdev == 0;
+}
+
+bool is_opaque(const fs::path& folder) {
+  return ::lgetxattr(folder.c_str(), "user.overlay.opaque", nullptr, 0) > 0 ||
+         ::lgetxattr(folder.c_str(), "trusted.overlay.opaque", nullptr, 0) > 0;
+}
+
+const std::vector<std::size_t>& StackedTrees::holders(const std::string& folder) {
+  if (const auto known = folders_.find(folder); known != folders_.end()) return known->second;
+  std::vector<std::size_t> found;
+  if (folder.empty()) {
+    for (std::size_t i = trees_.size(); i-- > 0;) found.push_back(i);
+  } else {
+    for (const std::size_t tree : std::vector<std::size_t>(holders(folder_of(folder)))) {
+      struct stat status {};
+      if (!status_of(trees_[tree] / folder, status)) continue;
+      if (!S_ISDIR(status.st_mode)) break;
+      found.push_back(tree);
+      if (is_opaque(trees_[tree] / folder)) break;
+    }
+  }
+  return folders_.emplace(folder, std::move(found)).first->second;
+}
+
+std::optional<StackedTrees::Found> StackedTrees::find(const std::string& path) {
+  return find_below(path, trees_.size());
+}
+
+std::optional<StackedTrees::Found> StackedTrees::find_below(const std::string& path,
+                                                            std::size_t limit) {
+  for (const std::size_t tree : holders(path.empty() ? path : folder_of(path))) {
+    if (tree >= limit) continue;
+    Found found{trees_[tree] / path, {}, tree};
+    if (!status_of(found.path, found.status)) continue;
+    if (is_whiteout(found.status)) return std::nullopt;
+    return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace mlenv

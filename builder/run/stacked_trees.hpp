@@ -1,0 +1,42 @@
+#pragma once
+// Unpacked layers seen as one tree, as overlayfs stacks them, without mounting anything.
+#include <sys/stat.h>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/files.hpp"
+
+namespace mlenv {
+
+class StackedTrees {
+ public:
+  struct Found {
+    fs::path path;  ///< on the host, in the topmost tree that has it
+    struct stat status {};
+    std::size_t tree = 0;
+  };
+
+  /// `trees`: the bottom one first; whiteouts and opaque folders as overlayfs marks them.
+  explicit StackedTrees(std::vector<fs::path> trees) : trees_(std::move(trees)) {}
+
+  const std::vector<fs::path>& trees() const { return trees_; }
+  /// What lies at `path` (relative to the root; `` is the root); nullopt when there is nothing.
+  /// Links are not followed, neither there nor on the way.
+  std::optional<Found> find(const std::string& path);
+  /// The same in the trees below `limit` alone.
+  std::optional<Found> find_below(const std::string& path, std::size_t limit);
+
+ private:
+  const std::vector<std::size_t>& holders(const std::string& folder);
+  std::vector<fs::path> trees_;
+  std::map<std::string, std::vector<std::size_t>> folders_;  // trees that make it up, top first
+};
+
+/// A character device 0/0 (Documentation/filesystems/overlayfs, "whiteouts and opaque
+/// directories").
+bool is_whiteout(const struct stat& status);
+bool is_opaque(const fs::path& folder);
+
+}  // namespace mlenv

@@ -1,0 +1,2 @@
+# exit: 2
+mlenv build recipe.yaml
