@@ -1,6 +1,7 @@
 #pragma once
 // Steps that several commands share: a recipe's lock, an image built from it.
 #include <optional>
+#include <span>
 #include <string>
 
 #include "builder/build.hpp"
@@ -22,6 +23,8 @@ struct LockChoice {
 /// when it differs. `locked`: it must exist and match, else a refusal (exit 3) that shows the
 /// difference; nothing is written. A conflict is a refusal too.
 LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice);
+/// The same without writing it: `written` says whether there is something to write.
+LockOutcome choose_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice);
 /// ``wrote `a.lock`: 1 wheel, 90 Debian packages``
 std::string lock_summary(const Recipe& recipe, const LockOutcome& outcome);
 /// The same for answers as JSON, with the changes.
@@ -31,6 +34,8 @@ struct BuildChoice {
   LockChoice lock;
   unsigned jobs = 0;
   bool unpack = true;
+  std::span<const fs::path>
+      outputs;  ///< that will be written: `bad-output` where `files` copies one
   std::function<void(const Layer&)> on_layer;
 };
 struct BuildOutcome {
