@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/sandbox/sandbox.hpp"
 #include "base/task_group.hpp"
 #include "builder/bytecode/segments.hpp"
 #include "builder/image_config.hpp"
@@ -132,6 +133,7 @@ class Build {
   }
 
   void make_base(unsigned jobs) {
+    require_sandbox();
     // A pool of its own: the base's downloads and chunks must not wait behind wheels.
     Pool pool{std::max(jobs, 4U)};
     std::vector<fs::path> packages(lock_.debs.size());
