@@ -3,6 +3,8 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "base/printable.hpp"
+
 namespace mlenv::log {
 namespace {
 spdlog::logger& logger() {
@@ -18,6 +20,6 @@ spdlog::logger& logger() {
 
 void enable() { logger().set_level(spdlog::level::debug); }
 bool enabled() { return logger().level() != spdlog::level::off; }
-void write(std::string_view text) { logger().debug(text); }
+void write(std::string_view text) { logger().debug(printable_lines(text)); }
 
 }  // namespace mlenv::log

@@ -3,6 +3,7 @@
 
 #include "base/archive_source.hpp"
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/tar.hpp"
 
 namespace mlenv {
@@ -10,8 +11,8 @@ namespace {
 
 using Take = std::function<void(const TarEntry&, Source&)>;
 
-Error bad_tar(std::string cause) {
-  return failure("bad-tar", "a tar archive is damaged or unsafe").because(std::move(cause));
+Error bad_tar(std::string_view cause) {
+  return failure("bad-tar", "a tar archive is damaged or unsafe").because(printable(cause));
 }
 
 /// `./a//b/` → `a/b`; the root → `.`.

@@ -6,6 +6,7 @@
 
 #include "base/bytes.hpp"
 #include "base/error.hpp"
+#include "base/printable.hpp"
 
 namespace mlenv::zip {
 
@@ -15,7 +16,7 @@ inline constexpr std::uint32_t kIn64 = 0xFFFFFFFF;
 template <typename... Args>
 Error bad_zip(fmt::format_string<Args...> format, Args&&... args) {
   return failure("bad-zip", "a zip file is damaged or unsafe")
-      .because(fmt::format(format, std::forward<Args>(args)...));
+      .because(printable(fmt::format(format, std::forward<Args>(args)...)));
 }
 
 /// Little-endian fields of a record, in order.

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/sandbox/sandbox.hpp"
 #include "base/task_group.hpp"
 #include "builder/base_image.hpp"
 #include "builder/bytecode/segments.hpp"
@@ -146,6 +147,7 @@ class Build {
       const BaseImageLayers base{store_, inputs_, *lock_.base};
       return finish_step(0, base.layers(), /*made=*/true);
     }
+    require_sandbox();
     // A pool of its own: the base's downloads and chunks must not wait behind wheels.
     Pool pool{std::max(jobs, 4U)};
     std::vector<fs::path> packages(lock_.debs.size());

@@ -1,5 +1,6 @@
 #include "builder/debian.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
@@ -7,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/pool.hpp"
+#include "builder/debian/beneath.hpp"
 #include "builder/debian/configure.hpp"
 #include "builder/debian/database.hpp"
 #include "builder/debian/normalise.hpp"
@@ -19,9 +21,26 @@ namespace {
 
 using debian::Package;
 
+/// What the archive says of itself goes into dpkg's records and scripts; the lock, which the index
+/// vouches for, has checked names alone.
+void check_is(const Package& package, const LockedDeb& wanted) {
+  const auto shown = [](const std::string& name, const std::string& version,
+                        const std::string& architecture) {
+    return fmt::format("`{}` {} for {}", name, version, architecture);
+  };
+  if (package.name == wanted.name && package.version == wanted.version &&
+      package.architecture == wanted.architecture) {
+    return;
+  }
+  throw failure("bad-deb", "a Debian package is not what its archive's index says")
+      .because(fmt::format("expected {}, found {}",
+                           shown(wanted.name, wanted.version, wanted.architecture),
+                           shown(package.name, package.version, package.architecture)));
+}
+
 /// Unpacks all packages side by side, each into its own folder of `staging`.
-std::vector<Package> unpack_all(const std::vector<fs::path>& files, const fs::path& staging,
-                                Progress& progress) {
+std::vector<Package> unpack_all(const Lock& lock, const std::vector<fs::path>& files,
+                                const fs::path& staging, Progress& progress) {
   Activity activity{progress, "unpacking packages", files.size(), "packages"};
   std::vector<Package> packages(files.size());
   Pool pool;
@@ -30,6 +49,7 @@ std::vector<Package> unpack_all(const std::vector<fs::path>& files, const fs::pa
       const fs::path folder = staging / std::to_string(i);
       make_folders(folder);
       packages[i] = debian::unpack_package(files[i], folder);
+      check_is(packages[i], lock.debs.at(i));
     });
     activity.advance(1);
   });
@@ -44,9 +64,9 @@ void claim(const fs::path& root) {
   }
 }
 
-bool exists_below(const fs::path& root, const std::string& path) {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(root / path.substr(1), error));
+/// Without a link on the way.
+bool exists_below(int root, const std::string& path) {
+  return static_cast<bool>(debian::open_real(root, path.substr(1)));
 }
 
 void configure_all(debian::Tree& tree, const std::vector<Package>& packages,
@@ -77,7 +97,7 @@ DebianBase build_debian_base(const Lock& lock, const std::vector<fs::path>& pack
   {
     // In the root, so that moving into place is a rename.
     const TemporaryFolder staging{root, ".unpack-"};
-    parsed = unpack_all(packages, staging.path(), progress);
+    parsed = unpack_all(lock, packages, staging.path(), progress);
     for (const std::size_t i : debian::order_of(parsed).all()) {
       tree.merge(parsed, i, staging.path() / std::to_string(i));
     }
@@ -94,9 +114,10 @@ DebianBase build_debian_base(const Lock& lock, const std::vector<fs::path>& pack
   debian::normalise(root);
   debian::set_times(root, lock.epoch);
 
-  std::erase_if(state.owners, [&](const auto& item) { return !exists_below(root, item.first); });
-  std::erase_if(state.capabilities,
-                [&](const auto& item) { return !exists_below(root, item.first); });
+  const Fd top = open_file(root, O_PATH | O_DIRECTORY);
+  const auto is_gone = [&](const auto& item) { return !exists_below(top.get(), item.first); };
+  std::erase_if(state.owners, is_gone);
+  std::erase_if(state.capabilities, is_gone);
   return {std::move(state.owners), std::move(state.capabilities)};
 }
 

@@ -130,6 +130,7 @@ void LayerWriter::add_member(const std::string& path, std::uint32_t mode, const 
   }
   if (member.size_bytes == 0) {
     // No body: the header alone says it.
+    if (member.crc32 != 0) throw bad_member(member, "its CRC-32 does not match");
   } else if (member.method == ZipMember::Method::stored) {
     stored_member(member, wheel_fd, wheel);
   } else {

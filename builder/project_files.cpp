@@ -127,6 +127,27 @@ void require_files(const Recipe& recipe) {
   read_ignores(recipe.folder());
 }
 
+std::optional<std::string> copied_place(const Recipe& recipe, const fs::path& path) {
+  if (recipe.files.empty()) return std::nullopt;
+  std::error_code error;
+  const fs::path folder = fs::canonical(recipe.folder(), error);
+  const fs::path place = fs::weakly_canonical(fs::absolute(path, error), error);
+  if (error) return std::nullopt;  // what is wrong there is told by whoever writes there
+  fs::path inside = place.lexically_relative(folder);
+  if (!inside.has_filename()) inside = inside.parent_path();
+  const std::string shown = inside.string();
+  if (shown.empty() || *inside.begin() == "..") return std::nullopt;
+  const ProjectIgnores ignores = read_ignores(recipe.folder());
+  for (const RecipeFile& file : recipe.files) {
+    const std::string& source = file.source.text;
+    const bool is_below = source == "." || (shown + '/').starts_with(source + '/');
+    if (!is_below) continue;
+    const IgnoreRules::Fate fate = fate_of(ignores.rules, shown);
+    if (!fate.left_out() || ignores.rules.may_return(shown, fate)) return shown;
+  }
+  return std::nullopt;
+}
+
 ProjectFiles collect_files(const Recipe& recipe, Pool& pool) {
   ProjectFiles project;
   if (recipe.files.empty()) return project;

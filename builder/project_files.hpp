@@ -47,6 +47,12 @@ inline constexpr std::size_t kOwnFilesLayers = 4;
 /// that does not exist or leads out of the recipe's folder, and `ignore-invalid`.
 void require_files(const Recipe& recipe);
 
+/// Where a file or folder at `path`, which need not exist yet, lies in the recipe's folder
+/// (relative to it; `.` is that folder) when `files` copies it; nullopt when it does not. What a
+/// build itself writes must not lie there, or each build would hold the one before. Throws
+/// `ignore-invalid`.
+std::optional<std::string> copied_place(const Recipe& recipe, const fs::path& path);
+
 /// Reads and hashes all of it in the pool's threads. Symbolic links are kept; one that leads out of
 /// what is copied with it is an error, as are sockets, pipes and devices (`bad-file`). Throws the
 /// recipe's error for a source that is left out altogether and for two that meet at one path,

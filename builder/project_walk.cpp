@@ -95,22 +95,21 @@ class Walk {
   Found& found_;
 };
 
-/// What the rules say of a source, by way of the folders that it is in.
-Fate fate_of(const IgnoreRules& rules, const std::string& source) {
-  Fate fate;
-  if (source == ".") return fate;
-  for (std::size_t slash = source.find('/');; slash = source.find('/', slash + 1)) {
-    fate = rules.judge(std::string_view(source).substr(0, slash), fate);
-    if (slash == std::string::npos) return fate;
-  }
-}
-
 }  // namespace
 
 std::uint64_t Found::bytes() const {
   return std::accumulate(
       files.begin(), files.end(), std::uint64_t{0},
       [](std::uint64_t sum, const ProjectFile& file) { return sum + file.size_bytes; });
+}
+
+IgnoreRules::Fate fate_of(const IgnoreRules& rules, const std::string& path) {
+  Fate fate;
+  if (path == ".") return fate;
+  for (std::size_t slash = path.find('/');; slash = path.find('/', slash + 1)) {
+    fate = rules.judge(std::string_view(path).substr(0, slash), fate);
+    if (slash == std::string::npos) return fate;
+  }
 }
 
 Found walk_source(const Recipe& recipe, const RecipeFile& file, const fs::path& real,

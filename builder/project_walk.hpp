@@ -21,6 +21,9 @@ struct Found {
 Found walk_source(const Recipe& recipe, const RecipeFile& file, const fs::path& real,
                   const ProjectIgnores& ignores, const std::string& record);
 
+/// What the rules say of a path of the project, by way of the folders that it is in.
+IgnoreRules::Fate fate_of(const IgnoreRules& rules, const std::string& path);
+
 /// Fills `content`, and the size as it was read. Throws `file-changed` when the file is no longer
 /// what was found, or changes while it is read.
 void hash_file(ProjectFile& file);

@@ -31,6 +31,7 @@ class Installation {
 
   std::vector<InstalledFile> files() {
     check_version();
+    check_metadata();
     Record record = parse_record(member_text(dist_info_ + "/RECORD"), wheel_.file);
     for (const ZipMember& member : members_) place(member, record);
     add_entry_points(record);
@@ -58,8 +59,13 @@ class Installation {
       dist_info_ = top;
     }
     if (dist_info_.empty()) throw bad_wheel(wheel_, "it holds no .dist-info folder");
-    data_ =
-        dist_info_.substr(0, dist_info_.size() - std::string_view(".dist-info").size()) + ".data/";
+    const std::string stem =
+        dist_info_.substr(0, dist_info_.size() - std::string_view(".dist-info").size());
+    if (normalise_wheel_name(stem.substr(0, stem.rfind('-'))) != wheel_.name) {
+      throw bad_wheel(
+          wheel_, fmt::format("its `{}` is of another package than `{}`", dist_info_, wheel_.name));
+    }
+    data_ = stem + ".data/";
   }
 
   const ZipMember* find(std::string_view name) const {
@@ -84,6 +90,24 @@ class Installation {
     if (value == std::string::npos || text.compare(value, 2, "1.") != 0) {
       throw bad_wheel(wheel_, "its Wheel-Version is not 1.x");
     }
+  }
+
+  /// What pip and importlib.metadata go by must be the package that the lock names.
+  void check_metadata() const {
+    const std::string content = member_text(dist_info_ + "/METADATA");
+    std::string_view text = content;
+    while (!text.empty() && text.front() != '\n' && text.front() != '\r') {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      constexpr std::string_view kKey = "Name:";
+      if (text.starts_with(kKey)) {
+        const std::string name{trim(text.substr(kKey.size(), end - kKey.size()))};
+        if (normalise_wheel_name(name) == wheel_.name) return;
+        throw bad_wheel(wheel_,
+                        fmt::format("its METADATA is of `{}`, not of `{}`", name, wheel_.name));
+      }
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    throw bad_wheel(wheel_, "its METADATA has no name");
   }
 
   static std::string site(std::string_view name) {

@@ -1,7 +1,5 @@
-// Packages more or less in a recipe: add, remove. The lock comes first, from the recipe as it would
-// be; its file is written when that has worked, so that a failure at any moment leaves it whole.
-#include <sys/stat.h>
-#include <algorithm>
+// Packages more or less in a recipe: add, remove. The lock is made first, from the recipe as it
+// would be; both files are written when that has worked.
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +10,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/recipes_use.hpp"
 #include "recipes/recipe_edit.hpp"
+#include "recipes/recipe_write.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -23,46 +22,14 @@ struct Options {
 };
 using Edit = RecipeEdit (*)(const Recipe&, PackageList, const std::vector<std::string>&);
 
-/// In the recipe's place (where a link leads), with its permissions.
-void write_recipe(const Recipe& before, const Recipe& after) {
-  const fs::path path = fs::canonical(before.path);
-  while_doing("writing `" + before.path.string() + "`", [&] {
-    if (read_file(path) != before.source) {
-      throw failure("recipe-changed", "it was changed while the lock was made")
-          .hint("the same command again takes the change in");
-    }
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0)
-      throw os_error(errno, "cannot read `{}`", path.string());
-    AtomicFile file{path};
-    constexpr mode_t kPermissions = 07777;
-    if (::fchmod(file.fd(), status.st_mode & kPermissions) != 0) {
-      throw os_error(errno, "cannot set its permissions");
-    }
-    file.write(as_bytes(after.source));
-    file.commit();
-  });
-}
-
-/// What `path` held, put back.
-void restore(const fs::path& path, const std::optional<std::string>& text) {
-  if (text) return write_file(path, *text);
-  std::error_code ignored;
-  fs::remove(path, ignored);
-}
-
 LockOutcome relock(Ui& ui, const Recipe& before, const Recipe& after) {
   const fs::path path = lock_path(before.path);
-  std::optional<std::string> lock;
+  LockTexts texts;
   std::error_code unknown;
-  if (!fs::is_directory(path, unknown)) lock = read_file_if_exists(path);
-  LockOutcome outcome = provide_lock(ui, after, {});
-  try {
-    write_recipe(before, after);
-  } catch (const Error&) {
-    if (outcome.written) restore(path, lock);
-    throw;
-  }
+  if (!fs::is_directory(path, unknown)) texts.before = read_file_if_exists(path);
+  LockOutcome outcome = choose_lock(ui, after, {});
+  if (outcome.written) texts.after = render_lock(outcome.lock);
+  write_recipe(before, after, texts);
   return outcome;
 }
 

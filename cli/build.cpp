@@ -72,6 +72,11 @@ int build_command(const Options& options, Ui& ui) {
       options.push.empty() ? nullptr : std::make_unique<Target>(options, ui);
   BuildChoice choice = options.choice;
   choice.unpack = !options.no_unpack;
+  std::vector<fs::path> output_paths;
+  for (const Output& output : outputs) {
+    if (!output.is_stdout()) output_paths.push_back(output.path);
+  }
+  choice.outputs = output_paths;
   choice.secrets = read_secrets(options.secrets);
   if (target) {
     choice.on_layer = [&](const Layer& layer) { target->pusher.add(layer); };

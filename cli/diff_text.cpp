@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/printable.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv::cli {
@@ -93,6 +94,7 @@ class Table {
   void add(std::vector<std::string> cells) {
     if (widths_.size() < cells.size()) widths_.resize(cells.size());
     for (std::size_t i = 0; i < cells.size(); ++i) {
+      cells[i] = printable(cells[i]);
       widths_[i] = std::max(widths_[i], utf8_length(cells[i]));
     }
     rows_.push_back(std::move(cells));
@@ -134,9 +136,9 @@ void add_value(Table& table, Lines& apart, const ValueChange& change) {
     table.add({"≠", change.name, from + " → " + to});
     return;
   }
-  apart.push_back("≠ " + change.name);
-  apart.push_back("    " + from);
-  apart.push_back("  → " + to);
+  apart.push_back("≠ " + printable(change.name));
+  apart.push_back("    " + printable(from));
+  apart.push_back("  → " + printable(to));
 }
 
 void head(Lines& out, std::string_view title) {

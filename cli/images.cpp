@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/settings.hpp"
 #include "cli/ui.hpp"
@@ -79,16 +80,18 @@ int inspect_command(const std::string& name, Ui& ui) {
     return 0;
   }
   ui.answer("digest    " + image.digest().str());
-  ui.answer("platform  " + image.settings.os + "/" + image.settings.architecture);
+  ui.answer("platform  " + printable(image.settings.os + "/" + image.settings.architecture));
   ui.answer("size      " + human_bytes(blob_bytes(image)));
-  ui.answer("command   " + joined(image.settings.command));
-  ui.answer("workdir   " + image.settings.workdir);
-  for (const std::string& variable : image.settings.env) ui.answer("env       " + variable);
+  ui.answer("command   " + printable(joined(image.settings.command)));
+  ui.answer("workdir   " + printable(image.settings.workdir));
+  for (const std::string& variable : image.settings.env) {
+    ui.answer("env       " + printable(variable));
+  }
   for (const auto& [key, value] : image.settings.labels)
-    ui.answer(fmt::format("label     {}={}", key, value));
+    ui.answer(fmt::format("label     {}={}", printable(key), printable(value)));
   for (const Layer& layer : image.layers) {
     ui.answer(fmt::format("layer     {}  {:>8}  {}", layer.blob.digest.brief(),
-                          human_bytes(layer.blob.size_bytes), layer.title));
+                          human_bytes(layer.blob.size_bytes), printable(layer.title)));
   }
   return 0;
 }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "cli/ui.hpp"
 
 namespace mlenv::cli {
@@ -39,7 +40,7 @@ class Tracker : public Progress {
   int begin(std::string_view name, std::uint64_t total, std::string_view unit) final {
     const std::lock_guard lock{mutex_};
     const int number = next_++;
-    shown_[number] = {std::string(name), total, 0, std::string(unit), Clock::now()};
+    shown_[number] = {printable(name), total, 0, std::string(unit), Clock::now()};
     begun(number, shown_[number]);
     return number;
   }
@@ -56,11 +57,11 @@ class Tracker : public Progress {
     if (at == shown_.end()) return;
     const Shown shown = at->second;
     shown_.erase(at);
-    ended(activity, shown, note);
+    ended(activity, shown, printable(note));
   }
   void note(std::string_view sentence) final {
     const std::lock_guard lock{mutex_};
-    noted(sentence);
+    noted(printable(sentence));
   }
 
  protected:

@@ -11,6 +11,7 @@
 #include "cli/lock_checks.hpp"
 #include "cli/run_steps.hpp"
 #include "cli/settings.hpp"
+#include "recipes/ignore.hpp"
 #include "recipes/resolve/debian.hpp"
 #include "recipes/resolve/lock_gaps.hpp"
 #include "recipes/resolve/resolve.hpp"
@@ -256,6 +257,24 @@ ProjectFiles project_files(const Ui& ui, const Recipe& recipe, unsigned jobs) {
   return files;
 }
 
+/// Nothing that a build writes lies where `files` copies it.
+void require_apart(const Recipe& recipe, std::span<const fs::path> outputs) {
+  for (const fs::path& output : outputs) {
+    const std::optional<std::string> place = copied_place(recipe, output);
+    if (!place) continue;
+    throw usage_error("bad-output", "`{}` lies where `files` copies it", output.string())
+        .because("the next build's image would hold this one")
+        .hint(fmt::format("write it elsewhere, or name `{}` in `{}`", *place,
+                          read_ignores(recipe.folder()).file));
+  }
+  if (const std::optional<std::string> place = copied_place(recipe, store_folder())) {
+    throw usage_error("bad-output", "the store `{}` lies where `files` copies it",
+                      store_folder().string())
+        .hint(fmt::format("set MLENV_STORE to another folder, or name `{}` in `{}`", *place,
+                          read_ignores(recipe.folder()).file));
+  }
+}
+
 /// Layers that lie below the project's files.
 std::size_t layers_below_files(const BuildResult& result, const ProjectFiles& files,
                                std::size_t runs) {
@@ -268,7 +287,7 @@ std::size_t layers_below_files(const BuildResult& result, const ProjectFiles& fi
 
 }  // namespace
 
-LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice) {
+LockOutcome choose_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice) {
   verify_data(ui, recipe);
   if (choice.locked) return {require_lock(recipe), false, {}};
   const fs::path path = lock_path(recipe.path);
@@ -296,10 +315,15 @@ LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice)
   Lock lock = std::get<Lock>(std::move(resolution));
   require_device_code(ui, lock);
   const bool changed = !previous || *previous != lock;
-  if (changed) write_file(path, render_lock(lock));
   std::vector<std::string> changes;
   if (previous) changes = lock_differences(*previous, lock);
   return {std::move(lock), changed, std::move(changes)};
+}
+
+LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice) {
+  LockOutcome outcome = choose_lock(ui, recipe, choice);
+  if (outcome.written) write_file(lock_path(recipe.path), render_lock(outcome.lock));
+  return outcome;
 }
 
 std::string lock_summary(const Recipe& recipe, const LockOutcome& outcome) {
@@ -321,6 +345,7 @@ nlohmann::json lock_as_json(const Recipe& recipe, const LockOutcome& outcome) {
 BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice& choice) {
   const Recipe recipe = read_recipe(recipe_path);
   require_files(recipe);  // a misspelt path is not to be told after minutes
+  require_apart(recipe, choice.outputs);
   const LockOutcome locked = provide_lock(ui, recipe, choice.lock);
   const Lock& lock = locked.lock;
   for (const std::string& change : locked.changes) ui.say(change);

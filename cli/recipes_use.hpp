@@ -1,6 +1,7 @@
 #pragma once
 // Steps that several commands share: a recipe's lock, an image built from it.
 #include <optional>
+#include <span>
 #include <string>
 
 #include "builder/build.hpp"
@@ -24,6 +25,8 @@ struct LockChoice {
 /// difference; nothing is written. A conflict is a refusal too. Throws `bad-package` for a package
 /// to move that the lock does not hold, `no-lock` where there is none.
 LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice);
+/// The same without writing it: `written` says whether there is something to write.
+LockOutcome choose_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice);
 /// ``wrote `a.lock`: 1 wheel, 90 Debian packages``
 std::string lock_summary(const Recipe& recipe, const LockOutcome& outcome);
 /// The same for answers as JSON, with the changes.
@@ -33,6 +36,8 @@ struct BuildChoice {
   LockChoice lock;
   unsigned jobs = 0;
   bool unpack = true;
+  std::span<const fs::path>
+      outputs;  ///< that will be written: `bad-output` where `files` copies one
   std::function<void(const Layer&)> on_layer;
   std::map<std::string, std::string> secrets;  ///< of `run` steps
   /// A layer of a recorded image, brought from elsewhere; nullopt when it cannot be had.

@@ -43,7 +43,11 @@ int sync_command(Ui& ui) {
 
 int path_command(Ui& ui) {
   const std::string path = store_folder().string();
-  ui.answer(ui.options.json ? canonical({{"schema", "mlenv.store-path/1"}, {"path", path}}) : path);
+  if (!ui.options.json) {
+    ui.answer_exactly(path);
+  } else {
+    ui.answer(canonical({{"schema", "mlenv.store-path/1"}, {"path", path}}));
+  }
   return 0;
 }
 

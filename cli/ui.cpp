@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "cli/settings.hpp"
 #include "recipes/text.hpp"
 
@@ -67,11 +68,16 @@ Error explained_by_store(Error error) {
 
 void Ui::answer(std::string_view line) const {
   if (answers_aside) return say(line);
+  print(stdout, (options.json ? printable_json(line) : printable_lines(line)) + "\n");
+}
+
+void Ui::answer_exactly(std::string_view line) const {
+  if (::isatty(STDOUT_FILENO) == 1) return answer(line);
   print(stdout, std::string(line) + "\n");
 }
 
 void Ui::say(std::string_view line) const {
-  if (!options.quiet) print(stderr, std::string(line) + "\n");
+  if (!options.quiet) print(stderr, printable_lines(line) + "\n");
 }
 
 bool Ui::color() const {
@@ -120,18 +126,18 @@ int Ui::report(const Error& error) const {
                          {"frames", error.frames()},
                          {"hint", nullptr}};
     if (!error.hint().empty()) value["hint"] = error.hint();
-    print(stderr, canonical(value) + "\n");
+    print(stderr, printable_json(canonical(value)) + "\n");
     return status;
   }
   const bool colored = color();
   std::string text = colored ? "\033[1;31merror:\033[0m " : "error: ";
   bool first = true;
   for (const std::string& frame : error.frames()) {
-    text += (first ? "" : "  because: ") + frame + "\n";
+    text += (first ? "" : "  because: ") + printable_lines(frame) + "\n";
     first = false;
   }
   if (!error.hint().empty()) {
-    text += (colored ? "\033[1;36mhint:\033[0m " : "hint: ") + error.hint() + "\n";
+    text += (colored ? "\033[1;36mhint:\033[0m " : "hint: ") + printable_lines(error.hint()) + "\n";
   }
   if (error.kind() == Kind::internal) {
     text += "this is a bug in mlenv; please report it with this message\n";

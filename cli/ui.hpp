@@ -37,8 +37,11 @@ class Ui {
   /// Where an image itself goes to stdout: answers go to stderr, as `say` does it.
   bool answers_aside = false;
 
-  /// A line of the answer, on stdout.
+  /// A line of the answer, on stdout. What could harm a terminal is shown as an escape, here and in
+  /// all that goes to stderr; what must stay on one line goes through `printable` before.
   void answer(std::string_view line) const;
+  /// The same with every byte as it is where stdout is no terminal: names of files for scripts.
+  void answer_exactly(std::string_view line) const;
   /// A sentence beside the answer, on stderr; not with --quiet.
   void say(std::string_view line) const;
   bool color() const;  ///< on stderr

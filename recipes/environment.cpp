@@ -89,9 +89,11 @@ Environment environment_of(const Lock& lock) {
   return out;
 }
 
-bool tells_of_packages(std::string_view path) {
-  return path == kStatus || (path.starts_with(kStatusParts) && !path.ends_with(".md5sums")) ||
-         !distribution_at(path).empty();
+Want tells_of_packages(std::string_view path) {
+  const bool is_status =
+      path == kStatus || (path.starts_with(kStatusParts) && !path.ends_with(".md5sums"));
+  if (is_status) return Want::content;
+  return distribution_at(path).empty() ? Want::nothing : Want::name;
 }
 
 Environment environment_in(const std::map<std::string, std::string>& files, std::string platform) {
@@ -100,7 +102,7 @@ Environment environment_in(const std::map<std::string, std::string>& files, std:
   for (const auto& [path, content] : files) {
     if (const std::string_view distribution = distribution_at(path); !distribution.empty()) {
       read_distribution(distribution, out.wheels);
-    } else if (tells_of_packages(path)) {
+    } else if (tells_of_packages(path) == Want::content) {
       read_status(content, out.debs);
     }
   }

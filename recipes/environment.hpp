@@ -10,6 +10,7 @@
 
 #include "base/digest.hpp"
 #include "base/value_change.hpp"
+#include "images/image_files.hpp"
 #include "recipes/lock.hpp"
 
 namespace mlenv {
@@ -33,10 +34,10 @@ struct Environment {
 
 Environment environment_of(const Lock& lock);
 
-/// Whether the file at this path of an image (relative) is one that `environment_in` reads: dpkg's
-/// status (also in parts, below status.d), and METADATA of installed Python packages. Those that
+/// What `environment_in` reads of the file at this path of an image (relative): dpkg's status (also
+/// in parts, below status.d), and of METADATA of installed Python packages the name. Those that
 /// Debian packages bring along, in dist-packages, are left to dpkg's status.
-bool tells_of_packages(std::string_view path);
+Want tells_of_packages(std::string_view path);
 /// From the contents of those files by path. Packages that dpkg has only configuration left of do
 /// not count.
 Environment environment_in(const std::map<std::string, std::string>& files, std::string platform);

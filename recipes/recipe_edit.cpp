@@ -110,6 +110,19 @@ std::optional<std::size_t> place_for(const Recipe& recipe, PackageList list,
       .hint(fmt::format("say which one is meant: `{} ; MARKER`", asked.str()));
 }
 
+/// Whether the list is one of so many texts; else its recipe's mistakes would be about lines that
+/// nobody wrote.
+bool has_scalars(const YamlDocument& document, std::string_view key, std::size_t count) {
+  for (const YamlMember& member : document.root.members) {
+    if (member.key.text != key) continue;
+    const std::vector<YamlNode>& items = member.value.items;
+    return items.size() == count && std::all_of(items.begin(), items.end(), [](const auto& item) {
+             return item.kind == YamlNode::Kind::scalar;
+           });
+  }
+  return count == 0;
+}
+
 /// The recipe of the new text, which must have these items and no other difference.
 Recipe proven(const Recipe& before, PackageList list, const std::optional<std::string>& text,
               const std::vector<std::string>& items) {
@@ -121,6 +134,7 @@ Recipe proven(const Recipe& before, PackageList list, const std::optional<std::s
   if (!text) throw unknown_layout();
   const YamlDocument document = parse_yaml(*text);
   if (!document.complete || !document.mistakes.empty()) throw unknown_layout();
+  if (!has_scalars(document, key_of(list), items.size())) throw unknown_layout();
   Recipe after = parse_recipe(*text, before.path);
   after.listed = before.listed;
   Request wanted = request_of(before);  // its lists are sorted; ours are compared in order

@@ -11,22 +11,33 @@
 namespace mlenv {
 namespace {
 
-TomlValue convert(const toml::node& node);
+constexpr int kDeepest = 64;
+constexpr int kMostKeyParts = 32;
+constexpr std::string_view kTooDeep = "this is nested too deeply";
 
-TomlValue convert_table(const toml::table& table) {
+struct TooDeep {
+  toml::source_position at;
+};
+
+TomlValue convert(const toml::node& node, int depth);
+
+TomlValue convert_table(const toml::table& table, int depth) {
   TomlValue value;
   value.kind = TomlValue::Kind::table;
-  for (const auto& [key, member] : table) value.members.emplace(key.str(), convert(member));
+  for (const auto& [key, member] : table) {
+    value.members.emplace(key.str(), convert(member, depth + 1));
+  }
   return value;
 }
 
-TomlValue convert(const toml::node& node) {
+TomlValue convert(const toml::node& node, int depth) {
+  if (depth > kDeepest) throw TooDeep{node.source().begin};
   TomlValue value;
   if (const toml::table* table = node.as_table()) {
-    value = convert_table(*table);
+    value = convert_table(*table, depth);
   } else if (const toml::array* array = node.as_array()) {
     value.kind = TomlValue::Kind::list;
-    for (const toml::node& item : *array) value.items.push_back(convert(item));
+    for (const toml::node& item : *array) value.items.push_back(convert(item, depth + 1));
   } else if (const auto* text = node.as_string()) {
     value.kind = TomlValue::Kind::text;
     value.text = text->get();
@@ -80,6 +91,66 @@ std::string translate(std::string_view said) {
   return "this is no line of a TOML file: `key = value`, `[table]` or an item of a list";
 }
 
+/// Where a quoted text that begins at `open` ends on its line. Three quotes are passed over:
+/// what they begin or end is on other lines, too.
+std::size_t end_of_quoted(std::string_view line, std::size_t open) {
+  const char quote = line[open];
+  if (line.substr(open, 3) == std::string(3, quote)) return open + 2;
+  for (std::size_t at = open + 1; at < line.size(); ++at) {
+    if (quote == '"' && line[at] == '\\') {
+      ++at;
+    } else if (line[at] == quote) {
+      return at;
+    }
+  }
+  return line.size();
+}
+
+/// Whether words joined by dots follow one another in such a number.
+bool has_long_key(std::string_view line) {
+  int parts = 0;
+  bool word_ended = false;
+  char before = '.';
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const char c = line[at];
+    if (c == ' ' || c == '\t') {
+      word_ended = before != '.';
+      continue;
+    }
+    if (c == '.') {
+      parts = before == '.' ? 0 : parts + 1;
+      if (parts >= kMostKeyParts) return true;
+    } else if (c == '"' || c == '\'') {
+      at = end_of_quoted(line, at);
+    } else if (!is_letter(c) && !is_digit(c) && c != '-' && c != '_') {
+      parts = 0;
+    } else if (word_ended && before != '.') {
+      parts = 0;
+    }
+    word_ended = false;
+    before = c;
+  }
+  return false;
+}
+
+/// 1-based; 0 where there is none.
+int line_of_long_key(std::string_view text) {
+  int line = 0;
+  while (!text.empty()) {
+    ++line;
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (has_long_key(text.substr(0, end))) return line;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return 0;
+}
+
+/// A key in a message.
+std::string shown_key(const std::string& key) {
+  constexpr std::size_t kLongest = 80;
+  return key.size() <= kLongest ? toml_text(key) : toml_text(key.substr(0, kLongest)) + "…";
+}
+
 }  // namespace
 
 const TomlValue* TomlValue::find(const std::string& key) const {
@@ -95,11 +166,18 @@ Error TomlFile::mistake(int line, int column, std::string_view message) const {
 
 TomlValue parse_toml(const TomlFile& file) {
   try {
+    // toml++ bounds brackets, and not keys: each part is a table in a table.
+    if (const int line = line_of_long_key(file.text); line > 0) {
+      throw file.mistake(line, 1, kTooDeep);
+    }
     const toml::table table = toml::parse(std::string_view(file.text));
-    TomlValue root = convert_table(table);
+    TomlValue root = convert_table(table, 0);
     root.line = 1;
     root.column = 1;
     return root;
+  } catch (const TooDeep& found) {
+    throw file.mistake(static_cast<int>(found.at.line), static_cast<int>(found.at.column),
+                       kTooDeep);
   } catch (const toml::parse_error& error) {
     if (const std::optional<MergeMarker> marker = merge_marker(file.text)) {
       throw file.mistake(marker->line, 1,
@@ -146,7 +224,7 @@ void TomlReader::only(const TomlValue& table, std::span<const std::string_view> 
   if (tolerant_) return;
   for (const auto& [key, value] : table.members) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-    fail(value, fmt::format("unknown key {}{}", toml_text(key), suggestion(key, keys)));
+    fail(value, fmt::format("unknown key {}{}", shown_key(key), suggestion(key, keys)));
   }
 }
 

@@ -166,6 +166,24 @@ shared_image() {
   image=$(build_digest "$recipe_path")
 }
 
+# shared_bare: the same with a Debian of no packages but its own.
+shared_bare() {
+  export MLENV_STORE=$MLENV_TEST_SHARED/store
+  recipe_path=$work/bare/bare.yaml
+  mkdir -p "$work/bare"
+  printf 'name: bare\nbase: debian:bookworm\n' >"$recipe_path"
+  (
+    flock 9
+    if [ ! -e "$MLENV_TEST_SHARED/bare.lock" ]; then
+      "$MLENV" build "$recipe_path" >&2
+      cp "$work/bare/bare.lock" "$MLENV_TEST_SHARED/bare.lock"
+    fi
+  ) 9>"$MLENV_TEST_SHARED/bare.lock.busy"
+  cp "$MLENV_TEST_SHARED/bare.lock" "$work/bare/"
+  # shellcheck disable=SC2034  # for the caller
+  image=$(build_digest "$recipe_path" --locked)
+}
+
 # build_digest ARGUMENT…: of `mlenv build`; prints the digest alone.
 build_digest() {
   local digest
@@ -201,6 +219,18 @@ base_store() {
   mkdir -p "${1:-$MLENV_STORE}/trees"
   find "$MLENV_TEST_SHARED/base" -mindepth 1 -maxdepth 1 ! -name trees -exec \
     cp -a --reflink=auto -t "${1:-$MLENV_STORE}" {} +
+}
+
+# reader_agrees IMAGE OCI_FOLDER [ARGUMENT…]: tests/support/read_layers.py finds nothing wrong, and
+# the layers that we know.
+reader_agrees() {
+  local name=$1 folder=$2
+  shift 2
+  python3 "$root/tests/support/read_layers.py" "$folder" --epoch 0 "$@" >"$work/found" || fail "$name: see above"
+  "$MLENV" --json inspect "$name" |
+    jq -r '.layers[] | "\(.digest) \(.size_bytes) \(.diff_id) \(.title)"' >"$work/known"
+  cut -d' ' -f2- "$work/found" | diff "$work/known" - || fail "$name: other layers"
+  note "$name: the reader agrees about $(wc -l <"$work/known") layers"
 }
 
 # drop FOLDER…: removes it, although a store's background sync may still work there.

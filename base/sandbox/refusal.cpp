@@ -6,58 +6,63 @@
 #include <string>
 
 #include "base/files.hpp"
-#include "base/sandbox/sandbox.hpp"
 
 namespace mlenv::sandbox {
 namespace {
 
-std::string setting(const char* path) {
-  std::string text = read_file_if_exists(path).value_or("");
+struct Refusal {
+  std::string reason;
+  std::string hint;
+};
+
+std::string setting(const Surroundings& where, const char* path) {
+  std::string text = read_file_if_exists(where.root / path).value_or("");
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }
 
-bool system_calls_are_filtered() {
-  return setting("/proc/self/status").find("Seccomp:\t2") != std::string::npos;
+bool system_calls_are_filtered(const Surroundings& where) {
+  return setting(where, "proc/self/status").find("Seccomp:\t2") != std::string::npos;
 }
 
-bool in_container() {
-  return ::access("/.dockerenv", F_OK) == 0 || ::access("/run/.containerenv", F_OK) == 0 ||
-         ::getenv("KUBERNETES_SERVICE_HOST") != nullptr;  // NOLINT(concurrency-mt-unsafe)
+bool in_container(const Surroundings& where) {
+  return where.in_kubernetes || ::access((where.root / ".dockerenv").c_str(), F_OK) == 0 ||
+         ::access((where.root / "run/.containerenv").c_str(), F_OK) == 0;
 }
 
-std::optional<SandboxRefusal> namespaces_switched_off() {
-  if (setting("/proc/sys/user/max_user_namespaces") == "0") {
-    return SandboxRefusal{"user namespaces are switched off (`user.max_user_namespaces` is 0)",
-                          "as root: `sysctl -w user.max_user_namespaces=15000`"};
+std::optional<Refusal> namespaces_switched_off(const Surroundings& where) {
+  if (setting(where, "proc/sys/user/max_user_namespaces") == "0") {
+    return Refusal{"user namespaces are switched off (`user.max_user_namespaces` is 0)",
+                   "as root: `sysctl -w user.max_user_namespaces=15000`"};
   }
-  if (setting("/proc/sys/kernel/unprivileged_userns_clone") == "0" && ::geteuid() != 0) {
-    return SandboxRefusal{
+  if (setting(where, "proc/sys/kernel/unprivileged_userns_clone") == "0" && !where.is_root) {
+    return Refusal{
         "ordinary users may not make user namespaces (`kernel.unprivileged_userns_clone` is 0)",
         "as root: `sysctl -w kernel.unprivileged_userns_clone=1`"};
   }
-  if (setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" &&
-      ::geteuid() != 0) {
-    return SandboxRefusal{
+  if (setting(where, "proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" &&
+      !where.is_root) {
+    return Refusal{
         "AppArmor gives programs without a profile no rights in user namespaces "
         "(`kernel.apparmor_restrict_unprivileged_userns` is 1)",
-        "as root: `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`, or give mlenv a "
-        "profile that has `userns,`"};
+        "as root: give mlenv its AppArmor profile, as its Debian package does (docs/sandbox.md), "
+        "or "
+        "`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`"};
   }
   return std::nullopt;
 }
 
-std::optional<SandboxRefusal> diagnose(const std::string& text) {
-  if (std::optional<SandboxRefusal> off = namespaces_switched_off()) return off;
+std::optional<Refusal> diagnose(const std::string& text, const Surroundings& where) {
+  if (std::optional<Refusal> off = namespaces_switched_off(where)) return off;
   if (text.find("another supervisor") != std::string::npos) {
-    return SandboxRefusal{"this process itself runs in such a sandbox", "run mlenv outside of it"};
+    return Refusal{"this process itself runs in such a sandbox", "run mlenv outside of it"};
   }
   if (text.find(errno_text(ENOSYS)) != std::string::npos) {
-    return SandboxRefusal{"this kernel is too old, or not Linux's own",
-                          "use a machine with Linux 5.12 or newer"};
+    return Refusal{"this kernel is too old, or not Linux's own",
+                   "use a machine with Linux 5.12 or newer"};
   }
-  if (in_container() || system_calls_are_filtered()) {
-    return SandboxRefusal{
+  if (in_container(where) || system_calls_are_filtered(where)) {
+    return Refusal{
         "this container forbids namespaces or mounts",
         "run the container as root, or with `--security-opt seccomp=unconfined --security-opt "
         "apparmor=unconfined --security-opt systempaths=unconfined`"};
@@ -67,9 +72,15 @@ std::optional<SandboxRefusal> diagnose(const std::string& text) {
 
 }  // namespace
 
-Error explained(Error error) {
+Surroundings Surroundings::of_process() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe)
+  const bool in_kubernetes = ::getenv("KUBERNETES_SERVICE_HOST") != nullptr;
+  return {.root = "/", .is_root = ::geteuid() == 0, .in_kubernetes = in_kubernetes};
+}
+
+Error explained(Error error, const Surroundings& where) {
   if (error.code() != "sandbox-failed") return error;
-  if (const std::optional<SandboxRefusal> found = diagnose(error.what())) {
+  if (const std::optional<Refusal> found = diagnose(error.what(), where)) {
     error.because(found->reason);
     error.hint(found->hint);
   }

@@ -165,17 +165,14 @@ RecordedRun run_recorded(const SandboxCommand& command, const Owners& initial,
   return {*result.exit, std::move(result.owners), std::move(result.capabilities), tail.release()};
 }
 
-std::optional<SandboxRefusal> sandbox_refusal() {
+void require_sandbox() {
   const TemporaryFolder root{temporary_root(), "mlenv-probe-"};
   Plan plan;
   plan.command.root = root.path();
   plan.recorded = true;
-  try {
-    Child child = launch_recorded(std::move(plan), memory_file("result"));
-    if (child.wait() == Exit{}) return std::nullopt;
-    return SandboxRefusal{"the sandbox ended before its program", ""};
-  } catch (const Error& error) {
-    return SandboxRefusal{error.what(), error.hint()};
+  Child child = launch_recorded(std::move(plan), memory_file("result"));
+  if (child.wait() != Exit{}) {
+    throw failure("sandbox-failed", "the sandbox ended before it began");
   }
 }
 

@@ -97,13 +97,9 @@ RecordedRun run_recorded(const SandboxCommand& command, const Owners& initial,
                          std::chrono::milliseconds deadline,
                          const std::function<void(std::string_view)>& output = {});
 
-/// nullopt when `run_recorded` works here, else one sentence why not and an action that would help
-/// (AppArmor's restriction, max_user_namespaces 0, a container that forbids it). Tries it.
-struct SandboxRefusal {
-  std::string reason;
-  std::string hint;
-};
-std::optional<SandboxRefusal> sandbox_refusal();
+/// Throws what `run_recorded` would for want of a sandbox, by trying one: for whoever has minutes
+/// of work to do before.
+void require_sandbox();
 
 /// The second half of the re-exec: main() calls this first, before any thread exists, and returns
 /// its value when it is engaged. nullopt: this is an ordinary start.

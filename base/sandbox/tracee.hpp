@@ -50,6 +50,7 @@ class Tracee {
   Fd root() const;
 
  private:
+  ssize_t read_some(std::uint64_t address, ByteSpan out) const;
   void locate_own(std::string_view rest, Place& place) const;
   int listener_;
   int proc_;

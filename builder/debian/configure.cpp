@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "builder/debian/beneath.hpp"
 #include "builder/debian/database.hpp"
 #include "builder/debian/output.hpp"
 
@@ -100,6 +101,7 @@ void Configurator::run(const std::string& script, Configured& state, Activity& a
     activity.advance(count_set_up(text));
   });
   if (result.exit.code != 0) throw configuration_error(result.output, result.exit.code);
+  require_real_folders(root_);
   for (const Complaint& complaint : complaints(result.output)) {
     progress_.note(
         fmt::format("`{}` said while it was configured: {}", complaint.package, complaint.text));

@@ -1,5 +1,6 @@
 #include "builder/debian/database.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <algorithm>
 #include <cerrno>
@@ -8,6 +9,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "builder/debian/beneath.hpp"
 
 namespace mlenv::debian {
 namespace {
@@ -28,7 +30,7 @@ std::string file_list(const Package& package, const std::set<std::string>& lost)
   return list;
 }
 
-std::string status_stanza(Tree& tree, const Package& package) {
+std::string status_stanza(const Tree& tree, const Package& package) {
   std::string text = package.stanza;
   while (text.ends_with('\n')) text.pop_back();
   const std::string name_line = "Package: " + package.name + "\n";
@@ -37,9 +39,9 @@ std::string status_stanza(Tree& tree, const Package& package) {
   text.insert(after, "Status: install ok unpacked\n");
   text += '\n';
   std::string conffiles;
+  const Fd root = open_file(tree.root(), O_PATH | O_DIRECTORY);
   for (const std::string& path : package.conffiles()) {
-    const std::string place = tree.canonical(path.substr(1));
-    const auto content = read_file_if_exists(tree.root() / place);
+    const auto content = read_inside(root.get(), path.substr(1));
     if (content) conffiles += fmt::format(" {} {}\n", path, md5_hex(as_bytes(*content)));
   }
   if (!conffiles.empty()) text += "Conffiles:\n" + conffiles;
@@ -49,6 +51,7 @@ std::string status_stanza(Tree& tree, const Package& package) {
 }  // namespace
 
 void write_database(Tree& tree, const std::vector<Package>& packages) {
+  require_real_folders(tree.root());
   const fs::path folder = tree.root() / "var/lib/dpkg";
   for (const char* name : {"info", "updates", "triggers", "alternatives", "parts"}) {
     make_folders(folder / name);

@@ -1,15 +1,14 @@
 #include "builder/debian/package.hpp"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "builder/debian/beneath.hpp"
 
 namespace mlenv::debian {
 namespace {
@@ -42,9 +41,7 @@ class Staging {
         if (::symlinkat(entry.link.c_str(), parent, name.c_str()) != 0) fail(entry.path);
         break;
       case TarEntry::Type::hardlink:
-        if (::linkat(root_.get(), entry.link.c_str(), parent, name.c_str(), 0) != 0) {
-          fail(entry.path);
-        }
+        link(entry, parent, name);
         return;
       case TarEntry::Type::fifo:
         if (::mkfifoat(parent, name.c_str(), 0600) != 0) fail(entry.path);
@@ -58,6 +55,15 @@ class Staging {
  private:
   [[noreturn]] static void fail(const std::string& path) {
     throw os_error(errno, "cannot unpack `/{}`", path);
+  }
+
+  /// Through no link: it could lead to a file of the machine.
+  void link(const TarEntry& entry, int parent, const std::string& name) const {
+    const Fd from = open_real_parent(root_.get(), entry.link);
+    if (!from ||
+        ::linkat(from.get(), last_part(entry.link).c_str(), parent, name.c_str(), 0) != 0) {
+      fail(entry.path);
+    }
   }
 
   static void set_time(int parent, const std::string& name, std::int64_t mtime) {
@@ -84,23 +90,15 @@ class Staging {
     if (slash == std::string::npos) return {root_.get(), path};
     const std::string folder = path.substr(0, slash);
     if (folder != parent_path_ || !parent_) {
-      parent_ = open_folder(folder);
+      parent_ = open_real(root_.get(), folder, O_DIRECTORY);
       if (!parent_ && errno == ENOENT) {
         make_missing(folder);
-        parent_ = open_folder(folder);
+        parent_ = open_real(root_.get(), folder, O_DIRECTORY);
       }
       if (!parent_) fail(path);
       parent_path_ = folder;
     }
     return {parent_.get(), path.substr(slash + 1)};
-  }
-
-  Fd open_folder(const std::string& folder) const {
-    open_how how{};
-    how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
-    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-    return Fd{
-        static_cast<int>(::syscall(SYS_openat2, root_.get(), folder.c_str(), &how, sizeof how))};
   }
 
   void make_missing(const std::string& folder) const {

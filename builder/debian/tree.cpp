@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "builder/debian/beneath.hpp"
 #include "builder/debian/diversions.hpp"
 
 namespace mlenv::debian {
@@ -73,6 +74,9 @@ std::string Tree::resolved_folder(const std::string& folder, int depth) {
 
 std::string Tree::canonical(const std::string& path) {
   const auto [parent, name] = split_path(path);
+  if (("/" + path + "/").find("/../") != std::string::npos || name.empty()) {
+    throw failure("base-failed", "`/{}` is no place for a package's file", path);
+  }
   const std::string above = resolved_folder(parent, 0);
   return above.empty() ? name : above + "/" + name;
 }
@@ -91,8 +95,16 @@ void Tree::note_owner(const TarEntry& entry, const std::string& path) {
   }
 }
 
+/// Where `path` goes: through no link, whatever a script has made of its folders since they were
+/// looked at.
+bool Tree::move_in(int from, const std::string& entry, const std::string& path) const {
+  const Fd parent = open_real_parent(fd_.get(), path);
+  return parent && ::renameat(from, entry.c_str(), parent.get(), last_part(path).c_str()) == 0;
+}
+
 void Tree::put_folder(const TarEntry& entry, const std::string& path) {
-  if (::mkdirat(fd_.get(), path.c_str(), 0755) != 0) {
+  const Fd parent = open_real_parent(fd_.get(), path);
+  if (!parent || ::mkdirat(parent.get(), last_part(path).c_str(), 0755) != 0) {
     struct stat status {};
     const bool folder = errno == EEXIST &&
                         ::fstatat(fd_.get(), path.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -141,7 +153,7 @@ void Tree::merge(const std::vector<Package>& packages, std::size_t index, const 
       continue;
     }
     if (!may_take(packages, index, entry, path)) continue;
-    if (::renameat(from.get(), entry.path.c_str(), fd_.get(), path.c_str()) != 0) {
+    if (!move_in(from.get(), entry.path, path)) {
       throw os_error(errno, "cannot put `/{}` of `{}` in place", path, packages[index].name);
     }
     note_owner(entry, path);
@@ -150,7 +162,10 @@ void Tree::merge(const std::vector<Package>& packages, std::size_t index, const 
 
 void Tree::finish_folders() {
   for (const auto& [path, mode] : folder_modes_) {
-    if (::fchmodat(fd_.get(), path.c_str(), mode, 0) != 0) {
+    const Fd folder = open_real(fd_.get(), path, O_DIRECTORY);
+    // chmod(2) takes no O_PATH descriptor; its name in /proc leads to what it stands for.
+    const std::string name = fmt::format("/proc/self/fd/{}", folder.get());
+    if (!folder || ::chmod(name.c_str(), mode) != 0) {
       throw os_error(errno, "cannot set the mode of `/{}`", path);
     }
   }
@@ -170,7 +185,7 @@ std::map<std::string, std::string> Tree::moves_of(std::size_t index,
     std::string place = path;
     if (const auto found = diversions.find("/" + path);
         found != diversions.end() && found->second.package != package.name) {
-      place = canonical(found->second.target.substr(1));
+      place = canonical(fs::path(found->second.target).relative_path().string());
     }
     const auto contested = contested_.find(path);
     if (contested != contested_.end()) {
@@ -209,7 +224,7 @@ void Tree::settle(const std::vector<Package>& packages, const std::vector<fs::pa
       if (move == moves.end()) continue;
       if (entry.type == TarEntry::Type::folder) {
         put_folder(entry, move->second);
-      } else if (::renameat(from.get(), entry.path.c_str(), fd_.get(), move->second.c_str()) != 0) {
+      } else if (!move_in(from.get(), entry.path, move->second)) {
         throw os_error(errno, "cannot put `/{}` back in place", move->second);
       } else {
         note_owner(entry, move->second);

@@ -32,7 +32,8 @@ class Tree {
   /// Paths that `packages[index]` ships but another package's file took (as in the archive).
   const std::set<std::string>& lost(std::size_t index) { return lost_[index]; }
 
-  /// Where an archive's path lies, through the links in the tree: `bin/sh` → `usr/bin/sh`.
+  /// Where an archive's path lies, through the links in the tree: `bin/sh` → `usr/bin/sh`. Throws
+  /// `base-failed` for one with `..`, as a diversion may name.
   std::string canonical(const std::string& path);
 
   const fs::path& root() const { return root_; }
@@ -40,6 +41,7 @@ class Tree {
   void set_owners(Owners owners) { owners_ = std::move(owners); }
 
  private:
+  bool move_in(int from, const std::string& entry, const std::string& path) const;
   void put_folder(const TarEntry& entry, const std::string& path);
   bool may_take(const std::vector<Package>& packages, std::size_t index, const TarEntry& entry,
                 const std::string& path);

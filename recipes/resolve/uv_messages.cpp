@@ -125,11 +125,18 @@ bool is_network(std::string_view text) {
                      [&](std::string_view sign) { return says(text, sign); });
 }
 
-Error network_error(std::string_view said, bool own_indexes) {
-  const std::string_view whose = own_indexes ? " of the recipe's `sources`" : "";
-  const bool untrusted = says(said, "invalid peer certificate");
-  Error error = untrusted ? failure("certificate", "a Python index{} is not trusted here", whose)
-                          : failure("network", "a Python index{} cannot be reached", whose);
+/// Of a wheel that uv has, but cannot read.
+bool is_bad_wheel(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kSigns = {
+      "Failed to extract archive",     "Package metadata name",
+      "Package metadata version",      "`RECORD` file",
+      "Metadata field Name not found", "dist-info/RECORD`"};
+  return std::any_of(kSigns.begin(), kSigns.end(),
+                     [&](std::string_view sign) { return says(text, sign); });
+}
+
+/// uv's lines as causes, addresses without what is nobody's business.
+void add_lines(Error& error, std::string_view said) {
   static const std::regex address("[a-z]+://[^ )`'\",]+");
   while (!said.empty()) {
     const std::size_t end = said.find('\n');
@@ -146,6 +153,20 @@ Error network_error(std::string_view said, bool own_indexes) {
     const bool tells_more = !line.empty() && !line.starts_with("hint:");
     if (tells_more && error.frames().size() < 6) error.because(line);
   }
+}
+
+Error bad_wheel_error(std::string_view said) {
+  Error error = failure("bad-wheel", "a wheel that an index offers cannot be read");
+  add_lines(error, said);
+  return std::move(error).hint("ask for another version, or tell whoever publishes it");
+}
+
+Error network_error(std::string_view said, bool own_indexes) {
+  const std::string_view whose = own_indexes ? " of the recipe's `sources`" : "";
+  const bool untrusted = says(said, "invalid peer certificate");
+  Error error = untrusted ? failure("certificate", "a Python index{} is not trusted here", whose)
+                          : failure("network", "a Python index{} cannot be reached", whose);
+  add_lines(error, said);
   if (untrusted) {
     error.hint(std::string(kPrivateAuthorityHint));
     return error;
@@ -168,6 +189,7 @@ std::variant<Conflict, NeedsBuild> explain_uv_failure(std::string_view said, boo
     return NeedsBuild{normalise_wheel_name(found[1].str()), found[2].str()};
   }
   if (says(text, "No solution found") || says(text, "unsatisfiable")) return conflict_from(text);
+  if (is_bad_wheel(text)) throw bad_wheel_error(said);
   if (is_network(text)) throw network_error(said, own_indexes);
   Error error = failure("uv-failed", "uv could not resolve the recipe's Python packages");
   error.because(std::string(trim(text)).substr(0, 1000));

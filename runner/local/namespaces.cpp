@@ -26,8 +26,10 @@ Error no_namespace(int error, const char* what) {
   refusal.because(std::string(what) + ": " + errno_text(error));
   if (file_says("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1')) {
     return std::move(refusal).hint(
-        "AppArmor keeps ordinary users from it here: let root run `sysctl -w "
-        "kernel.apparmor_restrict_unprivileged_userns=0`, or run as root");
+        "AppArmor keeps ordinary users from it here: let root give mlenv its AppArmor profile, as "
+        "its "
+        "Debian package does (docs/sandbox.md), or run `sysctl -w "
+        "kernel.apparmor_restrict_unprivileged_userns=0`; or run as root");
   }
   if (file_says("/proc/sys/kernel/unprivileged_userns_clone", '0')) {
     return std::move(refusal).hint(

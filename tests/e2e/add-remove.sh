@@ -120,6 +120,24 @@ grep -qx '# mine' recipe.yaml || fail "the other change is gone"
 cmp "$work/lock.kept" recipe.lock || fail "another lock"
 cp "$work/recipe.kept" recipe.yaml
 
+note "two at once: one wins, or one comes after the other; the lock is the recipe's"
+kept
+for round in 1 2 3; do
+  "$MLENV" -q add six >"$work/one" 2>&1 &
+  first=$!
+  "$MLENV" -q add certifi >"$work/two" 2>&1 &
+  second=$!
+  won=0
+  for pid in "$first" "$second"; do if wait "$pid"; then won=$((won + 1)); fi; done
+  [ "$won" -ge 1 ] || fail "neither won: $(cat "$work/one" "$work/two")"
+  [ "$won" -eq 2 ] || grep -q 'was changed while the lock was made' "$work/one" "$work/two" ||
+    fail "lost otherwise: $(cat "$work/one" "$work/two")"
+  "$MLENV" lock --locked >"$work/out" 2>&1 || fail "round $round: $(cat "$work/out")"
+  cp "$work/recipe.kept" recipe.yaml
+  cp "$work/lock.kept" recipe.lock
+done
+nothing_left
+
 note "killed at a moment of its own choosing"
 kept
 for moment in 0.05 0.1 0.2 0.3 0.5 1; do

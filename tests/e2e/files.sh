@@ -116,6 +116,24 @@ echo 'print("hello")' >"$project/src/main.py"
 builds
 equal "image" "$first" "$image"
 
+note "what a build writes does not go into the next image"
+sed -i 's,^files: {,&.: /project\, ,' "$path"
+refused 2 'lies where `files` copies it' --output "oci:$project/out"
+refused 2 'name `conf/image.tar` in `.mlenvignore`' --output "oci-archive:$project/conf/image.tar"
+MLENV_STORE=$project/store refused 2 'the store'
+if [ -e "$project/out" ] || [ -e "$project/conf/image.tar" ]; then fail "written all the same"; fi
+cp "$project/.mlenvignore" "$work/ignore"
+echo out >>"$project/.mlenvignore"
+builds --output "oci:$project/out"
+before=$image
+builds --output "oci:$project/out"
+equal "with an output that is left out" "$before" "$image"
+rm -r "$project/out"
+cp "$work/ignore" "$project/.mlenvignore"
+cp "$work/app.yaml" "$path"
+builds
+equal "image" "$first" "$image"
+
 note "mistakes are told at their place, before any work"
 mv "$project/root" "$project/elsewhere"
 refused 2 "$path:4:50: \`root\` does not exist"

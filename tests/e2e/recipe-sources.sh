@@ -4,7 +4,7 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
-need apt-get
+need apt-get jq
 
 base_store
 # shellcheck disable=SC2016  # for apt-get
@@ -22,6 +22,10 @@ build_digest "$work/own.yaml" >/dev/null
 grep -q '^sources = "[0-9a-f]\{64\}"$' "$work/own.lock" || fail "the lock does not say that there are sources"
 host=${archive#*://}
 if grep -qF "${host%%/*}" "$work/own.lock"; then fail "the lock names a host"; fi
+
+"$MLENV" build "$work/own.yaml" --locked --output "oci:$work/own-oci" >/dev/null
+reader_agrees own "$work/own-oci"
+grep -q ' package sources$' "$work/found" || fail "no package sources"
 
 note "in the image"
 "$MLENV" run own -- cat /etc/apt/sources.list.d/mlenv.sources >"$work/found"

@@ -5,6 +5,8 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/normalise_venv.sh
+. "$root/tests/support/normalise_venv.sh"
 need jq
 
 shared_image jax-cpu
@@ -34,26 +36,8 @@ marked=$(find "$work/ours/lib/python3/site-packages" -path '*.dist-info/REQUESTE
   sed -E 's,.*/([^-]*)-.*,\1,' | sort)
 equal "packages marked as requested" "$asked" "$marked"
 
-# One place for site-packages, nothing that is the environment's own, RECORD without what may differ.
-normalise() {
-  cd "$1"
-  find . -name __pycache__ -prune -exec rm -rf {} +
-  [ -d lib/python3 ] || mv lib/python3.* lib/python3
-  find lib -maxdepth 1 -type l -delete
-  rm -rf lib64 pyvenv.cfg CACHEDIR.TAG .gitignore .lock
-  find include -depth \( -type l -o -type d -empty \) -delete 2>/dev/null || true # uv makes no empty one
-  find . -name RECORD -path '*.dist-info/*' -exec sed -i -E \
-    -e '/__pycache__/d' -e 's,^((\.\./)*bin/[^,]*)\,.*,\1,' -e '/\/(INSTALLER|REQUESTED),/d' {} \; \
-    -exec sort -o {} {} \;
-  find . \( -name INSTALLER -o -name REQUESTED \) -path '*.dist-info/*' -delete
-  find bin -maxdepth 1 \( -name 'activate*' -o -name 'deactivate*' -o -name 'python*' -o \
-    -name 'pydoc.bat' \) -delete
-  find lib/python3/site-packages -maxdepth 1 -name '_virtualenv.p*' -delete
-  find bin -type f -exec sed -i -e '1s,^#!.*,#!python,' {} +
-  find . -type f -printf '%m %p\n' | sort >"$1.modes"
-}
-(normalise "$work/ours")
-(normalise "$work/theirs")
+normalise_venv "$work/ours"
+normalise_venv "$work/theirs"
 diff -r "$work/theirs" "$work/ours" >"$work/diff" || {
   head -n 60 "$work/diff"
   fail "the trees differ"

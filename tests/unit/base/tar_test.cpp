@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/pool.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/deb_builder.hpp"
 #include "tests/support/generator.hpp"
 
 namespace mlenv {
@@ -351,14 +352,7 @@ TEST(Tar, HeadersThatCannotBeSaidAreRefused) {
   }
 }
 
-/// A member of an ar archive (deb(5)).
-std::string ar_member(std::string name, std::string_view content) {
-  std::string member =
-      fmt::format("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", name, 0, 0, 0, "100644", content.size());
-  member += content;
-  if (content.size() % 2 == 1) member += '\n';
-  return member;
-}
+using test::ar_member;
 
 class Deb : public ::testing::Test {
  protected:

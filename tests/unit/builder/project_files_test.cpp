@@ -294,5 +294,33 @@ TEST_F(ProjectFilesTest, NoticesAFileThatChangesUnderIt) {
   EXPECT_TRUE(store_.verify(/*repair=*/false, [](std::string_view) {}).empty());
 }
 
+TEST_F(ProjectFilesTest, KnowsWhereWhatABuildWritesWouldBeCopied) {
+  put("src/a.py", "a");
+  put(".mlenvignore", "src/out\n*.tar\n!src/deep/kept.tar\nimages\n!images/kept\n");
+  fs::create_directories(folder_.path() / "elsewhere");
+  fs::create_directory_symlink(project() / "src", folder_.path() / "link");
+  const auto place = [&](const std::string& files, const fs::path& path) {
+    return copied_place(recipe(files), path).value_or("nowhere");
+  };
+  const std::string files = "{src: /workspace}";
+  EXPECT_EQ(place(files, project() / "src/image"), "src/image");
+  EXPECT_EQ(place(files, project() / "src/./deep/../image/"), "src/image");
+  EXPECT_EQ(place(files, folder_.path() / "link/image.oci"), "src/image.oci");
+  EXPECT_EQ(place(files, project() / "src"), "src");
+  EXPECT_EQ(place(files, project() / "src/out"), "nowhere");
+  EXPECT_EQ(place(files, project() / "src/out/deep"), "nowhere");
+  EXPECT_EQ(place(files, project() / "srcs"), "nowhere");
+  EXPECT_EQ(place(files, project()), "nowhere");
+  EXPECT_EQ(place(files, folder_.path() / "elsewhere/x"), "nowhere");
+  EXPECT_EQ(place("{src/a.py: /workspace/}", project() / "src/a.py"), "src/a.py");
+  EXPECT_EQ(place("{src/a.py: /workspace/}", project() / "src/b.py"), "nowhere");
+  EXPECT_EQ(place("{.: /workspace}", project() / "a.oci"), "a.oci");
+  EXPECT_EQ(place("{.: /workspace}", project() / "a.tar"), "nowhere");
+  EXPECT_EQ(place("{.: /workspace}", project() / "src/deep/kept.tar"), "src/deep/kept.tar");
+  EXPECT_EQ(place("{.: /workspace}", project() / "images/x"), "nowhere");
+  EXPECT_EQ(place("{.: /workspace}", project() / "images"), "images");
+  EXPECT_EQ(place("{.: /workspace}", project()), ".");
+}
+
 }  // namespace
 }  // namespace mlenv

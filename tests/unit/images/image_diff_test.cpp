@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.hpp"
 #include "images/image_files.hpp"
 #include "images/unpack.hpp"
 #include "tests/support/random_image.hpp"
@@ -75,13 +76,18 @@ TEST(ImageDiff, OtherImagesAlwaysDifferInSomething) {
 
 class ImageFilesTest : public testing::Test {
  protected:
-  Files files(const std::vector<std::vector<TestEntry>>& layers, bool unpacked) {
+  Files files(const std::vector<std::vector<TestEntry>>& layers, bool unpacked,
+              std::uint64_t most_bytes = kMostImageFiles) {
     std::vector<Layer> list;
     for (const auto& entries : layers) list.push_back(put_layer(store_, test_tar(entries), "l"));
     const Image image = compose_image({}, list, 0);
     if (unpacked) unpack_image(store_, image, quiet_);
-    return image_files(
-        store_, image, [](std::string_view path) { return path.ends_with("META"); }, quiet_);
+    const Wanted wanted = [](std::string_view path) {
+      return path.ends_with("META")   ? Want::content
+             : path.ends_with("NAME") ? Want::name
+                                      : Want::nothing;
+    };
+    return image_files(store_, image, wanted, quiet_, most_bytes);
   }
 
   TemporaryFolder folder_{temporary_root()};
@@ -98,7 +104,7 @@ TEST_F(ImageFilesTest, SeesWhatAContainerSees) {
        test_file("c/.wh.META", ""), test_folder("d"), test_file("d/.wh..wh..opq", ""),
        test_file("d/other", ""), test_symlink("e", "a"), test_folder("g"),
        test_file("g/plain", "g"), test_hardlink("g/META", "g/plain")}};
-  const Files expected = {{"a/META", "new"}, {"f/META", "f"}, {"g/META", ""}};
+  const Files expected = {{"a/META", "new"}, {"f/META", "f"}, {"g/META", "g"}};
   EXPECT_EQ(files(layers, false), expected);
 }
 
@@ -111,6 +117,52 @@ TEST_F(ImageFilesTest, ReadsUnpackedLayersToo) {
   const Files packed = files(layers, false);
   EXPECT_EQ(packed, (Files{{"a/META", "new"}}));
   EXPECT_EQ(files(layers, true), packed);
+}
+
+TEST_F(ImageFilesTest, FollowsHardLinks) {
+  const std::vector<std::vector<TestEntry>> layers = {
+      {test_file("plain", "first"), test_file("a", "of a"), test_hardlink("b", "a"),
+       test_hardlink("META", "b"), test_hardlink("x/META", "META"),
+       test_hardlink("y/META", "plain"), test_file("z/META", "no link"),
+       test_hardlink("z/META", "a")},
+      {test_hardlink("y/META", "y/META")}};
+  EXPECT_EQ(files({layers[0]}, false),
+            (Files{{"META", "of a"}, {"x/META", "of a"}, {"y/META", "first"}, {"z/META", "of a"}}));
+  EXPECT_EQ(files({layers[0]}, true), files({layers[0]}, false));
+  // Nothing to follow: as an empty file.
+  EXPECT_EQ(files(layers, false)["y/META"], "");
+  EXPECT_EQ(files({{test_hardlink("a", "b"), test_hardlink("b", "a"), test_hardlink("META", "a")}},
+                  false),
+            (Files{{"META", ""}}));
+}
+
+TEST_F(ImageFilesTest, KeepsNamesWhereNamesAreWanted) {
+  const std::vector<std::vector<TestEntry>> layers = {
+      {test_file("NAME", std::string(std::size_t{70} << 20U, ' ')), test_file("a/NAME", "x")}};
+  EXPECT_EQ(files(layers, false), (Files{{"NAME", ""}, {"a/NAME", ""}}));
+  EXPECT_EQ(files(layers, true), (Files{{"NAME", ""}, {"a/NAME", ""}}));
+}
+
+TEST_F(ImageFilesTest, MemoryIsBounded) {
+  const auto code_of = [&](const std::vector<std::vector<TestEntry>>& layers, bool unpacked) {
+    try {
+      (void)files(layers, unpacked, 10'000);
+      return std::string("none");
+    } catch (const Error& error) {
+      return std::string(error.code());
+    }
+  };
+  std::vector<TestEntry> names;
+  for (int i = 0; i < 200; ++i) names.push_back(test_file("file-" + std::to_string(i), ""));
+  const std::string half(6000, 'x');
+  for (const bool unpacked : {false, true}) {
+    EXPECT_EQ(code_of({{test_file("a/META", half)}}, unpacked), "none");
+    EXPECT_EQ(code_of({{test_file("a/META", half), test_file("b/META", half)}}, unpacked),
+              "too-large");
+    EXPECT_EQ(code_of({{test_file("a/META", half)}, {test_file("b/META", half)}}, unpacked),
+              "too-large");
+    EXPECT_EQ(code_of({names}, unpacked), "too-large");
+  }
 }
 
 }  // namespace

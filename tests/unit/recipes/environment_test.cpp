@@ -101,14 +101,14 @@ TEST(Environment, KnowsTheFilesThatTell) {
        {"var/lib/dpkg/status", "var/lib/dpkg/status.d/base-files",
         "opt/venv/lib/python3/site-packages/torch-2.9.0+cu130.dist-info/METADATA",
         "usr/local/lib/python3.11/dist-packages/six-1.16.dist-info/METADATA"}) {
-    EXPECT_TRUE(tells_of_packages(path)) << path;
+    EXPECT_NE(tells_of_packages(path), Want::nothing) << path;
   }
   for (const char* path :
        {"var/lib/dpkg/status-old", "var/lib/dpkg/status.d/base-files.md5sums",
         "usr/lib/python3/dist-packages/six-1.16.dist-info/METADATA",
         "a/site-packages/setuptools/_vendor/wheel-0.45.dist-info/METADATA",
         "a/site-packages/torch-2.9.0.dist-info/RECORD", "torch-2.9.0.dist-info/METADATA"}) {
-    EXPECT_FALSE(tells_of_packages(path)) << path;
+    EXPECT_EQ(tells_of_packages(path), Want::nothing) << path;
   }
 }
 

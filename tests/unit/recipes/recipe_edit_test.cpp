@@ -209,6 +209,9 @@ TEST(RecipeEdit, RefusesWhatIsNoPackage) {
 TEST(RecipeEdit, LeavesUnknownLayoutsAlone) {
   EXPECT_EQ(code_of([&] { (void)removed("packages:\n  - |-\n    a\n  - b\n", "a"); }),
             "recipe-layout");
+  EXPECT_EQ(code_of([&] { (void)removed("packages: [a\n  , b]\n", "a"); }), "recipe-layout");
+  EXPECT_EQ(code_of([&] { (void)removed("packages: [\n  a\n  , b\n  , c]\n", "b"); }),
+            "recipe-layout");
   EXPECT_EQ(code_of([&] { (void)added("? packages\n: ~\n", "a"); }), "recipe-layout");
   EXPECT_EQ(code_of([&] { (void)removed("cuda: '13'\npackages: [a]\n", "a"); }), "recipe-invalid");
 }
