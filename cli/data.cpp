@@ -66,8 +66,15 @@ void verify_data(Ui& ui, const Recipe& recipe) {
   }
 }
 
-std::vector<Mount> data_mounts(const Recipe& recipe) {
+std::vector<Mount> mounts_of(const std::vector<std::string>& texts) {
   std::vector<Mount> mounts;
+  for (const std::string& text : texts) mounts.push_back(Mount::parse(text));
+  return mounts;
+}
+
+void add_data(std::vector<Mount>& mounts, const fs::path& recipe_path) {
+  const Recipe recipe = read_recipe(recipe_path);
+  std::vector<Mount> data;
   for (const RecipeData& one : recipe.data) {
     const fs::path path = fs::absolute(path_of(recipe, one));
     std::error_code error;
@@ -75,9 +82,10 @@ std::vector<Mount> data_mounts(const Recipe& recipe) {
       throw failure("no-data", "the data `{}` is not at `{}`", one.name.text, path.string())
           .hint("put it there, or a link to it");
     }
-    mounts.push_back({fs::canonical(path), one.to, true});
+    data.push_back({fs::canonical(path), one.to, true});
   }
-  return mounts;
+  for (Mount& mount : mounts) data.push_back(std::move(mount));
+  mounts = std::move(data);
 }
 
 }  // namespace mlenv::cli

@@ -13,7 +13,10 @@ namespace mlenv::cli {
 /// the digest to write, where it has none, and `data-differs` (exit 3).
 void verify_data(Ui& ui, const Recipe& recipe);
 
-/// Read-only, each at its place. Throws `no-data` for one that is not here.
-std::vector<Mount> data_mounts(const Recipe& recipe);
+/// As `-v` says them.
+std::vector<Mount> mounts_of(const std::vector<std::string>& texts);
+/// Puts the data of the recipe in that file in front, read-only, each set at its place. Throws
+/// `no-data` for one that is not here.
+void add_data(std::vector<Mount>& mounts, const fs::path& recipe);
 
 }  // namespace mlenv::cli

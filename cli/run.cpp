@@ -33,13 +33,14 @@ bool is_recipe(const Options& options, Ui& ui) {
 }
 
 /// Ready to run; Ctrl-C ends it as it ends a build.
-LocalRun prepare(const Options& options, Ui& ui) {
+LocalRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const bool of_recipe = is_recipe(options, ui);
+  LocalRun run;
+  run.mounts = std::move(mounts);
+  if (of_recipe) add_data(run.mounts, options.image);
   const Image image =
       of_recipe ? built_image(ui, options.image, options.locked) : image_named(ui, options.image);
-  LocalRun run;
-  if (of_recipe) run.mounts = data_mounts(read_recipe(options.image));
   run.config = image.settings;
   run.trees = unpack_image(ui.store(), image, ui.progress());
   sync_in_background(ui.store());
@@ -69,12 +70,10 @@ bool wants_terminal(const Options& options) {
 }
 
 int run_image(const Options& options, Ui& ui) {
-  std::vector<Mount> mounts;
-  for (const std::string& mount : options.mounts) mounts.push_back(Mount::parse(mount));
+  std::vector<Mount> mounts = mounts_of(options.mounts);
   check_variables(options.env);
   const bool terminal = wants_terminal(options);
-  LocalRun run = prepare(options, ui);
-  run.mounts.insert(run.mounts.end(), mounts.begin(), mounts.end());
+  LocalRun run = prepare(options, ui, std::move(mounts));
   run.env = options.env;
   run.workdir = options.workdir;
   run.argv = options.command;

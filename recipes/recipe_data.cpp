@@ -4,6 +4,8 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/paths.hpp"
+#include "base/text.hpp"
 #include "recipes/recipe_reader.hpp"
 #include "recipes/text.hpp"
 
@@ -12,11 +14,6 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kKeys = {"from", "digest", "stage", "to"};
 constexpr std::string_view kExample = "{corpus: {from: ./corpus, digest: \"sha256:…\"}}";
-
-bool lies_in(std::string_view path, std::string_view folder) {
-  if (folder == ".") return path.empty() || path.front() != '/';
-  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
-}
 
 bool is_digest(std::string_view text) {
   try {
@@ -31,7 +28,7 @@ bool is_digest(std::string_view text) {
 
 bool is_data(const Recipe& recipe, std::string_view path) {
   return std::any_of(recipe.data.begin(), recipe.data.end(),
-                     [&](const RecipeData& one) { return lies_in(path, one.from); });
+                     [&](const RecipeData& one) { return is_beneath(path, one.from); });
 }
 
 void RecipeReader::data(const YamlNode& node) {
@@ -118,7 +115,7 @@ void RecipeReader::check_data() {
     const RecipeData& one = recipe_.data[i];
     for (std::size_t j = 0; j < i; ++j) {
       const RecipeData& other = recipe_.data[j];
-      if (!lies_in(one.to, other.to) && !lies_in(other.to, one.to)) continue;
+      if (!is_beneath(one.to, other.to) && !is_beneath(other.to, one.to)) continue;
       mistakes_.add(one.name.line, one.name.column,
                     fmt::format("`{}` and `{}` meet at `{}` and `{}`", other.name.text,
                                 one.name.text, other.to, one.to));

@@ -9,6 +9,7 @@
 #include "base/tar.hpp"
 #include "builder/chunked_gzip.hpp"
 #include "builder/run/changes.hpp"
+#include "images/tree_paths.hpp"
 
 namespace mlenv {
 namespace {
@@ -87,7 +88,7 @@ class ChangeTar {
     }
     sink_.write(tar_header(entry));
     // Before what is in the folder, so that no reader takes that away again.
-    if (change.opaque) sink_.write(tar_header(entry_of(path + "/.wh..wh..opq")));
+    if (change.opaque) sink_.write(tar_header(entry_of(fmt::format("{}/{}", path, kOpaqueName))));
   }
 
  private:
@@ -102,7 +103,7 @@ class ChangeTar {
   void add_whiteout(const std::string& path) {
     const std::size_t slash = path.rfind('/');
     std::string marked = path;
-    marked.insert(slash == std::string::npos ? 0 : slash + 1, ".wh.");
+    marked.insert(slash == std::string::npos ? 0 : slash + 1, kWhiteoutPrefix);
     sink_.write(tar_header(entry_of(marked)));
   }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 #include "images/tree_paths.hpp"
 
 namespace mlenv {
@@ -17,10 +18,6 @@ constexpr std::array<std::string_view, 5> kPassingFolders = {"/proc", "/sys", "/
                                                              "/run"};
 constexpr std::array<std::string_view, 3> kPassingFiles = {"/etc/resolv.conf", "/etc/hosts",
                                                            "/etc/hostname"};
-
-bool lies_in(std::string_view path, std::string_view place) {
-  return path.starts_with(place) && (path.size() == place.size() || path[place.size()] == '/');
-}
 
 /// A folder that its owner may not list is opened up: it is ours, and is thrown away afterwards.
 std::vector<std::string> names_in(const fs::path& folder, const struct stat& status) {
@@ -64,7 +61,7 @@ bool differs(const Map& before, const Map& now, const std::string& path) {
 }  // namespace
 
 bool is_passing(const std::string& path) {
-  const auto holds = [&](std::string_view place) { return lies_in(path, place); };
+  const auto holds = [&](std::string_view place) { return is_beneath(path, place); };
   return std::any_of(kPassingFolders.begin(), kPassingFolders.end(), holds) ||
          std::any_of(kPassingFiles.begin(), kPassingFiles.end(), holds);
 }
@@ -83,8 +80,9 @@ void ChangeFinder::walk(const std::string& folder, bool hidden) {
   for (const std::string& name : names_in(path, status)) {
     const std::string child = folder.empty() ? name : folder + "/" + name;
     const std::string absolute = "/" + child;
-    const bool lent = std::any_of(all_.lent.begin(), all_.lent.end(),
-                                  [&](const std::string& one) { return lies_in(absolute, one); });
+    const bool lent = std::any_of(all_.lent.begin(), all_.lent.end(), [&](const std::string& one) {
+      return is_beneath(absolute, one);
+    });
     if (!lent && !is_passing(absolute)) meet(child, hidden);
   }
 }
@@ -108,7 +106,7 @@ void ChangeFinder::meet(const std::string& path, bool hidden) {
 void ChangeFinder::meet_folder(const std::string& path, const Change& now, bool hidden) {
   const auto before = hidden ? std::nullopt : all_.below.find(path);
   const bool on_folder = before && S_ISDIR(before->status.st_mode);
-  const bool opaque = is_opaque(now.source);
+  const bool opaque = has_opaque_mark(now.source);
   if (!opaque) folders_.insert(path);
   if (!on_folder || opaque || before->status.st_mode != now.status.st_mode ||
       other_owner("/" + path)) {

@@ -1,12 +1,11 @@
 #include "builder/run/image_owners.hpp"
 
+#include "images/tree_paths.hpp"
 #include "images/unpack_stream.hpp"
 
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kWhiteout = ".wh.";
-constexpr std::string_view kOpaque = ".wh..wh..opq";
 constexpr std::string_view kCapability = "security.capability";
 
 /// `path` and what is below it, or that alone.
@@ -30,9 +29,9 @@ void ImageOwners::add(const TarEntry& entry) {
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == 0 ? "/" : path.substr(0, slash);
   const std::string name = path.substr(slash + 1);
-  if (name == kOpaque) return forget(folder, false);
-  if (name.starts_with(kWhiteout)) {
-    return forget(path.substr(0, slash + 1) + name.substr(kWhiteout.size()), true);
+  if (name == kOpaqueName) return forget(folder, false);
+  if (name.starts_with(kWhiteoutPrefix)) {
+    return forget(path.substr(0, slash + 1) + name.substr(kWhiteoutPrefix.size()), true);
   }
   if (entry.type == TarEntry::Type::folder) {
     owners_.erase(path);

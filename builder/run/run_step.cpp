@@ -7,12 +7,12 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "builder/key_text.hpp"
 #include "builder/run/change_layer.hpp"
 #include "builder/run/lent_tree.hpp"
 #include "builder/run/run_output.hpp"
 #include "images/unpack.hpp"
-#include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {

@@ -1,9 +1,10 @@
 #include "builder/run/stacked_trees.hpp"
 
-#include <sys/xattr.h>
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
+#include "images/tree_paths.hpp"
 
 namespace mlenv {
 namespace {
@@ -15,20 +16,10 @@ bool status_of(const fs::path& path, struct stat& status) {
   throw os_error(errno, "cannot read `{}`", path.string());
 }
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? std::string() : path.substr(0, slash);
-}
-
 }  // namespace
 
 bool is_whiteout(const struct stat& status) {
   return S_ISCHR(status.st_mode) && status.st_rdev == 0;
-}
-
-bool is_opaque(const fs::path& folder) {
-  return ::lgetxattr(folder.c_str(), "user.overlay.opaque", nullptr, 0) > 0 ||
-         ::lgetxattr(folder.c_str(), "trusted.overlay.opaque", nullptr, 0) > 0;
 }
 
 const std::vector<std::size_t>& StackedTrees::holders(const std::string& folder) {
@@ -37,12 +28,13 @@ const std::vector<std::size_t>& StackedTrees::holders(const std::string& folder)
   if (folder.empty()) {
     for (std::size_t i = trees_.size(); i-- > 0;) found.push_back(i);
   } else {
-    for (const std::size_t tree : std::vector<std::size_t>(holders(folder_of(folder)))) {
+    for (const std::size_t tree :
+         std::vector<std::size_t>(holders(std::string(folder_of(folder))))) {
       struct stat status {};
       if (!status_of(trees_[tree] / folder, status)) continue;
       if (!S_ISDIR(status.st_mode)) break;
       found.push_back(tree);
-      if (is_opaque(trees_[tree] / folder)) break;
+      if (has_opaque_mark(trees_[tree] / folder)) break;
     }
   }
   return folders_.emplace(folder, std::move(found)).first->second;
@@ -54,7 +46,7 @@ std::optional<StackedTrees::Found> StackedTrees::find(const std::string& path) {
 
 std::optional<StackedTrees::Found> StackedTrees::find_below(const std::string& path,
                                                             std::size_t limit) {
-  for (const std::size_t tree : holders(path.empty() ? path : folder_of(path))) {
+  for (const std::size_t tree : holders(std::string(folder_of(path)))) {
     if (tree >= limit) continue;
     Found found{trees_[tree] / path, {}, tree};
     if (!status_of(found.path, found.status)) continue;

@@ -37,6 +37,5 @@ class StackedTrees {
 /// A character device 0/0 (Documentation/filesystems/overlayfs, "whiteouts and opaque
 /// directories").
 bool is_whiteout(const struct stat& status);
-bool is_opaque(const fs::path& folder);
 
 }  // namespace mlenv

@@ -1,0 +1,3 @@
+# exit: 2
+mlenv lock recipe.yaml || true
+mlenv lock undigested.yaml
