@@ -61,19 +61,19 @@ struct LockedPython {
 /// The resolved part of a recipe, as it was when locked: `--locked` compares it.
 struct Request {
   std::string base;
-  std::string python;                    ///< empty: not given
-  std::string interpreter{};             ///< SHA-256 of the recipe's own Python; empty: the base's
-  std::string framework;                 ///< empty: not given
-  std::string cuda;                      ///< empty: not given
-  std::vector<std::string> packages;     ///< as written, sorted, unique
+  std::string python;                 ///< empty: not given
+  std::string interpreter{};          ///< SHA-256 of the recipe's own Python; empty: the base's
+  std::string framework;              ///< empty: not given
+  std::string cuda;                   ///< empty: not given
+  std::vector<std::string> packages;  ///< as written, sorted, unique
   /// Of the files in `requirements`, as RequirementLists has them; each sorted, unique.
   std::vector<std::string> requirements{};
   std::vector<std::string> constraints{};  ///< also `Python >=3.10`
   std::optional<Digest> hashes{};          ///< of those that they promise; nullopt: none
-  std::vector<std::string> system;       ///< sorted, unique
-  std::string driver{};                  ///< `>=580`; empty: not given
-  std::vector<std::string> gpus{};       ///< sorted, unique
-  std::vector<std::string> libraries{};  ///< `cudnn 9.*`, `nvcc`; sorted
+  std::vector<std::string> system;         ///< sorted, unique
+  std::string driver{};                    ///< `>=580`; empty: not given
+  std::vector<std::string> gpus{};         ///< sorted, unique
+  std::vector<std::string> libraries{};    ///< `cudnn 9.*`, `nvcc`; sorted
   /// Whether it asks for what only locks from `Lock::kWholeRecipe` on have words for.
   bool demands_of_cuda() const { return !driver.empty() || !gpus.empty() || !libraries.empty(); }
   friend bool operator==(const Request&, const Request&) = default;

@@ -39,8 +39,9 @@ void RecipeReader::check_image_base(const YamlNode& root) {
     const bool lacks_suite = std::any_of(archives.begin(), archives.end(),
                                          [](const auto& one) { return one.suite.empty(); });
     if (key.text == "sources" && recipe_.sources.python) {
-      values_.mistake(key, "`python` in `sources` needs a base that is made from packages; an image "
-                           "comes with its own");
+      values_.mistake(key,
+                      "`python` in `sources` needs a base that is made from packages; an image "
+                      "comes with its own");
     }
     if (key.text == "sources" && lacks_suite) {
       values_.mistake(key, "with an image as base each archive of `debian` needs its `suite`");

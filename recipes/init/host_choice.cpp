@@ -5,8 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "recipes/compat/cuda_releases.hpp"
 #include "recipes/requirement.hpp"
-#include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 
