@@ -106,3 +106,11 @@ sed -i 's/v2$/v1/' "$work/folder/folder.yaml"
 rm -r "$work/layout"
 MLENV_STORE=$work/empty "$MLENV" build --locked "$work/folder/folder.yaml" 2>"$work/err" && fail "it was built"
 grep -qF 'is not to be had as it was locked' "$work/err" || fail "$(cat "$work/err")"
+failing_with base-gone env MLENV_STORE="$work/empty" "$MLENV" --json build --locked "$work/folder/folder.yaml"
+
+note "a base for another platform"
+umoci init --layout "$work/layout"
+umoci new --image "$work/layout:v1"
+umoci config --image "$work/layout:v1" --architecture arm64
+rm "$work/folder/folder.lock"
+failing_with bad-base "$MLENV" --json lock "$work/folder/folder.yaml"

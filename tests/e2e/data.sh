@@ -46,6 +46,7 @@ refused 2 'cannot access' "$MLENV" run --no-project app -- ls /data
 note "other data is refused, absent data is told of"
 echo three >"$project/corpus/a"
 refused 3 "declared $digest" "$MLENV" build --locked "$path"
+failing_with data-differs "$MLENV" --json build --locked "$path"
 refused 125 'is not the data' "$MLENV" run "$path" -- true
 echo one >"$project/corpus/a"
 mv "$project/corpus" "$project/elsewhere"
@@ -53,3 +54,4 @@ mv "$project/corpus" "$project/elsewhere"
 grep -qF 'was not verified' "$work/err" || fail "says: $(cat "$work/err")"
 mv "$project/elsewhere" "$work/elsewhere"
 refused 125 'is not at' "$MLENV" run "$path" -- true
+failing_with no-data "$MLENV" --json run "$path" -- true

@@ -99,8 +99,39 @@ grep -qF 'hint: did you mean `idna`?' "$work/err" || fail "says: $(cat "$work/er
 grep -qF 'it holds the Debian package' "$work/err" || fail "says: $(cat "$work/err")"
 diff "$work/kept.lock" "$lock" || fail "a failed upgrade wrote the lock"
 
-[ "$MLENV_TEST_LONG" = 1 ] || exit 0
+note "a wheel that turns out to hold no code for the GPU"
 need runc
+mkdir -p "$work/index/kernels" "$work/made"
+python3 - "$work/index/kernels" <<'PYTHON'
+# One container as nvcc's fatbinary writes them, with machine code for sm_75.
+import hashlib, struct, sys, zipfile
+entry = bytearray(64 + 24)
+struct.pack_into("<HHIQ", entry, 0, 2, 0x101, 64, 24)
+struct.pack_into("<I", entry, 28, 75)
+struct.pack_into("<Q", entry, 40, 0x11)
+code = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry)) + bytes(entry)
+info = "kernels-1.dist-info/"
+files = {"kernels/one.so": b"\x7fELF" + code,
+         info + "METADATA": b"Metadata-Version: 2.1\nName: kernels\nVersion: 1\n",
+         info + "WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
+files[info + "RECORD"] = "".join(f"{name},,\n" for name in [*files, info + "RECORD"]).encode()
+path = sys.argv[1] + "/kernels-1-py3-none-any.whl"
+with zipfile.ZipFile(path, "w") as wheel:
+    for name in files:
+        wheel.writestr(name, files[name])
+digest = hashlib.sha256(open(path, "rb").read()).hexdigest()
+with open(sys.argv[1] + "/index.html", "w") as page:
+    page.write(f'<a href="kernels-1-py3-none-any.whl#sha256={digest}">kernels-1-py3-none-any.whl</a>\n')
+PYTHON
+base_store
+for gpu in sm_80 sm_75; do
+  printf 'name: made\nbase: debian:bookworm\npython: "3.11"\ngpus: [%s]\nbytecode: false\npackages: [kernels, "nvidia-cuda-runtime==13.0.*"]\n' \
+    "$gpu" >"$work/made/recipe.yaml"
+  [ "$gpu" = sm_75 ] || failing_with no-gpu-code env UV_INDEX="file://$work/index" "$MLENV" --json build "$work/made/recipe.yaml"
+done
+UV_INDEX="file://$work/index" build_digest "$work/made/recipe.yaml" >/dev/null
+
+[ "$MLENV_TEST_LONG" = 1 ] || exit 0
 note "the compiler in an image"
 mkdir "$work/nvcc"
 cat >"$work/nvcc/recipe.yaml" <<'RECIPE'

@@ -65,6 +65,7 @@ refuses 1 'cpython-3.9.tar.zst'
 tar -C "$work" -czf "$work/www/other.tar.gz" debs
 recipe 3.9 "$(sha256sum "$work/www/other.tar.gz" | cut -d' ' -f1)" other.tar.gz
 refuses 1 'it holds no folder `python`'
+failing_with bad-python "$MLENV" --json lock "$work/recipe.yaml"
 
 note "lock"
 recipe 3.9

@@ -47,6 +47,7 @@ recipe_of right '[right.txt]'
 printf 'attrs==23.2.0 \\\n  --hash=sha256:%064d\n' 7 >wrong.txt
 recipe_of wrong '[wrong.txt]'
 refused 1 'the Python index has other bytes of `attrs` 23.2.0 than `wrong.txt` promises' "$MLENV" lock wrong.yaml
+failing_with hash-mismatch "$MLENV" --json lock wrong.yaml
 grep -qF "has sha256 $file" err || fail "says: $(cat err)"
 
 note "pyproject.toml, and what uv locked of it"
@@ -68,6 +69,10 @@ printf -- '--require-hashes\npython-dateutil==2.8.2 --hash=sha256:%s\n' \
   "$(sed -n 's/.*name = "python-dateutil".*sha256 = "\([0-9a-f]*\)".*/\1/p' project.lock)" >all.txt
 recipe_of all all.txt
 refused 3 'is needed, and no hash of it is given' "$MLENV" lock all.yaml
+failing_with no-hash "$MLENV" --json lock all.yaml
+echo 'attrs=1' >bad.txt
+recipe_of bad bad.txt
+failing_with requirements-invalid "$MLENV" --json lock bad.yaml
 uv=$(uv_program)
 "$uv" lock -q --upgrade-package 'six<1.16' -P 'idna==3.3' 2>/dev/null || "$uv" lock -q
 locked=$(awk '/^name = "(six|idna)"/ {gsub(/"/, "", $3); name = $3} /^version/ && name {gsub(/"/, "", $3); printf "%s %s ", name, $3; name = ""}' uv.lock)

@@ -46,6 +46,7 @@ recipe_with <<'STEPS'
   - python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0))'
 STEPS
 refused 2 'needs the secret `token`'
+failing_with bad-secret "$MLENV" --json build --secret id=token,src="$work/absent" "$path"
 builds --secret id=token,src="$work/token" --verbose
 grep -qF '***' "$work/err" || fail "the step's output is not in the log"
 first=$image
@@ -91,7 +92,7 @@ second=$image
 cp "$built" "$work/first.built"
 export MLENV_STORE=$work/other
 base_store
-refused 3 'run-differs' --locked --json
+failing_with run-differs "$MLENV" --json build --locked "$path"
 grep -qF "$second" "$work/err" || fail "the recorded image is not named: $(cat "$work/err")"
 cmp "$built" "$work/first.built"
 builds

@@ -23,6 +23,9 @@ sdist() {
   printf 'Metadata-Version: 2.1\nName: %s\nVersion: 1\n' "$1" >"src/$1-1/PKG-INFO"
   { printf 'NAME = "%s"\n' "$1"; cat; } >"src/$1-1/own.py"
   tar -C src -czf "index/$1/$1-1.tar.gz" "$1-1"
+  link_to_source "$1"
+}
+link_to_source() {
   printf '<a href="%s-1.tar.gz#sha256=%s">%s-1.tar.gz</a>\n' "$1" \
     "$(sha256sum "index/$1/$1-1.tar.gz" | cut -d' ' -f1)" "$1" >"index/$1/index.html"
 }
@@ -51,6 +54,7 @@ sdist random <<<"$backend"'
 def module():
     return f"value = {os.urandom(8)!r}\n"
 '
+sdist linked <<<'"never run"'
 sdist broken <<<'import sys; sys.exit("the compiler is on strike")'
 export UV_INDEX=file://$work/index
 
@@ -72,10 +76,17 @@ note "a build that is not reproducible"
 recipe_of random 'random'
 "$MLENV" lock random.yaml
 refused 1 'is not the one of the lock' env MLENV_STORE="$work/other/store" "$MLENV" build random.yaml
+failing_with wheel-differs env MLENV_STORE="$work/other/store" "$MLENV" --json build random.yaml
 
 note "a build that fails"
 recipe_of broken 'broken'
 refused 1 'the compiler is on strike' "$MLENV" lock broken.yaml
+failing_with build-failed "$MLENV" --json lock broken.yaml
+ln -s own.py src/linked-1/link
+tar -C src -czf index/linked/linked-1.tar.gz linked-1
+link_to_source linked
+recipe_of linked 'linked'
+failing_with bad-source "$MLENV" --json lock linked.yaml
 
 note "a source with build requirements, of the machine's index"
 recipe_of docopt 'docopt==0.6.2'
