@@ -22,7 +22,8 @@ class Budget {
   explicit Budget(std::uint64_t bytes) : left_(static_cast<std::int64_t>(bytes)) {}
   void spend(std::size_t bytes) {
     constexpr std::size_t kNode = 64;  // around each
-    if ((left_ -= static_cast<std::int64_t>(bytes + kNode)) >= 0) return;
+    left_ -= static_cast<std::int64_t>(bytes + kNode);
+    if (left_ >= 0) return;
     throw failure("too-large", "the image has more files than mlenv looks through");
   }
 

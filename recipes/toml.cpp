@@ -122,10 +122,10 @@ bool has_long_key(std::string_view line) {
       if (parts >= kMostKeyParts) return true;
     } else if (c == '"' || c == '\'') {
       at = end_of_quoted(line, at);
-    } else if (!is_letter(c) && !is_digit(c) && c != '-' && c != '_') {
-      parts = 0;
-    } else if (word_ended && before != '.') {
-      parts = 0;
+    } else {
+      const bool in_word = is_letter(c) || is_digit(c) || c == '-' || c == '_';
+      const bool second_word = word_ended && before != '.';
+      if (!in_word || second_word) parts = 0;
     }
     word_ended = false;
     before = c;

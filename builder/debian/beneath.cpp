@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 
 namespace mlenv::debian {
 namespace {
@@ -58,11 +59,9 @@ Fd open_real(int root, const std::string& path, int flags) {
 }
 
 Fd open_real_parent(int root, const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return open_real(root, slash == std::string::npos ? "." : path.substr(0, slash), O_DIRECTORY);
+  const std::string_view folder = folder_of(path);
+  return open_real(root, folder.empty() ? "." : std::string(folder), O_DIRECTORY);
 }
-
-std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 std::optional<std::string> read_inside(int root, const std::string& path) {
   const Fd fd = open_resolved(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, RESOLVE_IN_ROOT);

@@ -14,8 +14,6 @@ namespace mlenv::debian {
 Fd open_real(int root, const std::string& path, int flags = 0);
 /// The same for the folder that `path` is in; `root` itself for a path of one part.
 Fd open_real_parent(int root, const std::string& path);
-/// The last part of a path.
-std::string last_part(const std::string& path);
 
 /// A file's content as a program of the tree reads it: links and `..` stay inside. nullopt where
 /// there is no such regular file.

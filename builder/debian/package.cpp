@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 #include "base/text.hpp"
 #include "builder/debian/beneath.hpp"
 
@@ -60,8 +61,8 @@ class Staging {
   /// Through no link: it could lead to a file of the machine.
   void link(const TarEntry& entry, int parent, const std::string& name) const {
     const Fd from = open_real_parent(root_.get(), entry.link);
-    if (!from ||
-        ::linkat(from.get(), last_part(entry.link).c_str(), parent, name.c_str(), 0) != 0) {
+    if (!from || ::linkat(from.get(), std::string(last_part(entry.link)).c_str(), parent,
+                          name.c_str(), 0) != 0) {
       fail(entry.path);
     }
   }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 #include "builder/debian/beneath.hpp"
 #include "builder/debian/diversions.hpp"
 
@@ -99,12 +100,13 @@ void Tree::note_owner(const TarEntry& entry, const std::string& path) {
 /// looked at.
 bool Tree::move_in(int from, const std::string& entry, const std::string& path) const {
   const Fd parent = open_real_parent(fd_.get(), path);
-  return parent && ::renameat(from, entry.c_str(), parent.get(), last_part(path).c_str()) == 0;
+  return parent &&
+         ::renameat(from, entry.c_str(), parent.get(), std::string(last_part(path)).c_str()) == 0;
 }
 
 void Tree::put_folder(const TarEntry& entry, const std::string& path) {
   const Fd parent = open_real_parent(fd_.get(), path);
-  if (!parent || ::mkdirat(parent.get(), last_part(path).c_str(), 0755) != 0) {
+  if (!parent || ::mkdirat(parent.get(), std::string(last_part(path)).c_str(), 0755) != 0) {
     struct stat status {};
     const bool folder = errno == EEXIST &&
                         ::fstatat(fd_.get(), path.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
