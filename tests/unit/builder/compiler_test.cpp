@@ -21,7 +21,11 @@ TEST(BytecodeCompiler, SaysThatTheInterpreterDied) {
   fs::copy(kLoader, base.path() / "usr/lib64/ld-linux-x86-64.so.2");
   make_folders(base.path() / "usr/lib/x86_64-linux-gnu");
   fs::copy("/lib/x86_64-linux-gnu/libc.so.6", base.path() / "usr/lib/x86_64-linux-gnu/libc.so.6");
-  BytecodeCompiler compiler{base.path(), 99, 1};
+  BytecodeCompiler compiler({.base = base.path(),
+                             .program = "/usr/bin/python3.99",
+                             .opt = {},
+                             .python_minor = 99,
+                             .workers = 1});
   std::string code;
   try {
     compiler.compile({{"/opt/a.py", "a = 1\n"}});

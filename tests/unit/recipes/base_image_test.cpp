@@ -30,8 +30,7 @@ Lock sample() {
                   .cuda = {},
                   .packages = {"six"},
                   .system = {}};
-  lock.settings = {
-      .name = "a", .env = {}, .workdir = {}, .command = {}, .bytecode = true, .sources = {}};
+  lock.settings.name = "a";
   lock.python = "3.12.7";
   lock.base = LockedBase{
       .manifest = Digest::of("manifest"),
