@@ -166,31 +166,33 @@ void compare(const fs::path& path, Built recorded, Built built, std::size_t belo
       fmt::format("restore `{0}` if it was edited; remove it to accept this build", path.string()));
 }
 
+Error run_differs(const fs::path& path, const Built& recorded, const Built& built) {
+  Error error =
+      refusal("run-differs", "`run` steps gave something else than `{}` records", path.string());
+  for (const std::string& line : differences(recorded, built)) error.because(line);
+  return std::move(error).hint(fmt::format(
+      "`mlenv pull` the recorded image ({}), and its layers are used; or build without --locked "
+      "and commit what it writes",
+      recorded.image.str()));
+}
+
 /// `run` steps are outside the promise of equal digests: another result of them is news, and a
-/// refusal only where the record was to be kept to. Whether the record is to be replaced.
-bool accept_other_runs(const Ui& ui, const fs::path& path, const Built& recorded,
-                       const Built& built, const BuildChoice& choice, std::size_t runs) {
-  if (runs == 0 || recorded == built || !is_comparable(recorded, built.lock)) return false;
-  if (!differ_in_runs_alone(recorded, built, runs)) return false;
+/// refusal only where the record was to be kept to (`locked`). The news, when the record is to be
+/// replaced for that.
+std::optional<std::string> news_of_runs(const fs::path& path, const Built& recorded,
+                                        const Built& built, bool locked, std::size_t runs) {
+  if (runs == 0 || recorded == built || !is_comparable(recorded, built.lock)) return std::nullopt;
+  if (!differ_in_runs_alone(recorded, built, runs)) return std::nullopt;
+  if (locked) throw run_differs(path, recorded, built);
   std::string names;
   for (std::size_t i = built.layers.size() - runs; i < built.layers.size(); ++i) {
     if (recorded.layers[i] == built.layers[i]) continue;
     names += fmt::format("{}`{}`", names.empty() ? "" : ", ", built.layers[i].first);
   }
-  if (choice.lock.locked) {
-    Error error =
-        refusal("run-differs", "`run` steps gave something else than `{}` records", path.string());
-    for (const std::string& line : differences(recorded, built)) error.because(line);
-    throw std::move(error).hint(fmt::format(
-        "`mlenv pull` the recorded image ({}), and its layers are used; or build without --locked "
-        "and commit what it writes",
-        recorded.image.str()));
-  }
-  ui.say(
-      fmt::format("note: executed again, these gave something else than `{}` recorded, and it "
-                  "now has the new digests: {}",
-                  path.string(), names));
-  return true;
+  return fmt::format(
+      "note: executed again, these gave something else than `{}` recorded, and it now has the new "
+      "digests: {}",
+      path.string(), names);
 }
 
 /// What an earlier build recorded for the same inputs, for `run` steps.
@@ -384,8 +386,10 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   require_device_code(ui, lock);
   const Built built = built_of(lock, digest, options.files.digest, result.image);
   const std::size_t runs = lock.settings.run.size();
-  const bool other_runs = recorded && accept_other_runs(ui, record, *recorded, built, choice, runs);
-  if (recorded && !other_runs)
+  std::optional<std::string> news;
+  if (recorded) news = news_of_runs(record, *recorded, built, choice.lock.locked, runs);
+  if (news) ui.say(*news);
+  if (recorded && !news)
     compare(record, *recorded, built, layers_below_files(result, options.files, runs));
   ui.store().tag(Reference::parse(recipe.name + ":latest"), result.image.digest());
   if (recorded != built) write_built(ui, record, built);

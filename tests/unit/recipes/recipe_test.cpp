@@ -118,7 +118,7 @@ TEST(Recipe, HasDefaults) {
 }
 
 TEST(Recipe, ReportsAllMistakesInOrderWithLineAndCaret) {
-  EXPECT_EQ(mistakes("name: Bert\nframwork: pytorch\nbase: debain:bookworm\ndata: {}\n"),
+  EXPECT_EQ(mistakes("name: Bert\nframwork: pytorch\nbase: debain:bookworm\ngpus: sm_80\n"),
             "r.yaml:1:7: `Bert` is not an image name: lower-case letters and digits, joined by "
             "single `.`, `_`, `-` or `/`\n"
             "    name: Bert\n"
@@ -129,9 +129,9 @@ TEST(Recipe, ReportsAllMistakesInOrderWithLineAndCaret) {
             "r.yaml:3:7: unknown distribution `debain`; did you mean `debian`?\n"
             "    base: debain:bookworm\n"
             "          ^\n"
-            "r.yaml:4:1: `data` is not supported yet\n"
-            "    data: {}\n"
-            "    ^");
+            "r.yaml:4:7: `gpus` is a list, as in `[sm_80, sm_90]`\n"
+            "    gpus: sm_80\n"
+            "          ^");
 }
 
 TEST(Recipe, RequiresNameAndBase) {

@@ -414,7 +414,9 @@ TEST(Resolve, PythonThatTheSuiteLacksIsAConflictAtOnce) {
   const Resolution answer = resolve(recipe, {}, http, progress);
   const auto& conflict = std::get<Conflict>(answer);
   EXPECT_EQ(conflict.headline, "`base: debian:bookworm` has Python 3.11, the recipe wants 3.13");
-  EXPECT_EQ(conflict.hint, "write `python: \"3.11\"`, or `base: debian:trixie`");
+  EXPECT_EQ(conflict.hint,
+            "write `python: \"3.11\"`, or `base: debian:trixie`, or bring a Python along with "
+            "`sources: {python: {url: …, sha256: …}}`");
   EXPECT_EQ(conflict.facts.front(),
             "r.yaml:3:9: the recipe asks for Python 3.13\n    python: \"3.13\"\n            ^");
 }
