@@ -199,7 +199,7 @@ TEST_F(HostileDeb, TheBuildWritesThroughNoLink) {
     const fs::path path = root() / folder;
     make_folders(path.parent_path());
     fs::create_symlink(target, path);
-    const std::string code = outcome([&] { require_real_folders(root()); });
+    std::string code = outcome([&] { require_real_folders(root()); });
     remove_tree(root());
     fs::create_directory(root());
     return code;
@@ -257,7 +257,7 @@ sys.stdout.buffer.write(out.getvalue())
     return test::output_of({"find", folder.string(), "-mindepth", "1", "(", "-type", "d", "-printf",
                             "%P %y\n", "-o", "-printf", "%P %y %m %s %T@ %l %n\n", ")"});
   };
-  const auto sorted = [](std::string text) { return test::output_of({"sort"}, text); };
+  const auto sorted = [](const std::string& text) { return test::output_of({"sort"}, text); };
   for (const char* format : {"GNU_FORMAT", "PAX_FORMAT"}) {
     const std::string tar = test::output_of({"python3", "-c", kTar, format});
     const std::string deb =
