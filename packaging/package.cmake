@@ -6,7 +6,7 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME mlenv)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_PACKAGE_CONTACT "the mlenv maintainers <maintainers@mlenv.dev>")
+set(CPACK_PACKAGE_CONTACT "the mlenv maintainers <maintainers@mlenv.invalid>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "reproducible container images for machine learning")
 set(CPACK_PACKAGE_DESCRIPTION "mlenv turns a short recipe into a pinned, reproducible container image,
 runs it and pushes it, without a daemon and without root. Wheels and Debian
