@@ -5,6 +5,7 @@
 #include "recipes/compat/architecture.hpp"
 #include "recipes/compat/cuda_libraries.hpp"
 #include "recipes/recipe_reader.hpp"
+#include "recipes/recipe_schema.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/text.hpp"
 
@@ -30,15 +31,14 @@ std::string without_blanks(std::string_view text) {
   return out;
 }
 
-/// The keys of `libraries`.
-std::vector<std::string_view> library_names() {
+}  // namespace
+
+std::vector<std::string_view> library_keys() {
   std::vector<std::string_view> names;
   for (const CudaLibrary& one : cuda_libraries()) names.push_back(one.name);
   names.emplace_back("nvcc");
   return names;
 }
-
-}  // namespace
 
 std::string Recipe::oldest_driver() const {
   return driver ? without_blanks(driver->text).substr(kAtLeast.size()) : std::string{};
@@ -84,7 +84,7 @@ void RecipeReader::gpus(const YamlNode& node) {
 }
 
 void RecipeReader::libraries(const YamlNode& node) {
-  const std::vector<std::string_view> names = library_names();
+  const std::vector<std::string_view> names = library_keys();
   for (const auto& [name, value] : values_.members(node, "`libraries`", names)) {
     if (name == "nvcc") {
       compiler(*value);
@@ -100,8 +100,8 @@ void RecipeReader::libraries(const YamlNode& node) {
     RecipeLibrary library{name, *text};
     const auto read = parse_requirement(name + library.specifier());
     const auto* requirement = std::get_if<Requirement>(&read);
-    if (requirement == nullptr || requirement->specifier.empty() || !requirement->marker.empty() ||
-        !requirement->extras.empty()) {
+    if (requirement == nullptr || requirement->name != name || requirement->specifier.empty() ||
+        !requirement->marker.empty() || !requirement->extras.empty()) {
       values_.mistake(*value, fmt::format("`{}` is not a version; write one, as in `\"9.*\"` or "
                                           "`\">=2.28\"`",
                                           text->text));

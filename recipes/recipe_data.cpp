@@ -7,6 +7,7 @@
 #include "base/paths.hpp"
 #include "base/text.hpp"
 #include "recipes/recipe_reader.hpp"
+#include "recipes/recipe_schema.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -25,6 +26,8 @@ bool is_digest(std::string_view text) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> data_set_keys() { return {kKeys.begin(), kKeys.end()}; }
 
 bool is_data(const Recipe& recipe, std::string_view path) {
   return std::any_of(recipe.data.begin(), recipe.data.end(),

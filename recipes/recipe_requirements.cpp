@@ -3,6 +3,7 @@
 #include <array>
 
 #include "recipes/recipe_reader.hpp"
+#include "recipes/recipe_schema.hpp"
 #include "recipes/requirement_files.hpp"
 #include "recipes/text.hpp"
 
@@ -11,6 +12,7 @@ namespace {
 
 using Is = YamlNode::Kind;
 
+constexpr std::array<std::string_view, 3> kKeys = {"file", "extras", "groups"};
 constexpr std::string_view kExample = "[requirements.txt]";
 
 bool is_extra(std::string_view text) { return is_wheel_name(normalise_wheel_name(text)); }
@@ -33,6 +35,8 @@ std::optional<std::pair<std::string, std::vector<std::string>>> split_extras(
 
 }  // namespace
 
+std::vector<std::string_view> requirement_source_keys() { return {kKeys.begin(), kKeys.end()}; }
+
 void RecipeReader::requirements(const YamlNode& node) {
   if (node.kind != Is::list) {
     requirement_source(node);
@@ -46,9 +50,8 @@ void RecipeReader::requirement_source(const YamlNode& node) {
   const YamlNode* file = &node;
   std::string text = node.text;
   if (node.kind == Is::map) {
-    constexpr std::array<std::string_view, 3> kMembers = {"file", "extras", "groups"};
     file = nullptr;
-    for (const auto& [key, value] : values_.members(node, "an item of `requirements`", kMembers)) {
+    for (const auto& [key, value] : values_.members(node, "an item of `requirements`", kKeys)) {
       if (key == "file") file = value;
       if (key == "extras") source.extras = values_.texts(*value, "`extras`", "[train]");
       if (key == "groups") source.groups = values_.texts(*value, "`groups`", "[dev]");

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "recipes/recipe_reader.hpp"
+#include "recipes/recipe_schema.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -12,6 +13,8 @@ constexpr std::string_view kExample = "[make -C /workspace/ext]";
 constexpr std::array<std::string_view, 3> kKeys = {"run", "network", "secrets"};
 
 }  // namespace
+
+std::vector<std::string_view> step_keys() { return {kKeys.begin(), kKeys.end()}; }
 
 bool is_secret_id(std::string_view text) {
   constexpr std::size_t kLongest = 64;

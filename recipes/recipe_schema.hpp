@@ -10,8 +10,14 @@ std::string_view recipe_schema();
 
 /// Every key that the reader knows, and so does the schema.
 std::vector<std::string_view> recipe_keys();
-/// The same for the keys of `sources`, and of an archive of its `debian`.
+/// The same for the keys of `sources`, of an archive of its `debian` and of its `python`.
 std::vector<std::string_view> source_keys();
 std::vector<std::string_view> archive_keys();
+std::vector<std::string_view> python_source_keys();
+/// Of `libraries`, an item of `requirements`, a step of `run` and a data set.
+std::vector<std::string_view> library_keys();
+std::vector<std::string_view> requirement_source_keys();
+std::vector<std::string_view> step_keys();
+std::vector<std::string_view> data_set_keys();
 
 }  // namespace mlenv

@@ -20,6 +20,9 @@ constexpr std::array<std::string_view, 2> kPythonKeys = {"url", "sha256"};
 
 std::vector<std::string_view> source_keys() { return {kSourceKeys.begin(), kSourceKeys.end()}; }
 std::vector<std::string_view> archive_keys() { return {kArchiveKeys.begin(), kArchiveKeys.end()}; }
+std::vector<std::string_view> python_source_keys() {
+  return {kPythonKeys.begin(), kPythonKeys.end()};
+}
 
 /// http, https or file; without a login, because the recipe is a file that people share.
 std::optional<std::string> RecipeReader::source_url(const YamlNode& node, std::string_view what) {
