@@ -134,9 +134,23 @@ Error no_overlay(const Overlay& overlay, const Refusal& refusal) {
   }
 }
 
+/// Overlayfs takes no folder twice; of equal layers the topmost decides.
+Overlay without_repeats(const Overlay& wanted) {
+  Overlay overlay = wanted;
+  overlay.lowers.clear();
+  for (std::size_t i = 0; i < wanted.lowers.size(); ++i) {
+    const auto above = wanted.lowers.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+    const bool repeated =
+        std::find(above, wanted.lowers.end(), wanted.lowers[i]) != wanted.lowers.end();
+    if (!repeated) overlay.lowers.push_back(wanted.lowers[i]);
+  }
+  return overlay;
+}
+
 }  // namespace
 
-fs::path mount_overlay(const Overlay& overlay) {
+fs::path mount_overlay(const Overlay& wanted) {
+  const Overlay overlay = without_repeats(wanted);
   if (overlay.lowers.size() > kMaxLowers) {
     throw failure("no-overlay", "the image has {} layers, overlayfs takes {}",
                   overlay.lowers.size(), kMaxLowers);

@@ -351,7 +351,9 @@ class Build {
 
   void make_runs() {
     if (lock_.settings.run.empty()) return;
-    StepRunner runner{lock_, config().env, options_.run, store_, progress_, options_.jobs};
+    const ImageConfig image = config();
+    StepRunner runner{lock_,  image.env, image.workdir, options_.run,
+                      store_, progress_, options_.jobs};
     for (std::size_t i = 0; i < first_run(); ++i) {
       const Step::Kind kind = plan_.steps[i].kind;
       const bool owned = kind == Step::Kind::base || kind == Step::Kind::files;

@@ -118,8 +118,10 @@ class ReleaseBuilder::Workshop {
     for (std::size_t i = 1; i < layers.size(); ++i) {
       const fs::path opt = place_.store.find_tree(layers[i].diff_id).value() / "opt";
       if (!fs::exists(opt)) continue;
+      // Two wheels may hold the same file.
       fs::copy(opt, folder() / "opt",
-               fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+               fs::copy_options::recursive | fs::copy_options::copy_symlinks |
+                   fs::copy_options::overwrite_existing);
     }
   }
 

@@ -103,7 +103,7 @@ std::string why_made(const EarlierBuild& earlier, const BuildOutcome& outcome, c
   if ((step.kind == Step::Kind::files || step.kind == Step::Kind::run) && other_files) {
     return fmt::format("since the last build: project files {} → {}",
                        earlier.built->files ? earlier.built->files->brief() : "none",
-                       outcome.files.digest->brief());
+                       outcome.files.digest ? outcome.files.digest->brief() : "none");
   }
   if (earlier.built && earlier.built->lock == lock_digest(lock)) {
     return "built before, but its layers are not in this store " + key;

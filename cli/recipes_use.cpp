@@ -201,10 +201,11 @@ void add_record(RunOptions& options, const Built& recorded, const Store& store,
   for (const auto& [title, digest] : recorded.layers) options.recorded.push_back(digest);
   const Digest image = recorded.image;
   options.find = [&store, &choice, image](const Digest& blob) -> std::optional<Layer> {
-    if (store.has(image)) {
+    try {
       for (const Layer& layer : store.image(image).layers) {
         if (layer.blob.digest == blob && store.has(blob)) return layer;
       }
+    } catch (const Error&) {  // it is not there, or not all of it
     }
     return choice.fetch_layer ? choice.fetch_layer(image, blob) : std::nullopt;
   };

@@ -71,8 +71,11 @@ class Pyproject {
     const TomlValue* list = find(extras_, name);
     if (list == nullptr) return false;
     if (!taken_extras_.insert({normalise_wheel_name(name), marker}).second) return true;
+    // Within itself it adds nothing: the marker there only narrows.
+    if (!open_extras_.insert(normalise_wheel_name(name)).second) return true;
     if (list->kind != Is::list) reader().fail(*list, "an extra is a list of requirements");
     for (const TomlValue& one : list->items) add(one, marker);
+    open_extras_.erase(normalise_wheel_name(name));
     return true;
   }
 
@@ -181,6 +184,7 @@ class Pyproject {
   std::string name_;                                            ///< the project's own
   std::set<std::string> names_;                                 ///< of all that is asked for
   std::set<std::pair<std::string, std::string>> taken_extras_;  ///< name and marker
+  std::set<std::string> open_extras_;                           // that are being read
   std::set<std::string> taken_groups_;
 };
 

@@ -124,13 +124,8 @@ void RecipeReader::compiler(const YamlNode& node) {
 
 void RecipeReader::check_demands(const YamlNode& root) {
   if (!recipe_.demands_of_cuda()) return;
-  bool has_wheels = false;
-  for (const auto& [key, value] : root.members) {
-    const bool empty = value.kind == Is::null || (value.kind == Is::list && value.items.empty());
-    has_wheels = has_wheels || (!empty && (key.text == "framework" || key.text == "packages"));
-  }
   const bool no_cuda = recipe_.cuda && recipe_.cuda->text == "cpu";
-  if (has_wheels && !no_cuda) return;
+  if (names_wheels(root) && !no_cuda) return;
   for (const auto& [key, value] : root.members) {
     constexpr std::array<std::string_view, 3> kDemands = {"driver", "gpus", "libraries"};
     if (std::find(kDemands.begin(), kDemands.end(), key.text) == kDemands.end()) continue;

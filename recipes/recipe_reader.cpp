@@ -188,13 +188,17 @@ void RecipeReader::cuda(const YamlNode& node) {
                                     text->text));
 }
 
-void RecipeReader::check_cuda(const YamlNode& root) {
-  if (!recipe_.cuda || recipe_.cuda->text == "cpu") return;
-  for (const auto& [key, value] : root.members) {
+bool RecipeReader::names_wheels(const YamlNode& root) {
+  constexpr std::array<std::string_view, 3> kNamers = {"framework", "packages", "requirements"};
+  return std::any_of(root.members.begin(), root.members.end(), [&](const auto& member) {
+    const YamlNode& value = member.value;
     const bool empty = value.kind == Is::null || (value.kind == Is::list && value.items.empty());
-    constexpr std::array<std::string_view, 3> kUsers = {"framework", "packages", "requirements"};
-    if (!empty && holds(kUsers, key.text)) return;
-  }
+    return !empty && holds(kNamers, member.key.text);
+  });
+}
+
+void RecipeReader::check_cuda(const YamlNode& root) {
+  if (!recipe_.cuda || recipe_.cuda->text == "cpu" || names_wheels(root)) return;
   mistakes_.add(recipe_.cuda->line, recipe_.cuda->column,
                 "`cuda` has nothing to act on: name a `framework` or `packages` that use it");
 }

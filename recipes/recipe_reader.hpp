@@ -49,6 +49,8 @@ class RecipeReader {
   void python(const YamlNode& node);
   void framework(const YamlNode& node);
   void cuda(const YamlNode& node);
+  /// Whether a key is there that brings Python packages in.
+  static bool names_wheels(const YamlNode& root);
   void check_cuda(const YamlNode& root);
   void driver(const YamlNode& node);
   void gpus(const YamlNode& node);

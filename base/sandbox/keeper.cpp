@@ -271,6 +271,9 @@ class Keeper {
 }  // namespace
 
 void run_keeper(const Plan& plan, Fd outside, Fd report, Fd status) {
+  // What the program sees of process 1 in /proc would lead out: `outside` is a descriptor of the
+  // host's mount. The program's own execve makes it dumpable again (proc(5), ptrace(2)).
+  ::prctl(PR_SET_DUMPABLE, 0);
   Keeper keeper{plan, outside, std::move(report)};
   try {
     keeper.begin();

@@ -56,6 +56,7 @@ Child launch(Plan plan, const Fd& result) {
   // Not by its name: the file may have been replaced since we were started.
   command.argv = {"/proc/self/exe", std::string(sandbox::kArgument)};
   command.folder = "/";
+  command.env = std::vector<std::string>{};  // the caller's may hold secrets
   command.stdin_fd = plan.command.stdin_fd;
   command.stdout_fd = plan.command.stdout_fd;
   command.stderr_fd = plan.command.stderr_fd;

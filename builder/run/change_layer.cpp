@@ -19,8 +19,9 @@ constexpr std::size_t kLeastSecret = 6;  // shorter ones are in any file
 /// Looks for secrets in what passes.
 class SecretFinder {
  public:
-  SecretFinder(const std::map<std::string, std::string>& secrets, const std::string& path)
-      : path_(path) {
+  /// `holder` is what messages call it.
+  SecretFinder(const std::map<std::string, std::string>& secrets, std::string holder)
+      : holder_(std::move(holder)) {
     for (const auto& [name, content] : secrets) {
       const std::size_t end = content.find_last_not_of(" \t\r\n");
       const std::string text = end == std::string::npos ? "" : content.substr(0, end + 1);
@@ -35,21 +36,21 @@ class SecretFinder {
     window_.append(bytes);
     for (const auto& [name, text] : secrets_) {
       if (::memmem(window_.data(), window_.size(), text.data(), text.size()) == nullptr) continue;
-      throw failure("secret-stored", "`/{}` holds the secret `{}`, and would be part of the image",
-                    path_, name)
+      throw failure("secret-stored", "{} holds the secret `{}`, and would be part of the image",
+                    holder_, name)
           .hint("remove it in the same step, or read it from /run/secrets where it is needed");
     }
     if (window_.size() >= longest_) window_.erase(0, window_.size() - (longest_ - 1));
   }
 
  private:
-  const std::string& path_;
+  std::string holder_;
   std::vector<std::pair<std::string, std::string>> secrets_;
   std::size_t longest_ = 1;
   std::string window_;
 };
 
-/// Also one that its owner may not read: it is ours, and is thrown away afterwards.
+/// Also one that its owner may not read: it is ours.
 Fd open_content(const Change& change) {
   Fd fd{::open(change.source.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)};
   if (fd || errno != EACCES) {
@@ -57,7 +58,10 @@ Fd open_content(const Change& change) {
     return fd;
   }
   (void)::chmod(change.source.c_str(), 0600);
-  return open_file(change.source, O_RDONLY | O_NOFOLLOW);
+  fd = open_file(change.source, O_RDONLY | O_NOFOLLOW);
+  // Where its owner alone changed this is the store's file.
+  (void)::fchmod(fd.get(), change.status.st_mode & 07777U);
+  return fd;
 }
 
 class ChangeTar {
@@ -66,6 +70,7 @@ class ChangeTar {
 
   void add(const std::string& path, const Change& change) {
     if (change.removed()) return add_whiteout(path);
+    require_no_secret("the name of a file", path);
     TarEntry entry = entry_of(path);
     entry.mode = change.status.st_mode & 07777U;
     const std::string absolute = "/" + path;
@@ -83,6 +88,7 @@ class ChangeTar {
       entry.type = TarEntry::Type::symlink;
       entry.mode = 0777;
       entry.link = fs::read_symlink(change.source).string();
+      require_no_secret("the target of a link", entry.link);
     } else {
       entry.type = TarEntry::Type::fifo;
     }
@@ -92,6 +98,10 @@ class ChangeTar {
   }
 
  private:
+  void require_no_secret(std::string holder, std::string_view text) const {
+    SecretFinder{all_.secrets, std::move(holder)}.pass(text);
+  }
+
   TarEntry entry_of(const std::string& path) const {
     TarEntry entry;
     entry.path = path;
@@ -122,7 +132,7 @@ class ChangeTar {
     sink_.write(tar_header(entry));
     const Fd fd = open_content(change);
     SliceSource source{fd.get(), 0, entry.size_bytes};
-    SecretFinder finder{all_.secrets, entry.path};
+    SecretFinder finder{all_.secrets, "`/" + entry.path + "`"};
     FunctionSink content{[&](ByteView bytes) {
       finder.pass(as_text(bytes));
       sink_.write(bytes);

@@ -5,14 +5,14 @@
 
 #include "base/pool.hpp"
 #include "base/sandbox/sandbox.hpp"
-#include "builder/run/stacked_trees.hpp"
+#include "builder/run/layer_stack.hpp"
 #include "images/oci.hpp"
 #include "images/store.hpp"
 
 namespace mlenv {
 
 struct Changes {
-  StackedTrees& below;    ///< the image before
+  LayerStack& below;      ///< the image before
   const fs::path& upper;  ///< overlayfs's upper folder after
   const Owners& owners_before;
   const Owners& owners;  ///< at the end, of everything

@@ -30,7 +30,7 @@ std::vector<std::string> names_in(const fs::path& folder, const struct stat& sta
   return names;
 }
 
-bool same_content(const Change& now, const StackedTrees::Found& before) {
+bool same_content(const Change& now, const LayerStack::Found& before) {
   if (now.status.st_size != before.status.st_size) return false;
   const Fd a{::open(now.source.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)};
   const Fd b{::open(before.path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)};
@@ -116,7 +116,7 @@ void ChangeFinder::meet_folder(const std::string& path, const Change& now, bool 
 }
 
 bool ChangeFinder::is_same(const std::string& path, const Change& now,
-                           const StackedTrees::Found& before) const {
+                           const LayerStack::Found& before) const {
   // Names that share an inode stay together.
   if (now.status.st_nlink > 1 || now.status.st_mode != before.status.st_mode) return false;
   if (other_owner("/" + path)) return false;

@@ -28,7 +28,7 @@ class ChangeFinder {
   void walk(const std::string& folder, bool hidden);
   void meet(const std::string& path, bool hidden);
   void meet_folder(const std::string& path, const Change& now, bool hidden);
-  bool is_same(const std::string& path, const Change& now, const StackedTrees::Found& before) const;
+  bool is_same(const std::string& path, const Change& now, const LayerStack::Found& before) const;
   bool other_owner(const std::string& absolute) const;
   void add_changed_owners();
   bool is_gone(const std::string& path) const;

@@ -30,13 +30,12 @@ void copy_content(const fs::path& from, const fs::path& to, mode_t mode) {
 
 }  // namespace
 
-LentTree::LentTree(fs::path folder, StackedTrees& below)
-    : folder_(std::move(folder)), below_(below) {
+LentTree::LentTree(fs::path folder, LayerStack& below) : folder_(std::move(folder)), below_(below) {
   make_folders(folder_);
 }
 
 void LentTree::copy_into(const fs::path& root, const std::string& path,
-                         const StackedTrees::Found& found) {
+                         const LayerStack::Found& found) {
   const fs::path to = root / path;
   make_folders(to.parent_path());
   if (S_ISDIR(found.status.st_mode)) {

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "builder/run/stacked_trees.hpp"
+#include "builder/run/layer_stack.hpp"
 
 namespace mlenv {
 
 class LentTree {
  public:
   /// Made in `folder`, which is absent.
-  LentTree(fs::path folder, StackedTrees& below);
+  LentTree(fs::path folder, LayerStack& below);
   const fs::path& folder() const { return folder_; }
   /// Absolute paths of what is no part of the image's changes.
   const std::vector<std::string>& lent() const { return lent_; }
@@ -30,10 +30,10 @@ class LentTree {
   void finish();
 
  private:
-  void copy_into(const fs::path& root, const std::string& path, const StackedTrees::Found& found);
+  void copy_into(const fs::path& root, const std::string& path, const LayerStack::Found& found);
   std::vector<std::string> settings_in_sight();
   fs::path folder_;
-  StackedTrees& below_;
+  LayerStack& below_;
   std::vector<std::string> lent_;
 };
 

@@ -163,7 +163,7 @@ class StepRun {
   Pool& pool_;
   Progress& progress_;
   TemporaryFolder scratch_;
-  StackedTrees below_;
+  LayerStack below_;
   LentTree lent_;
   std::map<std::string, std::string> secrets_;
 };

@@ -4,10 +4,11 @@
 
 namespace mlenv {
 
-StepRunner::StepRunner(const Lock& lock, std::vector<std::string> env, const RunOptions& options,
-                       Store& store, Progress& progress, unsigned jobs)
+StepRunner::StepRunner(const Lock& lock, std::vector<std::string> env, std::string workdir,
+                       const RunOptions& options, Store& store, Progress& progress, unsigned jobs)
     : lock_(lock),
       env_(std::move(env)),
+      workdir_(std::move(workdir)),
       options_(options),
       store_(store),
       progress_(progress),
@@ -29,8 +30,7 @@ std::optional<Layer> StepRunner::recorded_layer() const {
 
 StepRunner::Outcome StepRunner::run(std::size_t number) {
   const RunStep& step = lock_.settings.run.at(number);
-  const RunJob job{step,        number,  below_, owners_, env_, lock_.settings.workdir,
-                   lock_.epoch, options_};
+  const RunJob job{step, number, below_, owners_, env_, workdir_, lock_.epoch, options_};
   const Digest key = run_key(job);
   const std::optional<std::vector<Layer>> known = find_layers(store_, key);
   std::optional<Layer> layer = recorded_layer();

@@ -16,8 +16,8 @@ namespace mlenv {
 class StepRunner {
  public:
   /// `env`: of the image.
-  StepRunner(const Lock& lock, std::vector<std::string> env, const RunOptions& options,
-             Store& store, Progress& progress, unsigned jobs);
+  StepRunner(const Lock& lock, std::vector<std::string> env, std::string workdir,
+             const RunOptions& options, Store& store, Progress& progress, unsigned jobs);
 
   /// Puts a layer on top of what the next step sees. `owned`: its entries may have other owners
   /// than 0:0.
@@ -37,6 +37,7 @@ class StepRunner {
 
   const Lock& lock_;
   std::vector<std::string> env_;
+  std::string workdir_;
   const RunOptions& options_;
   Store& store_;
   Progress& progress_;

@@ -16,7 +16,9 @@ namespace {
 constexpr std::string_view kUsualPath =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-bool wants_wheels(const Recipe& recipe) { return recipe.framework || !recipe.packages.empty(); }
+bool wants_wheels(const Recipe& recipe) {
+  return recipe.framework || !recipe.packages.empty() || !recipe.listed.requirements.empty();
+}
 
 Image fetch_files(const Recipe& recipe, ArchivedImage from, const std::string& platform,
                   const std::optional<Digest>& pinned, const BaseAccess& access) {

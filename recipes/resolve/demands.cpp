@@ -207,7 +207,8 @@ std::optional<WheelResolution> nearest_choice(const WheelRequest& request, const
   std::set<std::string> seen = {refused};
   std::size_t tries = 0;
   for (const std::string& cuda : candidates(*request.recipe)) {
-    if (seen.contains(cuda) || tries++ == kMostTries) continue;
+    if (seen.contains(cuda)) continue;
+    if (tries++ == kMostTries) break;
     auto found = alternatives.with_cuda(cuda);
     if (!found || !found->cuda || !seen.insert(found->cuda->release).second) continue;
     if (Unmet(*request.recipe, *found).empty()) return found;

@@ -1,6 +1,7 @@
 #include "recipes/resolve/resolve.hpp"
 
 #include <algorithm>
+#include <set>
 #include <span>
 
 #include "base/error.hpp"
@@ -30,6 +31,12 @@ bool same_debian(const Request& a, const Request& b) {
          wants_python(a) == wants_python(b) && a.interpreter.empty() == b.interpreter.empty();
 }
 
+/// What else shapes a wheel that is built from source.
+bool builds_alike(const Lock& previous, const Lock& now) {
+  return previous.debs == now.debs && previous.epoch == now.epoch &&  // compilers are among them
+         previous.request.interpreter == now.request.interpreter;
+}
+
 bool same_wheels(const Lock& previous, const Lock& now) {
   return previous.request.framework == now.request.framework &&
          previous.request.cuda == now.request.cuda &&
@@ -41,7 +48,18 @@ bool same_wheels(const Lock& previous, const Lock& now) {
          previous.request.gpus == now.request.gpus &&
          previous.request.libraries == now.request.libraries &&
          previous.request.base == now.request.base &&
-         (previous.sources.empty() || previous.debs == now.debs);  // compilers are among them
+         (previous.sources.empty() || builds_alike(previous, now));
+}
+
+/// Suites beside the base's that `system` names, `bookworm-backports`: their archives are looked at
+/// for that alone.
+std::set<std::string> suites_of(const Request& request) {
+  std::set<std::string> suites;
+  for (const std::string& package : request.system) {
+    const std::size_t slash = package.find('/');
+    if (slash != std::string::npos) suites.insert(package.substr(slash + 1));
+  }
+  return suites;
 }
 
 const LockedDeb* find_deb(const std::vector<LockedDeb>& debs, std::string_view name) {
@@ -137,7 +155,8 @@ class Resolver {
     const Lock* previous = options_.previous;
     const bool same = previous != nullptr && previous->platform == lock_.platform &&
                       previous->request.base == lock_.request.base &&
-                      previous->settings.sources == lock_.settings.sources;
+                      previous->settings.sources == lock_.settings.sources &&
+                      suites_of(previous->request) == suites_of(lock_.request);
     return same ? previous->debs : std::vector<LockedDeb>{};
   }
 

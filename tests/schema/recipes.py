@@ -56,6 +56,7 @@ GOOD = [
         "libraries: {nccl: '>=2.26,<3', cudnn: 9.*, cublas: '(>=13)'}", "libraries: {nvcc: true}",
         "cuda: cpu\ndriver:\ngpus: []\nlibraries: {nvcc: false}")),
     HEAD + "packages: [torch]\ngpus: [sm_90]",
+    HEAD + "requirements: requirements.txt\ndriver: '>=580'",
     HEAD + "libraries: {nvcc: false}",
     *(HEAD + "requirements: " + value for value in (
         "", "[]", "requirements.txt", "./a/b.in", "12", "[requirements.txt, \"pyproject.toml[train,viz]\"]",

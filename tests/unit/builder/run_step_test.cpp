@@ -8,9 +8,9 @@
 #include "base/error.hpp"
 #include "base/gzip.hpp"
 #include "builder/run/change_layer.hpp"
+#include "builder/run/layer_stack.hpp"
 #include "builder/run/lent_tree.hpp"
 #include "builder/run/run_output.hpp"
-#include "builder/run/stacked_trees.hpp"
 #include "images/tree_writer.hpp"
 #include "images/unpack_stream.hpp"
 
@@ -28,7 +28,7 @@ class RunStepTest : public ::testing::Test {
                    std::uint32_t mode = 0644) {
     tree.add_file(path, {.mode = mode}, as_bytes(text));
   }
-  StackedTrees below() const { return StackedTrees{{tree("a"), tree("b")}}; }
+  LayerStack below() const { return LayerStack{{tree("a"), tree("b")}}; }
 
   struct Made {
     std::vector<std::string> entries;  ///< as `tar tv` has them
@@ -36,7 +36,7 @@ class RunStepTest : public ::testing::Test {
   };
   Made made(const Owners& before = {}, const Owners& after = {},
             const std::map<std::string, std::string>& secrets = {}) {
-    StackedTrees trees = below();
+    LayerStack trees = below();
     const fs::path upper = tree("upper");
     const FileCapabilities none;
     const std::vector<std::string> lent = {"/etc/lent.conf"};
@@ -77,7 +77,7 @@ TEST_F(RunStepTest, TreesAreSeenAsOverlayfsStacksThem) {
     b.add_symlink("lib", "etc", {});
     b.finish();
   }
-  StackedTrees trees = below();
+  LayerStack trees = below();
   EXPECT_EQ(trees.find("etc/x").value().path, tree("b") / "etc/x");
   EXPECT_FALSE(trees.find("etc/y"));
   EXPECT_TRUE(trees.find("opt/old"));
@@ -176,7 +176,7 @@ TEST_F(RunStepTest, WhatIsLentIsNamedAndKeepsTheFoldersModes) {
     file(a, "etc/shadow", "s", 0640);
     a.finish();
   }
-  StackedTrees trees = below();
+  LayerStack trees = below();
   LentTree lent{tree("lent"), trees};
   lent.disown("etc/shadow");
   lent.add_folder("workspace");

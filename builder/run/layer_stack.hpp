@@ -10,7 +10,7 @@
 
 namespace mlenv {
 
-class StackedTrees {
+class LayerStack {
  public:
   struct Found {
     fs::path path;  ///< on the host, in the topmost tree that has it
@@ -19,7 +19,7 @@ class StackedTrees {
   };
 
   /// `trees`: the bottom one first; whiteouts and opaque folders as overlayfs marks them.
-  explicit StackedTrees(std::vector<fs::path> trees) : trees_(std::move(trees)) {}
+  explicit LayerStack(std::vector<fs::path> trees) : trees_(std::move(trees)) {}
 
   const std::vector<fs::path>& trees() const { return trees_; }
   /// What lies at `path` (relative to the root; `` is the root); nullopt when there is nothing.

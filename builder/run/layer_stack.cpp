@@ -1,4 +1,4 @@
-#include "builder/run/stacked_trees.hpp"
+#include "builder/run/layer_stack.hpp"
 
 #include <cerrno>
 
@@ -22,7 +22,7 @@ bool is_whiteout(const struct stat& status) {
   return S_ISCHR(status.st_mode) && status.st_rdev == 0;
 }
 
-const std::vector<std::size_t>& StackedTrees::holders(const std::string& folder) {
+const std::vector<std::size_t>& LayerStack::holders(const std::string& folder) {
   if (const auto known = folders_.find(folder); known != folders_.end()) return known->second;
   std::vector<std::size_t> found;
   if (folder.empty()) {
@@ -40,12 +40,12 @@ const std::vector<std::size_t>& StackedTrees::holders(const std::string& folder)
   return folders_.emplace(folder, std::move(found)).first->second;
 }
 
-std::optional<StackedTrees::Found> StackedTrees::find(const std::string& path) {
+std::optional<LayerStack::Found> LayerStack::find(const std::string& path) {
   return find_below(path, trees_.size());
 }
 
-std::optional<StackedTrees::Found> StackedTrees::find_below(const std::string& path,
-                                                            std::size_t limit) {
+std::optional<LayerStack::Found> LayerStack::find_below(const std::string& path,
+                                                        std::size_t limit) {
   for (const std::size_t tree : holders(std::string(folder_of(path)))) {
     if (tree >= limit) continue;
     Found found{trees_[tree] / path, {}, tree};
