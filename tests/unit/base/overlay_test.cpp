@@ -82,6 +82,14 @@ TEST_P(OverlayTest, StacksTheLastOnTop) {
   EXPECT_TRUE(fs::is_empty(folder_.path() / "scratch/root"));  // the mount is gone
 }
 
+TEST_P(OverlayTest, OfEqualTreesTheTopmostCounts) {
+  Overlay twice = overlay(2);
+  twice.lowers.push_back(twice.lowers[0]);
+  const std::string seen = look(twice);
+  if (seen.starts_with("no-namespace")) GTEST_SKIP() << seen;
+  EXPECT_EQ(seen, "4 0");
+}
+
 TEST_P(OverlayTest, ManyTreesWithLongNames) {
   const std::string seen = look(overlay(130, 300));
   if (seen.starts_with("no-namespace")) GTEST_SKIP() << seen;
@@ -95,7 +103,9 @@ TEST_P(OverlayTest, SaysWhatIsWrong) {
   if (seen.starts_with("no-namespace")) GTEST_SKIP() << seen;
   EXPECT_TRUE(seen.starts_with("no-overlay: ")) << seen;
   Overlay many = overlay(1);
-  many.lowers.assign(kMaxLowers + 1, many.lowers[0]);
+  for (std::size_t i = 0; i < kMaxLowers; ++i) {
+    many.lowers.push_back(many.lowers[0] / std::to_string(i));
+  }
   EXPECT_TRUE(look(many).starts_with("no-overlay: ")) << look(many);
 }
 

@@ -111,6 +111,20 @@ TEST_F(SandboxTest, HasTheHostsNetworkOnlyWhenAsked) {
   EXPECT_EQ(run_recorded(command, {}, 30s).output, host);
 }
 
+TEST_F(SandboxTest, ProcessOneShowsNothingOfTheHost) {
+  ::setenv("MLENV_TEST_SECRET", "of the caller", 1);
+  // Descriptors of the host's mounts would lead out of the root, its environment holds logins.
+  SandboxCommand command = shell(
+      "for one in fd cwd/ root/; do ls /proc/1/$one && exit 1; done; cat /proc/1/environ && exit "
+      "2; "
+      "exit 0");
+  EXPECT_EQ(Sandbox{command}.wait(), (Exit{0, false}));
+  const RecordedRun run = run_recorded(command, {}, 30s);
+  EXPECT_EQ(run.exit, (Exit{0, false})) << run.output;
+  EXPECT_EQ(run.output.find("of the caller"), std::string::npos);
+  ::unsetenv("MLENV_TEST_SECRET");
+}
+
 TEST_F(SandboxTest, KeepsAReadOnlyRootAsItIs) {
   SandboxCommand command = shell("echo x > /work/file 2>/dev/null && exit 1; exit 0");
   command.read_only_root = true;
