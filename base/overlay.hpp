@@ -27,6 +27,6 @@ inline constexpr std::size_t kMaxLowers = 500;
 /// Mounts it in the calling process's mount namespace and returns `folder`/root. Changes the
 /// working folder. The upper layer is not synced to disk (option `volatile`): it is thrown away
 /// anyhow. Throws `no-overlay` with what the kernel says.
-fs::path mount_overlay(const Overlay& overlay);
+fs::path mount_overlay(const Overlay& wanted);
 
 }  // namespace mlenv

@@ -1,6 +1,7 @@
 #include "recipes/init/host_choice.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <span>
 
 #include <fmt/core.h>
@@ -66,7 +67,7 @@ void choose_cuda(Draft& draft, const std::string& driver) {
   std::string_view newest;
   for (const std::string_view major : majors) {
     if (!newest.empty() || driver.empty()) break;
-    if (compare_versions(driver, cuda_driver_floor(major)) >= 0) newest = major;
+    if (std::is_gteq(compare_versions(driver, cuda_driver_floor(major)))) newest = major;
   }
   if (torch) {
     choose_pytorch_cuda(draft, driver, newest);
