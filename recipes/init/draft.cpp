@@ -18,7 +18,7 @@ bool is_plain(std::string_view text) {
   const auto fits = [&](char c) {
     return is_alphanumeric(c) || kOthers.find(c) != std::string_view::npos;
   };
-  if (text.empty() || !(is_letter(text.front()) || text.front() == '/')) return false;
+  if (text.empty() || (!is_letter(text.front()) && text.front() != '/')) return false;
   if (text == "null" || text == "Null" || text == "NULL") return false;
   return std::all_of(text.begin(), text.end(), fits);
 }
