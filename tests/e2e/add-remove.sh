@@ -72,7 +72,7 @@ cmp "$work/lock.kept" recipe.lock || fail "another lock than before"
 
 note "no lock can be made"
 kept
-run 3 add 'six<1' certifi
+run 3 add 'six<0.1' certifi
 says '`recipe.yaml` is left as it was'
 unchanged
 run 3 add mlenv-has-no-such-package
