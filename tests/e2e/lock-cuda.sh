@@ -113,15 +113,15 @@ code = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry)) + bytes(entry)
 info = "kernels-1.dist-info/"
 files = {"kernels/one.so": b"\x7fELF" + code,
          info + "METADATA": b"Metadata-Version: 2.1\nName: kernels\nVersion: 1\n",
-         info + "WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
+         info + "WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: py3-none-manylinux2014_x86_64\n"}
 files[info + "RECORD"] = "".join(f"{name},,\n" for name in [*files, info + "RECORD"]).encode()
-path = sys.argv[1] + "/kernels-1-py3-none-any.whl"
+path = sys.argv[1] + "/kernels-1-py3-none-manylinux2014_x86_64.whl"
 with zipfile.ZipFile(path, "w") as wheel:
     for name in files:
         wheel.writestr(name, files[name])
 digest = hashlib.sha256(open(path, "rb").read()).hexdigest()
 with open(sys.argv[1] + "/index.html", "w") as page:
-    page.write(f'<a href="kernels-1-py3-none-any.whl#sha256={digest}">kernels-1-py3-none-any.whl</a>\n')
+    page.write(f'<a href="kernels-1-py3-none-manylinux2014_x86_64.whl#sha256={digest}">kernels-1-py3-none-manylinux2014_x86_64.whl</a>\n')
 PYTHON
 base_store
 for gpu in sm_80 sm_75; do
