@@ -3,6 +3,7 @@
 
 #include "tests/fuzz/one_recipe.hpp"
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   mlenv::fuzz::one_recipe({reinterpret_cast<const char*>(data), size});
   return 0;

@@ -112,7 +112,7 @@ TEST_F(SandboxTest, HasTheHostsNetworkOnlyWhenAsked) {
 }
 
 TEST_F(SandboxTest, ProcessOneShowsNothingOfTheHost) {
-  ::setenv("MLENV_TEST_SECRET", "of the caller", 1);
+  ::setenv("MLENV_TEST_SECRET", "of the caller", 1);  // NOLINT(concurrency-mt-unsafe)
   // Descriptors of the host's mounts would lead out of the root, its environment holds logins.
   SandboxCommand command = shell(
       "for one in /proc/1/fd/* /proc/1/cwd /proc/1/root; do readlink $one && exit 1; done; "
@@ -121,7 +121,7 @@ TEST_F(SandboxTest, ProcessOneShowsNothingOfTheHost) {
   const RecordedRun run = run_recorded(command, {}, 30s);
   EXPECT_EQ(run.exit, (Exit{0, false})) << run.output;
   EXPECT_EQ(run.output.find("of the caller"), std::string::npos);
-  ::unsetenv("MLENV_TEST_SECRET");
+  ::unsetenv("MLENV_TEST_SECRET");  // NOLINT(concurrency-mt-unsafe)
 }
 
 TEST_F(SandboxTest, KeepsAReadOnlyRootAsItIs) {

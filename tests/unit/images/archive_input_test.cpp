@@ -21,7 +21,7 @@ class ArchiveInputTest : public testing::Test {
   }
   Image fetch(const std::string& text, const std::optional<Digest>& manifest = {}) {
     Store fresh{folder_.path() / "fresh"};
-    const Image image =
+    Image image =
         fetch_image(fresh, ArchivedImage::parse(text).value(), "linux/amd64", manifest, quiet_);
     EXPECT_TRUE(fresh.verify(false, [](std::string_view) {}).empty());
     for (const Layer& layer : image.layers) EXPECT_TRUE(fresh.has(layer.blob.digest));

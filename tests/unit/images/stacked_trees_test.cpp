@@ -22,7 +22,7 @@ class StackedTreesTest : public testing::Test {
     return StackedTrees{trees};
   }
   fs::path merged(const StackedTrees& trees) const {
-    const fs::path root = folder_.path() / "merged";
+    fs::path root = folder_.path() / "merged";
     trees.link_into(root);
     return root;
   }
