@@ -200,7 +200,12 @@ class Resolver {
     if (recipe_.wants_python() && !recipe_.sources.python) {
       Placed python = recipe_.python ? *recipe_.python : recipe_.base;
       python.text = "python3";
-      request.packages.push_back(std::move(python));
+      request.packages.push_back(python);
+      // Debian keeps distutils apart from the library; below Python 3.10 pip needs it.
+      if (recipe_.suite == "bullseye" || recipe_.suite == "focal") {
+        python.text = "python3-distutils";
+        request.packages.push_back(python);
+      }
     }
     auto found = resolve_debian(request, debian_sources(recipe_), http_, options_.cache, progress_);
     if (auto* conflict = std::get_if<Conflict>(&found)) return std::move(*conflict);

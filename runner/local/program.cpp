@@ -59,6 +59,13 @@ std::optional<CannotRun> bad_format(const std::string& name, const std::string& 
       127, fmt::format("cannot run `{}`: its interpreter `{}` is not there", name, interpreter)};
 }
 
+/// Environments have no installer but the one that the recipe names.
+std::string_view advice(std::string_view name) {
+  if (name == "pip" || name == "pip3") return "; `packages: [pip]` in the recipe puts it there";
+  if (name == "uv") return "; `packages: [uv]` in the recipe puts it there";
+  return "";
+}
+
 }  // namespace
 
 std::optional<CannotRun> cannot_run(const Bundle& bundle, const ImageRoot& image) {
@@ -75,8 +82,8 @@ std::optional<CannotRun> cannot_run(const Bundle& bundle, const ImageRoot& image
       break;
   }
   if (is_path) return CannotRun{127, fmt::format("cannot run `{}`: no such file", name)};
-  return CannotRun{127, fmt::format("cannot run `{}`: not found on the image's PATH ({})", name,
-                                    search_path(bundle))};
+  return CannotRun{127, fmt::format("cannot run `{}`: not found on the image's PATH ({}){}", name,
+                                    search_path(bundle), advice(name))};
 }
 
 }  // namespace mlenv

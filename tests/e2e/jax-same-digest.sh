@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # The same lock gives the same image digest as root and as an ordinary user, with another umask, time
-# zone, language, TMPDIR, parallelism, store and time. The user's image also runs, as that user.
+# zone, language, TMPDIR, parallelism, store, host name and day. The user's image also runs, as that user.
 # first
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
+need faketime unshare
 shared_image jax-cpu
 note "root, umask 022, all processors: $image"
 
@@ -17,9 +18,17 @@ for file in "$recipe_path" "${recipe_path%.yaml}.lock" "$root/examples/train-jax
   as_user tee "$user_home/project/${file##*/}" <"$file" >/dev/null
 done
 note "an ordinary user, everything else different too"
-found=$(as_user TZ=Pacific/Kiritimati LANG=tr_TR.UTF-8 LC_ALL=POSIX TMPDIR="$work/tmp" \
+to_root=("${sudo[@]}")
+elsewhere() { # elsewhere COMMAND…: as root, on a machine of another name
+  # shellcheck disable=SC2016  # for the inner shell to expand
+  "${to_root[@]}" unshare --uts sh -c 'hostname elsewhere && exec "$@"' - "$@"
+}
+# shellcheck disable=SC2016  # for the user's shell to expand
+found=$(sudo=(elsewhere) && as_user TZ=Pacific/Kiritimati LANG=tr_TR.UTF-8 LC_ALL=POSIX TMPDIR="$work/tmp" \
   MLENV_STORE="$user_home/a store" \
-  bash -c 'umask 077; cd ~/project; exec mlenv build jax-cpu.yaml --locked -j 1' | tail -n 1)
+  bash -c 'set -e; umask 077; cd ~/project; test "$(uname -n)" = elsewhere
+    test "$(faketime -f +40h date +%F)" != "$(date +%F)"
+    exec faketime -f +40h mlenv build jax-cpu.yaml --locked -j 1' | tail -n 1)
 equal "digest as an ordinary user" "$image" "$found"
 as_root diff "$user_home/project/jax-cpu.built" "${recipe_path%.yaml}.built" ||
   fail "the .built files differ"

@@ -35,13 +35,12 @@ idna=$(sed -n 's/.*name = "idna", version = "\([^"]*\)".*/\1/p' "$work/odd.lock"
 VIRTUAL_ENV=$work/theirs "$uv" pip install --quiet --link-mode copy --only-binary :all: mlenv-odd mlenv-streamed "idna==${idna:?}"
 normalise_venv "$work/ours"
 normalise_venv "$work/theirs"
-# Where our environment is another by design (docs/layers.md), what uv notes for itself, and the line that
-# it adds for a file that RECORD forgot.
+# Where our environment is another by design (docs/layers.md), and the line that uv adds for a file that RECORD
+# forgot.
 mv "$work/theirs/include/site/python3.11" "$work/theirs/include/site/python3"
-find "$work/theirs" -name uv_cache.json -delete
 find "$work/theirs" -path '*.dist-info/RECORD' -exec sed -i -e 's,include/site/python3\.11/,include/site/python3/,' \
-  -e 's,^\.\./\.\./\.\./lib64/,../../../lib/,' -e '/uv_cache\.json,/d; /^odd\/not-in-record\.txt,/d' {} \; -exec sort -o {} {} \;
-sed -i -e '/uv_cache\.json$/d; s,include/site/python3\.11/,include/site/python3/,' "$work/theirs.modes"
+  -e 's,^\.\./\.\./\.\./lib64/,../../../lib/,' -e '/^odd\/not-in-record\.txt,/d' {} \; -exec sort -o {} {} \;
+sed -i -e 's,include/site/python3\.11/,include/site/python3/,' "$work/theirs.modes"
 diff -r "$work/theirs" "$work/ours" >"$work/diff" || fail "the trees differ: $(head -n 40 "$work/diff")"
 diff "$work/theirs.modes" "$work/ours.modes" || fail "modes differ"
 note "$(wc -l <"$work/ours.modes") files"

@@ -61,6 +61,13 @@ TEST_F(CannotRunTest, AsAShellHasIt) {
   EXPECT_EQ(status("circle"), 127);
 }
 
+TEST_F(CannotRunTest, TellsHowAnInstallerGetsIntoTheImage) {
+  bundle_.argv = {"pip"};
+  const auto refusal = cannot_run(bundle_, ImageRoot{folder_.path() / "image"});
+  ASSERT_TRUE(refusal);
+  EXPECT_NE(refusal->why.find("`packages: [pip]`"), std::string::npos) << refusal->why;
+}
+
 TEST_F(CannotRunTest, LooksIntoMounts) {
   EXPECT_EQ(status("./go"), 0);
   EXPECT_EQ(status("./stop"), 127);

@@ -1,0 +1,1 @@
+import einops, h5py, tqdm, yaml  # noqa: E401
