@@ -24,9 +24,3 @@ for name in "${recipes[@]}"; do
   equal "CUDA of $name" "$(cuda_of "$name")" "$(sed -n 's/^cuda = "\([0-9]*\).*/\1/p' <(sed -n '/^\[resolved/,/^\[packages/p' "$lock"))"
   note "$name: $(grep -c '\.whl"' "$lock" || true) wheels"
 done
-
-if [ "$MLENV_TEST_LONG" = 1 ]; then
-  note "BERT"
-  shared_image bert-tensorflow
-  (cd "$root/examples/bert" && "$MLENV" run bert-tensorflow -- python train.py) || fail "see above"
-fi

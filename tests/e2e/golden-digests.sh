@@ -48,7 +48,7 @@ shared_bare
 bare=$image
 tree=$work/$other
 packages=$("$root/.ci/install" --list build | tr " " ,)
-as_root mmdebstrap --quiet --mode=root --variant=apt --include="$packages,python3,jq,ca-certificates" \
+as_root mmdebstrap --quiet --mode=root --variant=apt --include="$packages,mount,python3,jq,ca-certificates" \
   "$other" "$tree" "$mirror" 2>"$work/mmdebstrap.log" || fail "mmdebstrap: $(tail -n 3 "$work/mmdebstrap.log")"
 as_root mkdir "$tree/src" "$tree/build" "$tree/cache" "$tree/uv" "$tree/shared" "$tree/old"
 as_root cp -r "$work/bare" "$tree/bare"
