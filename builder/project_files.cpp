@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 #include "builder/project_walk.hpp"
 #include "recipes/lock.hpp"
 #include "recipes/project_path.hpp"
@@ -19,7 +20,13 @@ fs::path real_source(const Recipe& recipe, const RecipeFile& file) {
     throw recipe_error(recipe, file.source,
                        fmt::format("`{}` {}", file.source.text, wrong->message));
   }
-  return std::get<fs::path>(std::move(found));
+  fs::path& real = std::get<fs::path>(found);
+  for (const fs::path& data : data_places(recipe)) {
+    if (!is_beneath(real.native(), data.native())) continue;
+    throw recipe_error(recipe, file.source,
+                       fmt::format("`{}` is data, which is never in the image", file.source.text));
+  }
+  return std::move(real);
 }
 
 void hash_files(std::vector<Found>& all, Pool& pool) {

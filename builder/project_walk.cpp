@@ -1,6 +1,7 @@
 #include "builder/project_walk.hpp"
 
 #include <sys/stat.h>
+#include <algorithm>
 #include <numeric>
 
 #include "base/error.hpp"
@@ -33,7 +34,11 @@ bool stays_inside(std::string_view link, int depth) {
 class Walk {
  public:
   Walk(const Recipe& recipe, const ProjectIgnores& ignores, std::string record, Found& found)
-      : recipe_(recipe), ignores_(ignores), record_(std::move(record)), found_(found) {}
+      : recipe_(recipe),
+        ignores_(ignores),
+        record_(std::move(record)),
+        data_(data_places(recipe)),
+        found_(found) {}
 
   /// `shown` relative to the recipe's folder, `path` to the image's root.
   void folder(const fs::path& from, const std::string& shown, const std::string& path,
@@ -56,7 +61,7 @@ class Walk {
   void visit(const fs::path& from, const std::string& shown, const std::string& path,
              const Fate& parent, int depth) {
     const bool our_unfinished = shown.starts_with(".tmp-") && shown.find('/') == std::string::npos;
-    if (shown == record_ || our_unfinished || is_data(recipe_, shown)) return;
+    if (shown == record_ || our_unfinished || is_data(recipe_, shown) || holds_data(from)) return;
     const Fate fate = ignores_.rules.judge(shown, parent);
     if (fate.secret && !fate.ignored) found_.secrets.push_back(shown);
     const struct stat status = status_of(from);
@@ -71,6 +76,11 @@ class Walk {
           .hint(fmt::format("name it in `{}`", ignores_.file));
     }
     link(from, shown, path, depth);
+  }
+
+  /// No link is followed on the way here, so `from` is canonical as data_ is.
+  bool holds_data(const fs::path& from) const {
+    return std::find(data_.begin(), data_.end(), from) != data_.end();
   }
 
   void link(const fs::path& from, const std::string& shown, const std::string& path, int depth) {
@@ -92,6 +102,7 @@ class Walk {
   const Recipe& recipe_;
   const ProjectIgnores& ignores_;
   std::string record_;
+  std::vector<fs::path> data_;
   Found& found_;
 };
 
@@ -101,6 +112,16 @@ std::uint64_t Found::bytes() const {
   return std::accumulate(
       files.begin(), files.end(), std::uint64_t{0},
       [](std::uint64_t sum, const ProjectFile& file) { return sum + file.size_bytes; });
+}
+
+std::vector<fs::path> data_places(const Recipe& recipe) {
+  std::vector<fs::path> places;
+  for (const RecipeData& one : recipe.data) {
+    std::error_code error;
+    fs::path place = fs::weakly_canonical(fs::absolute(recipe.folder() / one.from, error), error);
+    if (!error) places.push_back(std::move(place));  // else it is told by whoever reads it
+  }
+  return places;
 }
 
 IgnoreRules::Fate fate_of(const IgnoreRules& rules, const std::string& path) {

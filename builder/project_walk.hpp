@@ -16,6 +16,10 @@ struct Found {
   std::uint64_t bytes() const;
 };
 
+/// Where the recipe's data sets really lie, whatever links and `..` their paths go through: nothing
+/// there is ever copied.
+std::vector<fs::path> data_places(const Recipe& recipe);
+
 /// All that `file` copies, `real` being where it lies. `record` names the file in the recipe's
 /// folder that a build itself writes: it is passed over, whatever the rules say.
 Found walk_source(const Recipe& recipe, const RecipeFile& file, const fs::path& real,

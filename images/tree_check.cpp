@@ -33,9 +33,8 @@ std::size_t read_full(Source& source, ByteSpan out) {
   return filled;
 }
 
-bool is_same_content(const fs::path& path, Source& data) {
-  const Fd fd = open_file(path, O_RDONLY | O_NOFOLLOW);
-  FdSource file{fd.get()};
+bool is_same_content(int fd, Source& data) {
+  FdSource file{fd};
   Bytes ours(kBufferBytes);
   Bytes theirs(kBufferBytes);
   while (true) {
@@ -73,7 +72,8 @@ bool is_device(TarEntry::Type type) {
 
 }  // namespace
 
-TreeCheck::TreeCheck(fs::path root) : root_(std::move(root)), owners_(owns_all_ids()) {}
+TreeCheck::TreeCheck(fs::path root)
+    : root_(std::move(root)), owners_(owns_all_ids()), files_(root_) {}
 
 void TreeCheck::expect(const std::string& path, std::string flaw) {
   for (std::size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) {
@@ -84,6 +84,7 @@ void TreeCheck::expect(const std::string& path, std::string flaw) {
 
 void TreeCheck::take_whiteout(const std::string& folder, const std::string& name) {
   if (name == kOpaqueName) {
+    files_.open_up(folder);
     if (!has_opaque_mark(root_ / folder)) expect(folder, "does not hide what lies below it");
     return;
   }
@@ -92,7 +93,7 @@ void TreeCheck::take_whiteout(const std::string& folder, const std::string& name
       (folder == "." ? "" : folder + "/") + name.substr(kWhiteoutPrefix.size());
   if (expected_.contains(path)) return;
   struct stat status {};
-  const bool found = ::lstat((root_ / path).c_str(), &status) == 0;
+  const bool found = files_.status(path, status);
   const bool right = found && S_ISCHR(status.st_mode) && status.st_rdev == 0;
   expect(path, right ? "" : "is not a whiteout");
 }
@@ -111,7 +112,7 @@ void TreeCheck::take(const TarEntry& entry, Source& data) {
   }
   struct stat status {};
   // Devices are left out where they may not be made.
-  if (is_device(entry.type) && ::lstat((root_ / entry.path).c_str(), &status) != 0) return;
+  if (is_device(entry.type) && !files_.status(entry.path, status)) return;
   expect(entry.path, compare(entry, data));
 }
 
@@ -129,31 +130,33 @@ std::string TreeCheck::compare_attributes(const TarEntry& entry, const struct st
   return {};
 }
 
-std::string TreeCheck::compare(const TarEntry& entry, Source& data) const {
-  const fs::path path = root_ / entry.path;
+std::string TreeCheck::compare(const TarEntry& entry, Source& data) {
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return "is missing";
+  if (!files_.status(entry.path, status)) return "is missing";
   if (entry.type == TarEntry::Type::hardlink) {
     struct stat target {};
-    const bool linked = ::lstat((root_ / entry.link).c_str(), &target) == 0 &&
-                        target.st_ino == status.st_ino && target.st_dev == status.st_dev;
+    const bool linked = files_.status(entry.link, target) && target.st_ino == status.st_ino &&
+                        target.st_dev == status.st_dev;
     return linked ? "" : "is not the same file as `" + entry.link + "`";
   }
   if ((status.st_mode & S_IFMT) != type_bits(entry.type)) return "is of another type";
   if (entry.type == TarEntry::Type::symlink) {
     std::error_code error;
-    return fs::read_symlink(path, error) == entry.link ? "" : "links to something else";
+    return fs::read_symlink(root_ / entry.path, error) == entry.link ? ""
+                                                                     : "links to something else";
   }
   if (is_device(entry.type) &&
       status.st_rdev != ::makedev(entry.device_major, entry.device_minor)) {
     return "is another device";
   }
+  if (entry.type == TarEntry::Type::folder) files_.open_up(entry.path);
   std::string flaw = compare_attributes(entry, status);
   if (!flaw.empty() || entry.type != TarEntry::Type::file) return flaw;
   if (static_cast<std::uint64_t>(status.st_size) != entry.size_bytes) {
     return fmt::format("has {} bytes instead of {}", status.st_size, entry.size_bytes);
   }
-  return is_same_content(path, data) ? "" : "has other content";
+  const Fd fd = files_.open_file(entry.path);
+  return is_same_content(fd.get(), data) ? "" : "has other content";
 }
 
 std::optional<std::string> TreeCheck::finish() {

@@ -7,6 +7,7 @@
 
 #include "base/files.hpp"
 #include "base/tar.hpp"
+#include "images/shut_folders.hpp"
 
 namespace mlenv {
 
@@ -21,11 +22,12 @@ class TreeCheck {
  private:
   void expect(const std::string& path, std::string flaw);
   void take_whiteout(const std::string& folder, const std::string& name);
-  std::string compare(const TarEntry& entry, Source& data) const;
+  std::string compare(const TarEntry& entry, Source& data);
   std::string compare_attributes(const TarEntry& entry, const struct stat& status) const;
 
   fs::path root_;
   bool owners_;
+  ShutFolders files_;
   std::map<std::string, std::string> expected_;  ///< path and what is wrong there, or nothing
 };
 

@@ -56,7 +56,7 @@ class PylockFile {
                                                "yet",
                                                one.name));
     }
-    const std::string& version = reader().text(at, "version");
+    const std::string& version = toml_.exact_version(at);
     one.specifier = "==" + version;
     one.marker = reader().optional_text(at, "marker");
     if (names_choices(one.marker)) {
@@ -65,8 +65,8 @@ class PylockFile {
                     "with those that are meant");
     }
     const auto read = parse_requirement(one.str());
-    if (std::holds_alternative<RequirementMistake>(read)) {
-      reader().fail(*at.find("version"), fmt::format("`{}` is not a version", version));
+    if (const auto* wrong = std::get_if<RequirementMistake>(&read)) {
+      reader().fail(one.marker.empty() ? at : *at.find("marker"), wrong->message);
     }
     const ListedText place = toml_.listed(*at.find("name"), one.str());
     lists_.requirements.push_back(place);
@@ -74,24 +74,30 @@ class PylockFile {
   }
 
   std::set<std::string> hashes(const TomlValue& package) const {
-    std::set<std::string> found;
-    if (const TomlValue* source = reader().optional_member(package, "sdist", Is::table)) {
-      add_hash(*source, found);
+    std::vector<const TomlValue*> files;
+    if (const auto* source = reader().optional_member(package, "sdist", Is::table)) {
+      files.push_back(source);
     }
-    const TomlValue* wheels = reader().optional_member(package, "wheels", Is::list);
-    if (wheels == nullptr) return found;
-    for (const TomlValue& wheel : wheels->items) {
-      if (wheel.kind != Is::table) reader().fail(wheel, "a wheel is a table");
-      add_hash(wheel, found);
+    if (const auto* wheels = reader().optional_member(package, "wheels", Is::list)) {
+      for (const TomlValue& wheel : wheels->items) files.push_back(&wheel);
+    }
+    std::set<std::string> found;
+    const TomlValue* other = nullptr;
+    for (const TomlValue* file : files) {
+      if (file->kind != Is::table) reader().fail(*file, "a wheel is a table");
+      const TomlValue* all = reader().optional_member(*file, "hashes", Is::table);
+      if (all == nullptr || all->members.empty()) continue;
+      if (all->find("sha256") == nullptr) {
+        if (other == nullptr) other = all;
+        continue;
+      }
+      const std::string& hex = reader().text(*all, "sha256");
+      if (auto digest = toml_.sha256(*all->find("sha256"), "sha256:" + hex)) found.insert(*digest);
+    }
+    if (found.empty() && other != nullptr) {
+      toml_.fail_without_sha256(*other, reader().text(package, "name"));
     }
     return found;
-  }
-
-  void add_hash(const TomlValue& file, std::set<std::string>& found) const {
-    const TomlValue* all = reader().optional_member(file, "hashes", Is::table);
-    if (all == nullptr || all->find("sha256") == nullptr) return;
-    const std::string& hex = reader().text(*all, "sha256");
-    if (auto digest = toml_.sha256(*all->find("sha256"), "sha256:" + hex)) found.insert(*digest);
   }
 
   RequirementLists& lists_;

@@ -1,5 +1,7 @@
 #include "recipes/requirement_toml.hpp"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "recipes/text.hpp"
@@ -41,6 +43,17 @@ void ListedToml::add_python(const TomlValue& table, RequirementLists& lists) con
   lists.pythons.push_back(listed(at, one->specifier));
 }
 
+const std::string& ListedToml::exact_version(const TomlValue& package) const {
+  const std::string& version = reader_.text(package, "version");
+  const bool plain = std::all_of(version.begin(), version.end(), [](char c) {
+    return is_alphanumeric(c) || std::string_view(".+!-_").find(c) != std::string_view::npos;
+  });
+  if (!plain || std::holds_alternative<RequirementMistake>(parse_requirement("a==" + version))) {
+    reader_.fail(*package.find("version"), fmt::format("`{}` is not an exact version", version));
+  }
+  return version;
+}
+
 std::optional<std::string> ListedToml::sha256(const TomlValue& at, std::string_view text) const {
   constexpr std::string_view kAlgorithm = "sha256:";
   if (!text.starts_with(kAlgorithm)) return std::nullopt;
@@ -49,6 +62,12 @@ std::optional<std::string> ListedToml::sha256(const TomlValue& at, std::string_v
   } catch (const Error&) {
     reader_.fail(at, "a SHA-256 is 64 lower-case hex digits");
   }
+}
+
+void ListedToml::fail_without_sha256(const TomlValue& at, std::string_view name) const {
+  reader_.fail(at, fmt::format("there is no `sha256` among the hashes of `{}`, the only ones that "
+                               "mlenv checks",
+                               name));
 }
 
 std::string both_markers(const std::string& a, const std::string& b) {

@@ -21,8 +21,12 @@ class ListedToml {
   Requirement requirement(const TomlValue& at) const;
   /// `requires-python` of `table`, where it has one.
   void add_python(const TomlValue& table, RequirementLists& lists) const;
+  /// `version` of a package: one release, no set of them.
+  const std::string& exact_version(const TomlValue& package) const;
   /// `sha256:` and hex digits; nullopt for another algorithm.
   std::optional<std::string> sha256(const TomlValue& at, std::string_view text) const;
+  /// For a package whose files have hashes, none of them `sha256`: nothing could be checked.
+  [[noreturn]] void fail_without_sha256(const TomlValue& at, std::string_view name) const;
 
  private:
   std::shared_ptr<const RequirementsText> file_;

@@ -37,6 +37,7 @@ class UvLock {
     toml_.add_python(root, lists_);
     read_packages();
     const TomlValue& own = project();
+    own_ = &own;
     take(reader().optional_member(own, "dependencies", Is::list));
     choose(own, "optional-dependencies", source_.extras, "extra");
     choose(own, "dev-dependencies", source_.groups, "group");
@@ -90,19 +91,32 @@ class UvLock {
     }
   }
 
-  /// Dependencies of the project itself.
-  void take(const TomlValue* list) {
+  /// Dependencies of the project itself, where `condition` holds.
+  void take(const TomlValue* list, const std::string& condition = {}) {
     if (list == nullptr) return;
     for (const TomlValue& one : list->items) {
       if (one.kind != Is::table) reader().fail(one, "a dependency is a table");
       Requirement wanted;
       wanted.name = reader().text(one, "name");
       wanted.extras = reader().texts(one, "extra");
-      wanted.marker = reader().optional_text(one, "marker");
+      wanted.marker = both_markers(condition, reader().optional_text(one, "marker"));
+      if (wanted.name == reader().text(*own_, "name")) {
+        take_own_extras(wanted);
+        continue;
+      }
       const std::string version = reader().optional_text(one, "version");
       if (!version.empty()) wanted.specifier = "==" + version;
       lists_.requirements.push_back(checked(one, wanted));
       reach(one);
+    }
+  }
+
+  /// Groups and extras that name the project's own, as in `dev = ["project[test]"]`.
+  void take_own_extras(const Requirement& wanted) {
+    const TomlValue* table = reader().optional_member(*own_, "optional-dependencies", Is::table);
+    for (const std::string& extra : wanted.extras) {
+      if (table == nullptr || !own_extras_.emplace(extra, wanted.marker).second) continue;
+      take(reader().optional_member(*table, extra, Is::list), wanted.marker);
     }
   }
 
@@ -134,7 +148,7 @@ class UvLock {
   void visit(const TomlValue& package, const std::vector<std::string>& extras,
              std::vector<const TomlValue*>& dependencies) {
     if (seen_.insert({&package, ""}).second) {
-      pin(package);
+      if (&package != own_) pin(package);
       append(reader().optional_member(package, "dependencies", Is::list), dependencies);
     }
     const TomlValue* optional =
@@ -161,7 +175,7 @@ class UvLock {
       reader().fail(source,
                     fmt::format("`{}` comes from no index, which is not supported yet", made.name));
     }
-    const std::string& version = reader().text(package, "version");
+    const std::string& version = toml_.exact_version(package);
     made.specifier = "==" + version;
     const std::vector<std::string> forks = reader().texts(package, "resolution-markers");
     if (forks.size() == 1) made.marker = forks.front();
@@ -172,18 +186,28 @@ class UvLock {
   }
 
   std::set<std::string> hashes(const TomlValue& package) const {
-    std::set<std::string> found;
-    if (const TomlValue* source = reader().optional_member(package, "sdist", Is::table)) {
-      const std::string hash = reader().optional_text(*source, "hash");
-      if (const auto digest = toml_.sha256(*source, hash)) found.insert(*digest);
+    std::vector<const TomlValue*> files;
+    if (const auto* source = reader().optional_member(package, "sdist", Is::table)) {
+      files.push_back(source);
     }
-    const TomlValue* wheels = reader().optional_member(package, "wheels", Is::list);
-    if (wheels == nullptr) return found;
-    for (const TomlValue& wheel : wheels->items) {
-      if (wheel.kind != Is::table) reader().fail(wheel, "a wheel is a table");
-      const std::string hash = reader().optional_text(wheel, "hash");
+    if (const auto* wheels = reader().optional_member(package, "wheels", Is::list)) {
+      for (const TomlValue& wheel : wheels->items) files.push_back(&wheel);
+    }
+    std::set<std::string> found;
+    const TomlValue* other = nullptr;
+    for (const TomlValue* file : files) {
+      if (file->kind != Is::table) reader().fail(*file, "a wheel is a table");
+      const std::string hash = reader().optional_text(*file, "hash");
       if (hash.empty()) continue;
-      if (auto digest = toml_.sha256(*wheel.find("hash"), hash)) found.insert(*digest);
+      const TomlValue& at = *file->find("hash");
+      if (auto digest = toml_.sha256(at, hash)) {
+        found.insert(*digest);
+      } else if (other == nullptr) {
+        other = &at;
+      }
+    }
+    if (found.empty() && other != nullptr) {
+      toml_.fail_without_sha256(*other, reader().text(package, "name"));
     }
     return found;
   }
@@ -192,6 +216,8 @@ class UvLock {
   const RequirementSource& source_;
   RequirementLists& lists_;
   ListedToml toml_;
+  const TomlValue* own_ = nullptr;                            ///< the project
+  std::set<std::pair<std::string, std::string>> own_extras_;  ///< with the marker that they have
   std::map<std::string, std::vector<const TomlValue*>> by_name_;
   std::set<std::pair<const TomlValue*, std::string>> seen_;  ///< with an extra of it, or none
 };

@@ -91,7 +91,11 @@ void Ownership::collect_folder(int folder, const std::string& path, Owners& owne
   const int copy = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const Folder stream{copy < 0 ? nullptr : ::fdopendir(copy)};
   if (!stream) throw os_error(errno, "cannot list `{}`", path);
-  while (const dirent* entry = ::readdir(stream.get())) {  // NOLINT(concurrency-mt-unsafe)
+  while (true) {
+    errno = 0;  // the only way to tell a failure from the end (readdir(3))
+    const dirent* entry = ::readdir(stream.get());  // NOLINT(concurrency-mt-unsafe)
+    if (entry == nullptr && errno != 0) throw os_error(errno, "cannot list `{}`", path);
+    if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
     struct stat status {};

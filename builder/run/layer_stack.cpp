@@ -1,6 +1,7 @@
 #include "builder/run/layer_stack.hpp"
 
 #include <cerrno>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
@@ -54,6 +55,17 @@ std::optional<LayerStack::Found> LayerStack::find_below(const std::string& path,
     return found;
   }
   return std::nullopt;
+}
+
+std::vector<std::string> LayerStack::entries(const std::string& folder) {
+  std::set<std::string> paths;
+  for (const std::size_t tree : holders(folder)) {
+    for (const fs::path& entry : list_folder(trees_[tree] / folder)) {
+      paths.insert(below(folder, entry.filename().string()));
+    }
+  }
+  std::erase_if(paths, [&](const std::string& path) { return !find(path); });
+  return {paths.begin(), paths.end()};
 }
 
 }  // namespace mlenv

@@ -27,6 +27,8 @@ class LayerStack {
   std::optional<Found> find(const std::string& path);
   /// The same in the trees below `limit` alone.
   std::optional<Found> find_below(const std::string& path, std::size_t limit);
+  /// What lies in a folder (paths as above), sorted; nothing where there is no folder.
+  std::vector<std::string> entries(const std::string& folder);
 
  private:
   const std::vector<std::size_t>& holders(const std::string& folder);

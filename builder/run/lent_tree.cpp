@@ -1,12 +1,15 @@
 #include "builder/run/lent_tree.hpp"
 
 #include <fcntl.h>
+#include <sys/xattr.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <set>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
+#include "images/tree_paths.hpp"
 
 namespace mlenv {
 namespace {
@@ -44,11 +47,38 @@ void LentTree::copy_into(const fs::path& root, const std::string& path,
     copy_content(found.path, to, found.status.st_mode);
   } else if (S_ISLNK(found.status.st_mode)) {
     fs::copy_symlink(found.path, to);
+  } else if (S_ISFIFO(found.status.st_mode)) {
+    if (::mkfifo(to.c_str(), 0600) != 0 || ::chmod(to.c_str(), found.status.st_mode & 07777U) != 0)
+      throw os_error(errno, "cannot make `{}`", to.string());
   }
 }
 
+bool LentTree::is_whole(const std::string& path) const {
+  return std::any_of(whole_.begin(), whole_.end(),
+                     [&](const std::string& one) { return one.empty() || is_beneath(path, one); });
+}
+
 void LentTree::disown(const std::string& path) {
+  if (is_whole(path)) return;
   if (const auto found = below_.find(path)) copy_into(folder_, path, *found);
+}
+
+void LentTree::disown_whole(const std::string& path) {
+  const auto found = below_.find(path);
+  if (is_whole(path) || !found || !S_ISDIR(found->status.st_mode)) return;
+  copy_whole(path);
+  const fs::path folder = folder_ / path;
+  if (::setxattr(folder.c_str(), kOpaqueMarks.front(), "y", 1, 0) != 0)
+    throw os_error(errno, "cannot mark `{}`", folder.string());
+  whole_.push_back(path);
+}
+
+void LentTree::copy_whole(const std::string& path) {
+  const auto found = below_.find(path);
+  if (!found) return;
+  copy_into(folder_, path, *found);
+  if (!S_ISDIR(found->status.st_mode)) return;
+  for (const std::string& entry : below_.entries(path)) copy_whole(entry);
 }
 
 void LentTree::add_folder(const std::string& path) {

@@ -20,6 +20,9 @@ class LentTree {
   /// The same entry as below, but the caller's own: in a user namespace of one id other owners'
   /// files cannot be changed. Of a folder its attributes alone.
   void disown(const std::string& path);
+  /// The same of a folder and all that is in it, and nothing else is seen there: for one that
+  /// cannot even be listed. Before any `disown`.
+  void disown_whole(const std::string& path);
   /// A folder where the image has none.
   void add_folder(const std::string& path);
   /// A file that is lent, unless the image has one.
@@ -31,10 +34,13 @@ class LentTree {
 
  private:
   void copy_into(const fs::path& root, const std::string& path, const LayerStack::Found& found);
+  void copy_whole(const std::string& path);
+  bool is_whole(const std::string& path) const;
   std::vector<std::string> settings_in_sight();
   fs::path folder_;
   LayerStack& below_;
   std::vector<std::string> lent_;
+  std::vector<std::string> whole_;  // folders of which nothing below is seen
 };
 
 }  // namespace mlenv

@@ -107,6 +107,7 @@ class StepRun {
   /// Makes the lent tree; the machine's variables.
   std::vector<std::string> prepare() {
     if (::geteuid() == 0) {  // only then have the trees other owners
+      for (const std::string& path : job_.owners.shut_folders()) lent_.disown_whole(path.substr(1));
       for (const auto& [path, owner] : job_.owners.owners()) lent_.disown(path.substr(1));
       for (const auto& [path, value] : job_.owners.capabilities()) {
         if (!job_.owners.owners().contains(path)) lent_.disown(path.substr(1));

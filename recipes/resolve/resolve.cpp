@@ -9,6 +9,7 @@
 #include "recipes/environment.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/resolve/interpreter.hpp"
+#include "recipes/resolve/listed_python.hpp"
 #include "recipes/resolve/locations.hpp"
 #include "recipes/resolve/lock_gaps.hpp"
 #include "recipes/resolve/versions.hpp"
@@ -91,23 +92,6 @@ Conflict python_conflict(const Recipe& recipe, std::string_view offered) {
     conflict.hint += fmt::format(", or `base: {}:{}`", recipe.distribution, fitting);
   conflict.hint += ", or bring a Python along with `sources: {python: {url: …, sha256: …}}`";
   return conflict;
-}
-
-std::optional<Conflict> listed_python_conflict(const Recipe& recipe, const std::string& python) {
-  for (const ListedText& wanted : recipe.listed.pythons) {
-    if (version_satisfies(python, wanted.text)) continue;
-    Conflict conflict;
-    conflict.headline = fmt::format("the base has Python {}, `{}` wants {}", python,
-                                    wanted.file->shown_path.string(), wanted.text);
-    conflict.facts.push_back(wanted.shown(fmt::format("it asks for Python {}", wanted.text)));
-    for (const SuitePython& known : pythons_of(recipe)) {
-      conflict.facts.push_back(
-          fmt::format("{}:{} has Python {}", recipe.distribution, known.suite, known.minor));
-    }
-    conflict.hint = "choose a base with such a Python, or loosen `requires-python`";
-    return conflict;
-  }
-  return std::nullopt;
 }
 
 /// Known before anything is asked of the network.
@@ -216,7 +200,7 @@ class Resolver {
   std::optional<Conflict> python() {
     if (recipe_.sources.python) return own_python();
     if (!recipe_.wants_python()) return std::nullopt;
-    if (recipe_.base_is_image) return listed_python_conflict(recipe_, lock_.python);
+    if (recipe_.base_is_image) return listed_python_conflict(recipe_, lock_);
     lock_.python = python_in(environment_of(lock_));
     if (lock_.python.empty()) {
       throw failure("no-python", "the base's packages hold no Python interpreter");
@@ -224,7 +208,7 @@ class Resolver {
     if (recipe_.python && recipe_.python->text != lock_.python_minor()) {
       return python_conflict(recipe_, lock_.python_minor());
     }
-    return listed_python_conflict(recipe_, lock_.python);
+    return listed_python_conflict(recipe_, lock_);
   }
 
   std::optional<Conflict> own_python() {
@@ -235,7 +219,7 @@ class Resolver {
               : lock_interpreter(*recipe_.sources.python, http_, options_.cache, progress_);
     lock_.python = lock_.interpreter->version;
     if (!recipe_.python || recipe_.python->text == lock_.python_minor()) {
-      return listed_python_conflict(recipe_, lock_.python);
+      return listed_python_conflict(recipe_, lock_);
     }
     Conflict conflict;
     conflict.headline = fmt::format("the archive holds Python {}, the recipe wants {}",

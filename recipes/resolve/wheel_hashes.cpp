@@ -20,6 +20,17 @@ const ListedHashes* promised_of(const std::string& name, const std::string& vers
   return found;
 }
 
+/// The same; throws `no-hash` for want of them where every package must have some.
+const ListedHashes* required_hashes(const std::string& name, const std::string& version,
+                                    const RequirementLists& listed) {
+  const ListedHashes* promised = promised_of(name, version, listed);
+  if (promised != nullptr || !listed.all_hashed) return promised;
+  throw refusal("no-hash", "`{}` {} is needed, and no hash of it is given", name, version)
+      .because(listed.all_hashed->shown("it asks for a hash of every package"))
+      .hint(fmt::format("add `{}=={}` with its hashes, or leave `--require-hashes` out", name,
+                        version));
+}
+
 std::size_t fitting(const PylockPackage& package, const WheelTags& tags) {
   return static_cast<std::size_t>(
       std::count_if(package.wheels.begin(), package.wheels.end(),
@@ -50,14 +61,7 @@ Error mismatch(const PylockPackage& package, const ListedHashes& promised, const
 void keep_promised_wheels(std::vector<PylockPackage>& packages, const RequirementLists& listed,
                           const WheelTags& tags) {
   for (PylockPackage& package : packages) {
-    const ListedHashes* promised = promised_of(package.name, package.version, listed);
-    if (promised == nullptr && listed.all_hashed) {
-      throw refusal("no-hash", "`{}` {} is needed, and no hash of it is given", package.name,
-                    package.version)
-          .because(listed.all_hashed->shown("it asks for a hash of every package"))
-          .hint(fmt::format("add `{}=={}` with its hashes, or leave `--require-hashes` out",
-                            package.name, package.version));
-    }
+    const ListedHashes* promised = required_hashes(package.name, package.version, listed);
     if (promised == nullptr) continue;
     PylockPackage kept = package;
     std::erase_if(kept.wheels, [&](const PylockWheel& wheel) {
@@ -71,7 +75,7 @@ void keep_promised_wheels(std::vector<PylockPackage>& packages, const Requiremen
 }
 
 void require_promised(const SourceRelease& source, const RequirementLists& listed) {
-  const ListedHashes* promised = promised_of(source.name, source.version, listed);
+  const ListedHashes* promised = required_hashes(source.name, source.version, listed);
   if (promised == nullptr || promised->sha256.contains(source.digest.hex())) return;
   throw failure("hash-mismatch", "the Python index has other bytes of `{}` {} than `{}` promises",
                 source.name, source.version, promised->place.file->shown_path.string())

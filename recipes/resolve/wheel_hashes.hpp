@@ -15,7 +15,8 @@ namespace mlenv {
 void keep_promised_wheels(std::vector<PylockPackage>& packages, const RequirementLists& listed,
                           const WheelTags& tags);
 
-/// The same for a source release: where hashes of it are promised, its own must be among them.
+/// The same for a source release, before it is built: where hashes of it are promised, its own must
+/// be among them (`hash-mismatch`), and where all must have some, so must it (`no-hash`).
 void require_promised(const SourceRelease& source, const RequirementLists& listed);
 
 }  // namespace mlenv

@@ -5,7 +5,7 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
-need runc
+need runc jq
 need_root
 
 project=$work/project
@@ -15,6 +15,14 @@ secret=hunter2-$RANDOM-$RANDOM-secret
 mkdir -p "$project/src"
 echo 'from the project' >"$project/src/input"
 echo "$secret" >"$work/token"
+cat >"$project/src/shut.sh" <<'SHUT'
+useradd -m bob
+mkdir -p /home/bob/sub/own /home/eve
+touch /home/bob/sub/x /home/eve/x
+chown -R bob /home/bob/sub /home/eve
+touch /home/bob/of-root /home/eve/of-root
+chmod 700 /home/bob /home/bob/sub /home/eve
+SHUT
 recipe_with() { # recipe_with: the steps come from standard input
   printf 'name: steps\nbase: debian:bookworm\npython: "3.11"\nfiles: {src: /workspace}\nenv: {COLOUR: red}\nrun:\n' >"$path"
   cat >>"$path"
@@ -42,7 +50,8 @@ recipe_with <<'STEPS'
     rm /etc/debian_version
     rm -r /usr/share/doc; mkdir /usr/share/doc
     touch /tmp/left /run/left
-  - {run: "cut -c 1-7 /run/secrets/token > /opt/part; cat /run/secrets/token; useradd -m bob", secrets: [token]}
+  - {run: "cut -c 1-7 /run/secrets/token > /opt/part; cat /run/secrets/token; sh shut.sh", secrets: [token]}
+  - cat /home/bob/of-root; touch /home/beside; rm -r /home/eve
   - python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0))'
 STEPS
 refused 2 'needs the secret `token`'
@@ -52,11 +61,15 @@ grep -qF '***' "$work/err" || fail "the step's output is not in the log"
 first=$image
 equal "seen" "red /root /workspace 0022 0 from the project" "$(inside cat /opt/seen)"
 equal "part of a secret" "${secret:0:7}" "$(inside cat /opt/part)"
-equal "owners" "www-data bob" "$(inside stat -c %U input /home/bob | xargs)"
+equal "owners" "www-data bob root bob" \
+  "$(inside stat -c %U input /home/bob /home/bob/of-root /home/bob/sub/x | xargs)"
 equal "gone" "" "$(inside sh -c 'ls -A /usr/share/doc /tmp; ls /etc/debian_version' 2>/dev/null | grep -v :)"
 equal "times" "0" "$(inside stat -c %Y /opt/seen)"
 mkdir "$work/image"
 "$MLENV" save steps "oci:$work/image"
+third=$("$MLENV" --json inspect steps | jq -r '.layers[] | select(.title | startswith("run: cat /home")).digest')
+equal "what a step beside another owner's folder changed" "home/ home/beside home/.wh.eve" \
+  "$(tar tzf "$work/image/blobs/sha256/${third#sha256:}" | xargs)"
 found=$(grep -rlF "$secret" "$MLENV_STORE" "$project" "$work/image" "$work/err" || true)
 for layer in "$work"/image/blobs/sha256/*; do
   if zcat -f "$layer" | grep -qF "$secret"; then found+=" $layer"; fi
@@ -67,7 +80,7 @@ verify_store
 note "nothing is executed twice"
 builds --locked --explain
 equal "the image" "$first" "$image"
-equal "reused steps" 3 "$(grep -c '^reused *run: ' "$work/out")"
+equal "reused steps" 4 "$(grep -c '^reused *run: ' "$work/out")"
 
 note "an ordinary user gets the same layers"
 make_user

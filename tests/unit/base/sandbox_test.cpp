@@ -92,6 +92,23 @@ TEST_F(SandboxTest, StacksTreesAndKeepsWhatChangedApart) {
   EXPECT_FALSE(fs::exists(scratch.path() / "upper/proc"));
 }
 
+TEST_F(SandboxTest, AFolderThatCannotBeListedIsNoEmptyOne) {
+  if (::geteuid() != 0) GTEST_SKIP() << "root alone can make another owner's folder";
+  fs::create_directory(path("work/shut"));
+  write_file(path("work/shut/file"), "x", false);
+  ASSERT_EQ(::chown(path("work/shut").c_str(), 7, 7), 0);
+  fs::permissions(path("work/shut"), fs::perms{0700});
+  const TemporaryFolder scratch{temporary_root(), "mlenv-sandbox-"};
+  make_folders(scratch.path() / "above/work/shut");  // a folder that is both of theirs
+  SandboxCommand command = shell("exit 0");
+  command.root.clear();
+  command.overlay = Overlay{{folder_.path(), scratch.path() / "above"}, scratch.path(), true};
+  // Owners of what is in it would be lost in silence.
+  const Error error = error_of([&] { run_recorded(command, {{"/etc", {7, 8}}}, 30s); });
+  EXPECT_NE(std::string(error.what()).find("cannot list `/work/shut/`"), std::string::npos)
+      << error.what();
+}
+
 TEST_F(SandboxTest, SecretsAreInMemoryAndReadOnly) {
   SandboxCommand command = shell(
       "cat /run/secrets/token; stat -c %a /run/secrets/token; stat -f -c %T /run/secrets; "

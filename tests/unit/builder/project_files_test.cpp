@@ -99,6 +99,32 @@ TEST_F(ProjectFilesTest, TheProjectItselfIsWithoutWhatABuildWrites) {
   EXPECT_EQ(paths("{.: /w}"), (Paths{"w", "w/.mlenvignore", "w/recipe.lock", "w/recipe.yaml"}));
 }
 
+TEST_F(ProjectFilesTest, DataIsNeverCopiedHoweverItsPathIsWritten) {
+  put("a.py", "a");
+  put("corpus/sub/text", "t");
+  fs::create_directory_symlink(project() / "corpus", folder_.path() / "elsewhere");
+  const auto with_data = [&](const std::string& files, const std::string& from) {
+    return parse_recipe("name: a\nbase: debian:bookworm\nfiles: " + files +
+                            "\ndata: {corpus: {from: " + from + "}}\n",
+                        project() / "recipe.yaml");
+  };
+  for (const std::string& from :
+       {std::string("corpus"), std::string("../project/corpus"), std::string("../elsewhere"),
+        (project() / "corpus").string(), (folder_.path() / "elsewhere").string()}) {
+    const ProjectFiles found = collect_files(with_data("{.: /w}", from), pool_);
+    std::vector<std::string> copied;
+    for (const ProjectFile& file : found.parts.at(0).files) copied.push_back(file.path);
+    EXPECT_EQ(copied, (Paths{"w", "w/a.py"})) << from;
+    for (const char* files : {"{corpus: /w}", "{corpus/sub: /w}", "{corpus/sub/text: /w/t}"}) {
+      const Error error = error_of([&] { require_files(with_data(files, from)); });
+      EXPECT_EQ(error.code(), "recipe-invalid") << from;
+      EXPECT_NE(std::string(error.what()).find("is data, which is never in the image"),
+                std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 TEST_F(ProjectFilesTest, LeavesOutWhatTheProjectSaysAndWhatHoldsSecrets) {
   put("src/a.py", "a");
   put("src/big.bin", "b");

@@ -11,6 +11,7 @@
 #include "builder/run/layer_stack.hpp"
 #include "builder/run/lent_tree.hpp"
 #include "builder/run/run_output.hpp"
+#include "images/tree_paths.hpp"
 #include "images/tree_writer.hpp"
 #include "images/unpack_stream.hpp"
 
@@ -166,6 +167,91 @@ TEST_F(RunStepTest, OwnersComeFromTheTopmostLayerThatSaysSo) {
   owners.add(entry("var/mail/.wh..wh..opq", Type::file, 0));
   owners.add(entry("srv/.wh.a", Type::file, 0));
   EXPECT_EQ(owners.owners(), (Owners{{"/srv/ab", {0, 9}}, {"/var/mail", {0, 8}}}));
+}
+
+TEST_F(RunStepTest, FoldersThatOnlyTheirOwnerMayListAreKnown) {
+  const auto folder = [](std::string path, std::uint32_t mode, std::uint64_t uid,
+                         std::uint64_t gid) {
+    TarEntry one;
+    one.path = std::move(path);
+    one.type = TarEntry::Type::folder;
+    one.mode = mode;
+    one.uid = uid;
+    one.gid = gid;
+    return one;
+  };
+  ImageOwners owners;
+  owners.add(folder("home/open", 0755, 7, 7));
+  owners.add(folder("home/shut", 0700, 7, 7));
+  owners.add(folder("home/listed", 0744, 7, 7));
+  owners.add(folder("home/group", 0750, 7, 0));
+  owners.add(folder("home/group-less", 0705, 7, 0));
+  owners.add(folder("home/root", 0700, 0, 7));
+  owners.add(folder("root", 0700, 0, 0));
+  owners.add(folder("home/later", 0700, 7, 7));
+  owners.add(folder("home/later", 0755, 0, 0));  // the lower layer's is as it was
+  owners.add(folder("home/gone", 0700, 7, 7));
+  TarEntry gone;
+  gone.path = "home/.wh.gone";
+  owners.add(gone);
+  EXPECT_EQ(owners.shut_folders(), (std::set<std::string>{"/home/group-less", "/home/later",
+                                                          "/home/listed", "/home/shut"}));
+}
+
+TEST_F(RunStepTest, WhatAFolderHoldsIsThatOfAllTrees) {
+  {
+    TreeWriter a{tree("a")};
+    file(a, "etc/x", "a");
+    file(a, "etc/y", "a");
+    a.finish();
+    TreeWriter b{tree("b")};
+    file(b, "etc/z", "b");
+    b.add_whiteout("etc/y");
+    b.finish();
+  }
+  LayerStack trees = below();
+  EXPECT_EQ(trees.entries("etc"), (std::vector<std::string>{"etc/x", "etc/z"}));
+  EXPECT_EQ(trees.entries(""), std::vector<std::string>{"etc"});
+  EXPECT_TRUE(trees.entries("absent").empty());
+}
+
+TEST_F(RunStepTest, AFolderThatCannotBeListedIsLentWhole) {
+  {
+    TreeWriter a{tree("a")};
+    a.add_folder("home/bob", {.mode = 0700});
+    a.add_folder("home/bob/sub", {.mode = 0750});
+    file(a, "home/bob/sub/x", "of a");
+    file(a, "home/bob/gone", "of a");
+    file(a, "home/other", "of a");
+    a.finish();
+    TreeWriter b{tree("b")};
+    file(b, "home/bob/script", "of b", 0755);
+    b.add_symlink("home/bob/link", "sub/x", {});
+    b.add_whiteout("home/bob/gone");
+    b.finish();
+    fs::permissions(tree("b") / "home/bob", fs::perms{0700});
+  }
+  LayerStack trees = below();
+  LentTree lent{tree("lent"), trees};
+  lent.disown_whole("home/bob");
+  lent.disown_whole("home/bob/sub");
+  lent.disown("home/bob/script");
+  lent.disown_whole("home/other");  // no folder
+  lent.disown_whole("home/absent");
+  lent.finish();
+  EXPECT_EQ(read_file(tree("lent") / "home/bob/sub/x"), "of a");
+  EXPECT_EQ(read_file(tree("lent") / "home/bob/script"), "of b");
+  EXPECT_EQ(fs::read_symlink(tree("lent") / "home/bob/link"), "sub/x");
+  EXPECT_FALSE(fs::exists(tree("lent") / "home/bob/gone"));
+  EXPECT_FALSE(fs::exists(tree("lent") / "home/other"));
+  EXPECT_TRUE(has_opaque_mark(tree("lent") / "home/bob"));
+  EXPECT_FALSE(has_opaque_mark(tree("lent") / "home"));
+  const auto mode = [&](const char* path) {
+    return fs::status(tree("lent") / path).permissions() & fs::perms::mask;
+  };
+  EXPECT_EQ(mode("home/bob"), fs::perms{0700});
+  EXPECT_EQ(mode("home/bob/sub"), fs::perms{0750});
+  EXPECT_EQ(mode("home/bob/script"), fs::perms{0755});
 }
 
 TEST_F(RunStepTest, WhatIsLentIsNamedAndKeepsTheFoldersModes) {

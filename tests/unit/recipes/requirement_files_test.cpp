@@ -222,6 +222,21 @@ TEST_F(RequirementFilesTest, PylockKeepsVersionsAndHashes) {
       "marker = \"'dev' in dependency_groups\"\n");
   EXPECT_TRUE(
       refused("pylock.dev.toml").starts_with("requirements-invalid pylock.dev.toml:5:10: "));
+  const auto says = [&](const std::string& version, const std::string& hashes) {
+    put("pylock.toml", "lock-version = \"1.0\"\n[[packages]]\nname = \"six\"\nversion = \"" +
+                           version + "\"\nsdist = {name = \"s\", hashes = {" + hashes +
+                           "}}\nwheels = [{name = \"w\", hashes = {sha512 = \"00\"}}]\n");
+    return refused("pylock.toml");
+  };
+  for (const char* version : {"1.16.*", "1.16,>1", "1.16; os_name == 'nt'", ">1", ""}) {
+    EXPECT_TRUE(says(version, "").starts_with("requirements-invalid pylock.toml:4:11: "))
+        << version;
+  }
+  const std::string only_other = says("1.16", "sha384 = \"00\"");
+  EXPECT_TRUE(only_other.starts_with("requirements-invalid pylock.toml:5:")) << only_other;
+  EXPECT_NE(only_other.find("there is no `sha256` among the hashes of `six`"), std::string::npos);
+  EXPECT_EQ(says("1.16", "sha256 = \"" + kOne + "\""), "nothing");
+
   put("pylock.toml", "lock-version = \"2.0\"\n");
   EXPECT_TRUE(refused("pylock.toml").starts_with("requirements-invalid pylock.toml:1:16: "));
 }
@@ -243,6 +258,37 @@ constexpr std::string_view kUvLock =
     "[[package]]\nname = \"c\"\nversion = \"3\"\nsource = { git = \"https://x.example/c\" }\n"
     "[[package]]\nname = \"d\"\nversion = \"4\"\nsource = { registry = \"https://x.example\" }\n"
     "[[package]]\nname = \"e\"\nversion = \"5\"\nsource = { registry = \"https://x.example\" }\n";
+
+TEST_F(RequirementFilesTest, UvLockWithGroupsOfTheProjectsOwnExtras) {
+  const std::string registry = "source = { registry = \"https://x.example\" }\n";
+  put("uv.lock",
+      "version = 1\n[[package]]\nname = \"app\"\nversion = \"1\"\nsource = { virtual = \".\" }\n"
+      "dependencies = [{ name = \"a\" }]\n[package.optional-dependencies]\n"
+      "test = [{ name = \"b\", marker = \"python_version < '4'\" }]\n"
+      "all = [{ name = \"app\", extra = [\"test\", \"all\"] }, { name = \"c\" }]\n"
+      "[package.dev-dependencies]\n"
+      "dev = [{ name = \"app\", extra = [\"all\"], marker = \"os_name == 'posix'\" }]\n"
+      "[[package]]\nname = \"a\"\nversion = \"1\"\n" +
+          registry +
+          "dependencies = [{ name = \"app\" }]\n"
+          "[[package]]\nname = \"b\"\nversion = \"2\"\n" +
+          registry + "[[package]]\nname = \"c\"\nversion = \"3\"\n" + registry);
+  EXPECT_EQ(lists("{file: uv.lock, groups: [dev]}").requirement_texts(),
+            (Strings{"a", "b ; (os_name == 'posix') and (python_version < '4')",
+                     "c ; os_name == 'posix'"}));
+  EXPECT_EQ(lists("uv.lock[all]").requirement_texts(),
+            (Strings{"a", "b ; python_version < '4'", "c"}));
+  EXPECT_EQ(lists("uv.lock[all]").constraint_texts(), (Strings{"a==1", "b==2", "c==3"}));
+}
+
+TEST_F(RequirementFilesTest, UvLockWithOtherHashesAloneIsRefused) {
+  std::string text{kUvLock};
+  const std::size_t hash = text.find("sha256:");
+  text.replace(hash, 7, "sha512:");
+  put("uv.lock", text);
+  EXPECT_NE(refused("uv.lock").find("there is no `sha256` among the hashes of `a`"),
+            std::string::npos);
+}
 
 TEST_F(RequirementFilesTest, UvLockPinsWhatItsProjectNeeds) {
   put("uv.lock", std::string(kUvLock));

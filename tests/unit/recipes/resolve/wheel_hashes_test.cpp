@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "tests/support/error_code.hpp"
 
 namespace mlenv {
 namespace {
@@ -72,6 +73,19 @@ TEST_F(WheelHashes, OtherBytesAreAnErrorAlsoOfALocalBuild) {
 TEST_F(WheelHashes, AllMustHaveOneWhereAllAreAskedFor) {
   listed_.all_hashed = place_;
   EXPECT_EQ(kept(package("2.9.0", {"torch-2.9.0-py3-none-any.whl"})), (Strings{"no-hash"}));
+}
+
+TEST_F(WheelHashes, ASourceMustHaveOneBeforeItIsBuilt) {
+  const std::string file = "torch-2.9.0.tar.gz";
+  const SourceRelease source{"torch", "2.9.0", file, "u", digest_of(file), 1};
+  const auto code = [&] { return code_of([&] { require_promised(source, listed_); }); };
+  EXPECT_EQ(code(), "none");
+  listed_.all_hashed = place_;
+  EXPECT_EQ(code(), "no-hash");
+  promise("2.9.0", "torch-2.9.0-py3-none-any.whl");
+  EXPECT_EQ(code(), "hash-mismatch");
+  promise("2.9.0", file);
+  EXPECT_EQ(code(), "none");
 }
 
 }  // namespace
