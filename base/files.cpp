@@ -11,6 +11,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "base/temporary_name.hpp"
 
 namespace mlenv {
 namespace {
@@ -177,7 +178,7 @@ std::size_t SliceSource::read(ByteSpan out) {
 
 AtomicFile::AtomicFile(fs::path target, mode_t mode)
     : target_(std::move(target)),
-      temporary_(target_.parent_path() / (".tmp-" + random_name())),
+      temporary_(target_.parent_path() / (std::string(kTemporaryPrefix) + random_name())),
       fd_(open_file(temporary_, O_RDWR | O_CREAT | O_EXCL, mode)) {}
 
 AtomicFile::~AtomicFile() {

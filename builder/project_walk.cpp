@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
+#include "base/temporary_name.hpp"
 #include "base/text.hpp"
 #include "images/tree_paths.hpp"
 
@@ -60,7 +61,8 @@ class Walk {
  private:
   void visit(const fs::path& from, const std::string& shown, const std::string& path,
              const Fate& parent, int depth) {
-    const bool our_unfinished = shown.starts_with(".tmp-") && shown.find('/') == std::string::npos;
+    const bool our_unfinished =
+        shown.starts_with(kTemporaryPrefix) && shown.find('/') == std::string::npos;
     if (shown == record_ || our_unfinished || is_data(recipe_, shown) || holds_data(from)) return;
     const Fate fate = ignores_.rules.judge(shown, parent);
     if (fate.secret && !fate.ignored) found_.secrets.push_back(shown);

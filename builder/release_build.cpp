@@ -44,6 +44,23 @@ else:
     found.build_wheel("/srv/out")
 )py";
 
+/// Copies a tree onto another one; two wheels may hold the same file, and so may two layers a link,
+/// which fs::copy would not write over.
+void lay_over(const fs::path& from, const fs::path& to) {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(from)) {
+    const fs::path target = to / entry.path().lexically_relative(from);
+    const bool link = entry.is_symlink();
+    if (link || fs::is_symlink(target)) fs::remove(target);
+    if (link) {
+      fs::copy_symlink(entry.path(), target);
+    } else if (entry.is_directory()) {
+      fs::create_directory(target, entry.path());
+    } else {
+      fs::copy_file(entry.path(), target, fs::copy_options::overwrite_existing);
+    }
+  }
+}
+
 /// Header lines of a METADATA file (core metadata), up to its first empty line.
 ReleaseMetadata parse_metadata(std::string_view text) {
   ReleaseMetadata metadata;
@@ -105,8 +122,10 @@ class ReleaseBuilder::Workshop {
       const auto ask = anew ? wheel_urls_anew : wheel_urls;
       return ask(place_.recipe, lock, missing, place_.cache, place_.progress);
     };
-    const std::vector<DebianSource> debian = debian_sources(place_.recipe);
-    sources.deb_urls = [&](const LockedDeb& deb) { return deb_urls(deb, debian); };
+    // Where the base is at hand already, the machine's sources do not matter.
+    sources.deb_urls = [&](const LockedDeb& deb) {
+      return deb_urls(deb, debian_sources(place_.recipe));
+    };
     if (const auto& python = place_.recipe.sources.python) sources.python_url = python->url.text;
     Inputs inputs{place_.store, place_.http, sources, place_.cache, place_.progress};
     BuildOptions options;
@@ -118,10 +137,7 @@ class ReleaseBuilder::Workshop {
     for (std::size_t i = 1; i < layers.size(); ++i) {
       const fs::path opt = place_.store.find_tree(layers[i].diff_id).value() / "opt";
       if (!fs::exists(opt)) continue;
-      // Two wheels may hold the same file.
-      fs::copy(opt, folder() / "opt",
-               fs::copy_options::recursive | fs::copy_options::copy_symlinks |
-                   fs::copy_options::overwrite_existing);
+      lay_over(opt, folder() / "opt");
     }
   }
 

@@ -103,7 +103,7 @@ void answer_as_json(const Options& options, const Draft& draft, const HostFacts&
                        {"recipe", options.recipe},
                        {"from", text_or_null(draft.source)},
                        {"name", draft.name},
-                       {"base", "debian:" + draft.suite},
+                       {"base", draft.base},
                        {"python", text_or_null(draft.python)},
                        {"framework", text_or_null(draft.framework)},
                        {"cuda", text_or_null(draft.cuda)},

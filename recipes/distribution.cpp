@@ -20,6 +20,9 @@ constexpr std::array<Name, 1> kDebianUsual = {"main"};
 constexpr std::array<SuitePython, 3> kDebianPythons = {
     {{"bullseye", "3.9"}, {"bookworm", "3.11"}, {"trixie", "3.13"}}};
 
+constexpr std::array<SuiteNumber, 4> kDebianNumbers = {
+    {{"bullseye", "11"}, {"bookworm", "12"}, {"trixie", "13"}, {"forky", "14"}}};
+
 constexpr std::array<Name, 6> kUbuntuSuites = {"focal",  "jammy",    "noble",
                                                "plucky", "questing", "resolute"};
 constexpr std::array<Name, 1> kUbuntuMoving = {"devel"};
@@ -32,6 +35,13 @@ constexpr std::array<SuitePython, 5> kUbuntuPythons = {{{"focal", "3.8"},
                                                         {"plucky", "3.13"},
                                                         {"questing", "3.13"}}};
 
+constexpr std::array<SuiteNumber, 6> kUbuntuNumbers = {{{"focal", "20.04"},
+                                                        {"jammy", "22.04"},
+                                                        {"noble", "24.04"},
+                                                        {"plucky", "25.04"},
+                                                        {"questing", "25.10"},
+                                                        {"resolute", "26.04"}}};
+
 constexpr std::array<Distribution, 2> kDistributions = {{
     {.id = "debian",
      .name = "Debian",
@@ -42,7 +52,8 @@ constexpr std::array<Distribution, 2> kDistributions = {{
      .rolling = kDebianRolling,
      .sections = kDebianSections,
      .usual = kDebianUsual,
-     .pythons = kDebianPythons},
+     .pythons = kDebianPythons,
+     .numbers = kDebianNumbers},
     {.id = "ubuntu",
      .name = "Ubuntu",
      .keyring = "ubuntu-archive-keyring",
@@ -52,7 +63,8 @@ constexpr std::array<Distribution, 2> kDistributions = {{
      .rolling = {},
      .sections = kUbuntuSections,
      .usual = kUbuntuUsual,
-     .pythons = kUbuntuPythons},
+     .pythons = kUbuntuPythons,
+     .numbers = kUbuntuNumbers},
 }};
 
 /// `bookworm-backports`, `stable/updates`
@@ -71,6 +83,23 @@ const Distribution* find_distribution(std::string_view id) {
   const auto* const found = std::find_if(kDistributions.begin(), kDistributions.end(),
                                          [&](const Distribution& one) { return one.id == id; });
   return found == kDistributions.end() ? nullptr : found;
+}
+
+std::string_view Distribution::python_of(std::string_view suite) const {
+  for (const SuitePython& one : pythons) {
+    if (one.suite == suite) return one.minor;
+  }
+  return {};
+}
+
+std::string_view Distribution::suite_of_number(std::string_view number) const {
+  for (const SuiteNumber& one : numbers) {
+    if (number == one.number ||
+        (number.starts_with(one.number) && number.substr(one.number.size()).starts_with('.'))) {
+      return one.suite;
+    }
+  }
+  return {};
 }
 
 std::string os_release_value(std::string_view text, std::string_view key) {

@@ -13,6 +13,12 @@ struct SuitePython {
   std::string_view minor;  ///< `3.11`
 };
 
+/// A release's number, up to its last dot that matters: `12`, `24.04`.
+struct SuiteNumber {
+  std::string_view suite;
+  std::string_view number;
+};
+
 struct Distribution {
   std::string_view id;               ///< `debian`: in `base`, and os-release's ID
   std::string_view name;             ///< `Debian`: for people, and the Origin of its Release files
@@ -24,6 +30,12 @@ struct Distribution {
   std::span<const std::string_view> sections;  ///< components of its own archive
   std::span<const std::string_view> usual;     ///< components where a recipe's source names none
   std::span<const SuitePython> pythons;        ///< of releases that do not change theirs any more
+  std::span<const SuiteNumber> numbers;        ///< of `suites`, where they have one
+
+  /// Empty: it has none yet, or mlenv does not know the suite.
+  std::string_view python_of(std::string_view suite) const;
+  /// Of `12`, `12.5`, `24.04`, `24.04.1`; empty when unknown.
+  std::string_view suite_of_number(std::string_view number) const;
 };
 
 /// nullptr: none of ours.

@@ -36,7 +36,10 @@ std::string line_of(const PackageChange& change) {
 std::vector<std::string> lock_differences(const Lock& from, const Lock& to) {
   const EnvironmentDiff diff = diff_locks(from, to);
   std::vector<std::string> lines;
-  for (const ValueChange& one : diff.values) lines.push_back(line_of(one));
+  for (const ValueChange& one : diff.values) {
+    // It follows from what else is different.
+    if (one.name != "revision") lines.push_back(line_of(one));
+  }
   for (const PackageChange& one : diff.debs) lines.push_back(line_of(one));
   for (const PackageChange& one : diff.wheels) lines.push_back(line_of(one));
   return lines;

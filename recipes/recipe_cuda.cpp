@@ -131,8 +131,8 @@ void RecipeReader::check_demands(const YamlNode& root) {
     if (std::find(kDemands.begin(), kDemands.end(), key.text) == kDemands.end()) continue;
     values_.mistake(
         key, no_cuda ? fmt::format("`{}` is about CUDA, and `cuda: cpu` asks for none", key.text)
-                     : fmt::format("`{}` has nothing to act on: name a `framework` or `packages` "
-                                   "that use CUDA",
+                     : fmt::format("`{}` has nothing to act on: name a `framework`, `packages` or "
+                                   "`requirements` that use CUDA",
                                    key.text));
   }
 }

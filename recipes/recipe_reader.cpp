@@ -200,7 +200,8 @@ bool RecipeReader::names_wheels(const YamlNode& root) {
 void RecipeReader::check_cuda(const YamlNode& root) {
   if (!recipe_.cuda || recipe_.cuda->text == "cpu" || names_wheels(root)) return;
   mistakes_.add(recipe_.cuda->line, recipe_.cuda->column,
-                "`cuda` has nothing to act on: name a `framework` or `packages` that use it");
+                "`cuda` has nothing to act on: name a `framework`, `packages` or `requirements` "
+                "that use it");
 }
 
 bool RecipeReader::check_requirement(const YamlNode& node, const std::string& text) {

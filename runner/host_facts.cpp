@@ -66,10 +66,8 @@ std::string asked_of_nvidia_smi() {
 HostFacts probe_host(const fs::path& root) {
   HostFacts facts;
   const std::string release = text_of(root / "etc/os-release");
-  const std::string suite = os_release_value(release, "VERSION_CODENAME");
-  if (os_release_value(release, "ID") == "debian" && is_known_suite(suite)) {
-    facts.debian_suite = suite;
-  }
+  facts.base =
+      base_of_suite(os_release_value(release, "ID"), os_release_value(release, "VERSION_CODENAME"));
   const std::string first_line = text_of(root / "proc/driver/nvidia/version");
   facts.nvidia_driver = driver_version(first_line.substr(0, first_line.find('\n')));
   if (facts.nvidia_driver.empty()) {

@@ -7,7 +7,7 @@
 
 namespace mlenv {
 
-/// Debian's release by /etc/os-release (os-release(5)); the NVIDIA driver's version by
+/// Debian's or Ubuntu's release by /etc/os-release (os-release(5)); the NVIDIA driver's version by
 /// /proc/driver/nvidia/version or /sys/module/nvidia/version. `root` is `/`, or a folder of
 /// fixtures in tests; for `/` nvidia-smi is asked too, where neither file exists (as in WSL). What
 /// cannot be found out is empty.

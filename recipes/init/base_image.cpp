@@ -2,6 +2,8 @@
 // on Docker Hub; read in November 2026).
 #include <fmt/core.h>
 
+#include "recipes/base_image.hpp"
+#include "recipes/distribution.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/host_choice.hpp"
 #include "recipes/text.hpp"
@@ -43,21 +45,28 @@ bool is_version(std::string_view text) {
   return !text.empty() && is_digit(text.front()) && text.find('.') != std::string_view::npos;
 }
 
-/// The Debian release that a part of the tag names, by name or number.
-void suite_from(const ImageWords& words, Draft& draft) {
-  for (const std::string& part : words.tag) {
-    if (is_known_suite(part)) draft.suite = part;
+/// The release that a part of the tag names: `bookworm`, `jammy`, `ubuntu22.04`.
+void suite_from(const ImageWords& words, std::string_view distribution, Draft& draft) {
+  for (std::string_view part : words.tag) {
+    std::string base = base_of_suite(distribution, part);
+    if (part.starts_with(distribution)) {
+      base = base_of_number(distribution, part.substr(distribution.size()));
+    }
+    if (!base.empty()) draft.base = std::move(base);
   }
 }
 
-void debian(const SourcePlace& place, const ImageWords& words, std::string_view image,
-            Conversion& to) {
-  suite_from(words, to.draft);
-  if (to.draft.suite.empty() && !words.tag.empty()) {
-    to.draft.suite = suite_of_number(words.tag.front());
+void distribution(const SourcePlace& place, const ImageWords& words, std::string_view image,
+                  Conversion& to) {
+  const std::string& id = words.repository;
+  suite_from(words, id, to.draft);
+  if (to.draft.base.empty() && !words.tag.empty()) {
+    to.draft.base = base_of_number(id, words.tag.front());
   }
-  if (to.draft.suite.empty()) {
-    to.leave_out(place, image, "it names no release of Debian that mlenv knows");
+  if (to.draft.base.empty()) {
+    to.leave_out(
+        place, image,
+        fmt::format("it names no release of {} that mlenv knows", find_distribution(id)->name));
   }
 }
 
@@ -65,8 +74,8 @@ void python(const SourcePlace& place, const ImageWords& words, Conversion& to) {
   if (words.tag.empty() || !is_version(words.tag.front())) return;
   to.python_version(place, words.tag.front());
   Draft& draft = to.draft;
-  suite_from(words, draft);
-  if (!draft.python.empty() && python_of_suite(draft.suite) != draft.python) draft.suite.clear();
+  suite_from(words, "debian", draft);
+  if (!draft.python.empty() && python_of_base(draft.base) != draft.python) draft.base.clear();
 }
 
 /// `pytorch/pytorch:2.4.0-cuda12.1-cudnn9-runtime`, `tensorflow/tensorflow:2.15.0-gpu`
@@ -82,12 +91,23 @@ void framework(const SourcePlace& place, const ImageWords& words, Conversion& to
   if (has(words, "jupyter")) to.python_package(place, "jupyterlab");
 }
 
+/// Any other is a base as it is, where its registry is known.
+void other_image(const SourcePlace& place, std::string_view image, Conversion& to) {
+  to.draft.base_note.clear();
+  if (image == "scratch") return to.leave_out(place, image, "an image of nothing");
+  const auto read = parse_base_image(image);
+  if (const auto* mistake = std::get_if<std::string>(&read)) {
+    return to.leave_out(place, image, *mistake);
+  }
+  to.draft.base = image;
+}
+
 }  // namespace
 
 void convert_base_image(const SourcePlace& place, std::string_view image, Conversion& to) {
   const ImageWords words = words_of(image);
   to.draft.base_note = fmt::format("In the place of `{}`.", shown_text(image));
-  if (words.repository == "debian") return debian(place, words, image, to);
+  if (find_distribution(words.repository) != nullptr) return distribution(place, words, image, to);
   if (words.repository == "python") return python(place, words, to);
   if (words.repository == "pytorch/pytorch" || words.repository == "tensorflow/tensorflow") {
     framework(place, words, to);
@@ -95,11 +115,13 @@ void convert_base_image(const SourcePlace& place, std::string_view image, Conver
   }
   if (words.repository == "nvidia/cuda") {
     if (!words.tag.empty()) to.cuda_release(place, words.tag.front());
-    return to.leave_out(place, image,
-                        "CUDA comes with the framework's wheels; compilers and headers that this "
-                        "image has beside it do not");
+    suite_from(words, "ubuntu", to.draft);
+    return to.leave_out(
+        place, image,
+        "CUDA comes with the framework's wheels, `libraries: {nvcc: true}` with the "
+        "compiler; what else this image has does not");
   }
-  to.leave_out(place, image, "the recipe begins with a plain Debian; what else this image holds");
+  other_image(place, image, to);
 }
 
 }  // namespace mlenv

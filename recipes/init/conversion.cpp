@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "recipes/distribution.hpp"
+#include "recipes/init/build_commands.hpp"
 #include "recipes/init/host_choice.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
@@ -24,6 +26,13 @@ constexpr std::array<Framework, 6> kFrameworks = {{{"torch", "pytorch", ""},
                                                    {"tensorflow-cpu", "tensorflow", "cpu"},
                                                    {"tensorflow-gpu", "tensorflow", "12"},
                                                    {"jax", "jax", ""}}};
+
+/// Of Debian and Ubuntu releases, the preferred one first: of the stable Debian that is known best.
+constexpr std::array<std::string_view, 6> kPythons = {"3.11", "3.13", "3.9", "3.12", "3.10", "3.8"};
+constexpr std::string_view kNoSuchPython =
+    "no release of Debian or Ubuntu that mlenv knows has such a Python: `sources: {python: {url: "
+    "…, "
+    "sha256: …}}` brings one along";
 
 const Framework* framework_of(std::string_view package) {
   for (const Framework& one : kFrameworks) {
@@ -126,11 +135,14 @@ void Conversion::python_package(const SourcePlace& place, std::string_view text)
 }
 
 void Conversion::system_package(const SourcePlace& place, std::string_view text) {
-  const std::size_t pin = text.find('=');
-  const bool versioned = pin != std::string_view::npos;
-  if (!is_debian_name(text.substr(0, pin)) ||
-      (versioned && !is_debian_version(text.substr(pin + 1)))) {
-    leave_out(place, text, "not `name` or `name=version` of a Debian package");
+  if (!is_debian_wish(text)) {
+    leave_out(place, text, "not `name`, `name=version` or `name/suite` of a Debian package");
+    return;
+  }
+  if (!draft.base.empty() && !is_package_base(draft.base)) {
+    leave_out(place, text,
+              "an image as base brings its own packages along: install it there, or in a step of "
+              "`run` with `network: true`");
     return;
   }
   std::vector<std::string>& system = draft.system;
@@ -153,22 +165,22 @@ void Conversion::env(const SourcePlace& place, std::string_view name, std::strin
 void Conversion::python_version(const SourcePlace& place, std::string_view text) {
   const std::string release = version_prefix(text, 2);
   if (release == text && release.find('.') == std::string::npos) return;  // `3`: any
-  if (suite_with_python(release).empty()) {
-    leave_out(
-        place, fmt::format("Python {}", text),
-        "no Debian release has this Python: 3.9 is bullseye's, 3.11 bookworm's, 3.13 trixie's");
+  if (base_with_python(release).empty()) {
+    leave_out(place, fmt::format("Python {}", text), kNoSuchPython);
     return;
   }
   if (release != text && !text.ends_with(".*")) {
-    leave_out(place, fmt::format("Python {}", text),
-              fmt::format("Python {} is Debian's, with the third number that Debian has", release));
+    leave_out(
+        place, fmt::format("Python {}", text),
+        fmt::format("Python {} is the base's, with the third number that it has there", release));
   }
   draft.python = release;
 }
 
 void Conversion::python_range(const SourcePlace& place, std::string_view specifier) {
-  for (const std::string_view python : {"3.11", "3.13", "3.9"}) {
-    // Its newest patch release: a range may ask for one (`>=3.11.4`), and Debian decides which.
+  for (const std::string_view python : kPythons) {
+    // Its newest patch release: a range may ask for one (`>=3.11.4`), and the distribution decides
+    // which.
     if (!version_satisfies(python, specifier) &&
         !version_satisfies(fmt::format("{}.99", python), specifier)) {
       continue;
@@ -176,9 +188,7 @@ void Conversion::python_range(const SourcePlace& place, std::string_view specifi
     draft.python = python;
     return;
   }
-  leave_out(
-      place, fmt::format("Python {}", specifier),
-      "no Debian release has such a Python: 3.9 is bullseye's, 3.11 bookworm's, 3.13 trixie's");
+  leave_out(place, fmt::format("Python {}", specifier), kNoSuchPython);
 }
 
 void Conversion::cuda_release(const SourcePlace& place, std::string_view text) {
@@ -219,7 +229,27 @@ void Conversion::python_index(const SourcePlace& place, std::string_view url, bo
   }
 }
 
+/// Steps start in `workdir`; where they come from, each started in a folder of its own.
+void Conversion::finish_steps() {
+  const bool known = !draft.workdir.empty() || is_package_base(draft.base) || draft.base.empty();
+  const std::string start = draft.workdir.empty() ? "/workspace" : draft.workdir;
+  for (Step& one : steps_) {
+    std::string& command = one.step.command;
+    if (one.folder == "/" && known && start != "/") {
+      command.insert(0, "cd /\n");
+    } else if (one.folder.size() > 1 && one.folder != start) {
+      const bool made = (start + '/').starts_with(one.folder + '/');
+      const std::string folder = shell_quoted(one.folder);
+      command.insert(0, made ? fmt::format("cd {}\n", folder)
+                             : fmt::format("mkdir -p {0} && cd {0}\n", folder));
+    }
+    draft.run.push_back(std::move(one.step));
+  }
+  steps_.clear();
+}
+
 void Conversion::finish() {
+  finish_steps();
   for (const Index& index : extra_indexes_) {
     if (draft.indexes.empty()) {
       leave_out(index.place, index.url,
@@ -230,7 +260,8 @@ void Conversion::finish() {
       draft.indexes.push_back(index.url);
     }
   }
-  if (!draft.cuda.empty() && draft.framework.empty() && draft.packages.empty()) {
+  if (!draft.cuda.empty() && draft.framework.empty() && draft.packages.empty() &&
+      draft.requirements.empty()) {
     leave_out({draft.source, 0}, "CUDA " + draft.cuda,
               "`cuda` needs a `framework` or `packages` that use it");
     draft.cuda.clear();

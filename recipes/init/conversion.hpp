@@ -2,6 +2,7 @@
 // A draft that grows out of other files: each thing found there goes into the draft where a recipe
 // can say it, and among what was left out where it cannot.
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -26,16 +27,22 @@ class Conversion {
   /// A requirement (PEP 508) of Python. PyTorch, TensorFlow and JAX become the framework, and what
   /// their extras and local versions say of CUDA becomes `cuda`.
   void python_package(const SourcePlace& place, std::string_view text);
-  /// `name` or `name=version` of Debian.
+  /// `name`, `name=version` or `name/suite` of Debian.
   void system_package(const SourcePlace& place, std::string_view text);
   /// A later value takes the place of an earlier one.
   void env(const SourcePlace& place, std::string_view name, std::string_view value);
   /// `3.11` or `3.11.4`.
   void python_version(const SourcePlace& place, std::string_view text);
-  /// `>=3.10,<4`: bookworm's Python where it is allowed, else another release's.
+  /// `>=3.10,<4`: bookworm's Python where it is allowed, else another release's, Ubuntu's too.
   void python_range(const SourcePlace& place, std::string_view specifier);
   /// `12`, `12.4`, `12.4.1`.
   void cuda_release(const SourcePlace& place, std::string_view text);
+  /// A step of `run`, and the folder in which its source starts it (empty: that of all steps).
+  struct Step {
+    std::string folder;
+    DraftStep step;
+  };
+  void add_step(Step step) { steps_.push_back(std::move(step)); }
   /// Lines of a requirements file, and of those that it names.
   void requirements(const fs::path& path, const std::string& shown, const std::string& text);
   /// The default index of Python, and others beside it.
@@ -48,6 +55,9 @@ class Conversion {
   bool framework_package(const SourcePlace& place, Requirement requirement);
   void local_version(const SourcePlace& place, Requirement& requirement);
   void package_item(const std::string& text);
+  std::optional<std::string> name_for_requirements(const fs::path& real,
+                                                   const std::string& text) const;
+  void finish_steps();
 
   struct Index {
     SourcePlace place;
@@ -55,6 +65,7 @@ class Conversion {
   };
   fs::path folder_;
   std::vector<Index> extra_indexes_;
+  std::vector<Step> steps_;
   std::set<fs::path> read_;
 };
 

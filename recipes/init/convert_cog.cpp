@@ -1,7 +1,7 @@
 // cog.yaml (Cog's documentation, "cog.yaml reference").
 #include <fmt/core.h>
 
-#include "recipes/init/shell_words.hpp"
+#include "recipes/init/build_commands.hpp"
 #include "recipes/init/yaml_source.hpp"
 #include "recipes/text.hpp"
 
@@ -97,13 +97,7 @@ class Cog {
       if (fs::is_regular_file(path, unknown)) return path;
       return std::nullopt;
     };
-    for (const ShellCommand& one : shell_commands(node.text, {})) {
-      if (one.simple && one.alone && !one.control) {
-        convert_install({yaml_.place(node), one.words, one.text}, find, to_);
-      } else {
-        yaml_.leave_out(node, one.text, "no key of the recipe stands for this command");
-      }
-    }
+    convert_commands({yaml_.place(node), node.text, {}, {}, {}, {}, {}}, find, to_);
   }
 
   const ConversionSource& source_;

@@ -3,16 +3,19 @@
 
 #include <fmt/core.h>
 
+#include "recipes/init/build_commands.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/copied_files.hpp"
 #include "recipes/init/dockerfile.hpp"
 #include "recipes/init/shell_words.hpp"
+#include "recipes/recipe.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kNoKey = "no key of the recipe stands for this command";
+constexpr std::string_view kHeredoc =
+    "a program's input: put it in a file that `files` copies, and run that by a step of `run`";
 constexpr std::string_view kUnknown = "a variable in it has no value in the Dockerfile";
 
 struct Stage {
@@ -36,7 +39,7 @@ constexpr std::array<Other, 9> kOthers = {
      {"HEALTHCHECK", "health checks have no key"},
      {"STOPSIGNAL", "the signal is SIGTERM, as `mlenv run` got it"},
      {"ONBUILD", "nothing is built on top by itself"},
-     {"SHELL", "there is no key for it"}}};
+     {"SHELL", "steps of `run` are executed by `/bin/sh -euc`"}}};
 
 class DockerConversion {
  public:
@@ -203,45 +206,46 @@ class DockerConversion {
   }
 
   void run(const DockerInstruction& one) {
-    for (const std::string& flag : one.flags) {
-      to_.leave_out(place(one), "RUN " + flag,
-                    flag.find("type=cache") != std::string::npos
-                        ? "not needed: downloads are kept in mlenv's cache"
-                        : "no key of the recipe stands for it");
-    }
+    BuildCommands commands{place(one), one.text, known(), arguments_, workdir_, {}, {}};
+    for (const std::string& flag : one.flags) run_flag(one, flag, commands);
     if (const auto words = exec_form(one.text)) {
-      return install({place(one), *words, join(*words, " ")});
+      std::vector<std::string> quoted;
+      for (const std::string& word : *words) quoted.push_back(shell_quoted(word));
+      commands.text = join(quoted, " ");
+    } else if (!one.heredocs.empty()) {
+      const bool script =
+          one.text.starts_with("<<") && one.text.find_first_of(" \t") == std::string::npos;
+      // A heredoc alone is a script: a command a line.
+      const DockerHeredoc& heredoc = one.heredocs.front();
+      if (!script || heredoc.text.starts_with("#!")) return leave_out(one, kHeredoc);
+      commands.place.line = heredoc.line;
+      commands.text = heredoc.text;
     }
-    if (one.heredocs.empty()) return commands(place(one), one.text);
-    const bool script =
-        one.text.starts_with("<<") && one.text.find_first_of(" \t") == std::string::npos;
-    if (!script || one.heredocs.front().text.starts_with("#!")) return leave_out(one, kNoKey);
-    // A heredoc alone is a script: a command a line.
-    const DockerHeredoc& heredoc = one.heredocs.front();
-    commands({source_.shown, heredoc.line}, heredoc.text);
-  }
-
-  void commands(const SourcePlace& at, const std::string& text) {
-    const std::vector<ShellCommand> all = shell_commands(text, known());
-    if (std::any_of(all.begin(), all.end(), [](const ShellCommand& one) { return one.control; })) {
-      return to_.leave_out(at, text,
-                           "a script of the shell: what it does is not known before it runs");
-    }
-    for (const ShellCommand& one : all) {
-      if (one.simple && one.alone) {
-        install({at, one.words, one.text});
-      } else {
-        to_.leave_out(at, one.text,
-                      one.alone ? "substitutions, redirections or unknown variables "
-                                  "make it no plain install command"
-                                : kNoKey);
-      }
-    }
-  }
-
-  void install(const InstallCommand& command) {
     const FindFile find = [&](std::string_view name) { return files_.find(name, workdir_); };
-    convert_install(command, find, to_);
+    convert_commands(commands, find, to_);
+  }
+
+  void run_flag(const DockerInstruction& one, const std::string& flag, BuildCommands& commands) {
+    constexpr std::string_view kMount = "--mount=";
+    std::string secret;
+    bool plain = flag.starts_with(kMount);
+    const std::string_view options =
+        std::string_view(flag).substr(std::min(kMount.size(), flag.size()));
+    for (const std::string_view part : split(options, ',')) {
+      if (part.starts_with("id=")) secret = part.substr(3);
+      plain = plain &&
+              (part == "type=secret" || part.starts_with("id=") || part.starts_with("required"));
+    }
+    if (plain && is_secret_id(secret)) {
+      commands.secrets.push_back(secret);
+    } else if (flag.find("type=cache") != std::string::npos) {
+      to_.leave_out(place(one), "RUN " + flag, "not needed: downloads are kept in mlenv's cache");
+    } else if (flag == "--network=none") {
+      to_.leave_out(place(one), "RUN " + flag, "not needed: steps have no network unless they ask");
+    } else {
+      commands.obstacle = fmt::format("steps of `run` know no `{}`", shown_text(flag));
+      to_.leave_out(place(one), "RUN " + flag, "no key of the recipe stands for it");
+    }
   }
 
   /// The words that an instruction starts; those of a shell's where they are no plain words.

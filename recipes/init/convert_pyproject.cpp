@@ -62,7 +62,7 @@ class Pyproject {
       leave_out(root_, source_.shown, "it has neither `[project]` nor `[tool.poetry]`");
     }
     groups(root_, "dependency-groups",
-           "a group of its own: add with `mlenv add` what the image needs");
+           "not asked for: `requirements: [{file: pyproject.toml, groups: [NAME]}]` takes one");
     if (const TomlValue* uv = tool == nullptr ? nullptr : table(*tool, "uv")) {
       for (const auto& [key, value] : uv->members) {
         leave_out(value, "tool.uv." + key, "a setting of uv's: indexes can be named in `sources`");
@@ -107,7 +107,7 @@ class Pyproject {
       }
     }
     groups(project, "optional-dependencies",
-           "an extra of its own: add with `mlenv add` what the image needs");
+           "not asked for: `requirements: [\"pyproject.toml[NAME]\"]` takes one");
     for (const std::string key : {"scripts", "gui-scripts", "entry-points"}) {
       groups(project, key, "the project itself is not installed, and so are none of its programs");
     }

@@ -25,14 +25,14 @@ void convert_pyproject(const ConversionSource& source, Conversion& to);
 /// What a base image's name says: distribution, Python, framework, CUDA.
 void convert_base_image(const SourcePlace& place, std::string_view image, Conversion& to);
 
-/// One simple command of a build. False when it installs nothing that a recipe can name, and has
-/// effects that a recipe would need; `file` finds a requirements file by its name in the image.
+/// One simple command of a build; `file` finds a requirements file by its name in the image.
 struct InstallCommand {
   SourcePlace place;
   std::vector<std::string> words;
   std::string text;
 };
 using FindFile = std::function<std::optional<fs::path>(std::string_view name)>;
-void convert_install(const InstallCommand& command, const FindFile& file, Conversion& to);
+/// False, and nothing is done, for one that is no package manager's and no tidying up after one.
+bool convert_install(const InstallCommand& command, const FindFile& file, Conversion& to);
 
 }  // namespace mlenv

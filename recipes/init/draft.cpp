@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "recipes/init/host_choice.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -92,6 +93,45 @@ class Writer {
   }
 };
 
+/// An image with its port and digest has colons, which YAML takes in a text but before blanks.
+bool is_plain_base(std::string_view text) {
+  return !text.empty() && is_alphanumeric(text.front()) && text.back() != ':' &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return is_alphanumeric(c) ||
+                  std::string_view("._/-:@+").find(c) != std::string_view::npos;
+         });
+}
+
+void write_step(Writer& writer, const DraftStep& step) {
+  const bool lines = step.command.find('\n') != std::string::npos;
+  const bool alone = !step.network && step.secrets.empty();
+  if (!lines && alone) {
+    writer.text += fmt::format("  - {}\n", scalar(step.command));
+    return;
+  }
+  writer.text += alone ? "  - |\n" : lines ? "  - run: |\n" : "";
+  if (!lines) writer.text += fmt::format("  - run: {}\n", scalar(step.command));
+  for (std::string_view rest = step.command; lines && !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    writer.text += fmt::format("{}{}\n", alone ? "    " : "      ", rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  if (step.network) writer.text += "    network: true\n";
+  if (!step.secrets.empty()) {
+    writer.text += fmt::format("    secrets: [{}]\n", join(step.secrets, ", "));
+  }
+}
+
+void write_run(Writer& writer, const Draft& draft) {
+  if (draft.run.empty()) return;
+  writer.blank();
+  writer.note(
+      "Commands that are executed while the image is built, on top of all else, by `/bin/sh "
+      "-euc`.");
+  writer.text += "run:\n";
+  for (const DraftStep& step : draft.run) write_step(writer, step);
+}
+
 void write_head(Writer& writer, const Draft& draft, std::string_view file) {
   writer.text += fmt::format(
       "# What this environment holds. `mlenv lock` says which bytes that is, `mlenv build` makes "
@@ -107,12 +147,16 @@ void write_head(Writer& writer, const Draft& draft, std::string_view file) {
   writer.key("name", draft.name);
   writer.blank();
   writer.note(draft.base_note);
-  writer.text += fmt::format("base: debian:{}\n", draft.suite);
+  writer.text +=
+      fmt::format("base: {}\n", is_plain_base(draft.base) ? draft.base : quoted(draft.base));
 }
 
 void write_python(Writer& writer, const Draft& draft) {
   if (!draft.python.empty()) {
-    writer.note("Debian's own Python; the line is a check, not a choice.");
+    if (is_package_base(draft.base)) {
+      writer.note(fmt::format("{}'s own Python; the line is a check, not a choice.",
+                              draft.base.starts_with("debian:") ? "Debian" : "Ubuntu"));
+    }
     writer.text += fmt::format("python: \"{}\"\n", draft.python);
   }
   writer.blank();
@@ -125,6 +169,11 @@ void write_python(Writer& writer, const Draft& draft) {
   writer.note(draft.cuda_note);
   if (!draft.cuda.empty()) {
     writer.text += draft.cuda == "cpu" ? "cuda: cpu\n" : fmt::format("cuda: \"{}\"\n", draft.cuda);
+  }
+  if (!draft.requirements.empty()) {
+    writer.blank();
+    writer.note("Files whose requirements count too, with their constraints and hashes.");
+    writer.list("requirements", draft.requirements);
   }
   writer.blank();
   if (draft.packages.empty()) {
@@ -158,6 +207,7 @@ void write_rest(Writer& writer, const Draft& draft) {
   } else {
     writer.map("files", draft.files);
   }
+  write_run(writer, draft);
   if (!draft.workdir.empty()) {
     writer.blank();
     writer.key("workdir", draft.workdir);

@@ -21,20 +21,29 @@ struct LeftOut {
   std::string why;
 };
 
+/// A step of `run`.
+struct DraftStep {
+  std::string command;  ///< may have several lines
+  bool network = false;
+  std::vector<std::string> secrets;
+};
+
 /// Empty texts and lists: the recipe says nothing of it. All texts fit the recipe's grammar.
 struct Draft {
   std::string name;
-  std::string suite;      ///< of Debian
+  std::string base;       ///< `debian:bookworm`, or an image with its registry
   std::string python;     ///< `3.11`
   std::string framework;  ///< a requirement
   std::string cuda;       ///< `13`, `12.6`, `cpu`
   std::vector<std::string> packages;
+  std::vector<std::string> requirements;  ///< files, relative to the recipe's folder
   std::vector<std::string> system;
   std::vector<std::pair<std::string, std::string>> env;  ///< in the source's order, each name once
   std::string workdir;
   std::vector<std::string> command;
   std::vector<std::pair<std::string, std::string>> files;  ///< each source once
-  std::vector<std::string> indexes;                        ///< of Python, the default one first
+  std::vector<DraftStep> run;
+  std::vector<std::string> indexes;  ///< of Python, the default one first
 
   std::string source;     ///< what it was converted from; empty: nothing
   std::string base_note;  ///< sentences for comments above the keys

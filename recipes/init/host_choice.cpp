@@ -1,12 +1,14 @@
 #include "recipes/init/host_choice.hpp"
 
 #include <algorithm>
+#include <array>
 #include <compare>
 #include <span>
 
 #include <fmt/core.h>
 
 #include "recipes/compat/cuda_releases.hpp"
+#include "recipes/distribution.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
@@ -14,16 +16,9 @@
 namespace mlenv {
 namespace {
 
-struct Suite {
-  std::string_view name;
-  std::string_view number;
-  std::string_view python;
-};
-constexpr std::array<Suite, 5> kSuites = {{{"bookworm", "12", "3.11"},
-                                           {"trixie", "13", "3.13"},
-                                           {"bullseye", "11", "3.9"},
-                                           {"forky", "14", ""},
-                                           {"sid", "", ""}}};
+const Distribution* distribution_of(std::string_view base) {
+  return find_distribution(base.substr(0, base.find(':')));
+}
 
 /// CUDA majors that a framework's builds on the default index are for, newest first.
 constexpr std::array<std::string_view, 2> kBoth = {"13", "12"};
@@ -89,46 +84,47 @@ void choose_cuda(Draft& draft, const std::string& driver) {
 
 }  // namespace
 
-std::string_view python_of_suite(std::string_view suite) {
-  for (const Suite& one : kSuites) {
-    if (one.name == suite) return one.python;
-  }
-  return {};
+std::string base_of_suite(std::string_view distribution, std::string_view suite) {
+  const Distribution* known = find_distribution(distribution);
+  const bool has = known != nullptr && std::find(known->suites.begin(), known->suites.end(),
+                                                 suite) != known->suites.end();
+  return has ? fmt::format("{}:{}", distribution, suite) : "";
 }
 
-std::string_view suite_with_python(std::string_view python) {
-  for (const Suite& one : kSuites) {
-    if (!one.python.empty() && one.python == python) return one.name;
-  }
-  return {};
+std::string base_of_number(std::string_view distribution, std::string_view number) {
+  const Distribution* known = find_distribution(distribution);
+  return known == nullptr ? "" : base_of_suite(distribution, known->suite_of_number(number));
 }
 
-std::string_view suite_of_number(std::string_view number) {
-  const std::string_view release = number.substr(0, number.find('.'));
-  for (const Suite& one : kSuites) {
-    if (!release.empty() && one.number == release) return one.name;
-  }
-  return {};
+bool is_package_base(std::string_view base) { return distribution_of(base) != nullptr; }
+
+std::string_view python_of_base(std::string_view base) {
+  const Distribution* known = distribution_of(base);
+  return known == nullptr ? "" : known->python_of(base.substr(base.find(':') + 1));
 }
 
-bool is_known_suite(std::string_view suite) {
-  return std::any_of(kSuites.begin(), kSuites.end(),
-                     [&](const Suite& one) { return one.name == suite; });
+std::string base_with_python(std::string_view python) {
+  for (const Distribution& one : distributions()) {
+    for (const SuitePython& known : one.pythons) {
+      if (known.minor == python) return fmt::format("{}:{}", one.id, known.suite);
+    }
+  }
+  return {};
 }
 
 void choose_for_host(Draft& draft, const HostFacts& host) {
-  if (draft.suite.empty() && !draft.python.empty()) {
-    const bool fits = python_of_suite(host.debian_suite) == draft.python;
-    draft.suite = fits ? std::string_view(host.debian_suite) : suite_with_python(draft.python);
+  if (draft.base.empty() && !draft.python.empty()) {
+    draft.base =
+        python_of_base(host.base) == draft.python ? host.base : base_with_python(draft.python);
   }
-  if (draft.suite.empty()) {
-    const bool has_python = !python_of_suite(host.debian_suite).empty();
-    draft.suite = has_python ? host.debian_suite : "bookworm";
+  if (draft.base.empty()) {
+    const bool has_python = !python_of_base(host.base).empty();
+    draft.base = has_python ? host.base : "debian:bookworm";
     if (has_python && draft.base_note.empty()) draft.base_note = "As on this machine.";
   }
-  if (draft.python.empty() && (!draft.framework.empty() || !draft.packages.empty())) {
-    draft.python = python_of_suite(draft.suite);
-  }
+  const bool wants_python =
+      !draft.framework.empty() || !draft.packages.empty() || !draft.requirements.empty();
+  if (draft.python.empty() && wants_python) draft.python = python_of_base(draft.base);
   choose_cuda(draft, host.nvidia_driver);
 }
 

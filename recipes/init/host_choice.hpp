@@ -1,6 +1,5 @@
 #pragma once
 // What a new recipe takes from the machine that it is written on.
-#include <array>
 #include <string>
 #include <string_view>
 
@@ -9,17 +8,20 @@
 namespace mlenv {
 
 struct HostFacts {
-  std::string debian_suite;   ///< empty: not Debian, or a release that mlenv does not know
+  std::string base;           ///< `debian:bookworm`; empty: no release that mlenv knows
   std::string nvidia_driver;  ///< `580.65.06`; empty: none
 };
 
-/// Python of a Debian release (packages.debian.org, `python3`); empty for one that has none yet.
-std::string_view python_of_suite(std::string_view suite);
-/// The other way round; empty where no release has it.
-std::string_view suite_with_python(std::string_view python);
-/// Of Debian's release number: `12`, `12.5`; empty when unknown.
-std::string_view suite_of_number(std::string_view number);
-bool is_known_suite(std::string_view suite);
+/// `debian:SUITE` or `ubuntu:SUITE` of a release that mlenv knows; empty for another.
+std::string base_of_suite(std::string_view distribution, std::string_view suite);
+/// The same by its number: `12`, `12.5`, `24.04`.
+std::string base_of_number(std::string_view distribution, std::string_view number);
+/// Whether a base is made from packages, and no image.
+bool is_package_base(std::string_view base);
+/// Python of such a base; empty for one that has none yet, and for images.
+std::string_view python_of_base(std::string_view base);
+/// The other way round, Debian's before Ubuntu's; empty where no release has it.
+std::string base_with_python(std::string_view python);
 
 /// Fills in what the draft leaves open: the base (the host's release where it fits), Python (where
 /// the recipe needs one), and `cuda` for PyTorch, TensorFlow and JAX: the newest major version that

@@ -19,7 +19,8 @@ bool among(const std::array<std::string_view, N>& all, std::string_view one) {
 }
 
 constexpr std::string_view kDone = "not needed: mlenv does that itself";
-constexpr std::string_view kNoKey = "no key of the recipe stands for this command";
+constexpr std::string_view kOnlyInstalls =
+    "only what a package manager installs has a key; the rest can be a step of `run`";
 
 /// Without what only changes how it is run: `DEBIAN_FRONTEND=x`, sudo, env.
 Words bare(Words words) {
@@ -41,19 +42,25 @@ class Install {
   Install(const InstallCommand& command, const FindFile& file, Conversion& to)
       : command_(command), file_(file), to_(to) {}
 
-  void convert() {
+  bool convert() {
     const Words words = bare(command_.words);
-    if (words.empty()) return leave_out(kNoKey);
+    if (words.empty()) return false;
     const std::string_view program = program_of(words.front());
-    if (program == "apt-get" || program == "apt" || program == "aptitude") {
-      return apt(words.subspan(1));
-    }
-    if (is_pip(program)) return pip(words.subspan(1));
     const bool module = program.starts_with("python") && words.size() > 2 && words[1] == "-m";
-    if (module && words[2] == "pip") return pip(words.subspan(3));
-    if (program == "uv" && words.size() > 1 && words[1] == "pip") return pip(words.subspan(2));
-    if (only_tidies(words)) return leave_out(kDone);
-    leave_out(kNoKey);
+    if (program == "apt-get" || program == "apt" || program == "aptitude") {
+      apt(words.subspan(1));
+    } else if (is_pip(program)) {
+      pip(words.subspan(1));
+    } else if (module && words[2] == "pip") {
+      pip(words.subspan(3));
+    } else if (program == "uv" && words.size() > 1 && words[1] == "pip") {
+      pip(words.subspan(2));
+    } else if (only_tidies(words)) {
+      leave_out(kDone);
+    } else {
+      return false;
+    }
+    return true;
   }
 
  private:
@@ -87,10 +94,13 @@ class Install {
                                                        "full-upgrade", "clean",   "autoclean",
                                                        "autoremove",   ""};
     std::vector<std::string> rest;
+    std::string suite;
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (among(kValued, words[i])) {
-        if (words[i] != "-o" && i + 1 < words.size()) {
-          leave_out(words[i] + ' ' + words[i + 1], "packages come from the base's release alone");
+        if (words[i].starts_with("-t") || words[i] == "--target-release") {
+          suite = i + 1 < words.size() ? words[i + 1] : "";
+        } else if (words[i] != "-o" && i + 1 < words.size()) {
+          leave_out(words[i] + ' ' + words[i + 1], "settings of apt's are not taken over");
         }
         ++i;
       } else if (!words[i].starts_with('-')) {
@@ -99,25 +109,23 @@ class Install {
     }
     const std::string verb = rest.empty() ? "" : rest.front();
     if (among(kTidy, verb)) return leave_out(kDone);
-    if (verb != "install") return leave_out(kNoKey);
-    for (const std::string& package : std::span(rest).subspan(1)) debian_package(package);
-  }
-
-  void debian_package(const std::string& word) {
-    const std::size_t end = word.find_first_of("/:");
-    if (end != std::string::npos && word.find('=') == std::string::npos && word.front() != '/' &&
-        word.front() != '.') {
-      leave_out(word, "the recipe names the package alone, without release or architecture");
-      return to_.system_package(command_.place, word.substr(0, end));
+    if (verb != "install") return leave_out(kOnlyInstalls);
+    for (std::string package : std::span(rest).subspan(1)) {
+      const bool chosen = package.find_first_of("=/") != std::string::npos;
+      if (const std::size_t colon = package.find(':'); colon != std::string::npos && !chosen) {
+        leave_out(package, "the recipe names the package alone, without its architecture");
+        package.resize(colon);
+      }
+      if (!suite.empty() && !chosen) package += '/' + suite;
+      to_.system_package(command_.place, package);
     }
-    to_.system_package(command_.place, word);
   }
 
   void pip(Words words) {
     while (!words.empty() && words.front().starts_with('-')) words = words.subspan(1);
-    if (words.empty()) return leave_out(kNoKey);
+    if (words.empty()) return leave_out(kOnlyInstalls);
     if (words.front() == "cache") return leave_out(kDone);
-    if (words.front() != "install") return leave_out(kNoKey);
+    if (words.front() != "install") return leave_out(kOnlyInstalls);
     words = words.subspan(1);
     if (only_tools(words)) return leave_out(kDone);
     for (std::size_t i = 0; i < words.size();) i += pip_word(words.subspan(i));
@@ -202,6 +210,9 @@ class Install {
       to_.python_index(command_.place, value, true);
     } else if (name == "--extra-index-url") {
       to_.python_index(command_.place, value, false);
+    } else if (name == "-c" || name == "--constraint" || name == "--require-hashes") {
+      leave_out("pip install " + name + (value.empty() ? "" : " " + value),
+                "it counts where it stands in a requirements file that `requirements` names");
     } else {
       const std::string shown = value.empty() ? name : name + ' ' + value;
       leave_out("pip install " + shown, "an option of pip that no key stands for");
@@ -222,8 +233,8 @@ class Install {
 
 }  // namespace
 
-void convert_install(const InstallCommand& command, const FindFile& file, Conversion& to) {
-  Install(command, file, to).convert();
+bool convert_install(const InstallCommand& command, const FindFile& file, Conversion& to) {
+  return Install(command, file, to).convert();
 }
 
 }  // namespace mlenv

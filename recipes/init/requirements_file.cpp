@@ -3,8 +3,13 @@
 #include <array>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
+#include "base/error.hpp"
 #include "recipes/init/conversion.hpp"
+#include "recipes/project_path.hpp"
+#include "recipes/recipe.hpp"
+#include "recipes/requirement_files.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -18,18 +23,22 @@ struct Option {
 };
 constexpr std::string_view kNoSource =
     "mlenv builds no project from source: copy it with `files`, or name a release of it";
+constexpr std::string_view kNamed =
+    "it counts where the file itself is named, `requirements: [FILE]`, which takes no paths, URLs "
+    "and "
+    "indexes";
 constexpr std::array<Option, 13> kOptions = {
-    {{"-c", "constraints have no key: write the bounds that matter into `packages`"},
-     {"--constraint", "constraints have no key: write the bounds that matter into `packages`"},
+    {{"-c", kNamed},
+     {"--constraint", kNamed},
      {"-e", kNoSource},
      {"--editable", kNoSource},
      {"-f", "pages of links are not read; an index can be named in `sources`"},
      {"--find-links", "pages of links are not read; an index can be named in `sources`"},
      {"--pre", "write the pre-release into the package's version, as `>=2.0rc1`"},
-     {"--no-binary", "mlenv installs wheels alone"},
-     {"--only-binary", "not needed: mlenv installs wheels alone"},
-     {"--prefer-binary", "not needed: mlenv installs wheels alone"},
-     {"--require-hashes", "not needed: the lock has the hash of each wheel"},
+     {"--no-binary", "mlenv builds from its source only what has no wheel"},
+     {"--only-binary", "not needed: a wheel is taken wherever there is one"},
+     {"--prefer-binary", "not needed: a wheel is taken wherever there is one"},
+     {"--require-hashes", kNamed},
      {"--trusted-host",
       "certificates are checked always; `SSL_CERT_FILE` names private authorities"},
      {"--no-index", "name the index to use in `sources`"}}};
@@ -85,8 +94,10 @@ class RequirementsFile {
       }
     }
     if (hashes_ > 0) {
-      to_.leave_out(first_hash_, fmt::format("--hash, of {}", counted(hashes_, "requirement")),
-                    "not needed: the lock has the hash of each wheel");
+      to_.leave_out(
+          first_hash_, fmt::format("--hash, of {}", counted(hashes_, "requirement")),
+          "the lock has the hash of each wheel; `requirements: [FILE]`, which takes no paths, "
+          "URLs and indexes, holds it against these");
     }
   }
 
@@ -137,6 +148,32 @@ class RequirementsFile {
   SourcePlace first_hash_;
 };
 
+/// How `requirements` names the file: where it says more than `packages` can, constraints and
+/// hashes, lies in the recipe's folder, and holds nothing that the key refuses.
+std::optional<std::string> Conversion::name_for_requirements(const fs::path& real,
+                                                             const std::string& text) const {
+  const std::vector<Line> lines = lines_of(text);
+  const bool says_more = std::any_of(lines.begin(), lines.end(), [](const Line& line) {
+    return line.text.starts_with("-c") || line.text.starts_with("--constraint") ||
+           line.text.starts_with("--require-hashes") ||
+           line.text.find(" --hash") != std::string::npos;
+  });
+  if (!says_more) return std::nullopt;
+  std::error_code unknown;
+  const fs::path folder = fs::weakly_canonical(folder_.empty() ? "." : folder_, unknown);
+  std::string name = real.lexically_relative(folder).string();
+  const auto clean = clean_project_path(name);
+  if (!std::holds_alternative<std::string>(clean)) return std::nullopt;
+  try {
+    const std::string text_of_recipe = fmt::format(
+        "name: x\nbase: debian:bookworm\nrequirements: [{}]\n", nlohmann::json(name).dump());
+    read_requirement_files(parse_recipe(text_of_recipe, folder / "recipe.yaml"));
+  } catch (const Error&) {  // its mistakes are told line by line
+    return std::nullopt;
+  }
+  return name;
+}
+
 void Conversion::requirements(const fs::path& path, const std::string& shown,
                               const std::string& text) {
   std::error_code unknown;
@@ -145,6 +182,10 @@ void Conversion::requirements(const fs::path& path, const std::string& shown,
   if (read_.size() > kMostFiles) return leave_out({shown, 0}, shown, "more files than mlenv reads");
   if (utf8_fault(text) != std::string::npos) {
     leave_out({shown, 0}, shown, "not UTF-8");
+    return;
+  }
+  if (auto name = name_for_requirements(real, text)) {
+    draft.requirements.push_back(*std::move(name));
     return;
   }
   RequirementsFile(*this, path, shown).read(text);

@@ -17,16 +17,16 @@ class HostFactsTest : public testing::Test {
   TemporaryFolder root_{temporary_root()};
 };
 
-TEST_F(HostFactsTest, DebiansRelease) {
-  EXPECT_EQ(facts().debian_suite, "");
+TEST_F(HostFactsTest, TheReleaseThatABaseCanBe) {
+  EXPECT_EQ(facts().base, "");
   put("etc/os-release", "PRETTY_NAME=\"Debian\"\nVERSION_CODENAME=trixie\nID=debian\n");
-  EXPECT_EQ(facts().debian_suite, "trixie");
+  EXPECT_EQ(facts().base, "debian:trixie");
   put("etc/os-release", "VERSION_CODENAME='bookworm'\nID=\"debian\"\n");
-  EXPECT_EQ(facts().debian_suite, "bookworm");
+  EXPECT_EQ(facts().base, "debian:bookworm");
   put("etc/os-release", "ID=ubuntu\nVERSION_CODENAME=noble\n");
-  EXPECT_EQ(facts().debian_suite, "");
+  EXPECT_EQ(facts().base, "ubuntu:noble");
   put("etc/os-release", "ID=debian\nVERSION_CODENAME=buster\n");
-  EXPECT_EQ(facts().debian_suite, "") << "not one that mlenv knows";
+  EXPECT_EQ(facts().base, "") << "not one that mlenv knows";
 }
 
 TEST_F(HostFactsTest, NvidiasDriver) {

@@ -31,7 +31,7 @@ class ConvertTest : public testing::Test {
   /// As it would be written, read back.
   static Recipe read_back(Draft draft) {
     if (draft.name.empty()) draft.name = "x";
-    choose_for_host(draft, {"bookworm", ""});
+    choose_for_host(draft, {"debian:bookworm", ""});
     const std::string text = render_draft(draft, "recipe.yaml");
     return parse_recipe(text, "recipe.yaml");
   }
@@ -47,28 +47,39 @@ class ConvertTest : public testing::Test {
 TEST_F(ConvertTest, BaseImagesSayWhatTheyHold) {
   struct Case {
     const char* image;
-    const char* suite;
+    const char* base;
     const char* python;
     const char* framework;
     const char* cuda;
     std::size_t left_out;
   };
+  const std::string torch = "pytorch/pytorch:2.4.0-cuda12.1-cudnn9-runtime";
   for (const Case& one :
-       {Case{"debian:bookworm-slim", "bookworm", "", "", "", 0},
-        Case{"docker.io/library/debian:12.5", "bookworm", "", "", "", 0},
-        Case{"debian:trixie-20260101@sha256:00", "trixie", "", "", "", 0},
+       {Case{"debian:bookworm-slim", "debian:bookworm", "", "", "", 0},
+        Case{"docker.io/library/debian:12.5", "debian:bookworm", "", "", "", 0},
+        Case{"debian:trixie-20260101@sha256:00", "debian:trixie", "", "", "", 0},
         Case{"debian:latest", "", "", "", "", 1}, Case{"debian", "", "", "", "", 1},
         Case{"python:3.13", "", "3.13", "", "", 0},
-        Case{"python:3.11-slim-bookworm", "bookworm", "3.11", "", "", 0},
+        Case{"python:3.11-slim-bookworm", "debian:bookworm", "3.11", "", "", 0},
         Case{"python:3.13-bookworm", "", "3.13", "", "", 0},
-        Case{"python:3.10-slim", "", "", "", "", 1}, Case{"python:3.11.9", "", "3.11", "", "", 1},
-        Case{"ubuntu:22.04", "", "", "", "", 1}, Case{"host:5000/team/base:v1", "", "", "", "", 1},
-        Case{"pytorch/pytorch:2.4.0-cuda12.1-cudnn9-runtime", "", "", "pytorch==2.4.0", "12", 1},
+        Case{"python:3.10-slim", "", "3.10", "", "", 0}, Case{"python:3.7-slim", "", "", "", "", 1},
+        Case{"python:3.11.9", "", "3.11", "", "", 1},
+        Case{"ubuntu:22.04", "ubuntu:jammy", "", "", "", 0},
+        Case{"ubuntu:noble-20260101", "ubuntu:noble", "", "", "", 0},
+        Case{"ubuntu:18.04", "", "", "", "", 1},
+        Case{"host:5000/team/base:v1", "host:5000/team/base:v1", "", "", "", 0},
+        Case{"host.example/base@sha256:"
+             "0123456789012345678901234567890123456789012345678901234567890123",
+             "host.example/base@sha256:"
+             "0123456789012345678901234567890123456789012345678901234567890123",
+             "", "", "", 0},
+        Case{"node:22", "", "", "", "", 1}, Case{"scratch", "", "", "", "", 1},
+        Case{torch.c_str(), "", "", "pytorch==2.4.0", "12", 1},
         Case{"tensorflow/tensorflow:2.16.1-gpu", "", "", "tensorflow==2.16.1", "12", 1},
         // Nothing uses CUDA there.
-        Case{"nvidia/cuda:12.4.1-cudnn-devel-ubuntu22.04", "", "", "", "", 2}}) {
+        Case{"nvidia/cuda:12.4.1-cudnn-devel-ubuntu22.04", "ubuntu:jammy", "", "", "", 2}}) {
     const Draft draft = of_dockerfile(std::string("FROM ") + one.image + '\n');
-    EXPECT_EQ(draft.suite, one.suite) << one.image;
+    EXPECT_EQ(draft.base, one.base) << one.image;
     EXPECT_EQ(draft.python, one.python) << one.image;
     EXPECT_EQ(draft.framework, one.framework) << one.image;
     EXPECT_EQ(draft.cuda, one.cuda) << one.image;
@@ -116,12 +127,77 @@ TEST_F(ConvertTest, InstallCommandsInTheirForms) {
       "RUN python3 -m pip --no-cache-dir install idna==$V -r /deps/req.txt --timeout 60\n"
       "RUN [\"pip3\", \"install\", \"attrs\"]\nRUN uv pip install --system 'tqdm>4'\n"
       "RUN pip install numpy>=1.2\nRUN pip install $UNKNOWN\n"
-      "RUN if true; then pip install nothing; fi\nRUN pip install black || true\n");
-  EXPECT_EQ(draft.system, (Words{"curl", "git"}));
+      "RUN if true; then pip install nothing; fi\nRUN pip install black || true\n"
+      "RUN apt-get install -y libgl1:amd64 zstd/bookworm-backports 'tar=1.34*'\n");
+  EXPECT_EQ(draft.system,
+            (Words{"curl/bookworm-backports", "git", "libgl1", "zstd/bookworm-backports"}));
   EXPECT_EQ(draft.packages, (Words{"idna==1.17", "six", "attrs", "tqdm>4"}));
+  EXPECT_EQ(reasons(draft), (Words{"pip install numpy>=1.2", "pip install $UNKNOWN",
+                                   "if true; then pip install nothing; fi", "pip install black",
+                                   "true", "libgl1:amd64", "tar=1.34*"}));
+  EXPECT_EQ(read_back(draft).system.size(), 4U);
+}
+
+TEST_F(ConvertTest, OrdinaryCommandsBecomeSteps) {
+  const Draft draft = of_dockerfile(
+      "FROM debian:12\nARG WHO=\"the bob\"\nENV A=b\nRUN useradd -m x\nWORKDIR /app\n"
+      "RUN apt-get update && cd ext && make CFLAGS=\"-O2 $A\" && sudo make install > /log\n"
+      "RUN echo $WHO-$WHOLE > /etc/who\nRUN [\"touch\", \"a b\", \"it's\"]\n"
+      "RUN git clone https://host.example/tool /opt/tool\n"
+      "RUN --mount=type=secret,id=netrc --mount=type=cache,target=/c fetch\n"
+      "WORKDIR /work\nRUN <<E\npip install six\n./configure\nmake\nE\n");
+  const std::vector<RunStep> steps = read_back(draft).run;
+  Words texts;
+  for (const RunStep& step : steps) texts.push_back(step.command.text);
+  const std::string app = "mkdir -p /app && cd /app\n";
+  EXPECT_EQ(
+      texts,
+      (Words{"cd /\nuseradd -m x", app + "cd ext\nmake CFLAGS=\"-O2 $A\"\nmake install > /log",
+             app + "WHO='the bob'\necho $WHO-$WHOLE > /etc/who", app + "touch 'a b' 'it'\\''s'",
+             app + "git clone https://host.example/tool /opt/tool", app + "fetch",
+             "./configure\nmake"}));
+  ASSERT_EQ(steps.size(), 7U);
+  EXPECT_TRUE(steps[4].network);
+  EXPECT_FALSE(steps[3].network);
+  EXPECT_EQ(steps[5].secrets, Words{"netrc"});
+  EXPECT_EQ(draft.packages, Words{"six"});
+  EXPECT_EQ(reasons(draft), (Words{"apt-get update", "RUN --mount=type=cache,target=/c"}));
+}
+
+TEST_F(ConvertTest, WhatIsNoOrdinaryCommandBecomesNoStep) {
+  const Draft draft = of_dockerfile(
+      "FROM host.example/base:1\nRUN curl -s https://host.example/x | sh && make\n"
+      "RUN conda install numpy\nRUN --mount=type=ssh git clone a\nRUN cat <<E >/x\ny\nE\n"
+      "RUN apt-get remove -y git\nRUN apt-get install -y git\nRUN uv sync\nRUN for a in b; do c; "
+      "done\n");
+  EXPECT_TRUE(draft.run.empty());
+  EXPECT_EQ(draft.base, "host.example/base:1");
+  EXPECT_TRUE(draft.system.empty()) << "an image has its own";
   EXPECT_EQ(reasons(draft),
-            (Words{"-t bookworm-backports", "pip install numpy>=1.2", "pip install $UNKNOWN",
-                   "if true; then pip install nothing; fi", "pip install black", "true"}));
+            (Words{"curl -s https://host.example/x", "sh", "make", "conda install numpy",
+                   "RUN --mount=type=ssh", "git clone a", "RUN cat <<E >/x",
+                   "apt-get remove -y git", "git", "uv sync", "for a in b; do c; done"}));
+  EXPECT_NO_THROW(read_back(draft));
+}
+
+TEST_F(ConvertTest, AFileWithHashesOrConstraintsIsNamedItself) {
+  const std::string hash = " --hash=sha256:" + std::string(64, '1');
+  put("sub/req.txt", "six==1.17" + hash + "\n");
+  Draft draft =
+      of_dockerfile("FROM python:3.11\nCOPY sub/req.txt /r.txt\nRUN pip install -r /r.txt\n");
+  EXPECT_EQ(draft.requirements, Words{"sub/req.txt"});
+  EXPECT_TRUE(draft.packages.empty());
+  EXPECT_TRUE(draft.left_out.empty());
+  put("c.txt", "six<2\n");
+  put("requirements.txt", "-c c.txt\ntorch\nsix\n");
+  draft = converted("requirements.txt");
+  EXPECT_EQ(draft.requirements, Words{"requirements.txt"});
+  // With what `requirements` refuses, line by line.
+  put("requirements.txt", "-c c.txt\n--require-hashes\n-e .\nsix==1.17" + hash + "\n");
+  draft = converted("requirements.txt");
+  EXPECT_TRUE(draft.requirements.empty());
+  EXPECT_EQ(draft.packages, Words{"six==1.17"});
+  EXPECT_EQ(draft.left_out.size(), 4U);
 }
 
 TEST_F(ConvertTest, AStageThatTheLastOneBeginsWithCounts) {

@@ -8,11 +8,11 @@ namespace mlenv {
 namespace {
 
 Draft chosen(const std::string& framework, const std::string& driver,
-             const std::string& suite = "bookworm") {
+             const std::string& base = "debian:bookworm") {
   Draft draft;
   draft.name = "x";
   draft.framework = framework;
-  choose_for_host(draft, {suite, driver});
+  choose_for_host(draft, {base, driver});
   EXPECT_NO_THROW(parse_recipe(render_draft(draft, "recipe.yaml"), "recipe.yaml"))
       << render_draft(draft, "recipe.yaml");
   return draft;
@@ -39,24 +39,38 @@ TEST(HostChoice, CudaFollowsDriverAndFramework) {
 }
 
 TEST(HostChoice, TheBaseIsTheHostsWhereItFits) {
-  EXPECT_EQ(chosen("jax", "", "trixie").suite, "trixie");
-  EXPECT_EQ(chosen("jax", "", "trixie").python, "3.13");
-  EXPECT_EQ(chosen("jax", "", "").suite, "bookworm");
-  EXPECT_EQ(chosen("jax", "", "sid").suite, "bookworm") << "whose Python nobody knows tomorrow";
-  EXPECT_EQ(chosen("", "", "trixie").python, "") << "nothing needs it";
+  EXPECT_EQ(chosen("jax", "", "debian:trixie").base, "debian:trixie");
+  EXPECT_EQ(chosen("jax", "", "debian:trixie").python, "3.13");
+  EXPECT_EQ(chosen("jax", "", "ubuntu:jammy").base, "ubuntu:jammy");
+  EXPECT_EQ(chosen("jax", "", "ubuntu:jammy").python, "3.10");
+  EXPECT_EQ(chosen("jax", "", "").base, "debian:bookworm");
+  EXPECT_EQ(chosen("jax", "", "debian:sid").base, "debian:bookworm")
+      << "whose Python nobody knows tomorrow";
+  EXPECT_EQ(chosen("", "", "debian:trixie").python, "") << "nothing needs it";
   Draft draft;
   draft.name = "x";
   draft.python = "3.11";
-  choose_for_host(draft, {"trixie", ""});
-  EXPECT_EQ(draft.suite, "bookworm");
+  choose_for_host(draft, {"debian:trixie", ""});
+  EXPECT_EQ(draft.base, "debian:bookworm");
 }
 
-TEST(HostChoice, KnowsDebiansReleases) {
-  EXPECT_EQ(suite_of_number("12.5"), "bookworm");
-  EXPECT_EQ(suite_of_number(""), "");
-  EXPECT_EQ(suite_with_python("3.9"), "bullseye");
-  EXPECT_EQ(suite_with_python("3.10"), "");
-  EXPECT_EQ(suite_with_python(""), "");
+TEST(HostChoice, KnowsReleasesByNameNumberAndPython) {
+  EXPECT_EQ(base_of_number("debian", "12.5"), "debian:bookworm");
+  EXPECT_EQ(base_of_number("ubuntu", "24.04"), "ubuntu:noble");
+  EXPECT_EQ(base_of_number("ubuntu", "24.04.1"), "ubuntu:noble");
+  EXPECT_EQ(base_of_number("ubuntu", "24"), "");
+  EXPECT_EQ(base_of_number("debian", ""), "");
+  EXPECT_EQ(base_of_suite("debian", "sid"), "debian:sid");
+  EXPECT_EQ(base_of_suite("debian", "jammy"), "");
+  EXPECT_EQ(base_of_suite("fedora", "40"), "");
+  EXPECT_EQ(python_of_base("ubuntu:noble"), "3.12");
+  EXPECT_EQ(python_of_base("debian:sid"), "");
+  EXPECT_EQ(python_of_base("example.com/debian:12"), "");
+  EXPECT_EQ(base_with_python("3.9"), "debian:bullseye");
+  EXPECT_EQ(base_with_python("3.13"), "debian:trixie");
+  EXPECT_EQ(base_with_python("3.10"), "ubuntu:jammy");
+  EXPECT_EQ(base_with_python("3.7"), "");
+  EXPECT_EQ(base_with_python(""), "");
 }
 
 }  // namespace

@@ -1,0 +1,183 @@
+#include "recipes/init/build_commands.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/core.h>
+
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+/// Programs that fetch what they work on.
+constexpr std::array<std::string_view, 15> kFetching = {
+    "curl", "wget", "aria2c", "git-lfs", "npm", "npx",    "yarn",           "pnpm",
+    "go",   "gem",  "cargo",  "rustup",  "hf",  "gsutil", "huggingface-cli"};
+constexpr std::array<std::string_view, 6> kFetchingGit = {"clone", "fetch",     "pull",
+                                                          "lfs",   "submodule", "ls-remote"};
+
+/// Programs whose effects have keys of their own, which say them better.
+struct Manager {
+  std::string_view program;
+  std::string_view why;
+};
+constexpr std::string_view kConda =
+    "packages of conda have no key: name them under `packages`, as their wheels are called";
+constexpr std::string_view kProject =
+    "a lock of the project can be named: `requirements: [uv.lock]`, or a pylock.toml of another "
+    "tool's";
+constexpr std::array<Manager, 9> kManagers = {
+    {{"conda", kConda},
+     {"mamba", kConda},
+     {"micromamba", kConda},
+     {"poetry", kProject},
+     {"pdm", kProject},
+     {"pipenv", kProject},
+     {"uv", kProject},
+     {"add-apt-repository", "archives can be named in `sources`, under `debian`"},
+     {"apt-key", "archives can be named in `sources`, under `debian`, with their keys"}}};
+/// What installs packages, also where it is written in a way that cannot be taken apart.
+constexpr std::array<std::string_view, 7> kInstallers = {"apt-get", "apt",  "aptitude", "pip",
+                                                         "pip3",    "dpkg", "yum"};
+
+template <std::size_t N>
+bool among(const std::array<std::string_view, N>& all, std::string_view one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+/// The words from the program on, without assignments, sudo and env before it.
+std::vector<std::string> program_words(const ShellCommand& command) {
+  auto first = std::find_if(command.words.begin(), command.words.end(), [](const std::string& one) {
+    const std::size_t equal = one.find('=');
+    const bool assigns =
+        equal != std::string::npos && is_env_name(std::string_view(one).substr(0, equal));
+    return !assigns && one != "sudo" && one != "env" && one != "exec" && one != "-E";
+  });
+  std::vector<std::string> words(first, command.words.end());
+  if (!words.empty()) words.front().erase(0, words.front().rfind('/') + 1);
+  return words;
+}
+
+bool fetches(const std::vector<std::string>& words) {
+  if (words.empty()) return false;
+  if (among(kFetching, words.front())) return true;
+  return words.front() == "git" && std::any_of(words.begin(), words.end(), [](const auto& word) {
+           return among(kFetchingGit, word);
+         });
+}
+
+/// Why the command is none of a step; empty: it is.
+std::string_view obstacle_of(const ShellCommand& command) {
+  if (!command.alone) {
+    return "a pipe or a choice: write it as a step of `run` if the image needs it";
+  }
+  const std::vector<std::string> words = program_words(command);
+  if (words.empty()) return {};
+  for (const Manager& one : kManagers) {
+    if (one.program == words.front()) return one.why;
+  }
+  const bool module = words.front().starts_with("python") && words.size() > 2 && words[1] == "-m" &&
+                      words[2] == "pip";
+  if (module || among(kInstallers, words.front())) {
+    return "substitutions, redirections or unknown variables make it no plain install command";
+  }
+  return {};
+}
+
+/// Whether `$NAME` or `${NAME…` is in it.
+bool names_variable(std::string_view text, const std::string& name) {
+  for (const std::string& start : {"$" + name, "${" + name}) {
+    for (std::size_t at = text.find(start); at != std::string_view::npos;
+         at = text.find(start, at + 1)) {
+      const std::size_t end = at + start.size();
+      if (end == text.size() || (!is_alphanumeric(text[end]) && text[end] != '_')) return true;
+    }
+  }
+  return false;
+}
+
+std::string without_sudo(std::string text) {
+  for (const std::string_view word : {"sudo -E ", "sudo "}) {
+    if (text.starts_with(word)) return std::string(trim(text.substr(word.size())));
+  }
+  return text;
+}
+
+class Converter {
+ public:
+  Converter(const BuildCommands& commands, const FindFile& file, Conversion& to)
+      : commands_(commands), file_(file), to_(to) {}
+
+  void convert() {
+    const std::vector<ShellCommand> all = shell_commands(commands_.text, commands_.known);
+    if (std::any_of(all.begin(), all.end(), [](const ShellCommand& one) { return one.control; })) {
+      return leave_out(commands_.text,
+                       "a script of the shell: name what it installs under `packages` and "
+                       "`system`, and write the rest as a step of `run`");
+    }
+    std::vector<ShellCommand> rest;
+    for (const ShellCommand& one : all) {
+      const bool plain = one.simple && one.alone;
+      if (plain && convert_install({commands_.place, one.words, one.text}, file_, to_)) continue;
+      rest.push_back(one);
+    }
+    if (!rest.empty()) step(rest);
+  }
+
+ private:
+  void leave_out(std::string_view text, std::string_view why) {
+    to_.leave_out(commands_.place, text, why);
+  }
+
+  /// All of them or none: half of what belongs together would fail, or do something else.
+  void step(const std::vector<ShellCommand>& rest) {
+    bool possible = commands_.obstacle.empty();
+    for (const ShellCommand& one : rest) possible = possible && obstacle_of(one).empty();
+    if (!possible) {
+      for (const ShellCommand& one : rest) {
+        const std::string_view why = obstacle_of(one);
+        leave_out(one.text, !why.empty()                 ? why
+                            : commands_.obstacle.empty() ? "it belongs to what cannot be taken over"
+                                                         : commands_.obstacle);
+      }
+      return;
+    }
+    Conversion::Step made{commands_.folder, {}};
+    std::string text;
+    for (const ShellCommand& one : rest) {
+      text += (text.empty() ? "" : "\n") + without_sudo(one.text);
+      made.step.network = made.step.network || fetches(program_words(one));
+    }
+    for (const auto& [name, value] : commands_.arguments) {
+      if (names_variable(text, name))
+        text.insert(0, fmt::format("{}={}\n", name, shell_quoted(value)));
+    }
+    if (has_control(text, "\t\n")) return leave_out(commands_.text, "control characters are in it");
+    made.step.command = std::move(text);
+    made.step.secrets = commands_.secrets;
+    to_.add_step(std::move(made));
+  }
+
+  const BuildCommands& commands_;
+  const FindFile& file_;
+  Conversion& to_;
+};
+
+}  // namespace
+
+void convert_commands(const BuildCommands& commands, const FindFile& file, Conversion& to) {
+  Converter(commands, file, to).convert();
+}
+
+std::string shell_quoted(std::string_view word) {
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return is_alphanumeric(c) || std::string_view("._/-:@+,=%").find(c) != std::string_view::npos;
+  });
+  if (plain) return std::string(word);
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + '\'';
+}
+
+}  // namespace mlenv

@@ -1,0 +1,31 @@
+#pragma once
+// Commands of a build, as a RUN of a Dockerfile has them: what installs packages becomes `packages`
+// and `system`, and the rest a step of `run`, where it is made of ordinary commands. Of a script
+// whose effects are not known before it runs (pipes, loops, other package managers) nothing is
+// taken but what it installs.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "recipes/init/converters.hpp"
+#include "recipes/init/dockerfile.hpp"
+#include "recipes/init/shell_words.hpp"
+
+namespace mlenv {
+
+struct BuildCommands {
+  SourcePlace place;
+  std::string text;
+  DockerVariables known;      ///< values of variables
+  DockerVariables arguments;  ///< of them those that steps do not have by themselves
+  std::string folder;         ///< where they start; empty: where steps start
+  std::vector<std::string> secrets;
+  std::string obstacle;  ///< why they can be no step; empty: they can
+};
+
+void convert_commands(const BuildCommands& commands, const FindFile& file, Conversion& to);
+
+/// A word as a shell reads it back.
+std::string shell_quoted(std::string_view word);
+
+}  // namespace mlenv

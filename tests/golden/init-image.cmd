@@ -1,0 +1,2 @@
+# exit: 0
+mlenv init --from Dockerfile --name x && cat recipe.yaml
