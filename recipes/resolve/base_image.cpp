@@ -120,12 +120,20 @@ std::string plain_word(const std::string& word) {
 class Facts {
  public:
   Facts(const Recipe& recipe, const Image& image, const StackedTrees& files)
-      : recipe_(recipe), path_(path_of(image)), files_(files) {}
+      : recipe_(recipe),
+        path_(path_of(image)),
+        architecture_(image.settings.architecture),
+        files_(files) {}
 
   std::optional<Conflict> read(FoundBase& found) {
     found.distribution = plain_word(os_release_value(files_, "ID"));
     found.suite = plain_word(os_release_value(files_, "VERSION_CODENAME"));
     found.base.glibc = base_glibc(files_);
+    if (!recipe_.system.empty()) {
+      auto system = read_base_system(files_, architecture_);
+      if (const auto* why = std::get_if<std::string>(&system)) return no_system(*why);
+      found.system = std::get<BaseSystem>(std::move(system));
+    }
     if (!recipe_.wants_python()) return std::nullopt;
     const std::string name = recipe_.python ? "python" + recipe_.python->text : "python3";
     const std::optional<BasePython> python = base_python(files_, path_, name);
@@ -184,6 +192,18 @@ class Facts {
     return answer;
   }
 
+  Conflict no_system(std::string_view why) const {
+    Conflict answer = conflict(
+        fmt::format("`base: {}` takes no Debian packages, and `system` asks for some",
+                    recipe_.base.text),
+        recipe_.system.front(), fmt::format("the recipe asks for `{}`", recipe_.system[0].text));
+    answer.facts.emplace_back(why);
+    answer.hint =
+        "leave `system` out and install what is missing where that image is made, or take an image "
+        "of Debian or Ubuntu";
+    return answer;
+  }
+
   Conflict no_glibc() const {
     const bool musl = has_musl(files_);
     Conflict answer =
@@ -197,6 +217,7 @@ class Facts {
 
   const Recipe& recipe_;
   std::string path_;
+  std::string architecture_;
   const StackedTrees& files_;
 };
 
@@ -208,7 +229,8 @@ std::variant<FoundBase, Conflict> find_base(const Recipe& recipe, const std::str
   const Image image = pinned ? fetch_pinned(recipe, platform, *pinned, access)
                              : fetch(recipe, platform, std::nullopt, access);
   check_image(image, recipe, platform);
-  FoundBase found{.base = locked(image), .distribution = {}, .suite = {}, .python = {}};
+  FoundBase found{
+      .base = locked(image), .distribution = {}, .suite = {}, .python = {}, .system = {}};
   const StackedTrees files{unpack_image(access.store, image, access.progress)};
   if (auto conflict = Facts{recipe, image, files}.read(found)) return *std::move(conflict);
   return found;
@@ -221,6 +243,17 @@ void provide_base(const Recipe& recipe, const Lock& lock, const BaseAccess& acce
       has(base.config) && std::all_of(base.layers.begin(), base.layers.end(),
                                       [&](const Layer& layer) { return has(layer.blob); });
   if (!complete) (void)fetch_pinned(recipe, lock.platform, base.manifest, access);
+}
+
+std::vector<DebianSource> package_sources(const Recipe& recipe, const Lock& lock,
+                                          const BaseAccess& access) {
+  provide_base(recipe, lock, access);
+  std::vector<fs::path> trees;
+  for (const Layer& layer : lock.base.value().layers) {
+    trees.push_back(unpack_layer(access.store, layer, access.progress));
+  }
+  const auto settings = base_settings(StackedTrees{trees});
+  return sources_on_base(recipe, lock.distribution, lock.suite, settings->path());
 }
 
 }  // namespace mlenv

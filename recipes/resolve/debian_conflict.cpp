@@ -20,7 +20,8 @@ constexpr std::size_t kMostNames = 3;
 constexpr std::size_t kMostEdits = 2;
 
 std::string title(const solv::Pool& pool, PackageId id) {
-  return fmt::format("`{} {}`", pool.text(pool.name(id)), pool.version(id));
+  return fmt::format("`{} {}`{}", pool.text(pool.name(id)), pool.version(id),
+                     pool.is_installed(id) ? " of the base" : "");
 }
 
 /// ` (there is 2.36)` for a dependency whose package exists in other versions.
