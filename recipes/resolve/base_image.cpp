@@ -137,9 +137,13 @@ class Facts {
     if (!recipe_.wants_python()) return std::nullopt;
     const std::string name = recipe_.python ? "python" + recipe_.python->text : "python3";
     const std::optional<BasePython> python = base_python(files_, path_, name);
-    if (!python) return no_python(name);
-    if (python->version.empty()) return odd_python(*python);
+    if (!python && !found.system) return no_python(name);
+    if (python && python->version.empty()) return odd_python(*python);
     if (wants_wheels(recipe_) && found.base.glibc.empty()) return no_glibc();
+    if (!python) {
+      found.lacks_python = no_python(name);
+      return std::nullopt;
+    }
     found.base.interpreter = python->interpreter;
     found.python = python->version;
     return std::nullopt;
@@ -162,9 +166,11 @@ class Facts {
         fmt::format("`base: {}` has no Python, and the recipe needs one", recipe_.base.text),
         recipe_.base, fmt::format("there is no program `{}` on the image's PATH", name));
     answer.facts.push_back(fmt::format("its PATH is {}", path_));
-    answer.hint =
-        "take an image that holds Python, or a base made from packages, as "
-        "`debian:bookworm`, which brings it along";
+    const bool takes_packages = files_.resolve("var/lib/dpkg/status").has_value();
+    answer.hint = fmt::format(
+        "take an image that holds Python, {}or a base made from packages, as "
+        "`debian:bookworm`, which brings it along",
+        takes_packages ? "add it with `system: [python3]`, " : "");
     return answer;
   }
 
@@ -229,8 +235,12 @@ std::variant<FoundBase, Conflict> find_base(const Recipe& recipe, const std::str
   const Image image = pinned ? fetch_pinned(recipe, platform, *pinned, access)
                              : fetch(recipe, platform, std::nullopt, access);
   check_image(image, recipe, platform);
-  FoundBase found{
-      .base = locked(image), .distribution = {}, .suite = {}, .python = {}, .system = {}};
+  FoundBase found{.base = locked(image),
+                  .distribution = {},
+                  .suite = {},
+                  .python = {},
+                  .system = {},
+                  .lacks_python = {}};
   const StackedTrees files{unpack_image(access.store, image, access.progress)};
   if (auto conflict = Facts{recipe, image, files}.read(found)) return *std::move(conflict);
   return found;

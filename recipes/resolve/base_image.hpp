@@ -27,6 +27,8 @@ struct FoundBase {
   std::string suite;                 ///< its VERSION_CODENAME; empty: not told
   std::string python;                ///< full version; empty: the recipe needs none
   std::optional<BaseSystem> system;  ///< where the recipe asks for packages of it
+  /// The answer unless those packages bring the Python that it has not got.
+  std::optional<Conflict> lacks_python;
 };
 
 /// The recipe's base as it is now, or the image `pinned` of it, unpacked in the store. Interpreter,

@@ -182,8 +182,21 @@ class Resolver {
     lock_.suite = std::move(base.suite);
     lock_.python = std::move(base.python);
     if (!base.system) return std::nullopt;
-    return take_debs(
+    auto conflict = take_debs(
         resolve_on_base(recipe_, *base.system, system_request(), http_, options_.cache, progress_));
+    if (conflict || !base.lacks_python) return conflict;
+    return python_on_top(*std::move(base.lacks_python));
+  }
+
+  /// The interpreter that the packages bring to a base without one.
+  std::optional<Conflict> python_on_top(Conflict otherwise) {
+    lock_.python = python_in(environment_of(lock_));
+    if (lock_.python.empty()) return otherwise;
+    if (recipe_.python && recipe_.python->text != lock_.python_minor()) {
+      return python_conflict(recipe_, lock_.python_minor());
+    }
+    lock_.base->interpreter = "/usr/bin/python" + lock_.python_minor();
+    return std::nullopt;
   }
 
   /// What of `system` and of the lock before is asked of the package sources.
