@@ -149,7 +149,9 @@ void Asking::find_version(const Placed& place, const DebianWish& wish, NameId na
       asked_.conditions.push_back(pool_.dependency_equal(name, wish.version));
       return;
     }
-    versions.emplace_back(pool_.version(id));
+    if (versions.empty() || versions.back() != pool_.version(id)) {  // of the base, and of an index
+      versions.emplace_back(pool_.version(id));
+    }
   }
   refuse(place, fmt::format("there is no version {} of `{}` in {}, only {}", wish.version,
                             wish.name, request_.suite, joined(versions, " and ")));
