@@ -17,6 +17,7 @@
 #include "builder/layers.hpp"
 #include "builder/run/step_runner.hpp"
 #include "builder/step_layers.hpp"
+#include "builder/system_layer.hpp"
 #include "images/unpack.hpp"
 
 namespace mlenv {
@@ -38,6 +39,7 @@ class Build {
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       if (plan_.steps[i].kind == Step::Kind::bytecode) bytecode_step_ = i;
       if (plan_.steps[i].kind == Step::Kind::interpreter) interpreter_step_ = i;
+      if (plan_.steps[i].kind == Step::Kind::system) system_step_ = i;
     }
   }
 
@@ -130,12 +132,13 @@ class Build {
   void start_base(Pool& downloads, unsigned jobs) {
     group_->spawn(downloads, [this, jobs] {
       if (is_missing(0)) make_base(jobs);
+      if (system_step_ && is_missing(*system_step_)) make_system(jobs);
       if (!options_.files.parts.empty()) {
         group_->spawn(*work_, [this, jobs] { make_files(jobs); });
       }
       if (interpreter_step_ && is_missing(*interpreter_step_)) make_interpreter(jobs);
       if (wants_bytecode()) {
-        base_tree_ = std::make_unique<BaseTree>(store_, lock_, reports_[0].layers, progress_);
+        base_tree_ = std::make_unique<BaseTree>(store_, lock_, base_layers(), progress_);
         compiler_ = std::make_unique<BytecodeCompiler>(compiler_setup(jobs));
       }
       base_is_ready();
@@ -150,15 +153,36 @@ class Build {
     require_sandbox();
     // A pool of its own: the base's downloads and chunks must not wait behind wheels.
     Pool pool{std::max(jobs, 4U)};
-    std::vector<fs::path> packages(lock_.debs.size());
-    {
-      Activity activity{progress_, "fetch Debian packages", lock_.debs.size(), "packages"};
-      pool.for_each(packages.size(), [&](std::size_t i) {
-        packages[i] = inputs_.package(lock_.debs[i]);
-        activity.advance(1);
-      });
-    }
+    const std::vector<fs::path> packages = fetch_packages(pool);
     finish_step(0, {make_base_layer(lock_, packages, store_, pool, progress_)}, /*made=*/true);
+  }
+
+  /// On top of a base that is an image.
+  void make_system(unsigned jobs) {
+    require_sandbox();
+    Pool pool{std::max(jobs, 4U)};
+    const std::vector<fs::path> packages = fetch_packages(pool);
+    const SystemJob job{lock_, packages, reports_[0].layers};
+    finish_step(*system_step_, {make_system_layer(job, store_, pool, progress_)}, /*made=*/true);
+  }
+
+  std::vector<fs::path> fetch_packages(Pool& pool) {
+    std::vector<fs::path> packages(lock_.debs.size());
+    Activity activity{progress_, "fetch Debian packages", packages.size(), "packages"};
+    pool.for_each(packages.size(), [&](std::size_t i) {
+      packages[i] = inputs_.package(lock_.debs[i]);
+      activity.advance(1);
+    });
+    return packages;
+  }
+
+  /// With the Debian packages that come on top of an image.
+  std::vector<Layer> base_layers() const {
+    std::vector<Layer> layers = reports_[0].layers;
+    if (!system_step_) return layers;
+    const std::vector<Layer>& more = reports_[*system_step_].layers;
+    layers.insert(layers.end(), more.begin(), more.end());
+    return layers;
   }
 
   void make_interpreter(unsigned jobs) {
@@ -187,12 +211,13 @@ class Build {
 
   void make_files(unsigned jobs) {
     const std::vector<FilesPart>& parts = options_.files.parts;
+    const std::vector<Layer> base = base_layers();
     Pool pool{jobs};
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const std::size_t index = first_run() - parts.size() + i;
       if (!is_missing(index)) continue;
       const Activity activity{progress_, "copy " + parts[i].title, 0, ""};
-      const FilesJob job{parts[i], reports_[0].layers, lock_.epoch};
+      const FilesJob job{parts[i], base, lock_.epoch};
       Layer layer = make_files_layer(job, store_, pool, options_.unpack);
       finish_step(index, {std::move(layer)}, /*made=*/true);
     }
@@ -356,7 +381,8 @@ class Build {
                       store_, progress_, options_.jobs};
     for (std::size_t i = 0; i < first_run(); ++i) {
       const Step::Kind kind = plan_.steps[i].kind;
-      const bool owned = kind == Step::Kind::base || kind == Step::Kind::files;
+      const bool owned =
+          kind == Step::Kind::base || kind == Step::Kind::system || kind == Step::Kind::files;
       for (const Layer& layer : reports_[i].layers) runner.put(layer, owned);
     }
     for (std::size_t i = 0; i < lock_.settings.run.size(); ++i) {
@@ -403,6 +429,7 @@ class Build {
   Plan plan_;
   std::optional<std::size_t> bytecode_step_;
   std::optional<std::size_t> interpreter_step_;
+  std::optional<std::size_t> system_step_;
   std::vector<StepReport> reports_;
   std::vector<std::size_t> missing_;  // steps
   std::set<std::size_t> needed_;      // wheels

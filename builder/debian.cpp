@@ -21,23 +21,6 @@ namespace {
 
 using debian::Package;
 
-/// What the archive says of itself goes into dpkg's records and scripts; the lock, which the index
-/// vouches for, has checked names alone.
-void check_is(const Package& package, const LockedDeb& wanted) {
-  const auto shown = [](const std::string& name, const std::string& version,
-                        const std::string& architecture) {
-    return fmt::format("`{}` {} for {}", name, version, architecture);
-  };
-  if (package.name == wanted.name && package.version == wanted.version &&
-      package.architecture == wanted.architecture) {
-    return;
-  }
-  throw failure("bad-deb", "a Debian package is not what its archive's index says")
-      .because(fmt::format("expected {}, found {}",
-                           shown(wanted.name, wanted.version, wanted.architecture),
-                           shown(package.name, package.version, package.architecture)));
-}
-
 /// Unpacks all packages side by side, each into its own folder of `staging`.
 std::vector<Package> unpack_all(const Lock& lock, const std::vector<fs::path>& files,
                                 const fs::path& staging, Progress& progress) {
@@ -49,7 +32,7 @@ std::vector<Package> unpack_all(const Lock& lock, const std::vector<fs::path>& f
       const fs::path folder = staging / std::to_string(i);
       make_folders(folder);
       packages[i] = debian::unpack_package(files[i], folder);
-      check_is(packages[i], lock.debs.at(i));
+      require_package(packages[i], lock.debs.at(i));
     });
     activity.advance(1);
   });
@@ -87,6 +70,23 @@ void configure_all(debian::Tree& tree, const std::vector<Package>& packages,
 }
 
 }  // namespace
+
+// What the package says of itself goes into dpkg's records and scripts; the lock, which the index
+// vouches for, has checked names alone.
+void require_package(const Package& package, const LockedDeb& wanted) {
+  const auto shown = [](const std::string& name, const std::string& version,
+                        const std::string& architecture) {
+    return fmt::format("`{}` {} for {}", name, version, architecture);
+  };
+  if (package.name == wanted.name && package.version == wanted.version &&
+      package.architecture == wanted.architecture) {
+    return;
+  }
+  throw failure("bad-deb", "a Debian package is not what its archive's index says")
+      .because(fmt::format("expected {}, found {}",
+                           shown(wanted.name, wanted.version, wanted.architecture),
+                           shown(package.name, package.version, package.architecture)));
+}
 
 DebianBase build_debian_base(const Lock& lock, const std::vector<fs::path>& packages,
                              const fs::path& root, Progress& progress) {

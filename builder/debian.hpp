@@ -6,6 +6,7 @@
 
 #include "base/progress.hpp"
 #include "base/sandbox/sandbox.hpp"
+#include "builder/debian/package.hpp"
 #include "recipes/lock.hpp"
 
 namespace mlenv {
@@ -21,5 +22,9 @@ struct DebianBase {
 /// the maintainer script's last lines, `sandbox-failed` where there is no sandbox to be had.
 DebianBase build_debian_base(const Lock& lock, const std::vector<fs::path>& packages,
                              const fs::path& root, Progress& progress);
+
+/// Throws `bad-deb` where a package's name, version or architecture is not what the lock, and with
+/// it the archive's index, says.
+void require_package(const debian::Package& package, const LockedDeb& wanted);
 
 }  // namespace mlenv

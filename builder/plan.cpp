@@ -6,6 +6,7 @@
 
 #include "builder/key_text.hpp"
 #include "builder/run/run_step.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
@@ -26,6 +27,13 @@ Step base_step(const Lock& lock) {
   key.add("distribution", lock.distribution).add("suite", lock.suite);
   for (const LockedDeb& deb : lock.debs) key.add("deb", deb.digest.str());
   return {Step::Kind::base, fmt::format("{}:{}", lock.distribution, lock.suite), key.digest(), {}};
+}
+
+Step system_step(const Lock& lock, const Digest& base) {
+  KeyText key{"system"};
+  key.add("epoch", lock.epoch).add("base", base.str());
+  for (const LockedDeb& deb : lock.debs) key.add("deb", deb.digest.str());
+  return {Step::Kind::system, system_title(lock), key.digest(), {}};
 }
 
 Step sources_step(const Lock& lock, const Digest& files) {
@@ -125,16 +133,22 @@ void add_python_steps(const Lock& lock, Plan& plan) {
 Plan make_plan(const Lock& lock, const std::vector<FilesPart>& files) {
   Plan plan;
   plan.steps.push_back(base_step(lock));
+  if (lock.base && !lock.debs.empty()) {
+    plan.steps.push_back(system_step(lock, plan.steps.front().key));
+  }
+  const Digest base = plan.steps.back().key;
   if (lock.settings.sources) plan.steps.push_back(sources_step(lock, *lock.settings.sources));
   if (!lock.python.empty()) add_python_steps(lock, plan);
   for (const FilesPart& part : files) {
-    plan.steps.push_back(files_step(lock, part, plan.steps.front().key));
+    plan.steps.push_back(files_step(lock, part, base));
   }
   for (const RunStep& step : lock.settings.run) {
     plan.steps.push_back({Step::Kind::run, run_title(step), Digest::of(step.command.text), {}});
   }
   return plan;
 }
+
+std::string system_title(const Lock& lock) { return counted(lock.debs.size(), "Debian package"); }
 
 Digest bytecode_key(const Lock& lock, const LockedWheel& wheel) {
   KeyText key{"bytecode of a wheel"};

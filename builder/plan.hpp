@@ -15,7 +15,7 @@ namespace mlenv {
 inline constexpr int kLayerFormat = 1;
 
 struct Step {
-  enum class Kind { base, sources, interpreter, environment, wheels, bytecode, files, run };
+  enum class Kind { base, system, sources, interpreter, environment, wheels, bytecode, files, run };
   Kind kind = Kind::base;
   std::string title;                ///< `debian:bookworm`, `torch 2.15.0`, `37 small wheels`
   Digest key;                       ///< of `run` none yet: that hangs on the layers below (run_key)
@@ -33,7 +33,11 @@ inline constexpr std::uint64_t kOwnLayerBytes = std::uint64_t{4} << 20;
 inline constexpr std::size_t kOwnLayers = 60;
 
 /// The project's files, one step a part, lie on top of all others, and `run` steps on top of them.
+/// Debian packages on top of a base that is an image are a step of their own, right above it.
 Plan make_plan(const Lock& lock, const std::vector<FilesPart>& files = {});
+
+/// `12 Debian packages`
+std::string system_title(const Lock& lock);
 
 /// Key of one wheel's bytecode, which a new plan with other wheels finds again.
 Digest bytecode_key(const Lock& lock, const LockedWheel& wheel);

@@ -46,12 +46,13 @@ Lock inputs_of(const Lock& lock, Step::Kind kind, std::vector<LockedWheel> wheel
   part.epoch = lock.epoch;
   switch (kind) {
     case Step::Kind::base:
+    case Step::Kind::system:
     case Step::Kind::files:
       part.platform = lock.platform;
       part.distribution = lock.distribution;
       part.suite = lock.suite;
       part.base = lock.base;
-      part.debs = lock.debs;
+      if (!lock.base || kind != Step::Kind::base) part.debs = lock.debs;
       break;
     case Step::Kind::sources:
       part.settings.sources = lock.settings.sources;

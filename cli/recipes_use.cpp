@@ -365,7 +365,9 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   std::mutex mutex;
   sources.deb_urls = [&](const LockedDeb& deb) {
     const std::lock_guard guard{mutex};
-    if (!debian) debian = debian_sources(recipe);
+    if (!debian) {
+      debian = lock.base ? package_sources(recipe, lock, base_access(ui)) : debian_sources(recipe);
+    }
     return deb_urls(deb, *debian);
   };
   if (recipe.sources.python) sources.python_url = recipe.sources.python->url.text;

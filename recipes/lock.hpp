@@ -132,7 +132,7 @@ struct Lock {
   std::string distribution;        ///< `debian`; empty: an image as base whose files do not tell
   std::string suite;               ///< `bookworm`
   std::string python;              ///< full version of the interpreter, `3.11.2`; empty: none
-  std::optional<LockedBase> base;  ///< nullopt: made from `debs`
+  std::optional<LockedBase> base;  ///< nullopt: made from `debs`, else they come on top of it
   std::optional<LockedCuda> cuda;
   std::vector<LockedDeb> debs;              ///< sorted by name, architecture
   std::vector<LockedWheel> wheels;          ///< sorted by name

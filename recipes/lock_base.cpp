@@ -79,7 +79,9 @@ LockedBase read_base(const TomlReader& reader, const TomlValue& table, const Loc
   if (base.glibc.empty() && !lock.wheels.empty()) {
     reader.fail(table, "there are wheels but no C library: `glibc` is missing");
   }
-  if (!lock.debs.empty()) reader.fail(table, "an image as base has no Debian packages beside it");
+  if (!lock.debs.empty() && (lock.distribution.empty() || lock.suite.empty())) {
+    reader.fail(table, "there are Debian packages on top of an image that is no `distribution`");
+  }
   return base;
 }
 

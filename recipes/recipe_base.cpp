@@ -30,11 +30,6 @@ void RecipeReader::check_image_base(const YamlNode& root) {
   for (const auto& [key, value] : root.members) {
     if (is_empty(value)) continue;
     has_workdir = has_workdir || key.text == "workdir";
-    if (key.text == "system") {
-      values_.mistake(key,
-                      "`system` needs a base that is made from packages, as `debian:bookworm` "
-                      "is; an image comes with its own: install them there");
-    }
     const auto& archives = recipe_.sources.debian;
     const bool lacks_suite = std::any_of(archives.begin(), archives.end(),
                                          [](const auto& one) { return one.suite.empty(); });

@@ -40,7 +40,13 @@ std::string running_version(const std::vector<Package>& packages) {
   return dpkg == packages.end() ? std::string() : dpkg->version;
 }
 
-/// Packages that a stretch of dpkg's output reports as being set up.
+void put(const fs::path& path, std::string_view text, mode_t mode) {
+  write_file(path, text, false);
+  if (::chmod(path.c_str(), mode) != 0) throw os_error(errno, "cannot write `{}`", path.string());
+}
+
+}  // namespace
+
 std::uint64_t count_set_up(std::string_view text) {
   std::uint64_t count = 0;
   for (std::size_t at = text.find("Setting up "); at != std::string_view::npos;
@@ -50,12 +56,17 @@ std::uint64_t count_set_up(std::string_view text) {
   return count;
 }
 
-void put(const fs::path& path, std::string_view text, mode_t mode) {
-  write_file(path, text, false);
-  if (::chmod(path.c_str(), mode) != 0) throw os_error(errno, "cannot write `{}`", path.string());
+std::vector<std::string> script_environment(std::int64_t epoch) {
+  return {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
+          "USER=root", "LOGNAME=root", "SHELL=/bin/sh", "TERM=dumb", "LANG=C.UTF-8",
+          "LC_ALL=C.UTF-8", "TZ=UTC", "DEBIAN_FRONTEND=noninteractive",
+          "DEBCONF_NONINTERACTIVE_SEEN=true", "DEBCONF_NOWARNINGS=yes",
+          // Orders of hash tables that would otherwise differ from run to run.
+          "PERL_HASH_SEED=0", "PYTHONHASHSEED=0",
+          // What an import writes is dated, and stale once all times are the epoch;
+          // py3compile writes checked hashes (PEP 552).
+          "PYTHONDONTWRITEBYTECODE=1", fmt::format("SOURCE_DATE_EPOCH={}", epoch)};
 }
-
-}  // namespace
 
 Configurator::Configurator(fs::path root, std::int64_t epoch, const std::vector<Package>& packages,
                            Progress& progress)
@@ -86,17 +97,11 @@ void Configurator::run(const std::string& script, Configured& state, Activity& a
   SandboxCommand command;
   command.root = root_;
   command.argv = {"/bin/sh", "-c", script};
-  command.env = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
-                 "USER=root", "LOGNAME=root", "SHELL=/bin/sh", "TERM=dumb", "LANG=C.UTF-8",
-                 "LC_ALL=C.UTF-8", "TZ=UTC", "DEBIAN_FRONTEND=noninteractive",
-                 "DEBCONF_NONINTERACTIVE_SEEN=true", "DEBCONF_NOWARNINGS=yes",
-                 "DPKG_ADMINDIR=/var/lib/dpkg",
-                 "DPKG_ROOT=", "DPKG_RUNNING_VERSION=" + running_version(packages_),
-                 // Orders of hash tables that would otherwise differ from run to run.
-                 "PERL_HASH_SEED=0", "PYTHONHASHSEED=0",
-                 // What an import writes is dated, and stale once all times are the epoch;
-                 // py3compile writes checked hashes (PEP 552).
-                 "PYTHONDONTWRITEBYTECODE=1", fmt::format("SOURCE_DATE_EPOCH={}", epoch_)};
+  command.env = script_environment(epoch_);
+  for (const char* variable : {"DPKG_ADMINDIR=/var/lib/dpkg", "DPKG_ROOT="}) {
+    command.env.emplace_back(variable);
+  }
+  command.env.push_back("DPKG_RUNNING_VERSION=" + running_version(packages_));
   RecordedRun result = run_recorded(command, state.owners, kDeadline, [&](std::string_view text) {
     activity.advance(count_set_up(text));
   });

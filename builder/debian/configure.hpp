@@ -1,6 +1,8 @@
 #pragma once
 // Maintainer scripts and dpkg, run in the sandbox with ownership recorded.
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -14,6 +16,12 @@ struct Configured {
   Owners owners;
   FileCapabilities capabilities;
 };
+
+/// Variables that maintainer scripts have, `K=V`: no terminal, no questions, nothing of this
+/// machine.
+std::vector<std::string> script_environment(std::int64_t epoch);
+/// Packages that a stretch of dpkg's output reports as being set up.
+std::uint64_t count_set_up(std::string_view text);
 
 class Configurator {
  public:

@@ -20,21 +20,6 @@ namespace {
 constexpr std::chrono::hours kDeadline{24};
 constexpr std::size_t kTitleLength = 60;
 
-/// The trees of `layers`; of equal ones the topmost alone, which says all that the others say.
-std::vector<fs::path> trees_of(const std::vector<Layer>& layers, Store& store, Pool& pool,
-                               Progress& progress) {
-  std::vector<fs::path> trees(layers.size());
-  pool.for_each(layers.size(),
-                [&](std::size_t i) { trees[i] = unpack_layer(store, layers[i], progress); });
-  std::set<fs::path> seen;
-  std::vector<fs::path> kept;
-  for (auto tree = trees.rbegin(); tree != trees.rend(); ++tree) {
-    if (seen.insert(*tree).second) kept.push_back(*tree);
-  }
-  std::reverse(kept.begin(), kept.end());
-  return kept;
-}
-
 /// Variables that a step has, the image's over those of the machine.
 std::vector<std::string> environment(const RunJob& job, const std::vector<std::string>& machine) {
   std::map<std::string, std::string> all = {{"HOME", "/root"},
@@ -71,7 +56,7 @@ class StepRun {
         pool_(pool),
         progress_(progress),
         scratch_(store.scratch()),
-        below_(trees_of(job.below, store, pool, progress)),
+        below_(layer_trees(job.below, store, pool, progress)),
         lent_(scratch_.path() / "lent", below_) {
     for (const std::string& id : job.step.secrets) secrets_[id] = job.options.secrets.at(id);
   }
@@ -170,6 +155,20 @@ class StepRun {
 };
 
 }  // namespace
+
+std::vector<fs::path> layer_trees(const std::vector<Layer>& layers, Store& store, Pool& pool,
+                                  Progress& progress) {
+  std::vector<fs::path> trees(layers.size());
+  pool.for_each(layers.size(),
+                [&](std::size_t i) { trees[i] = unpack_layer(store, layers[i], progress); });
+  std::set<fs::path> seen;
+  std::vector<fs::path> kept;
+  for (auto tree = trees.rbegin(); tree != trees.rend(); ++tree) {
+    if (seen.insert(*tree).second) kept.push_back(*tree);
+  }
+  std::reverse(kept.begin(), kept.end());
+  return kept;
+}
 
 std::string run_title(const RunStep& step) {
   const std::string_view text = trim(step.command.text);

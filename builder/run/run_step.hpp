@@ -43,6 +43,11 @@ struct RunJob {
   const RunOptions& options;
 };
 
+/// The unpacked trees of `layers`, in their order; of equal ones the topmost alone, which says all
+/// that the others say.
+std::vector<fs::path> layer_trees(const std::vector<Layer>& layers, Store& store, Pool& pool,
+                                  Progress& progress);
+
 /// `run: make -C /workspace/ext`: the first line, cut.
 std::string run_title(const RunStep& step);
 

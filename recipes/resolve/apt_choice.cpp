@@ -10,6 +10,15 @@ using solv::PackageId;
 
 void AptChoice::pin(PackageId version) { pinned_[pool_.name(version)] = version; }
 
+void AptChoice::keep(const std::vector<PackageId>& installed) {
+  for (const PackageId id : installed) kept_[pool_.name(id)] = id;
+}
+
+PackageId AptChoice::kept(NameId name) const {
+  const auto found = kept_.find(name);
+  return found == kept_.end() ? PackageId::none : found->second;
+}
+
 PackageId AptChoice::candidate(NameId name) const {
   if (const auto pinned = pinned_.find(name); pinned != pinned_.end()) return pinned->second;
   if (const auto known = candidates_.find(name); known != candidates_.end()) return known->second;
@@ -18,7 +27,10 @@ PackageId AptChoice::candidate(NameId name) const {
       versions.begin(), versions.end(), [&](PackageId a, PackageId b) {
         return pool_.origin(a).priority < pool_.origin(b).priority;
       });
-  const PackageId found = best == versions.end() ? PackageId::none : *best;
+  PackageId found = best == versions.end() ? PackageId::none : *best;
+  if (const PackageId there = kept(name); there != PackageId::none && found != there) {
+    if (solv::compare_versions(pool_.version(there), pool_.version(found)) >= 0) found = there;
+  }
   candidates_.emplace(name, found);
   return found;
 }
@@ -58,7 +70,8 @@ std::vector<PackageId> AptChoice::conflicting(PackageId id) const {
   std::vector<PackageId> found;
   for (const DependencyId conflict : pool_.conflicts(id)) {
     for (const PackageId other : pool_.providers(conflict)) {
-      if (other != id) found.push_back(other);
+      // No version of a package stands beside another one.
+      if (pool_.name(other) != pool_.name(id)) found.push_back(other);
     }
   }
   return found;
@@ -131,6 +144,7 @@ bool AptChoice::settle(DependencyId dependency, bool held) {
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the longest chain of dependencies
 bool AptChoice::mark(PackageId id, bool held) {
   const std::size_t before = taken_.size();
+  take_place(id);
   if (taken_set_.insert(id).second) taken_.push_back(id);
   if (!settled_.insert(id).second) return true;
   if (held) exclude_conflicting(id);
@@ -145,6 +159,15 @@ bool AptChoice::mark(PackageId id, bool held) {
   return complete;
 }
 
+/// What is there of the same package has to go.
+void AptChoice::take_place(PackageId id) {
+  const PackageId there = kept(pool_.name(id));
+  if (there == PackageId::none || there == id || taken_set_.erase(there) == 0) return;
+  for (const PackageId other : conflicting(there)) {
+    if (const auto one = conflicted_.find(other); one != conflicted_.end()) conflicted_.erase(one);
+  }
+}
+
 /// Undoes every `mark` since there were `count` packages; those that were asked for came before.
 void AptChoice::drop_since(std::size_t count) {
   for (std::size_t i = count; i < taken_.size(); ++i) {
@@ -154,6 +177,10 @@ void AptChoice::drop_since(std::size_t count) {
       if (const auto one = conflicted_.find(other); one != conflicted_.end())
         conflicted_.erase(one);
     }
+    if (const PackageId there = kept(pool_.name(taken_[i])); there != PackageId::none) {
+      taken_set_.insert(there);
+      for (const PackageId other : conflicting(there)) conflicted_.insert(other);
+    }
   }
   taken_.resize(count);
 }
@@ -162,6 +189,12 @@ std::vector<PackageId> AptChoice::take(const std::vector<PackageId>& asked) {
   asked_ = {asked.begin(), asked.end()};
   taken_ = {asked_.begin(), asked_.end()};
   taken_set_ = asked_;
+  for (const auto& [name, there] : kept_) {
+    taken_set_.insert(there);
+    settled_.insert(there);
+    for (const PackageId other : conflicting(there)) conflicted_.insert(other);
+  }
+  for (const PackageId id : asked_) take_place(id);
   for (const PackageId id : asked_) exclude_conflicting(id);
   std::vector<PackageId> order{asked_.begin(), asked_.end()};
   std::sort(order.begin(), order.end(), [&](PackageId a, PackageId b) {
@@ -169,6 +202,7 @@ std::vector<PackageId> AptChoice::take(const std::vector<PackageId>& asked) {
   });
   // One that cannot be completed stays: the solver finds out why.
   for (const PackageId id : order) (void)mark(id, true);
+  for (const auto& [name, there] : kept_) taken_set_.erase(there);
   return {taken_set_.begin(), taken_set_.end()};
 }
 

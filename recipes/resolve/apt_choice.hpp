@@ -25,9 +25,15 @@ class AptChoice {
   /// satisfies a dependency of it that names a version, the suite's version of what it names, too.
   void take_from(solv::PackageId version, const std::function<bool(solv::PackageId)>& of_suite);
   /// The newest version of those with the highest priority, or the pinned one; none when there is
-  /// no such package.
+  /// no such package. Never one that is older than what is there.
   solv::PackageId candidate(solv::NameId name) const;
-  /// Versions taken for `asked`, ascending; those of a dependency that cannot be had are missing.
+  /// What is there already: it satisfies dependencies, and gives way only to a newer version that
+  /// one needs. Before anything else is asked.
+  void keep(const std::vector<solv::PackageId>& installed);
+  /// The version that is there; none.
+  solv::PackageId kept(solv::NameId name) const;
+  /// Versions taken for `asked`, ascending; those of a dependency that cannot be had are missing,
+  /// and so are those that are there already.
   std::vector<solv::PackageId> take(const std::vector<solv::PackageId>& asked);
 
  private:
@@ -41,9 +47,11 @@ class AptChoice {
   std::vector<solv::PackageId> solutions(solv::DependencyId dependency) const;
   bool is_better(solv::PackageId a, solv::PackageId b, solv::NameId target) const;
   bool conflicts_with_taken(solv::PackageId id) const;
+  void take_place(solv::PackageId id);
 
   const solv::Pool& pool_;
   std::map<solv::NameId, solv::PackageId> pinned_;
+  std::map<solv::NameId, solv::PackageId> kept_;
   mutable std::map<solv::NameId, solv::PackageId> candidates_;
   std::set<solv::PackageId> asked_;
   std::vector<solv::PackageId> taken_;  ///< in the order of taking

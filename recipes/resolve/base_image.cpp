@@ -120,18 +120,30 @@ std::string plain_word(const std::string& word) {
 class Facts {
  public:
   Facts(const Recipe& recipe, const Image& image, const StackedTrees& files)
-      : recipe_(recipe), path_(path_of(image)), files_(files) {}
+      : recipe_(recipe),
+        path_(path_of(image)),
+        architecture_(image.settings.architecture),
+        files_(files) {}
 
   std::optional<Conflict> read(FoundBase& found) {
     found.distribution = plain_word(os_release_value(files_, "ID"));
     found.suite = plain_word(os_release_value(files_, "VERSION_CODENAME"));
     found.base.glibc = base_glibc(files_);
+    if (!recipe_.system.empty()) {
+      auto system = read_base_system(files_, architecture_);
+      if (const auto* why = std::get_if<std::string>(&system)) return no_system(*why);
+      found.system = std::get<BaseSystem>(std::move(system));
+    }
     if (!recipe_.wants_python()) return std::nullopt;
     const std::string name = recipe_.python ? "python" + recipe_.python->text : "python3";
     const std::optional<BasePython> python = base_python(files_, path_, name);
-    if (!python) return no_python(name);
-    if (python->version.empty()) return odd_python(*python);
+    if (!python && !found.system) return no_python(name);
+    if (python && python->version.empty()) return odd_python(*python);
     if (wants_wheels(recipe_) && found.base.glibc.empty()) return no_glibc();
+    if (!python) {
+      found.lacks_python = no_python(name);
+      return std::nullopt;
+    }
     found.base.interpreter = python->interpreter;
     found.python = python->version;
     return std::nullopt;
@@ -154,9 +166,11 @@ class Facts {
         fmt::format("`base: {}` has no Python, and the recipe needs one", recipe_.base.text),
         recipe_.base, fmt::format("there is no program `{}` on the image's PATH", name));
     answer.facts.push_back(fmt::format("its PATH is {}", path_));
-    answer.hint =
-        "take an image that holds Python, or a base made from packages, as "
-        "`debian:bookworm`, which brings it along";
+    const bool takes_packages = files_.resolve("var/lib/dpkg/status").has_value();
+    answer.hint = fmt::format(
+        "take an image that holds Python, {}or a base made from packages, as "
+        "`debian:bookworm`, which brings it along",
+        takes_packages ? "add it with `system: [python3]`, " : "");
     return answer;
   }
 
@@ -184,6 +198,18 @@ class Facts {
     return answer;
   }
 
+  Conflict no_system(std::string_view why) const {
+    Conflict answer = conflict(
+        fmt::format("`base: {}` takes no Debian packages, and `system` asks for some",
+                    recipe_.base.text),
+        recipe_.system.front(), fmt::format("the recipe asks for `{}`", recipe_.system[0].text));
+    answer.facts.emplace_back(why);
+    answer.hint =
+        "leave `system` out and install what is missing where that image is made, or take an image "
+        "of Debian or Ubuntu";
+    return answer;
+  }
+
   Conflict no_glibc() const {
     const bool musl = has_musl(files_);
     Conflict answer =
@@ -197,6 +223,7 @@ class Facts {
 
   const Recipe& recipe_;
   std::string path_;
+  std::string architecture_;
   const StackedTrees& files_;
 };
 
@@ -208,7 +235,12 @@ std::variant<FoundBase, Conflict> find_base(const Recipe& recipe, const std::str
   const Image image = pinned ? fetch_pinned(recipe, platform, *pinned, access)
                              : fetch(recipe, platform, std::nullopt, access);
   check_image(image, recipe, platform);
-  FoundBase found{.base = locked(image), .distribution = {}, .suite = {}, .python = {}};
+  FoundBase found{.base = locked(image),
+                  .distribution = {},
+                  .suite = {},
+                  .python = {},
+                  .system = {},
+                  .lacks_python = {}};
   const StackedTrees files{unpack_image(access.store, image, access.progress)};
   if (auto conflict = Facts{recipe, image, files}.read(found)) return *std::move(conflict);
   return found;
@@ -221,6 +253,17 @@ void provide_base(const Recipe& recipe, const Lock& lock, const BaseAccess& acce
       has(base.config) && std::all_of(base.layers.begin(), base.layers.end(),
                                       [&](const Layer& layer) { return has(layer.blob); });
   if (!complete) (void)fetch_pinned(recipe, lock.platform, base.manifest, access);
+}
+
+std::vector<DebianSource> package_sources(const Recipe& recipe, const Lock& lock,
+                                          const BaseAccess& access) {
+  provide_base(recipe, lock, access);
+  std::vector<fs::path> trees;
+  for (const Layer& layer : lock.base.value().layers) {
+    trees.push_back(unpack_layer(access.store, layer, access.progress));
+  }
+  const auto settings = base_settings(StackedTrees{trees});
+  return sources_on_base(recipe, lock.distribution, lock.suite, settings->path());
 }
 
 }  // namespace mlenv

@@ -59,7 +59,7 @@ class Asking {
       }
     }
     for (auto& [at, sentence] : refusals_) asked_.unknown.push_back(std::move(sentence));
-    add_base();
+    if (!request_.installed) add_base();
     return std::move(asked_);
   }
 
@@ -73,8 +73,13 @@ class Asking {
   }
   void add_base();
   void add(PackageId id) {
+    const NameId name = pool_.name(id);
     asked_.packages.push_back(id);
-    asked_.conditions.push_back(pool_.dependency(pool_.name(id)));
+    // An older version is there: its name alone would ask for nothing.
+    const PackageId there = choice_.kept(name);
+    const bool newer = there != PackageId::none && there != id;
+    asked_.conditions.push_back(newer ? pool_.dependency_equal(name, pool_.version(id))
+                                      : pool_.dependency(name));
   }
   void refuse(const Placed& place, std::string sentence) {
     refusals_[at_] = place.line == 0 ? std::move(sentence)
@@ -144,7 +149,9 @@ void Asking::find_version(const Placed& place, const DebianWish& wish, NameId na
       asked_.conditions.push_back(pool_.dependency_equal(name, wish.version));
       return;
     }
-    versions.emplace_back(pool_.version(id));
+    if (versions.empty() || versions.back() != pool_.version(id)) {  // of the base, and of an index
+      versions.emplace_back(pool_.version(id));
+    }
   }
   refuse(place, fmt::format("there is no version {} of `{}` in {}, only {}", wish.version,
                             wish.name, request_.suite, joined(versions, " and ")));
@@ -152,6 +159,7 @@ void Asking::find_version(const Placed& place, const DebianWish& wish, NameId na
 
 void Asking::find_in_suite(const Placed& place, const DebianWish& wish, NameId name) {
   const auto of_suite = [&](PackageId id) {
+    if (pool_.is_installed(id)) return false;  // wherever it came from
     return is_called(indexes_.at(static_cast<std::size_t>(pool_.origin(id).number)), wish.suite);
   };
   std::vector<std::string> elsewhere;
@@ -162,6 +170,7 @@ void Asking::find_in_suite(const Placed& place, const DebianWish& wish, NameId n
       asked_.conditions.push_back(pool_.dependency_equal(name, pool_.version(id)));
       return;
     }
+    if (pool_.is_installed(id)) continue;
     elsewhere.push_back(
         fmt::format("{} in {}", pool_.version(id),
                     indexes_.at(static_cast<std::size_t>(pool_.origin(id).number)).suites.front()));
@@ -199,7 +208,9 @@ LockedDeb locked(const solv::Pool& pool, PackageId id) {
 
 DebianResolution resolution(const solv::Pool& pool, const std::vector<PackageId>& packages) {
   DebianResolution resolution;
-  for (const PackageId id : packages) resolution.debs.push_back(locked(pool, id));
+  for (const PackageId id : packages) {
+    if (!pool.is_installed(id)) resolution.debs.push_back(locked(pool, id));
+  }
   std::sort(resolution.debs.begin(), resolution.debs.end(),
             [](const LockedDeb& a, const LockedDeb& b) {
               return std::tie(a.name, a.architecture) < std::tie(b.name, b.architecture);
@@ -212,7 +223,7 @@ DebianResolution resolution(const solv::Pool& pool, const std::vector<PackageId>
 std::vector<PackageId> not_automatic(const solv::Pool& pool, const AptChoice& choice) {
   std::vector<PackageId> found;
   for (const PackageId id : pool.packages()) {
-    if (pool.origin(id).priority >= Release::kUsualPriority) continue;
+    if (pool.is_installed(id) || pool.origin(id).priority >= Release::kUsualPriority) continue;
     if (choice.candidate(pool.name(id)) != id) found.push_back(id);
   }
   return found;
@@ -256,9 +267,43 @@ void check_not_behind(const solv::Pool& pool, const DebianRequest& request,
       "older packages, remove the lock");
 }
 
+/// Tells the walk what is there; those of it that stay at their version.
+std::vector<PackageId> keep_installed(const solv::Pool& pool, const DebianRequest& request,
+                                      AptChoice& choice) {
+  std::vector<PackageId> installed;
+  std::vector<PackageId> held;
+  if (!request.installed) return held;
+  for (const PackageId id : pool.packages()) {
+    if (!pool.is_installed(id)) continue;
+    installed.push_back(id);
+    if (!request.held.contains(std::string(pool.text(pool.name(id))))) continue;
+    held.push_back(id);
+    choice.pin(id);
+  }
+  choice.keep(installed);
+  return held;
+}
+
+/// What the chain of facts does not tell: why a package that is there stays.
+void explain_base(const DebianRequest& request, Conflict& conflict) {
+  const auto told = [&](const std::string& name) {
+    return std::any_of(conflict.facts.begin(), conflict.facts.end(), [&](const std::string& fact) {
+      return fact.find(fmt::format("`{} ", name)) != std::string::npos;
+    });
+  };
+  for (const std::string& name : request.held) {
+    if (told(name))
+      conflict.facts.push_back(fmt::format("the base holds `{}` at its version", name));
+  }
+  conflict.hint =
+      "packages of the base are never removed: leave out what does not go with them, or take "
+      "another base";
+}
+
 std::variant<DebianResolution, Conflict> choose(const solv::Pool& pool, const Indexes& indexes,
                                                 const DebianRequest& request) {
   AptChoice choice{pool};
+  const std::vector<PackageId> held = keep_installed(pool, request, choice);
   const Asked asked = Asking{pool, indexes, request, choice}.find();
   if (!asked.unknown.empty()) {
     Conflict conflict;
@@ -268,17 +313,20 @@ std::variant<DebianResolution, Conflict> choose(const solv::Pool& pool, const In
   }
   solv::Job apt;
   apt.exactly = choice.take(asked.packages);
+  apt.never = held;
   const solv::Outcome by_apt = pool.solve(apt);
   if (by_apt.solved) return resolution(pool, by_apt.packages);
   solv::Job free;
   free.install = asked.conditions;
   free.favoured = apt.exactly;
   free.never = not_automatic(pool, choice);
+  free.never.insert(free.never.end(), held.begin(), held.end());
   const solv::Outcome by_solver = pool.solve(free);
   if (by_solver.solved) return resolution(pool, by_solver.packages);
   Conflict conflict;
   conflict.headline = fmt::format("no set of packages of {} satisfies the recipe", request.suite);
   conflict.facts = obstacle_facts(pool, by_solver.obstacles, asked.packages);
+  if (request.installed) explain_base(request, conflict);
   return conflict;
 }
 
@@ -296,6 +344,7 @@ std::variant<DebianResolution, Conflict> resolve_debian(const DebianRequest& req
   options.now = std::time(nullptr);
   const auto indexes = find_indexes(sources, options, http, progress);
   solv::Pool pool{request.architecture};
+  if (request.installed) pool.add_installed(*request.installed, index_facts(*request.installed));
   load_indexes(indexes, options, http, progress, pool);
   Activity activity{progress, "choosing packages"};
   auto answer = choose(pool, indexes, request);

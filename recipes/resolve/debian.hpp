@@ -1,6 +1,8 @@
 #pragma once
 // Debian packages for a lock: the machine's apt sources, verified indexes, libsolv steered to apt's
 // choices.
+#include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -17,8 +19,9 @@ struct DebianSource {
   std::vector<std::string> uris;  ///< alternatives are not mirrors of one another: all are read
   std::string suite;              ///< `bookworm`, `bookworm-security`
   std::vector<std::string> components;
-  fs::path signed_by;  ///< keyring; empty: the distribution's archive keyring of this machine
-  std::string key;     ///< ASCII-armoured keys used instead of `signed_by`; empty: none
+  /// Keyring, or a folder of keyrings; empty: the distribution's archive keyring of this machine.
+  fs::path signed_by;
+  std::string key;  ///< ASCII-armoured keys used instead of `signed_by`; empty: none
   std::vector<std::string> architectures;  ///< empty: every one
   std::string origin;  ///< what the Release must state, else the source is passed over; empty: any
   bool check_valid_until = true;
@@ -39,6 +42,19 @@ fs::path debian_sources_setting();
 std::vector<DebianSource> debian_sources(const Recipe& recipe, const fs::path& root = "/",
                                          const fs::path& sources_file = debian_sources_setting());
 
+/// What a base that is an image brings along of apt's configuration.
+struct BaseSources {
+  /// Each entry that can be used, whatever its origin, and the recipe's own on top. Empty where
+  /// the recipe's sources or `sources_file` come first.
+  std::vector<DebianSource> sources;
+  bool hold_suite = false;  ///< the distribution's archive of the base's suite is among them
+};
+/// `settings` holds the base's /etc/apt, its keyrings and its os-release, as below `/`;
+/// `recipe.distribution` and `suite` are the base's. An entry that names no keyring is signed by
+/// one that the base's apt trusts; where the base has none, by the archive's keys of this machine.
+BaseSources base_sources(const Recipe& recipe, const fs::path& settings,
+                         const fs::path& sources_file = debian_sources_setting());
+
 struct DebianRequest {
   std::string distribution = "debian";
   std::string suite;
@@ -51,6 +67,12 @@ struct DebianRequest {
   /// What was taken from the same sources before; where they are behind it now, `index-older`.
   std::vector<LockedDeb> before;
   bool same_as_before = false;  ///< … for these very `packages`
+  /// Stanzas of what is installed already (`BaseSystem::installed`): then the answer is what is
+  /// added or replaced, as `apt-get install` would. A package that is there stays as it is unless
+  /// it is named or a dependency forces another version, and is never removed. nullopt: nothing is
+  /// there, and the Essential set, Priority: required and apt are taken too.
+  std::optional<std::string> installed{};
+  std::set<std::string> held{};  ///< of those, names that stay at their version
 };
 
 struct DebianResolution {

@@ -19,8 +19,17 @@ constexpr std::size_t kMostFacts = 8;
 constexpr std::size_t kMostNames = 3;
 constexpr std::size_t kMostEdits = 2;
 
+/// The very version that is installed, also where an index has it too.
+bool is_of_base(const solv::Pool& pool, PackageId id) {
+  const auto same = pool.named(pool.name(id));
+  return std::any_of(same.begin(), same.end(), [&](PackageId one) {
+    return pool.is_installed(one) && pool.version(one) == pool.version(id);
+  });
+}
+
 std::string title(const solv::Pool& pool, PackageId id) {
-  return fmt::format("`{} {}`", pool.text(pool.name(id)), pool.version(id));
+  return fmt::format("`{} {}`{}", pool.text(pool.name(id)), pool.version(id),
+                     is_of_base(pool, id) ? " of the base" : "");
 }
 
 /// ` (there is 2.36)` for a dependency whose package exists in other versions.

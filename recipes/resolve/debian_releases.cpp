@@ -113,7 +113,9 @@ const Keyring& Releases::keyring(const DebianSource& source) {
     return keyrings_.emplace(name, std::move(keys)).first->second;
   }
   Keyring keyring;
-  if (source.key.empty()) {
+  if (source.key.empty() && fs::is_directory(source.signed_by)) {
+    for (const fs::path& file : list_folder(source.signed_by)) keyring.add_file(file);
+  } else if (source.key.empty()) {
     keyring.add_file(source.signed_by);
   } else {
     keyring.add_text(source.key, "the source's own Signed-By");

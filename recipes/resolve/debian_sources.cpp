@@ -95,16 +95,8 @@ bool holds_suite(const std::vector<DebianSource>& sources, const std::string& su
                      [&](const DebianSource& source) { return source.suite == suite; });
 }
 
-std::vector<DebianSource> own_sources(const std::vector<AptSource>& all, const Wanted& wanted,
-                                      const std::optional<std::string>& machine) {
-  std::vector<DebianSource> found;
-  for (const AptSource& source : all) {
-    auto own = own_source(source, wanted, machine);
-    if (own && std::find(found.begin(), found.end(), *own) == found.end()) {
-      found.push_back(std::move(*own));
-    }
-  }
-  // Backports and their kin lie in the same archive as the suite itself.
+/// Backports and their kin lie in the same archive as the suite itself.
+void add_others(const Wanted& wanted, std::vector<DebianSource>& found) {
   for (const std::string& other : wanted.others) {
     if (holds_suite(found, other)) continue;
     for (std::size_t i = 0, count = found.size(); i < count; ++i) {
@@ -115,6 +107,18 @@ std::vector<DebianSource> own_sources(const std::vector<AptSource>& all, const W
       found.back().optional = false;
     }
   }
+}
+
+std::vector<DebianSource> own_sources(const std::vector<AptSource>& all, const Wanted& wanted,
+                                      const std::optional<std::string>& machine) {
+  std::vector<DebianSource> found;
+  for (const AptSource& source : all) {
+    auto own = own_source(source, wanted, machine);
+    if (own && std::find(found.begin(), found.end(), *own) == found.end()) {
+      found.push_back(std::move(*own));
+    }
+  }
+  add_others(wanted, found);
   return found;
 }
 
@@ -146,6 +150,24 @@ std::vector<DebianSource> recipe_sources(const Recipe& recipe, const Distributio
   return found;
 }
 
+/// An entry of the base's apt, its keys where they have been put below `settings`.
+DebianSource as_it_is(const AptSource& source, const fs::path& settings) {
+  DebianSource plain;
+  plain.uris = source.uris;
+  plain.suite = source.suite;
+  plain.components = source.components;
+  plain.key = source.key;
+  plain.architectures = source.architectures;
+  plain.check_valid_until = source.check_valid_until;
+  const fs::path trusted = settings / "etc/apt/trusted.gpg.d";
+  if (!source.signed_by.empty()) {
+    plain.signed_by = settings / source.signed_by.lexically_normal().relative_path();
+  } else if (source.key.empty() && !list_folder(trusted).empty()) {
+    plain.signed_by = trusted;
+  }
+  return plain;
+}
+
 Error no_sources(const Recipe& recipe, const std::string& looked_at) {
   return failure("no-sources", "no package source for `{}:{}`", recipe.distribution, recipe.suite)
       .because(
@@ -165,6 +187,32 @@ fs::path debian_sources_setting() {
   // NOLINTNEXTLINE(concurrency-mt-unsafe)
   const char* value = std::getenv("MLENV_DEBIAN_SOURCES");
   return value == nullptr ? fs::path{} : fs::path{value};
+}
+
+BaseSources base_sources(const Recipe& recipe, const fs::path& settings,
+                         const fs::path& sources_file) {
+  const Distribution* distribution = find_distribution(recipe.distribution);
+  const bool others_first = !sources_file.empty() || recipe.has_own_base_source();
+  if (distribution == nullptr || others_first) return {};
+  const Wanted wanted{*distribution, recipe.suite, suites_next_to(recipe)};
+  BaseSources found;
+  for (const AptSource& source : read_apt_sources(settings)) {
+    if (source.components.empty()) continue;  // without `dists/`
+    DebianSource plain = as_it_is(source, settings);
+    if (const auto own = own_source(source, wanted, std::nullopt)) {
+      plain.suite = own->suite;  // of `stable`, say
+      found.hold_suite = found.hold_suite || own->suite == recipe.suite;
+    } else if (plain.signed_by.empty() && plain.key.empty()) {
+      continue;  // the archive's keys are none of theirs
+    }
+    if (std::find(found.sources.begin(), found.sources.end(), plain) == found.sources.end()) {
+      found.sources.push_back(std::move(plain));
+    }
+  }
+  add_others(wanted, found.sources);
+  std::vector<DebianSource> more = recipe_sources(recipe, *distribution);
+  std::move(more.begin(), more.end(), std::back_inserter(found.sources));
+  return found;
 }
 
 std::vector<DebianSource> debian_sources(const Recipe& recipe, const fs::path& root,

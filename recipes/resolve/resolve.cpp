@@ -154,6 +154,7 @@ class Resolver {
       lock_.distribution = before->distribution;
       lock_.suite = before->suite;
       lock_.python = before->python;
+      lock_.debs = before->debs;
       return std::nullopt;
     }
     auto found = options_.find_base(before == nullptr ? std::nullopt
@@ -164,6 +165,39 @@ class Resolver {
     lock_.distribution = std::move(base.distribution);
     lock_.suite = std::move(base.suite);
     lock_.python = std::move(base.python);
+    if (!base.system) return std::nullopt;
+    auto conflict = take_debs(
+        resolve_on_base(recipe_, *base.system, system_request(), http_, options_.cache, progress_));
+    if (conflict || !base.lacks_python) return conflict;
+    return python_on_top(*std::move(base.lacks_python));
+  }
+
+  /// The interpreter that the packages bring to a base without one.
+  std::optional<Conflict> python_on_top(Conflict otherwise) {
+    lock_.python = python_in(environment_of(lock_));
+    if (lock_.python.empty()) return otherwise;
+    if (recipe_.python && recipe_.python->text != lock_.python_minor()) {
+      return python_conflict(recipe_, lock_.python_minor());
+    }
+    lock_.base->interpreter = "/usr/bin/python" + lock_.python_minor();
+    return std::nullopt;
+  }
+
+  /// What of `system` and of the lock before is asked of the package sources.
+  DebianRequest system_request() const {
+    DebianRequest request;
+    request.before = locked_before();
+    request.same_as_before =
+        !request.before.empty() && same_debian(options_.previous->request, lock_.request);
+    request.packages = recipe_.system;
+    request.recipe = recipe_.path;
+    request.source = recipe_.source;
+    return request;
+  }
+
+  std::optional<Conflict> take_debs(std::variant<DebianResolution, Conflict> found) {
+    if (auto* conflict = std::get_if<Conflict>(&found)) return std::move(*conflict);
+    lock_.debs = std::get<DebianResolution>(std::move(found)).debs;
     return std::nullopt;
   }
 
@@ -172,15 +206,9 @@ class Resolver {
       lock_.debs = kept()->debs;
       return std::nullopt;
     }
-    DebianRequest request;
+    DebianRequest request = system_request();
     request.distribution = recipe_.distribution;
     request.suite = recipe_.suite;
-    request.before = locked_before();
-    request.same_as_before =
-        !request.before.empty() && same_debian(options_.previous->request, lock_.request);
-    request.packages = recipe_.system;
-    request.recipe = recipe_.path;
-    request.source = recipe_.source;
     if (recipe_.wants_python() && !recipe_.sources.python) {
       Placed python = recipe_.python ? *recipe_.python : recipe_.base;
       python.text = "python3";
@@ -191,10 +219,8 @@ class Resolver {
         request.packages.push_back(python);
       }
     }
-    auto found = resolve_debian(request, debian_sources(recipe_), http_, options_.cache, progress_);
-    if (auto* conflict = std::get_if<Conflict>(&found)) return std::move(*conflict);
-    lock_.debs = std::get<DebianResolution>(std::move(found)).debs;
-    return std::nullopt;
+    return take_debs(
+        resolve_debian(request, debian_sources(recipe_), http_, options_.cache, progress_));
   }
 
   std::optional<Conflict> python() {

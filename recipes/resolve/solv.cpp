@@ -289,6 +289,9 @@ Outcome Pool::solve(const Job& job) const {
   ::Pool* pool = state_->pool.get();
   const SolverHandle solver{solver_create(pool)};
   solver_set_flag(solver.get(), SOLVER_FLAG_IGNORE_RECOMMENDED, 1);
+  // Of what is installed: the newer version may be built for all, or by somebody else.
+  solver_set_flag(solver.get(), SOLVER_FLAG_ALLOW_ARCHCHANGE, 1);
+  solver_set_flag(solver.get(), SOLVER_FLAG_ALLOW_VENDORCHANGE, 1);
   IdQueue queue;
   fill_job(job, queue);
   Outcome outcome;

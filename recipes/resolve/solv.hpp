@@ -45,7 +45,7 @@ struct Job {
   std::vector<DependencyId> install;
   std::vector<PackageId> exactly;  ///< these very versions
   std::vector<PackageId> favoured;
-  std::vector<PackageId> never;  ///< stay out, whatever needs them
+  std::vector<PackageId> never;  ///< stay out, or in where installed, whatever needs otherwise
 };
 
 /// One rule that stands in the way.
@@ -66,7 +66,7 @@ struct Obstacle {
 
 struct Outcome {
   bool solved = false;
-  std::vector<PackageId> packages;  ///< when solved; ascending ids
+  std::vector<PackageId> packages;  ///< when solved: all that is installed then; ascending ids
   std::vector<Obstacle> obstacles;  ///< when not: those of the first problem, without repeats
 };
 
@@ -87,6 +87,12 @@ class Pool {
   bool add_cached(std::string_view bytes, const Origin& origin = {});
   /// Names the format of `add_index`'s answer: libsolv's version and ours.
   static std::string cache_format();
+  /// What is installed, as stanzas of an index: it stays installed, at its version or a newer one.
+  /// At most once, before any other add: where versions are equal, the first one counts. Its
+  /// origin's number is `kInstalled`. Throws `index-invalid`.
+  void add_installed(std::string_view text, const std::vector<Facts>& facts);
+  static constexpr int kInstalled = -1;
+  bool is_installed(PackageId id) const { return origin(id).number == kInstalled; }
   /// To be called once after the last add and before any question.
   void seal();
 

@@ -116,6 +116,13 @@ std::string Pool::add_index(std::string_view text, const std::vector<Facts>& fac
   return cached_form(repo);
 }
 
+void Pool::add_installed(std::string_view text, const std::vector<Facts>& facts) {
+  (void)add_index(text, facts, Origin{kInstalled, Origin{}.priority});
+  for (const auto& [repo, origin] : state_->origins) {
+    if (origin.number == kInstalled) pool_set_installed(state_->pool.get(), repo);
+  }
+}
+
 bool Pool::add_cached(std::string_view bytes, const Origin& origin) {
   if (bytes.empty()) return false;
   Repo* repo = state_->add_repo(origin);

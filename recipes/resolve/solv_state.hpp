@@ -48,7 +48,7 @@ struct Pool::State {
   Id essential_key = 0;
   Id guarded_key = 0;
   Id depends_key = 0;
-  std::map<const Repo*, Origin> origins;
+  std::map<Repo*, Origin> origins;
 
   Repo* add_repo(const Origin& origin);
   Solvable* solvable(PackageId id) const { return pool_id2solvable(pool.get(), raw(id)); }

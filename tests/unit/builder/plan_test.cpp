@@ -84,6 +84,32 @@ TEST(Plan, KeysFollowWhatTheyAreMadeOfAndNothingElse) {
   EXPECT_NE(keys(make_plan(requested))[2], before[2]);
 }
 
+TEST(Plan, PackagesOnAnImageAreALayerRightAboveIt) {
+  Lock lock = lock_with(1, 1000);
+  lock.base = LockedBase{
+      .manifest = Digest::of("manifest"),
+      .config = {std::string(kConfigType), Digest::of("config"), 9},
+      .layers = {{{std::string(kLayerGzipType), Digest::of("blob"), 9}, Digest::of("tar"), 0, {}}},
+      .interpreter = "/usr/bin/python3.11",
+      .glibc = "2.36"};
+  const std::vector<FilesPart> files = {{"project files", {}, Digest::of("a")}};
+  const Plan before = make_plan(lock, files);
+  lock.debs = {{"less", "1", "amd64", "pool/l.deb", 1, Digest::of("less")}};
+  const Plan plan = make_plan(lock, files);
+  ASSERT_EQ(plan.steps.size(), before.steps.size() + 1);
+  EXPECT_EQ(plan.steps[1].kind, Step::Kind::system);
+  EXPECT_EQ(plan.steps[1].title, "1 Debian package");
+  EXPECT_EQ(plan.steps[0].key, before.steps[0].key);
+  EXPECT_EQ(plan.steps[2].key, before.steps[1].key) << "the environment hangs on Python alone";
+  EXPECT_NE(plan.steps.back().key, before.steps.back().key) << "its folders may be the packages'";
+  Lock other = lock;
+  other.debs[0].digest = Digest::of("more");
+  EXPECT_NE(make_plan(other).steps[1].key, plan.steps[1].key);
+  other = lock;
+  other.base->layers[0].blob.digest = Digest::of("another");
+  EXPECT_NE(make_plan(other).steps[1].key, plan.steps[1].key);
+}
+
 TEST(Plan, WithoutPythonOnlyTheBase) {
   Lock lock = lock_with(0, 0);
   lock.python.clear();

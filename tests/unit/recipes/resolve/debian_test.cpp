@@ -296,6 +296,55 @@ TEST(Debian, ExplainsWhatDoesNotFitTogether) {
             Names{"`heavy-mta 4` conflicts with `light-mta 3`"});
 }
 
+// --- on top of what is installed -----------------------------------------------------------------
+
+std::string stanza(std::string_view name, std::string_view version, std::string_view more = {}) {
+  return fmt::format("Package: {}\nVersion: {}\nArchitecture: amd64\n{}\n", name, version, more);
+}
+
+TEST(DebianInstalled, OnlyWhatIsMissingIsTaken) {
+  OfflineArchive archive;
+  archive.request.installed = stanza("gpgv2", "2") + stanza("original-awk", "1", "Provides: awk\n");
+  EXPECT_EQ(archive.names({"apt"}), (Names{"apt", "base-files"})) << "alternatives that are there";
+  *archive.request.installed += stanza("apt", "2.6.1") + stanza("base-files", "12.4+deb12u11");
+  EXPECT_EQ(archive.names({"apt"}), Names{});
+  *archive.request.installed += stanza("gawk", "1:6", "Provides: awk\n");
+  EXPECT_EQ(archive.names({"gawk"}), Names{}) << "an older version took the place of a newer one";
+}
+
+TEST(DebianInstalled, AVersionChangesWhereItIsNamedOrNeeded) {
+  OfflineArchive archive;
+  const std::string there = stanza("libsystemd0", "100-1") + stanza("python3", "3.9") +
+                            stanza("heavy-mta", "3", "Provides: mta\nConflicts: mta\n");
+  archive.request.installed = there;
+  const auto answer = archive.resolve({"server"});
+  ASSERT_TRUE(std::holds_alternative<DebianResolution>(answer));
+  Names found;
+  for (const LockedDeb& deb : std::get<DebianResolution>(answer).debs) {
+    found.push_back(deb.name + " " + deb.version);
+  }
+  EXPECT_EQ(found, (Names{"libsystemd0 252.39-1", "server 1.0+security"}));
+  archive.request.installed = there + stanza("server", "1.0");
+  EXPECT_EQ(archive.names({"python3"}), Names{"python3"});
+  EXPECT_EQ(archive.names({"server"}), (Names{"libsystemd0", "server"}));
+}
+
+TEST(DebianInstalled, NothingIsRemovedAndWhatIsOnHoldStays) {
+  OfflineArchive archive;
+  archive.request.installed = stanza("libsystemd0", "252.39-1");
+  EXPECT_EQ(archive.names({"libelogind0"}),
+            Names{"`libelogind0 246.10-1` conflicts with `libsystemd0 252.39-1` of the base"});
+  archive.request.installed =
+      stanza("libsystemd0", "100-1") + stanza("mta-x", "1", "Provides: mta\n");
+  archive.request.held = {"libsystemd0"};
+  EXPECT_EQ(archive.names({"libsystemd0"}), Names{});
+  const Names facts = archive.names({"server"});
+  ASSERT_FALSE(facts.empty());
+  EXPECT_EQ(facts.back(), "the base holds `libsystemd0` at its version");
+  const auto answer = archive.resolve({"server"});
+  EXPECT_NE(std::get<Conflict>(answer).hint.find("never removed"), std::string::npos);
+}
+
 TEST(Debian, WantsASourceForTheArchitecture) {
   OfflineArchive archive;
   archive.source.architectures = {"arm64"};
