@@ -23,6 +23,10 @@ std::optional<std::string> HttpResponse::header(std::string_view name) const {
 Http::Http(HttpOptions options) : state_(std::make_unique<State>(std::move(options))) {}
 Http::~Http() = default;
 
+void Http::set_tls(std::string_view url, const HostTls& tls) {
+  state_->connections.set_tls(http::parse_url(url), tls);
+}
+
 HttpResponse Http::send(const HttpRequest& given) {
   std::optional<HttpRequest> mended;
   http::Attempts attempts{state_->options, state_->timer, given.retry};

@@ -75,8 +75,19 @@ struct Download {
   std::optional<Digest> digest{};  ///< nullopt: not verified (only indexes with own proof)
   std::optional<std::uint64_t> size_bytes{};  ///< stop as soon as more arrives
   HttpHeaders headers{};
+  /// Redirects from https to http are refused even where a digest proves the bytes: others on the
+  /// way are not to read them.
+  bool keep_tls = false;
   /// Called on a 401; may change the headers. True: ask again with them. Null: a 401 is final.
   std::function<bool(const HttpResponse&, HttpHeaders&)> authorize{};
+};
+
+/// What holds for TLS with one place beside what the machine says. Files are PEM.
+struct HostTls {
+  std::vector<std::string> authorities;  ///< trusted beside the machine's own
+  std::string certificate;               ///< shown to the server; empty: none
+  std::string key;                       ///< of `certificate`
+  bool verify = true;                    ///< false: any certificate is taken
 };
 
 class Http {
@@ -85,6 +96,10 @@ class Http {
   ~Http();
   Http(const Http&) = delete;
   Http& operator=(const Http&) = delete;
+
+  /// From now on for TLS with that place (of an https URL: its host and port), and with no other,
+  /// wherever it redirects to. Throws when an authority's file cannot be read.
+  void set_tls(std::string_view url, const HostTls& tls);
 
   /// Any status is an answer; throws `network` or `certificate` when none came after the last try.
   /// Messages carry the URL without user-info and query.

@@ -194,10 +194,10 @@ class Downloading {
 };
 
 bool Downloading::step() {
-  // Bytes with a promised digest may come over any road.
+  // Bytes with a promised digest may come over any road, unless nobody else is to see them.
   http::Outcome outcome = state_.follow(
       fetch_.next_request(), [&](const HttpResponse& head) { return fetch_.route(head); },
-      what_.digest.has_value());
+      what_.digest.has_value() && !what_.keep_tls);
   if (fetch_.progressed()) attempts_.forgive();
   const bool success = outcome.response.status / 100 == 2;
   if (!outcome.broken && outcome.response.status == 401 && fetch_.authorize(outcome.response)) {

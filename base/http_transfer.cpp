@@ -28,6 +28,8 @@ std::string environment(const char* name) {
   return value == nullptr ? std::string{} : std::string{value};
 }
 
+std::string origin_of(const Url& url) { return url.scheme + "://" + url.host + ":" + url.port; }
+
 }  // namespace
 
 EnvironmentTrust environment_trust() {
@@ -63,16 +65,39 @@ Connections::Connections(const HttpOptions& options) : user_agent_(options.user_
   static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (started != CURLE_OK) throw Error{Kind::internal, "network", "cannot start libcurl"};
   const EnvironmentTrust trust = environment_trust();
-  trust_ = {trust.file, trust.folder, {}, options.verify_tls};
+  trust_.file = trust.file;
+  trust_.folder = trust.folder;
+  trust_.verify = options.verify_tls;
   netrc_ = trust.netrc;
-  if (options.extra_ca_files.empty()) return;
-  const char* const built_in = curl_version_info(CURLVERSION_NOW)->cainfo;
-  const std::string usual = trust_.file.empty() && built_in != nullptr ? built_in : trust_.file;
-  trust_.bundle = read_file_if_exists(usual).value_or("");
-  for (const std::string& file : options.extra_ca_files) trust_.bundle += "\n" + read_file(file);
+  if (!options.extra_ca_files.empty()) add_authorities(trust_, options.extra_ca_files);
 }
 
 Connections::~Connections() = default;
+
+void Connections::add_authorities(Trust& trust, const std::vector<std::string>& files) {
+  if (trust.bundle.empty()) {
+    const char* const built_in = curl_version_info(CURLVERSION_NOW)->cainfo;
+    const std::string usual = trust.file.empty() && built_in != nullptr ? built_in : trust.file;
+    trust.bundle = read_file_if_exists(usual).value_or("");
+  }
+  for (const std::string& file : files) trust.bundle += "\n" + read_file(file);
+}
+
+void Connections::set_tls(const Url& place, const HostTls& tls) {
+  Trust trust = trust_;
+  if (!tls.authorities.empty()) add_authorities(trust, tls.authorities);
+  trust.certificate = tls.certificate;
+  trust.key = tls.key;
+  trust.verify = trust.verify && tls.verify;
+  const std::lock_guard lock{mutex_};
+  special_.insert_or_assign(origin_of(place), std::move(trust));
+}
+
+Connections::Trust Connections::trust_of(const std::string& origin) {
+  const std::lock_guard lock{mutex_};
+  const auto special = special_.find(origin);
+  return special == special_.end() ? trust_ : special->second;
+}
 
 Connections::Handle Connections::take(const std::string& origin) {
   const std::lock_guard lock{mutex_};
@@ -95,7 +120,7 @@ bool Connections::put_back(Handle handle, bool reached) {
   return known;
 }
 
-void Connections::prepare(Handle& handle) const {
+void Connections::prepare(Handle& handle, const Trust& trust) const {
   CURL* const curl = handle.curl.get();
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -107,23 +132,29 @@ void Connections::prepare(Handle& handle) const {
   curl_easy_setopt(curl, CURLOPT_USERAGENT, user_agent_.c_str());
   curl_easy_setopt(curl, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
   if (!netrc_.empty()) curl_easy_setopt(curl, CURLOPT_NETRC_FILE, netrc_.c_str());
-  curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, trust_.verify ? 1L : 0L);
-  curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, trust_.verify ? 2L : 0L);
-  if (!trust_.bundle.empty()) {
-    std::string text = trust_.bundle;
+  curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, trust.verify ? 1L : 0L);
+  curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, trust.verify ? 2L : 0L);
+  if (!trust.bundle.empty()) {
+    std::string text = trust.bundle;
     curl_blob blob{text.data(), text.size(), CURL_BLOB_COPY};
     curl_easy_setopt(curl, CURLOPT_CAINFO_BLOB, &blob);
-  } else if (!trust_.file.empty()) {
-    curl_easy_setopt(curl, CURLOPT_CAINFO, trust_.file.c_str());
+  } else if (!trust.file.empty()) {
+    curl_easy_setopt(curl, CURLOPT_CAINFO, trust.file.c_str());
   }
-  if (!trust_.folder.empty()) curl_easy_setopt(curl, CURLOPT_CAPATH, trust_.folder.c_str());
+  if (!trust.certificate.empty()) {
+    curl_easy_setopt(curl, CURLOPT_SSLCERT, trust.certificate.c_str());
+    curl_easy_setopt(curl, CURLOPT_SSLKEY, trust.key.c_str());
+  }
+  if (!trust.folder.empty()) curl_easy_setopt(curl, CURLOPT_CAPATH, trust.folder.c_str());
 }
 
 Outcome Connections::perform(const Exchange& exchange) {
   const Clock::time_point start = Clock::now();
-  Handle handle = take(exchange.url.scheme + "://" + exchange.url.host + ":" + exchange.url.port);
+  const std::string origin = origin_of(exchange.url);
+  Handle handle = take(origin);
   CURL* const curl = handle.curl.get();
-  prepare(handle);
+  const Trust trust = trust_of(origin);
+  prepare(handle, trust);
   Running running{exchange};
   running.configure(curl);
   const CURLcode code = curl_easy_perform(curl);

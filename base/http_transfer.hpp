@@ -4,6 +4,7 @@
 // nothing.
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -63,25 +64,33 @@ class Connections {
   Connections& operator=(const Connections&) = delete;
   /// Rethrows what the body or the sink threw.
   Outcome perform(const Exchange& exchange);
+  /// As Http::set_tls.
+  void set_tls(const Url& place, const HostTls& tls);
 
  private:
   class Handle;
   Handle take(const std::string& origin);
   /// True when the place that it leads to has answered once.
   bool put_back(Handle handle, bool reached);
-  void prepare(Handle& handle) const;
 
   struct Trust {
     std::string file, folder;
-    std::string bundle;  ///< PEM text that replaces `file`
+    std::string bundle;            ///< PEM text that replaces `file`
+    std::string certificate, key;  ///< files; empty: none is shown
     bool verify = true;
   };
+  /// Trusts the authorities of these files too.
+  static void add_authorities(Trust& trust, const std::vector<std::string>& files);
+  Trust trust_of(const std::string& origin);
+  void prepare(Handle& handle, const Trust& trust) const;
+
   std::string user_agent_;
   Trust trust_;
   std::string netrc_;
   std::mutex mutex_;
   std::vector<Handle> idle_;
   std::set<std::string> reached_;
+  std::map<std::string, Trust> special_;  ///< by origin
 };
 
 /// What the environment says about certificates: CURL_CA_BUNDLE, else SSL_CERT_FILE and

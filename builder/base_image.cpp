@@ -8,7 +8,7 @@
 namespace mlenv {
 
 std::vector<Layer> BaseImageLayers::layers() const {
-  inputs_.base_image();
+  inputs_.base_image(base_);
   std::vector<Layer> layers = base_.layers;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     layers[i].title = fmt::format("base layer {} of {}", i + 1, layers.size());
@@ -17,7 +17,7 @@ std::vector<Layer> BaseImageLayers::layers() const {
 }
 
 ImageConfig BaseImageLayers::settings() const {
-  if (!store_.has(base_.config.digest)) inputs_.base_image();
+  if (!store_.has(base_.config.digest)) inputs_.base_image(base_);
   return parse_settings(store_.read(base_.config.digest));
 }
 

@@ -45,6 +45,10 @@ class Build {
 
   BuildResult run() {
     look_up();
+    if (std::optional<Image> image = take_finished()) {
+      if (options_.unpack) unpack_all();
+      return {*std::move(image), std::move(reports_)};
+    }
     check_secrets();
     if (!missing_.empty()) make_missing();
     make_runs();
@@ -89,9 +93,56 @@ class Build {
     reports_[index].layers = std::move(layers);
   }
 
+  /// Steps give a layer each, but for an image as base, and bytecode, which gives what is left.
+  std::size_t count_of_layers(const Step& step, std::size_t all) const {
+    const auto base = [&] { return lock_.base ? lock_.base->layers.size() : 1; };
+    if (step.kind == Step::Kind::base) return base();
+    if (step.kind != Step::Kind::bytecode) return 1;
+    const std::size_t others = base() + plan_.steps.size() - 2;
+    return all - std::min(all, others);
+  }
+
+  std::optional<Image> take_finished() {
+    if (missing_.empty() || !options_.finished) return std::nullopt;
+    std::optional<Image> image = options_.finished();
+    if (!image) return std::nullopt;
+    std::vector<StepReport> reports;
+    std::size_t next = 0;
+    for (const Step& step : plan_.steps) {
+      reports.push_back({step.title, step.key, /*reused=*/true, {}});
+      const std::size_t count = count_of_layers(step, image->layers.size());
+      for (std::size_t i = 0; i < count && next < image->layers.size(); ++i) {
+        reports.back().layers.push_back(image->layers[next++]);
+      }
+    }
+    if (next != image->layers.size()) return std::nullopt;
+    reports_ = std::move(reports);
+    for (const Layer& layer : image->layers) {
+      if (options_.on_layer) options_.on_layer(layer);
+    }
+    return image;
+  }
+
   // --- making what is missing --------------------------------------------------------------------
 
   void make_missing() {
+    try {
+      fetch_and_make();
+    } catch (const Error& error) {
+      if (!is_gone(error)) throw;
+      throw inputs_.all_gone(error, needs());
+    }
+  }
+
+  InputNeeds needs() const {
+    InputNeeds needs;
+    for (const std::size_t wheel : needed_) needs.wheels.push_back(lock_.wheels[wheel]);
+    if (is_missing(0)) needs.debs = lock_.debs;
+    if (interpreter_step_ && is_missing(*interpreter_step_)) needs.python = lock_.interpreter;
+    return needs;
+  }
+
+  void fetch_and_make() {
     const unsigned jobs = options_.jobs != 0 ? options_.jobs : usable_processors();
     inputs_.locate(wheels_needed());
     Pool downloads{kDownloads};
@@ -167,13 +218,8 @@ class Build {
   }
 
   std::vector<fs::path> fetch_packages(Pool& pool) {
-    std::vector<fs::path> packages(lock_.debs.size());
-    Activity activity{progress_, "fetch Debian packages", packages.size(), "packages"};
-    pool.for_each(packages.size(), [&](std::size_t i) {
-      packages[i] = inputs_.package(lock_.debs[i]);
-      activity.advance(1);
-    });
-    return packages;
+    Activity activity{progress_, "fetch Debian packages", lock_.debs.size(), "packages"};
+    return inputs_.packages(lock_.debs, pool, [&] { activity.advance(1); });
   }
 
   /// With the Debian packages that come on top of an image.

@@ -4,6 +4,7 @@
 // key the store knows cost a look-up; the others are made side by side, each as soon as its inputs
 // are there.
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct BuildOptions {
   RunOptions run;
   /// Told each finished layer, from any thread: pushing overlaps building.
   std::function<void(const Layer&)> on_layer;
+  /// Asked where something would have to be made: the image that an earlier build of the same
+  /// inputs gave, whole in the store now. Then no input is needed at all. nullopt: not to be had.
+  std::function<std::optional<Image>()> finished;
 };
 
 struct StepReport {
@@ -41,7 +45,8 @@ struct BuildResult {
 };
 
 /// Builds into the store (manifest and config published, not tagged). An interrupted build leaves
-/// finished layers for the next one.
+/// finished layers for the next one. Throws `input-gone` or `input-changed` naming everything that
+/// it would need and that can be had nowhere.
 BuildResult build(const Lock& lock, Store& store, Inputs& inputs, const BuildOptions& options,
                   Progress& progress);
 

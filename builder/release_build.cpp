@@ -117,9 +117,11 @@ class ReleaseBuilder::Workshop {
   void equip(const std::vector<LockedWheel>& wheels, std::map<std::string, std::string> urls) {
     Lock lock = environment(wheels);
     InputSources sources;
-    sources.wheel_urls = [&](const std::vector<LockedWheel>& missing, bool anew) {
-      if (!anew && !urls.empty()) return urls;
-      const auto ask = anew ? wheel_urls_anew : wheel_urls;
+    sources.vendor = place_.vendor;
+    sources.snapshots = place_.snapshots;
+    sources.wheel_places = [&](const std::vector<LockedWheel>& missing, bool anew) {
+      if (!anew && !urls.empty()) return WheelPlaces{urls, {}};
+      const auto ask = anew ? wheel_places_anew : wheel_places;
       return ask(place_.recipe, lock, missing, place_.cache, place_.progress);
     };
     // Where the base is at hand already, the machine's sources do not matter.
@@ -355,33 +357,28 @@ std::variant<BuiltRelease, Conflict> ReleaseBuilder::build(const SourceRelease& 
   return built;
 }
 
+fs::path ReleaseBuilder::fetch_locked(const LockedSource& source, const Lock& lock) const {
+  InputSources sources;
+  sources.vendor = place_.vendor;
+  sources.snapshots = place_.snapshots;
+  sources.source_url = [&](const LockedSource& one) {
+    return source_url(place_.recipe, lock, one, place_.cache, place_.progress);
+  };
+  Inputs inputs{place_.store, place_.http, sources, place_.cache, place_.progress};
+  return inputs.source(source);
+}
+
 void ReleaseBuilder::rebuild(const LockedWheel& wheel, const Lock& lock) {
   const LockedSource* source = lock.source_of(wheel);
   if (source == nullptr) {
     throw Error{Kind::internal, "unlocated", "a wheel that was not built here cannot be rebuilt"};
   }
   const Activity activity(place_.progress, "build " + source->file, 0, "");
-  SourceRelease release{source->name, source->version, source->file,
-                        {},           source->digest,  source->size_bytes};
-  WheelRequest request;
-  request.python = lock.python;
-  request.glibc = glibc_version(lock);
-  request.recipe = &place_.recipe;
-  const fs::path cached = place_.cache / "sources" / source->digest.hex();
-  if (!fs::exists(cached)) {
-    const fs::path uv = provide_uv(place_.cache, place_.progress);
-    const auto found = locate_source(source->name, source->version, request, uv, place_.cache);
-    if (!found || found->digest != source->digest) {
-      throw failure("input-gone", "not everything that the lock names can still be had")
-          .because(fmt::format("`{}` is on none of this machine's package indexes", source->file))
-          .hint(
-              "lock again with `mlenv lock --upgrade`, or add the index that has it under "
-              "`sources`");
-    }
-    release.url = found->url;
-  }
+  const SourceRelease release{source->name, source->version, source->file,
+                              {},           source->digest,  source->size_bytes};
+  const fs::path archive = fetch_locked(*source, lock);
   Workshop workshop(place_, lock, release.name, release.file);
-  workshop.unpack(fetch(release));
+  workshop.unpack(archive);
   std::vector<LockedWheel> tools;
   for (const LockedWheel& one : lock.build_wheels) {
     const auto& with = source->built_with;

@@ -7,6 +7,7 @@
 
 #include "base/http.hpp"
 #include "base/progress.hpp"
+#include "builder/inputs.hpp"
 #include "builder/source_archive.hpp"
 #include "images/store.hpp"
 #include "recipes/resolve/source_release.hpp"
@@ -21,6 +22,8 @@ struct BuildPlace {
   fs::path cache;
   Progress& progress;
   unsigned jobs = 0;
+  VendorFolders vendor{};
+  std::vector<std::string> snapshots{};  ///< as InputSources has them
 };
 
 class ReleaseBuilder {
@@ -38,6 +41,7 @@ class ReleaseBuilder {
  private:
   class Workshop;
   fs::path fetch(const SourceRelease& release) const;
+  fs::path fetch_locked(const LockedSource& source, const Lock& lock) const;
 
   BuildPlace place_;
 };

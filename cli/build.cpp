@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "base/log.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/explain.hpp"
 #include "cli/interrupt.hpp"
@@ -48,12 +49,26 @@ void answer(const Options& options, const BuildOutcome& outcome, const Ui& ui) {
 struct Target {
   Target(const Options& options, Ui& ui)
       : reference(Reference::parse(options.push)),
-        registry(ui.http(), reference, registry_options(options.plain_http)),
+        registry(ui.http(), reference,
+                 push_options(registry_options(options.plain_http), reference)),
         pusher(ui.store(), registry, ui.progress()) {}
   Reference reference;
   Registry registry;
   Pusher pusher;
 };
+
+/// What the place that is pushed to has already; nullopt: it has it not, or does not give it.
+std::optional<Image> finished_image(Ui& ui, const Reference& target, const Digest& manifest,
+                                    bool plain_http) {
+  const auto from =
+      Reference::parse(fmt::format("{}/{}@{}", target.host(), target.repository(), manifest.str()));
+  try {
+    return fetch_image(ui.store(), ui.http(), from, registry_options(plain_http), ui.progress());
+  } catch (const Error& error) {
+    log::debug("the recorded image is not taken from the registry: {}", error.what());
+    return std::nullopt;
+  }
+}
 
 unsigned number_of_jobs(const std::string& word) {
   constexpr unsigned kMost = 4096;
@@ -82,6 +97,9 @@ int build_command(const Options& options, Ui& ui) {
     choice.on_layer = [&](const Layer& layer) { target->pusher.add(layer); };
     choice.fetch_layer = [&](const Digest& manifest, const Digest& blob) {
       return pull_layer(ui.store(), target->registry, manifest, blob, ui.progress());
+    };
+    choice.fetch_image = [&](const Digest& manifest) {
+      return finished_image(ui, target->reference, manifest, options.plain_http);
     };
   }
   EarlierBuild earlier;

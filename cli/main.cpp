@@ -19,6 +19,7 @@ constexpr std::array kCommands = {
     Command{"add", "add packages to a recipe, and lock it", declare_add},
     Command{"remove", "take packages out of a recipe, and lock it", declare_remove},
     Command{"build", "build a recipe's image into the store", declare_build},
+    Command{"vendor", "keep a copy of everything that a lock names", declare_vendor},
     Command{"run", "run a command in an image", declare_run},
     Command{"push", "push an image to a registry", declare_push},
     Command{"pull", "pull an image from a registry", declare_pull},

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/process.hpp"
-#include "builder/release_build.hpp"
 #include "cli/data.hpp"
+#include "cli/input_sources.hpp"
 #include "cli/lock_checks.hpp"
 #include "cli/run_steps.hpp"
 #include "cli/settings.hpp"
@@ -43,10 +43,6 @@ std::optional<Lock> read_lock(const fs::path& path) {
   const std::optional<std::string> text = read_beside(path, "lock-invalid", "the recipe's lock");
   if (!text) return std::nullopt;
   return parse_lock(*text, path);
-}
-
-BaseAccess base_access(Ui& ui) {
-  return {ui.store(), ui.http(), registry_options(/*plain_http=*/false), ui.progress()};
 }
 
 Error lock_mismatch(const Recipe& recipe, const Lock& lock) {
@@ -211,6 +207,20 @@ void add_record(RunOptions& options, const Built& recorded, const Store& store,
   };
 }
 
+/// An image that was recorded, whole in the store; nullopt: it is not there, nor where layers may
+/// be fetched from.
+std::optional<Image> recorded_image(const Store& store, const Digest& digest,
+                                    const BuildChoice& choice) {
+  try {
+    Image image = store.image(digest);
+    const bool whole = std::all_of(image.layers.begin(), image.layers.end(),
+                                   [&](const Layer& one) { return store.has(one.blob.digest); });
+    if (whole) return image;
+  } catch (const Error&) {  // it is not there
+  }
+  return choice.fetch_image ? choice.fetch_image(digest) : std::nullopt;
+}
+
 /// The image is there all the same where the recipe's folder cannot be written.
 void write_built(const Ui& ui, const fs::path& path, const Built& built) {
   try {
@@ -219,30 +229,6 @@ void write_built(const Ui& ui, const fs::path& path, const Built& built) {
     ui.say(fmt::format("warning: `{}` is not written, so nothing records this build: {}",
                        path.string(), error.frames().back()));
   }
-}
-
-ReleaseBuilder release_builder(Ui& ui, const Recipe& recipe, unsigned jobs) {
-  return ReleaseBuilder({recipe, ui.store(), ui.http(), cache_folder(), ui.progress(), jobs});
-}
-
-/// Where missing wheels are; those that were built from source are built again.
-std::map<std::string, std::string> wheel_places(Ui& ui, const Recipe& recipe, const Lock& lock,
-                                                const std::vector<LockedWheel>& wheels, bool anew) {
-  std::vector<LockedWheel> published;
-  std::map<std::string, std::string> places;
-  for (const LockedWheel& wheel : wheels) {
-    if (lock.source_of(wheel) == nullptr) {
-      published.push_back(wheel);
-      continue;
-    }
-    if (!ui.store().path_of(wheel.digest)) release_builder(ui, recipe, 0).rebuild(wheel, lock);
-    places.emplace(wheel.digest.hex(),
-                   "file://" + ui.store().path_of(wheel.digest).value().string());
-  }
-  if (published.empty()) return places;
-  const auto urls = anew ? wheel_urls_anew : wheel_urls;
-  places.merge(urls(recipe, lock, published, cache_folder(), ui.progress()));
-  return places;
 }
 
 ProjectFiles project_files(const Ui& ui, const Recipe& recipe, unsigned jobs) {
@@ -357,22 +343,8 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   const fs::path record = built_path(recipe.path);
   const std::optional<Built> recorded = read_built(record);
   if (recorded && choice.lock.locked) require_comparable(record, *recorded, digest);
-  InputSources sources;
-  sources.wheel_urls = [&](const std::vector<LockedWheel>& wheels, bool anew) {
-    return wheel_places(ui, recipe, lock, wheels, anew);
-  };
-  std::optional<std::vector<DebianSource>> debian;
-  std::mutex mutex;
-  sources.deb_urls = [&](const LockedDeb& deb) {
-    const std::lock_guard guard{mutex};
-    if (!debian) {
-      debian = lock.base ? package_sources(recipe, lock, base_access(ui)) : debian_sources(recipe);
-    }
-    return deb_urls(deb, *debian);
-  };
-  if (recipe.sources.python) sources.python_url = recipe.sources.python->url.text;
-  sources.provide_base = [&] { provide_base(recipe, lock, base_access(ui)); };
-  Inputs inputs{ui.store(), ui.http(), sources, cache_folder(), ui.progress()};
+  Inputs inputs{ui.store(), ui.http(), input_sources(ui, recipe, lock), cache_folder(),
+                ui.progress()};
   BuildOptions options;
   options.jobs = choice.jobs;
   options.unpack = choice.unpack;
@@ -382,6 +354,7 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   options.run = run_options(recipe, choice.secrets);
   if (recorded && is_comparable(*recorded, digest) && recorded->files == options.files.digest) {
     add_record(options.run, *recorded, ui.store(), choice);
+    options.finished = [&] { return recorded_image(ui.store(), recorded->image, choice); };
   }
   BuildResult result = while_doing("building `" + recipe_path.string() + "`", [&] {
     return build(lock, ui.store(), inputs, options, ui.progress());

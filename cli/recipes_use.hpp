@@ -42,6 +42,8 @@ struct BuildChoice {
   std::map<std::string, std::string> secrets;  ///< of `run` steps
   /// A layer of a recorded image, brought from elsewhere; nullopt when it cannot be had.
   std::function<std::optional<Layer>(const Digest& image, const Digest& blob)> fetch_layer;
+  /// The whole of it, into the store.
+  std::function<std::optional<Image>(const Digest& image)> fetch_image;
 };
 struct BuildOutcome {
   Lock lock;

@@ -7,15 +7,19 @@
 #include <cstdlib>
 
 #include "base/error.hpp"
+#include "recipes/machine_config.hpp"
 
 namespace mlenv::cli {
 namespace {
 
 constexpr std::array kVariables = {
     Variable{"MLENV_STORE", "folder of images, wheels and unpacked layers"},
+    Variable{"MLENV_VENDOR", "folder that `mlenv vendor` filled, looked into before all sources"},
     Variable{"MLENV_DEBIAN_SOURCES", "file with apt sources to use instead of the machine's own"},
     Variable{"XDG_DATA_HOME", "the store is below it when MLENV_STORE is not set"},
     Variable{"XDG_CACHE_HOME", "what can be fetched again is kept below it"},
+    Variable{"XDG_CONFIG_HOME", "mlenv/config.yaml below it has settings of this machine"},
+    Variable{"CONTAINERS_REGISTRIES_CONF", "registries.conf to read instead of the usual ones"},
     Variable{"DOCKER_CONFIG", "folder of config.json with registry logins"},
     Variable{"SOURCE_DATE_EPOCH", "time stamp of a new lock's images, seconds since 1970; else 0"},
     Variable{"NO_COLOR", "no colour when set"},
@@ -65,6 +69,17 @@ fs::path store_folder() {
 fs::path cache_folder() {
   if (const auto folder = variable("XDG_CACHE_HOME")) return fs::absolute(*folder) / "mlenv";
   return home() / ".cache/mlenv";
+}
+
+fs::path config_folder() {
+  if (const auto folder = variable("XDG_CONFIG_HOME")) return fs::absolute(*folder);
+  return home() / ".config";
+}
+
+const RegistryHosts& registry_hosts() {
+  static const RegistryHosts hosts = read_registry_hosts(
+      {"/", home(), config_folder(), variable("CONTAINERS_REGISTRIES_CONF").value_or("")});
+  return hosts;
 }
 
 std::int64_t source_date_epoch() {

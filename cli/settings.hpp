@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/files.hpp"
+#include "images/registry_hosts.hpp"
 
 namespace mlenv::cli {
 
@@ -27,6 +28,10 @@ std::map<std::string, std::string> all_variables();
 fs::path store_folder();
 /// $XDG_CACHE_HOME/mlenv, else ~/.cache/mlenv.
 fs::path cache_folder();
+/// $XDG_CONFIG_HOME, else ~/.config.
+fs::path config_folder();
+/// What this machine's files say of registries, read once. Throws as `read_registry_hosts`.
+const RegistryHosts& registry_hosts();
 /// SOURCE_DATE_EPOCH, else 0. Throws `bad-setting` (usage) when it is not a number.
 std::int64_t source_date_epoch();
 

@@ -149,6 +149,7 @@ int Ui::report(const Error& error) const {
 RegistryOptions registry_options(bool plain_http) {
   RegistryOptions options;
   options.plain_http = plain_http;
+  options.hosts = registry_hosts();
   return options;
 }
 

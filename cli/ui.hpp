@@ -76,6 +76,7 @@ Action declare_lock(CLI::App& app);
 Action declare_add(CLI::App& app);
 Action declare_remove(CLI::App& app);
 Action declare_build(CLI::App& app);
+Action declare_vendor(CLI::App& app);
 Action declare_run(CLI::App& app);
 Action declare_push(CLI::App& app);
 Action declare_pull(CLI::App& app);

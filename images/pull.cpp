@@ -4,18 +4,11 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/pool.hpp"
+#include "images/pull_source.hpp"
 #include "images/registry.hpp"
 
 namespace mlenv {
 namespace {
-
-/// Into the store, verified while it passes.
-void fetch_blob(Store& store, Registry& registry, const Descriptor& blob, Activity& activity) {
-  Store::Staged staged = store.stage();
-  registry.download_blob(blob, staged.fd(),
-                         [&](std::uint64_t amount) { activity.advance(amount); });
-  staged.commit(blob.digest);
-}
 
 /// What the store lacks, each blob once.
 std::vector<Layer> missing_layers(const Store& store, const Image& image) {
@@ -39,9 +32,9 @@ void check_platform(const Image& image, const Reference& from, const std::string
   throw failure("not-found", "`{}` is an image for {}, not for {}", from.str(), found, platform);
 }
 
-Image get_image(Store& store, Registry& registry, const Reference& from,
+Image get_image(Store& store, PullSource& source, const Reference& from,
                 const RegistryOptions& options, Progress& progress) {
-  std::optional<Registry::Manifest> manifest = registry.get_manifest(from.manifest_name());
+  std::optional<Registry::Manifest> manifest = source.get_manifest(from.manifest_name());
   if (!manifest) {
     throw failure("not-found", "the registry has no image `{}`", from.str())
         .hint("check repository and tag; a registry may also hide what it does not let you read");
@@ -49,7 +42,7 @@ Image get_image(Store& store, Registry& registry, const Reference& from,
   const Descriptor config = config_of_manifest(manifest->bytes);
   if (!store.has(config.digest)) {
     Activity activity{progress, "pull config", config.size_bytes};
-    fetch_blob(store, registry, config, activity);
+    source.fetch_blob(store, config, activity);
   }
   Image image = parse_image(std::move(manifest->bytes), store.read(config.digest));
   check_platform(image, from, options.platform);
@@ -62,7 +55,7 @@ Image get_image(Store& store, Registry& registry, const Reference& from,
       const Layer& layer = missing[i];
       const std::string name = layer.title.empty() ? layer.blob.digest.brief() : layer.title;
       Activity activity{progress, "pull " + name, layer.blob.size_bytes};
-      fetch_blob(store, registry, layer.blob, activity);
+      source.fetch_blob(store, layer.blob, activity);
     });
   }
   store.put_image(image);
@@ -98,9 +91,10 @@ std::optional<Layer> pull_layer(Store& store, Registry& registry, const Digest& 
 
 Image fetch_image(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
                   Progress& progress) {
-  Registry registry{http, from, options};
-  return while_doing(fmt::format("pulling `{}`", from.str()),
-                     [&] { return get_image(store, registry, from, options, progress); });
+  return while_doing(fmt::format("pulling `{}`", from.str()), [&] {
+    PullSource source{http, from, options};
+    return get_image(store, source, from, options, progress);
+  });
 }
 
 Image pull(Store& store, Http& http, const Reference& from, const RegistryOptions& options,

@@ -129,9 +129,16 @@ Pusher::Pushed Pusher::finish(const Image& image, const Reference& reference) {
 
 // One more parameter than usual: it is Pusher and Registry in one call.
 // NOLINTNEXTLINE(readability-function-size)
+RegistryOptions push_options(RegistryOptions options, const Reference& to) {
+  const RegistryPlace place = push_place(options.hosts, to);
+  options.plain_http = options.plain_http || place.plain_http;
+  options.insecure = place.insecure;
+  return options;
+}
+
 Pusher::Pushed push(Store& store, const Image& image, Http& http, const Reference& to,
                     const RegistryOptions& options, Progress& progress) {
-  Registry registry{http, to, options};
+  Registry registry{http, to, push_options(options, to)};
   Pusher pusher{store, registry, progress, options.uploads};
   return pusher.finish(image, to);
 }

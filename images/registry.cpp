@@ -59,7 +59,7 @@ Registry::State::State(Http& http_client, const Reference& reference, RegistryOp
     : http(http_client),
       where(reference),
       options(std::move(given)),
-      authorizer(http_client, reference, options.docker_config) {
+      authorizer(http_client, reference, options.docker_config, options.hosts.certificates) {
   if (where.host().empty()) {
     throw usage_error("bad-reference", "`{}` names no registry", where.str())
         .hint(fmt::format("put its host in front: `HOST/{}`", where.str()));
@@ -73,7 +73,8 @@ std::string Registry::State::base() {
   const std::string plain = "http://" + where.host();
   const http::Url parsed = http::parse_url(secure);
   if (options.plain_http) return base_ = plain;
-  if (!http::is_loopback(parsed.host)) return base_ = secure;
+  set_up_tls(secure);
+  if (!options.insecure && !http::is_loopback(parsed.host)) return base_ = secure;
   HttpRequest probe;
   probe.url = secure + "/v2/";
   probe.retry = false;
@@ -87,6 +88,13 @@ std::string Registry::State::base() {
     log::debug("plain HTTP for {}: {}", where.host(), error.what());
     return base_ = plain;
   }
+}
+
+void Registry::State::set_up_tls(const std::string& secure) {
+  HostTls tls = tls_of(options.hosts.certificates, secure);
+  tls.verify = !options.insecure;
+  const bool usual = tls.authorities.empty() && tls.certificate.empty() && tls.verify;
+  if (!usual) http.set_tls(secure, tls);
 }
 
 std::string Registry::State::authorize(HttpHeaders& headers, const std::string& url) {
@@ -168,6 +176,7 @@ void Registry::download_blob(const Descriptor& blob, int file,
   what.url = state_->url("blobs/" + blob.digest.str());
   what.digest = blob.digest;
   what.size_bytes = blob.size_bytes;
+  what.keep_tls = true;
   std::string used = state_->authorize(what.headers, what.url);
   // A token that was renewed and still is refused is not renewed again, unless it had worked
   // meanwhile (they live for minutes, a large layer may take longer).

@@ -9,6 +9,7 @@
 #include "base/progress.hpp"
 #include "images/oci.hpp"
 #include "images/reference.hpp"
+#include "images/registry_hosts.hpp"
 #include "images/store.hpp"
 
 namespace mlenv {
@@ -17,11 +18,16 @@ struct RegistryOptions {
   /// Plain HTTP instead of TLS. Loopback hosts use plain HTTP when nothing answers TLS there; other
   /// hosts never do unasked.
   bool plain_http = false;
+  /// Any certificate is taken, and plain HTTP where TLS is not spoken: as this machine is set up
+  /// for a registry (RegistryRule), never unasked.
+  bool insecure = false;
   unsigned uploads = 4;    ///< blobs in flight
   fs::path docker_config;  ///< config.json with `auths`; empty: $DOCKER_CONFIG or ~/.docker
   std::string platform;    ///< chosen from an index, `linux/arm64`; empty: this machine's
+  RegistryHosts hosts;     ///< mirrors, certificates
 };
 
+/// One registry, by the name that `where` has, whatever `options.hosts` says of mirrors.
 /// Errors: `denied` (with what to do about the login), `not-found`, `digest-mismatch`, `registry`
 /// (its own words), and those of Http. From any thread.
 class Registry {
@@ -87,14 +93,19 @@ class Pusher {
 Pusher::Pushed push(Store& store, const Image& image, Http& http, const Reference& to,
                     const RegistryOptions& options, Progress& progress);
 
+/// What `options` are for a push to `to`, which goes nowhere else: as its `hosts` say. Throws
+/// `registry-blocked`.
+RegistryOptions push_options(RegistryOptions options, const Reference& to);
+
 /// One layer of an image that the registry has, brought into the store; nullopt where the registry
 /// has no such image, the image no such layer, or they cannot be read.
 std::optional<Layer> pull_layer(Store& store, Registry& registry, const Digest& manifest,
                                 const Digest& blob, Progress& progress);
 
-/// Fetches manifest, config and the layers that the store lacks, in parallel, each verified;
-/// nothing is tagged. Throws `not-found` when the reference does not exist, or not for the
-/// platform.
+/// Fetches manifest, config and the layers that the store lacks, in parallel, each verified, from
+/// `options.hosts`' mirrors where they have them; nothing is tagged. Throws `not-found` when the
+/// reference does not exist, or not for the platform, `registry-blocked`, and what the registry
+/// itself threw last.
 Image fetch_image(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
                   Progress& progress);
 /// The same, then tags.

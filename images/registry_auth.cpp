@@ -6,6 +6,7 @@
 
 #include "base/http_url.hpp"
 #include "base/text.hpp"
+#include "images/registry_hosts.hpp"
 
 namespace mlenv {
 namespace {
@@ -77,10 +78,12 @@ std::vector<Challenge> parse_challenges(std::string_view header) {
   }
 }
 
-Authorizer::Authorizer(Http& http, const Reference& where, const fs::path& docker_config)
+Authorizer::Authorizer(Http& http, const Reference& where, const fs::path& docker_config,
+                       std::vector<fs::path> certificates)
     : http_(http),
       where_(where),
       config_(docker_config_path(docker_config)),
+      certificates_(std::move(certificates)),
       keeper_(config_.empty() ? "docker's config.json" : config_.string()) {}
 
 std::string Authorizer::current() const {
@@ -163,6 +166,14 @@ HttpRequest Authorizer::token_request(const std::string& realm, const Challenge&
   return request;
 }
 
+void Authorizer::trust_token_server(const std::string& realm, std::string_view registry_url) {
+  if (!realm.starts_with("https:") || !registry_url.starts_with("https:")) return;
+  if (http::same_origin(http::parse_url(realm), http::parse_url(registry_url))) return;
+  HostTls tls = tls_of(certificates_, realm);
+  if (tls.authorities.empty()) tls.authorities = tls_of(certificates_, registry_url).authorities;
+  if (!tls.authorities.empty() || !tls.certificate.empty()) http_.set_tls(realm, tls);
+}
+
 std::string Authorizer::fetch_token(const Challenge& challenge, std::string_view registry_url) {
   const std::string realm = parameter(challenge, "realm");
   // A registry on TLS must not lure the login onto an open line.
@@ -170,6 +181,7 @@ std::string Authorizer::fetch_token(const Challenge& challenge, std::string_view
     throw failure("denied", "`{}` wants the login sent to `{}`, which is not encrypted",
                   where_.host(), display_url(realm));
   }
+  trust_token_server(realm, registry_url);
   const HttpRequest request = token_request(realm, challenge);
   const HttpResponse response = http_.send(request);
   const long status = response.status;

@@ -25,7 +25,10 @@ std::vector<Challenge> parse_challenges(std::string_view header);
 
 class Authorizer {
  public:
-  Authorizer(Http& http, const Reference& where, const fs::path& docker_config);
+  /// `certificates` as RegistryHosts has them: a token server's own, else the registry's
+  /// authorities hold for it too.
+  Authorizer(Http& http, const Reference& where, const fs::path& docker_config,
+             std::vector<fs::path> certificates = {});
 
   /// What to send as Authorization; empty: nothing. From any thread.
   std::string current() const;
@@ -40,12 +43,14 @@ class Authorizer {
   // These want the lock held.
   Error denied_error(std::string_view headline, std::string_view reason) const;
   void look_up();
+  void trust_token_server(const std::string& realm, std::string_view registry_url);
   std::string fetch_token(const Challenge& challenge, std::string_view registry_url);
   HttpRequest token_request(const std::string& realm, const Challenge& challenge) const;
 
   Http& http_;
   Reference where_;
   fs::path config_;
+  std::vector<fs::path> certificates_;
   mutable std::mutex mutex_;
   bool looked_ = false;
   std::optional<Error> trouble_;  ///< why the login cannot be had

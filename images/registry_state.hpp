@@ -13,7 +13,8 @@ namespace mlenv {
 struct Registry::State {
   State(Http& http_client, const Reference& reference, RegistryOptions given);
 
-  /// `https://host` or `http://host`; asks a loopback host which of them at the first call.
+  /// `https://host` or `http://host`; asks a loopback host, and an insecure one, which of them at
+  /// the first call.
   std::string base();
   /// `…/v2/REPOSITORY/` + `path`.
   std::string url(std::string_view path) {
@@ -41,6 +42,8 @@ struct Registry::State {
 
  private:
   HttpResponse send_first(const HttpRequest& request);
+  /// What this machine's files say about TLS with `secure`.
+  void set_up_tls(const std::string& secure);
 
   std::mutex mutex_;
   std::string base_;

@@ -37,7 +37,8 @@ struct RecipeSources {
   };
   std::vector<Debian> debian;
   std::optional<Python> python;
-  std::vector<std::string> pypi;  ///< index URLs, the first is the default index
+  std::vector<std::string> pypi;       ///< index URLs, the first is the default index
+  std::vector<std::string> snapshots;  ///< archives of old packages, as config.yaml has them
 };
 
 /// One line of `files:`: what of the recipe's folder is copied into the image, and where to.

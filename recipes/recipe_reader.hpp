@@ -67,6 +67,7 @@ class RecipeReader {
   void sources(const YamlNode& node);
   void debian_source(const YamlNode& node);
   void python_source(const YamlNode& node);
+  void snapshot_source(const YamlNode& node);
   std::optional<std::string> source_url(const YamlNode& node, std::string_view what);
   void files(const YamlNode& node);
   /// A path in the recipe's folder, clean.

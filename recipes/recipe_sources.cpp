@@ -4,6 +4,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "recipes/machine_config.hpp"
 #include "recipes/recipe_reader.hpp"
 #include "recipes/recipe_schema.hpp"
 #include "recipes/text.hpp"
@@ -11,7 +12,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::array<std::string_view, 3> kSourceKeys = {"debian", "pypi", "python"};
+constexpr std::array<std::string_view, 4> kSourceKeys = {"debian", "pypi", "python", "snapshots"};
 constexpr std::array<std::string_view, 5> kArchiveKeys = {"uri", "suite", "components", "signed-by",
                                                           "check-valid-until"};
 constexpr std::array<std::string_view, 2> kPythonKeys = {"url", "sha256"};
@@ -83,6 +84,14 @@ void RecipeReader::debian_source(const YamlNode& node) {
   recipe_.sources.debian.push_back(std::move(source));
 }
 
+void RecipeReader::snapshot_source(const YamlNode& node) {
+  std::optional<std::string> url = source_url(node, "an archive of `snapshots`");
+  if (!url) return;
+  const std::string fault = fault_of_snapshot(*url);
+  if (!fault.empty()) return values_.mistake(node, fault);
+  recipe_.sources.snapshots.push_back(*std::move(url));
+}
+
 void RecipeReader::python_source(const YamlNode& node) {
   RecipeSources::Python python;
   for (const auto& [key, value] : values_.members(node, "`python` in `sources`", kPythonKeys)) {
@@ -123,6 +132,8 @@ void RecipeReader::sources(const YamlNode& node) {
     for (const YamlNode& item : items) {
       if (key == "debian") {
         debian_source(item);
+      } else if (key == "snapshots") {
+        snapshot_source(item);
       } else if (auto url = source_url(item, "an index of `pypi`")) {
         recipe_.sources.pypi.push_back(std::move(*url));
       }

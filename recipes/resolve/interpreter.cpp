@@ -115,7 +115,7 @@ void fetch_interpreter(const std::string& url, const Digest& digest,
     copy(source, verified);
     verified.finish();
   } else {
-    http.download({url, digest, size_bytes, {}, {}}, file.fd(), {});
+    http.download({url, digest, size_bytes, {}}, file.fd(), {});
   }
   file.commit(/*durable=*/false);
 }

@@ -19,31 +19,35 @@ UvAnswer ask_for(const std::vector<LockedWheel>& wheels, const WheelRequest& req
   return ask_uv(question, request, uv, cache);
 }
 
-void take(const Packages& packages, const std::vector<LockedWheel>& wheels,
-          std::map<std::string, std::string>& urls) {
+void take(const Packages& packages, const std::vector<LockedWheel>& wheels, WheelPlaces& places) {
   for (const PylockPackage& package : packages) {
     for (const PylockWheel& found : package.wheels) {
-      const bool wanted = std::any_of(wheels.begin(), wheels.end(), [&](const LockedWheel& wheel) {
-        return found.file == wheel.file && found.digest == wheel.digest;
-      });
-      if (wanted && found.digest) urls.emplace(found.digest->hex(), found.url);
+      if (!found.digest) continue;
+      for (const LockedWheel& wheel : wheels) {
+        if (found.file != wheel.file) continue;
+        if (found.digest == wheel.digest) {
+          places.urls.emplace(wheel.digest.hex(), found.url);
+        } else {
+          places.others.emplace(wheel.digest.hex(), *found.digest);
+        }
+      }
     }
   }
 }
 
 /// One missing wheel spoils the answer for all: halves are asked until it stands alone.
 void locate(const std::vector<LockedWheel>& wheels, const WheelRequest& request, const fs::path& uv,
-            const fs::path& cache, std::map<std::string, std::string>& urls) {
+            const fs::path& cache, WheelPlaces& places) {
   if (wheels.empty()) return;
   const UvAnswer answer = ask_for(wheels, request, uv, cache);
   if (const auto* packages = std::get_if<Packages>(&answer)) {
-    take(*packages, wheels, urls);
+    take(*packages, wheels, places);
     return;
   }
   if (wheels.size() == 1) return;
   const auto middle = wheels.begin() + static_cast<std::ptrdiff_t>(wheels.size() / 2);
-  locate({wheels.begin(), middle}, request, uv, cache, urls);
-  locate({middle, wheels.end()}, request, uv, cache, urls);
+  locate({wheels.begin(), middle}, request, uv, cache, places);
+  locate({middle, wheels.end()}, request, uv, cache, places);
 }
 
 }  // namespace
@@ -64,15 +68,14 @@ std::optional<SourceRelease> locate_source(const std::string& name, const std::s
                        source->url, *source->digest, source->size_bytes.value_or(0)};
 }
 
-std::map<std::string, std::string> locate_wheels(const std::vector<LockedWheel>& wheels,
-                                                 const WheelRequest& request, const fs::path& uv,
-                                                 const fs::path& cache, Progress& progress) {
-  std::map<std::string, std::string> urls;
-  if (wheels.empty()) return urls;
+WheelPlaces locate_wheels(const std::vector<LockedWheel>& wheels, const WheelRequest& request,
+                          const fs::path& uv, const fs::path& cache, Progress& progress) {
+  WheelPlaces places;
+  if (wheels.empty()) return places;
   Activity activity(progress, "locating wheels", wheels.size(), "wheels");
-  locate(wheels, request, uv, cache, urls);
-  activity.result(fmt::format("{} of {} found", urls.size(), wheels.size()));
-  return urls;
+  locate(wheels, request, uv, cache, places);
+  activity.result(fmt::format("{} of {} found", places.urls.size(), wheels.size()));
+  return places;
 }
 
 }  // namespace mlenv

@@ -322,38 +322,52 @@ Resolution resolve(const Recipe& recipe, const ResolveOptions& options, Http& ht
   return Resolver(recipe, options, http, progress).run();
 }
 
-std::map<std::string, std::string> wheel_urls(const Recipe& recipe, const Lock& lock,
-                                              const std::vector<LockedWheel>& wheels,
-                                              const fs::path& cache, Progress& progress) {
-  std::map<std::string, std::string> urls;
+WheelPlaces wheel_places(const Recipe& recipe, const Lock& lock,
+                         const std::vector<LockedWheel>& wheels, const fs::path& cache,
+                         Progress& progress) {
+  WheelPlaces places;
   std::vector<LockedWheel> unknown;
   for (const LockedWheel& wheel : wheels) {
     if (const auto location = recall_location(cache, wheel.digest)) {
-      urls.emplace(wheel.digest.hex(), location->url);
+      places.urls.emplace(wheel.digest.hex(), location->url);
     } else {
       unknown.push_back(wheel);
     }
   }
-  if (!unknown.empty()) urls.merge(wheel_urls_anew(recipe, lock, unknown, cache, progress));
-  return urls;
+  if (unknown.empty()) return places;
+  WheelPlaces asked = wheel_places_anew(recipe, lock, unknown, cache, progress);
+  places.urls.merge(asked.urls);
+  places.others = std::move(asked.others);
+  return places;
 }
 
-std::map<std::string, std::string> wheel_urls_anew(const Recipe& recipe, const Lock& lock,
-                                                   const std::vector<LockedWheel>& wheels,
-                                                   const fs::path& cache, Progress& progress) {
+std::string source_url(const Recipe& recipe, const Lock& lock, const LockedSource& source,
+                       const fs::path& cache, Progress& progress) {
   WheelRequest request;
   request.python = lock.python;
   request.glibc = glibc_version(lock);
   request.recipe = &recipe;
   const fs::path uv = provide_uv(cache, progress);
-  std::map<std::string, std::string> urls = locate_wheels(wheels, request, uv, cache, progress);
+  const auto found = locate_source(source.name, source.version, request, uv, cache);
+  return found && found->digest == source.digest ? found->url : std::string{};
+}
+
+WheelPlaces wheel_places_anew(const Recipe& recipe, const Lock& lock,
+                              const std::vector<LockedWheel>& wheels, const fs::path& cache,
+                              Progress& progress) {
+  WheelRequest request;
+  request.python = lock.python;
+  request.glibc = glibc_version(lock);
+  request.recipe = &recipe;
+  const fs::path uv = provide_uv(cache, progress);
+  WheelPlaces places = locate_wheels(wheels, request, uv, cache, progress);
   for (const LockedWheel& wheel : wheels) {
-    const auto found = urls.find(wheel.digest.hex());
-    if (found != urls.end()) {
+    const auto found = places.urls.find(wheel.digest.hex());
+    if (found != places.urls.end()) {
       remember_location(cache, wheel.digest, {found->second, wheel.size_bytes});
     }
   }
-  return urls;
+  return places;
 }
 
 }  // namespace mlenv

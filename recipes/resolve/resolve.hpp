@@ -10,6 +10,7 @@
 #include "recipes/resolve/conflict.hpp"
 #include "recipes/resolve/debian.hpp"
 #include "recipes/resolve/source_release.hpp"
+#include "recipes/resolve/wheels.hpp"
 
 namespace mlenv {
 
@@ -34,18 +35,20 @@ using Resolution = std::variant<Lock, Conflict>;
 
 /// Debian packages first (they bring the interpreter and glibc), then wheels for that interpreter.
 /// A changed env, command or name resolves nothing. URLs found on the way are remembered in the
-/// cache (`wheel_urls`).
+/// cache (`wheel_places`).
 Resolution resolve(const Recipe& recipe, const ResolveOptions& options, Http& http,
                    Progress& progress);
 
-/// URL of each wheel by hex digest: from the cache's memory, else asked of uv. Wheels that cannot
-/// be found are missing in the answer.
-std::map<std::string, std::string> wheel_urls(const Recipe& recipe, const Lock& lock,
-                                              const std::vector<LockedWheel>& wheels,
-                                              const fs::path& cache, Progress& progress);
-/// The same, whatever is remembered.
-std::map<std::string, std::string> wheel_urls_anew(const Recipe& recipe, const Lock& lock,
-                                                   const std::vector<LockedWheel>& wheels,
-                                                   const fs::path& cache, Progress& progress);
+/// Where each wheel lies: from the cache's memory, else asked of uv.
+WheelPlaces wheel_places(const Recipe& recipe, const Lock& lock,
+                         const std::vector<LockedWheel>& wheels, const fs::path& cache,
+                         Progress& progress);
+/// Where the index has the source release; empty: nowhere, or other bytes of that name.
+std::string source_url(const Recipe& recipe, const Lock& lock, const LockedSource& source,
+                       const fs::path& cache, Progress& progress);
+/// As `wheel_places`, whatever is remembered.
+WheelPlaces wheel_places_anew(const Recipe& recipe, const Lock& lock,
+                              const std::vector<LockedWheel>& wheels, const fs::path& cache,
+                              Progress& progress);
 
 }  // namespace mlenv

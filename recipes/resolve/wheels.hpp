@@ -49,11 +49,16 @@ std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& reque
                                                        const fs::path& uv, Http& http,
                                                        const fs::path& cache, Progress& progress);
 
-/// URLs of exactly these locked wheels on this machine's indexes, asked of uv (by name, version and
-/// file name; digest checked). Wheels that are gone are missing in the answer.
-std::map<std::string, std::string> locate_wheels(const std::vector<LockedWheel>& wheels,
-                                                 const WheelRequest& request, const fs::path& uv,
-                                                 const fs::path& cache, Progress& progress);
+/// Where locked wheels lie, by their digest in hex; wheels that are gone are in neither.
+struct WheelPlaces {
+  std::map<std::string, std::string> urls;
+  std::map<std::string, Digest> others;  ///< an index has a file of that name, of this digest
+};
+
+/// Places of exactly these locked wheels on this machine's indexes, asked of uv (by name, version
+/// and file name; digest checked).
+WheelPlaces locate_wheels(const std::vector<LockedWheel>& wheels, const WheelRequest& request,
+                          const fs::path& uv, const fs::path& cache, Progress& progress);
 
 /// Where the source of a release lies, asked of uv; nullopt when it has none.
 std::optional<SourceRelease> locate_source(const std::string& name, const std::string& version,

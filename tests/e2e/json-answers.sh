@@ -22,6 +22,7 @@ image=$registry/team/small:v1
   "$MLENV" --json add --recipe "$work/small.yaml" idna
   "$MLENV" --json add --recipe "$work/small.yaml" six 2>"$work/err"
   "$MLENV" --json remove --recipe "$work/small.yaml" six 2>"$work/err"
+  "$MLENV" --json vendor "$work/small.yaml" 2>"$work/err"
   "$MLENV" --json images
   "$MLENV" --json inspect small
   "$MLENV" --json push small "$image" 2>"$work/err"

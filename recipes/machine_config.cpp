@@ -1,0 +1,202 @@
+#include "recipes/machine_config.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+
+#include "base/error.hpp"
+#include "recipes/recipe_reader.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::array<std::string_view, 2> kKeys = {"mirrors", "snapshots"};
+constexpr std::string_view kMirrorExample = "[https://mirror.example.org/team]";
+constexpr std::array<std::string_view, 3> kPlaceholders = {"{path}", "{file}", "{sha256}"};
+
+/// Whether `HOST[:PORT][/PATH]` can stand in front of a repository.
+bool is_location(const std::string& text) {
+  try {
+    return Reference::parse(text + "/x").host() == text.substr(0, text.find('/'));
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+class ConfigReader {
+ public:
+  ConfigReader(MachineConfig& config, Mistakes& mistakes, const fs::path& shown_path)
+      : config_(config), values_(mistakes), shown_path_(shown_path) {}
+
+  void read(const YamlNode& root) {
+    for (const auto& [key, value] : values_.members(root, "config.yaml", kKeys)) {
+      if (key == "mirrors") {
+        for (const auto& [prefix, list] : values_.members(*value, "`mirrors`", {})) {
+          mirrors(prefix, *list);
+        }
+      } else {
+        for (const Placed& url : list_or_one(*value, "`snapshots`", "[https://snapshot.example]")) {
+          const std::string fault = fault_of_snapshot(url.text);
+          if (fault.empty()) {
+            config_.snapshots.push_back(url.text);
+          } else {
+            mistake(url, fault);
+          }
+        }
+      }
+    }
+  }
+
+ private:
+  void mistake(const Placed& place, std::string message) {
+    YamlNode node;
+    node.line = place.line;
+    node.column = place.column;
+    values_.mistake(node, std::move(message));
+  }
+
+  std::vector<Placed> list_or_one(const YamlNode& node, std::string_view what,
+                                  std::string_view example) {
+    if (node.kind != YamlNode::Kind::scalar) return values_.texts(node, what, example);
+    return {{node.text, node.line, node.column}};
+  }
+
+  void mirrors(const std::string& prefix, const YamlNode& list) {
+    RegistryRule rule;
+    rule.prefix = prefix;
+    rule.said_in = shown_path_.string();
+    if (!is_location(prefix.starts_with("*.") ? prefix.substr(2) : prefix)) {
+      values_.mistake(list, fmt::format("`{}` is not a registry: HOST, HOST:PORT or HOST/PATH, "
+                                        "with `*.` in front for all hosts below one",
+                                        prefix));
+      return;
+    }
+    for (const Placed& url : list_or_one(list, "a registry's mirrors", kMirrorExample)) {
+      if (auto one = mirror(url)) rule.mirrors.push_back(*std::move(one));
+    }
+    config_.mirrors.push_back(std::move(rule));
+  }
+
+  std::optional<RegistryMirror> mirror(const Placed& url) {
+    RegistryMirror found;
+    std::string_view rest = url.text;
+    const std::size_t scheme = rest.find("://");
+    if (scheme != std::string_view::npos) {
+      found.plain_http = rest.starts_with("http:");
+      const bool known = found.plain_http || rest.starts_with("https:");
+      rest = known ? rest.substr(scheme + 3) : std::string_view{};
+    }
+    while (rest.ends_with('/')) rest.remove_suffix(1);
+    found.location = rest;
+    if (is_location(found.location)) return found;
+    mistake(url,
+            "a mirror is a registry, `https://HOST[:PORT][/PATH]`; `http://` where it has no TLS");
+    return std::nullopt;
+  }
+
+  MachineConfig& config_;
+  ValueReader values_;
+  const fs::path& shown_path_;
+};
+
+/// Later rules for a prefix take the place of earlier ones.
+void take_over(std::vector<RegistryRule>& rules, std::vector<RegistryRule> later) {
+  for (RegistryRule& rule : later) {
+    const auto same = std::find_if(rules.begin(), rules.end(), [&](const RegistryRule& one) {
+      return one.prefix == rule.prefix;
+    });
+    if (same == rules.end()) {
+      rules.push_back(std::move(rule));
+    } else {
+      *same = std::move(rule);
+    }
+  }
+}
+
+std::vector<RegistryRule> read_conf(const fs::path& path) {
+  const std::optional<std::string> text = read_file_if_exists(path);
+  if (!text) return {};
+  return parse_registries_conf(*text, path);
+}
+
+std::vector<RegistryRule> containers_rules(const MachineFolders& folders) {
+  const fs::path system = folders.root / "etc/containers";
+  const fs::path own = folders.home.empty() ? fs::path{} : folders.home / ".config/containers";
+  fs::path main = folders.registries_conf;
+  if (main.empty() && !own.empty() && fs::exists(own / "registries.conf")) {
+    main = own / "registries.conf";
+  }
+  if (main.empty()) main = system / "registries.conf";
+  std::vector<RegistryRule> rules = read_conf(main);
+  for (const fs::path& folder : {system, own}) {
+    if (folder.empty()) continue;
+    for (const fs::path& file : list_folder(folder / "registries.conf.d")) {
+      if (file.extension() == ".conf") take_over(rules, read_conf(file));
+    }
+  }
+  return rules;
+}
+
+std::vector<RegistryRule> containerd_rules(const MachineFolders& folders) {
+  std::vector<RegistryRule> rules;
+  for (const fs::path& folder : list_folder(folders.root / "etc/containerd/certs.d")) {
+    const std::optional<std::string> text = read_file_if_exists(folder / "hosts.toml");
+    const std::string host = folder.filename().string();
+    // `_default` is for all hosts that have none; mirrors of everything are not guessed at.
+    if (!text || !is_location(host)) continue;
+    rules.push_back(parse_hosts_toml(*text, host, folder / "hosts.toml"));
+  }
+  return rules;
+}
+
+}  // namespace
+
+std::string fault_of_snapshot(std::string_view url) {
+  const bool known =
+      url.starts_with("https://") || url.starts_with("http://") || url.starts_with("file:///");
+  if (!known || url.ends_with("://") || has_control(url) ||
+      url.find(' ') != std::string_view::npos) {
+    return "an archive of snapshots is a URL that starts with `https://`, `http://` or `file:///`";
+  }
+  for (std::size_t at = url.find('{'); at != std::string_view::npos; at = url.find('{', at + 1)) {
+    const std::string_view rest = url.substr(at);
+    const bool fits = std::any_of(kPlaceholders.begin(), kPlaceholders.end(),
+                                  [&](std::string_view one) { return rest.starts_with(one); });
+    if (!fits) return "`{path}`, `{file}` and `{sha256}` are what may be filled in";
+  }
+  return {};
+}
+
+MachineConfig parse_config(std::string_view text, const fs::path& shown_path) {
+  Mistakes mistakes{shown_path, std::string(text)};
+  const YamlDocument document = parse_yaml(text);
+  for (const YamlMistake& one : document.mistakes) mistakes.add(one.line, one.column, one.message);
+  MachineConfig config;
+  if (document.complete) ConfigReader{config, mistakes, shown_path}.read(document.root);
+  if (!mistakes.empty()) throw mistakes.error("config-invalid");
+  return config;
+}
+
+MachineConfig read_config(const fs::path& path) {
+  const std::optional<std::string> text = read_file_if_exists(path);
+  return text ? parse_config(*text, path) : MachineConfig{};
+}
+
+RegistryHosts read_registry_hosts(const MachineFolders& folders) {
+  RegistryHosts hosts;
+  hosts.rules.push_back(read_config(folders.config / "mlenv/config.yaml").mirrors);
+  hosts.rules.push_back(containers_rules(folders));
+  hosts.rules.push_back(containerd_rules(folders));
+  if (!folders.home.empty()) {
+    hosts.certificates.push_back(folders.home / ".config/containers/certs.d");
+    hosts.certificates.push_back(folders.home / ".config/docker/certs.d");
+  }
+  for (const char* folder : {"etc/containers/certs.d", "etc/docker/certs.d"}) {
+    hosts.certificates.push_back(folders.root / folder);
+  }
+  return hosts;
+}
+
+}  // namespace mlenv
