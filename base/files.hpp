@@ -1,5 +1,6 @@
 #pragma once
 // Files: whole-file reads, atomic writes, temporary folders, safe removal. Paths are host paths.
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <cstdint>
 #include <filesystem>

@@ -1,5 +1,6 @@
 #pragma once
 // Owners: every descriptor and C handle has one, and its destructor ends it.
+#include <fcntl.h>
 #include <memory>
 #include <string_view>
 #include <utility>

@@ -1,6 +1,7 @@
 #include "base/printable.hpp"
 
 #include <fmt/format.h>
+#include <cstdint>
 
 #include <array>
 

@@ -1,5 +1,7 @@
 #include "cli/diff_sides.hpp"
 
+#include <algorithm>
+
 #include "cli/recipes_use.hpp"
 #include "cli/usage.hpp"
 #include "images/image_files.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 // A stopped system call of a supervised process: its memory, and the files that its arguments name
 // as that process sees them.
+#include <fcntl.h>
 #include <array>
 #include <climits>
 #include <cstddef>

@@ -1,5 +1,6 @@
 #include "recipes/resolve/base_python.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/core.h>

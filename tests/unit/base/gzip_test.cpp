@@ -1,6 +1,7 @@
 #include "base/gzip.hpp"
 
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include "base/inflate.hpp"
 #include "tests/support/generator.hpp"

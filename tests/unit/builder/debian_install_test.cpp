@@ -1,6 +1,7 @@
 #include "builder/debian/install.hpp"
 
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include "base/error.hpp"
 #include "images/tree_writer.hpp"

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <array>
 
 #include "recipes/compat/architecture.hpp"
 #include "recipes/compat/cuda_libraries.hpp"

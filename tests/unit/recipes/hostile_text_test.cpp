@@ -1,6 +1,7 @@
 // Recipes and locks that want memory, stack or patience: each is read or refused at once, with a
 // message that a person can read.
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <array>
 

@@ -1,5 +1,6 @@
 #include "recipes/init/convert.hpp"
 
+#include <algorithm>
 #include <map>
 #include <random>
 
