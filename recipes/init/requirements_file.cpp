@@ -16,13 +16,11 @@ struct Option {
   std::string_view name;
   std::string_view why;
 };
-constexpr std::string_view kNoSource =
-    "mlenv builds no project from source: copy it with `files`, or name a release of it";
-constexpr std::array<Option, 13> kOptions = {
+constexpr std::string_view kOwnProject =
+    "the project itself: copy its code with `files`, or write `NAME @ .` into `packages`";
+constexpr std::array<Option, 11> kOptions = {
     {{"-c", "constraints have no key: write the bounds that matter into `packages`"},
      {"--constraint", "constraints have no key: write the bounds that matter into `packages`"},
-     {"-e", kNoSource},
-     {"--editable", kNoSource},
      {"-f", "pages of links are not read; an index can be named in `sources`"},
      {"--find-links", "pages of links are not read; an index can be named in `sources`"},
      {"--pre", "write the pre-release into the package's version, as `>=2.0rc1`"},
@@ -114,6 +112,12 @@ class RequirementsFile {
     if (name == "-r" || name == "--requirement") return include(place, text, value);
     if (name == "-i" || name == "--index-url") return to_.python_index(place, value, true);
     if (name == "--extra-index-url") return to_.python_index(place, value, false);
+    if (name == "-e" || name == "--editable") {
+      if (value.starts_with(".[") || value == "." || value == "./") {
+        return to_.leave_out(place, text, kOwnProject);
+      }
+      return to_.python_package(place, value);
+    }
     for (const Option& one : kOptions) {
       if (one.name == name) return to_.leave_out(place, text, one.why);
     }
