@@ -57,7 +57,7 @@ GOOD = [
         "cuda: cpu\ndriver:\ngpus: []\nlibraries: {nvcc: false}")),
     HEAD + "packages: [torch]\ngpus: [sm_90]",
     *(HEAD + "packages: " + value for value in (
-        "[\"a @ ./libs/a\", b@../b, c [x , y] @ ., d @ file:libs/d]", "[\"a @ libs/a ; python_version > '3'\"]",
+        "[\"a @ ./libs/a\", b@../b, \"c [x , y] @ .\", d @ file:libs/d]", "[\"a @ libs/a ; python_version > '3'\"]",
         "[a @ git+https://host/x.git]", "[a @ git+https://host/x@feature/b#subdirectory=y]",
         "[a @ git+ssh://git@host:22/x@v1]", "[a @ git+file:///srv/x]", "[a @ git+http://host/x#egg=a&subdirectory=b/c]",
         f"[a @ https://host/a-1-py3-none-any.whl#sha256={DATA}, b @ http://host/b-1.tar.gz]",

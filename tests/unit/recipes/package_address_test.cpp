@@ -113,7 +113,7 @@ TEST(PackageAddress, InRequirements) {
   EXPECT_EQ(requirement("git+https://h.example/x#egg=y"), "y @ git+https://h.example/x");
   EXPECT_EQ(requirement("./x"), "0 say which package that is: `NAME @ ./x`");
   EXPECT_EQ(requirement("git+https://h.example/x#egg=a b"),
-            "0 characters that no URL has: write them as `%20`");
+            "0 say which package that is: `NAME @ git+https://h.example/x`");
   EXPECT_TRUE(has(requirement("x @ /srv/x"), "4 the path is absolute"));
   EXPECT_TRUE(has(requirement("x>1 @ ./x"), "4 "));
   EXPECT_TRUE(has(requirement("x @ ./x ; os_name = 'nt'"), "18 "));

@@ -307,7 +307,7 @@ constexpr std::string_view kUvLock =
     "[[package]]\nname = \"b\"\nversion = \"2.0\"\nsource = { registry = \"https://x.example\" }\n"
     "resolution-markers = [\"python_version < '3.12'\", \"os_name == 'nt'\"]\n"
     "[[package]]\nname = \"b\"\nversion = \"2.1\"\nsource = { registry = \"https://x.example\" }\n"
-    "[[package]]\nname = \"c\"\nversion = \"3\"\nsource = { git = \"https://x.example/c\" }\n"
+    "[[package]]\nname = \"c\"\nversion = \"3\"\nsource = { virtual = \"c\" }\n"
     "[[package]]\nname = \"d\"\nversion = \"4\"\nsource = { registry = \"https://x.example\" }\n"
     "[[package]]\nname = \"e\"\nversion = \"5\"\nsource = { registry = \"https://x.example\" }\n";
 

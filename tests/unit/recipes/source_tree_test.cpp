@@ -70,7 +70,8 @@ TEST_F(SourceTreeTest, WhatDoesNotCount) {
   }
   put(".mlenvignore", "libs/**/*.tmp\n");
   EXPECT_EQ(paths("./libs/x"), "build/own.py x.py ");
-  EXPECT_EQ(paths("."), ".mlenvignore libs/x/build/own.py libs/x/x.py recipe.txt ");
+  EXPECT_EQ(paths("."),
+            ".mlenvignore libs/x/build/lib/x.py libs/x/build/own.py libs/x/x.py recipe.txt ");
 
   // Outside of the recipe's folder, its own rules.
   put("../shared/x.py", "1");
@@ -120,7 +121,7 @@ TEST_F(SourceTreeTest, OneAddressAPackage) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), "recipe-invalid");
-    EXPECT_NE(error.frames().front().find("recipe.yaml:3:24: `a` is asked for from `./a` too"),
+    EXPECT_NE(error.frames().front().find("recipe.yaml:3:23: `a` is asked for from `./a` too"),
               std::string::npos)
         << error.frames().front();
   }

@@ -36,7 +36,9 @@ class GitSourceTest : public testing::Test {
     fs::create_directories(repository());
     words.insert(words.begin(), {"git", "-C", repository().string(), "-c", "user.name=a", "-c",
                                  "user.email=a@b.example", "-c", "filter.lfs.clean=cat"});
-    const Captured said = run_captured({.argv = words}, std::chrono::seconds(30));
+    Command command;
+    command.argv = std::move(words);
+    const Captured said = run_captured(command, std::chrono::seconds(30));
     EXPECT_EQ(said.exit.code, 0) << said.err;
     return std::string(trim(said.out));
   }
@@ -71,7 +73,7 @@ TEST_F(GitSourceTest, ReferencesMeanCommits) {
   git({"tag", "main"});
   put("b.py", "2");
   const std::string second = commit();
-  git({"branch", "feature/a"});
+  git({"branch", "feature/a", second});
   EXPECT_EQ(find(""), second);
   EXPECT_EQ(find("main"), second);  // the branch, not the tag
   EXPECT_EQ(find("feature/a"), second);
@@ -95,7 +97,8 @@ TEST_F(GitSourceTest, FilesAreThoseThatTheCommitStores) {
   EXPECT_EQ(found.files[2].kind, SourceFile::Kind::link);
   EXPECT_EQ(found.files[3].kind, SourceFile::Kind::executable);
   // No time, user or umask is in it.
-  EXPECT_EQ(found.digest().hex(), "DIGEST");
+  EXPECT_EQ(found.digest().hex(),
+            "2796291b43b73ca4da20e3e70e86d3e3f4a524d44eeae44e71c7f3b87264edec");
 }
 
 TEST_F(GitSourceTest, TheCacheAnswersAndIsMendedWhereItIsWrong) {
@@ -119,6 +122,19 @@ TEST_F(GitSourceTest, ACommitThatNoBranchHasAnyMore) {
   const std::string second = commit();
   git({"reset", "--quiet", "--hard", first_});
   EXPECT_EQ(tree(second).files.size(), 6U);
+}
+
+TEST_F(GitSourceTest, WhatTagsSay) {
+  const auto said = [&](const std::string& name) {
+    return describe_git_commit(url(), name, progress_);
+  };
+  EXPECT_EQ(said(first_), "");
+  git({"tag", "release"});
+  git({"tag", "v1.2"});
+  put("b.py", "2");
+  const std::string second = commit();
+  EXPECT_EQ(said(first_), "v1.2-0-g" + first_.substr(0, 7));
+  EXPECT_EQ(said(second), "v1.2-1-g" + second.substr(0, 7));
 }
 
 TEST_F(GitSourceTest, SubmodulesAreRefused) {
