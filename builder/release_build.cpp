@@ -2,18 +2,12 @@
 
 #include <fcntl.h>
 #include <algorithm>
-#include <chrono>
-#include <optional>
 
-#include <nlohmann/json.hpp>
-
-#include "base/error.hpp"
-#include "base/json.hpp"
-#include "base/sandbox/sandbox.hpp"
-#include "base/zip.hpp"
-#include "builder/build.hpp"
+#include "builder/direct_source.hpp"
+#include "recipes/requirement.hpp"
 #include "recipes/resolve/resolve.hpp"
 #include "recipes/resolve/versions.hpp"
+#include "recipes/resolve/wheel_hashes.hpp"
 #include "recipes/resolve/wheel_tags.hpp"
 #include "recipes/resolve/wheels.hpp"
 #include "recipes/text.hpp"
@@ -22,273 +16,103 @@
 namespace mlenv {
 namespace {
 
-constexpr std::chrono::hours kDeadline{4};
-constexpr std::int64_t kOldestZipTime = 315532800;  ///< 1980: zip files know no earlier time
-constexpr std::size_t kShownOutput = 2000;
-
-/// PEP 517's hooks, called in the source's folder. Arguments: hook, backend, backend path as JSON.
-constexpr std::string_view kHooks = R"py(
-import importlib, json, os, sys
-os.umask(0o022)
-hook, backend, path = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-sys.path[:0] = [os.path.abspath(one) for one in path]
-module, _, name = backend.partition(":")
-found = importlib.import_module(module)
-for part in filter(None, name.split(".")):
-    found = getattr(found, part)
-if hook == "requires":
-    ask = getattr(found, "get_requires_for_build_wheel", None)
-    with open("/srv/requires.json", "w") as out:
-        json.dump(list(ask() if ask else []), out)
-else:
-    found.build_wheel("/srv/out")
-)py";
-
-/// Copies a tree onto another one; two wheels may hold the same file, and so may two layers a link,
-/// which fs::copy would not write over.
-void lay_over(const fs::path& from, const fs::path& to) {
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(from)) {
-    const fs::path target = to / entry.path().lexically_relative(from);
-    const bool link = entry.is_symlink();
-    if (link || fs::is_symlink(target)) fs::remove(target);
-    if (link) {
-      fs::copy_symlink(entry.path(), target);
-    } else if (entry.is_directory()) {
-      fs::create_directory(target, entry.path());
-    } else {
-      fs::copy_file(entry.path(), target, fs::copy_options::overwrite_existing);
-    }
-  }
+WheelTags tags_of(const Lock& base) {
+  return {base.python_minor(), glibc_version(base),
+          base.platform.substr(base.platform.find('/') + 1)};
 }
 
-/// Header lines of a METADATA file (core metadata), up to its first empty line.
-ReleaseMetadata parse_metadata(std::string_view text) {
-  ReleaseMetadata metadata;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty()) break;
-    const std::size_t colon = line.find(':');
-    if (colon == std::string_view::npos) continue;
-    const std::string value(trim(line.substr(colon + 1)));
-    const std::string_view key = line.substr(0, colon);
-    if (key == "Requires-Dist") metadata.requires_dist.push_back(value);
-    if (key == "Requires-Python") metadata.requires_python = value;
-    if (key == "Provides-Extra") metadata.extras.push_back(value);
-  }
-  return metadata;
-}
-
-ReleaseMetadata read_metadata(const fs::path& wheel) {
-  const Fd file = open_file(wheel);
-  for (const ZipMember& member : read_zip_directory(file.get())) {
-    const std::size_t slash = member.name.find('/');
-    if (slash == std::string::npos || member.name.substr(slash) != "/METADATA") continue;
-    if (member.name.substr(0, slash).ends_with(".dist-info")) {
-      return parse_metadata(read_zip_member(file.get(), member));
-    }
-  }
-  throw failure("build-failed", "a wheel was built that says nothing of itself");
-}
-
-}  // namespace
-
-/// The folders of one build, and the environment that it runs in.
-class ReleaseBuilder::Workshop {
- public:
-  Workshop(BuildPlace& place, const Lock& base, std::string name, std::string file)
-      : place_(place), base_(base), name_(std::move(name)), file_(std::move(file)) {
-    work_.emplace(place.store.scratch());
-    make_folders(folder() / "opt");
-  }
-
-  /// Afresh: whatever a hook did to the source, the next one does not see it.
-  void unpack(const fs::path& archive) {
-    for (const char* one : {"srv", "tmp"}) remove_tree(folder() / one);
-    for (const char* one : {"srv/out", "tmp"}) make_folders(folder() / one);
-    unpack_source(archive, file_, folder() / "srv/src");
-    system_ = read_build_system(folder() / "srv/src", file_);
-  }
-  const BuildSystem& build_system() const { return system_; }
-
-  /// Makes an environment of these wheels the one that hooks run in.
-  void equip(const std::vector<LockedWheel>& wheels, std::map<std::string, std::string> urls) {
-    Lock lock = environment(wheels);
-    InputSources sources;
-    sources.vendor = place_.vendor;
-    sources.snapshots = place_.snapshots;
-    sources.wheel_places = [&](const std::vector<LockedWheel>& missing, bool anew) {
-      if (!anew && !urls.empty()) return WheelPlaces{urls, {}};
-      const auto ask = anew ? wheel_places_anew : wheel_places;
-      return ask(place_.recipe, lock, missing, place_.cache, place_.progress);
-    };
-    // Where the base is at hand already, the machine's sources do not matter.
-    sources.deb_urls = [&](const LockedDeb& deb) {
-      return deb_urls(deb, debian_sources(place_.recipe));
-    };
-    if (const auto& python = place_.recipe.sources.python) sources.python_url = python->url.text;
-    Inputs inputs{place_.store, place_.http, sources, place_.cache, place_.progress};
-    BuildOptions options;
-    options.jobs = place_.jobs;
-    const BuildResult result = mlenv::build(lock, place_.store, inputs, options, place_.progress);
-    const std::vector<Layer>& layers = result.image.layers;
-    root_ = place_.store.find_tree(layers.front().diff_id).value();
-    remove_tree(folder() / "opt");
-    for (std::size_t i = 1; i < layers.size(); ++i) {
-      const fs::path opt = place_.store.find_tree(layers[i].diff_id).value() / "opt";
-      if (!fs::exists(opt)) continue;
-      lay_over(opt, folder() / "opt");
-    }
-  }
-
-  std::vector<std::string> more_requirements() {
-    run("requires");
-    const fs::path answer = folder() / "srv/requires.json";
-    require_plain(answer);
-    const auto found =
-        nlohmann::json::parse(read_file(answer), nullptr, /*allow_exceptions=*/false);
-    if (!found.is_array()) throw failed("its requirements are no list");
-    std::vector<std::string> texts;
-    for (const auto& one : found) {
-      if (!one.is_string()) throw failed("a requirement of its build is no text");
-      texts.push_back(one.get<std::string>());
-    }
-    return texts;
-  }
-
-  /// The wheel's path.
-  fs::path wheel() {
-    run("wheel");
-    std::vector<fs::path> found;
-    if (!fs::is_directory(fs::symlink_status(folder() / "srv/out"))) {
-      throw failed("it left no folder of wheels");
-    }
-    for (const fs::path& one : list_folder(folder() / "srv/out")) {
-      if (one.extension() == ".whl") found.push_back(one);
-    }
-    if (found.size() != 1) throw failed(fmt::format("it made {} wheels", found.size()));
-    require_plain(found.front());
-    return found.front();
-  }
-
-  Error failed(std::string why) const {
-    return failure("build-failed", "`{}` could not be built", file_)
-        .because(std::move(why))
-        .hint(
-            "a compiler or headers that it needs can be added under `system`, as in "
-            "`[build-essential, python3-dev]`");
-  }
-
- private:
-  const fs::path& folder() const { return work_->path(); }
-
-  /// What a package's code leaves is read on this machine: a link of it would be followed here.
-  void require_plain(const fs::path& path) const {
-    if (fs::is_regular_file(fs::symlink_status(path))) return;
-    throw failed(fmt::format("`{}` is no file", path.filename().string()));
-  }
-
-  Lock environment(const std::vector<LockedWheel>& wheels) const {
-    Lock lock;
-    lock.platform = base_.platform;
-    lock.epoch = base_.epoch;
-    lock.distribution = base_.distribution;
-    lock.suite = base_.suite;
-    lock.python = base_.python;
-    lock.interpreter = base_.interpreter;
-    lock.request.interpreter = base_.request.interpreter;
-    lock.debs = base_.debs;
-    lock.wheels = wheels;
-    lock.settings.name = "build";
-    lock.settings.workdir = "/";
-    lock.settings.bytecode = false;
-    return lock;
-  }
-
-  void run(const std::string& hook) {
-    SandboxCommand command;
-    command.root = root_;
-    command.read_only_root = true;
-    command.argv = {"/opt/venv/bin/python3", "-c",
-                    std::string(kHooks),     hook,
-                    system_.backend,         nlohmann::json(system_.backend_path).dump()};
-    command.env = {"PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin",
-                   "HOME=/tmp",
-                   "LANG=C.UTF-8",
-                   "LC_ALL=C.UTF-8",
-                   "TZ=UTC",
-                   "PYTHONHASHSEED=0",
-                   "PYTHONDONTWRITEBYTECODE=1",
-                   "PYTHONNOUSERSITE=1",
-                   fmt::format("SOURCE_DATE_EPOCH={}", std::max(base_.epoch, kOldestZipTime))};
-    command.folder = "/srv/src";
-    command.mounts = {{folder() / "opt", "/opt", true},
-                      {folder() / "srv", "/srv", false},
-                      {folder() / "tmp", "/tmp", false}};
-    const fs::path log = folder() / "log";
-    const Fd output = open_file(log, O_WRONLY | O_CREAT | O_TRUNC);
-    command.stdout_fd = output.get();
-    command.stderr_fd = output.get();
-    const std::optional<Exit> exit = [&] {
-      // Never the recorded kind: that one goes without namespaces where it must, and would leave a
-      // package's code the network.
-      Sandbox sandbox(command);
-      return sandbox.wait(kDeadline);
-    }();
-    if (!exit) throw failed("it did not end within four hours");
-    if (exit->code == 0) return;
-    std::string said(trim(read_file(log)));
-    if (said.size() > kShownOutput) said = "… " + said.substr(said.size() - kShownOutput);
-    throw failed(said.empty() ? fmt::format("its build ended with status {}", exit->code) : said);
-  }
-
-  BuildPlace& place_;
-  const Lock& base_;
-  std::string name_;
-  std::string file_;
-  std::optional<TemporaryFolder> work_;
-  fs::path root_;
-  BuildSystem system_;
-};
-
-namespace {
-
-/// Into the store; what of it a lock holds.
-LockedWheel keep(Store& store, const fs::path& path, const SourceRelease& release,
-                 const Lock& base) {
-  const std::string file = path.filename().string();
+/// Into the store; what of it a lock holds. An empty version: that of the file.
+LockedWheel keep(Store& store, const fs::path& path, const std::string& file,
+                 const std::string& wanted, const std::string& version, const Lock& base) {
   const auto name = parse_wheel_name(file);
-  const bool same = name && normalise_wheel_name(name->name) == release.name &&
-                    is_same_version(name->version, release.version);
-  const WheelTags tags(base.python_minor(), glibc_version(base),
-                       base.platform.substr(base.platform.find('/') + 1));
-  if (!same || !tags.rank(file)) {
-    throw failure("build-failed", "`{}` was built, which is no wheel of `{}` {} for the image",
-                  file, release.name, release.version);
+  const bool same = name && normalise_wheel_name(name->name) == wanted &&
+                    (version.empty() || is_same_version(name->version, version));
+  if (!same || !tags_of(base).rank(file)) {
+    throw failure("build-failed", "`{}` is no wheel of `{}`{} for the image", file, wanted,
+                  version.empty() ? "" : ' ' + version);
   }
-  const std::string bytes = read_file(path);
-  const Digest digest = store.put(bytes);
-  return {release.name, release.version, file, bytes.size(), digest, false};
+  Store::Staged staged = store.stage();
+  const Fd in = open_file(path);
+  FdSource source{in.get()};
+  Sha256 hash;
+  FunctionSink both{[&](ByteView bytes) {
+    hash.write(bytes);
+    write_all(staged.fd(), bytes);
+  }};
+  const std::uint64_t size = copy(source, both);
+  const Digest digest = hash.finish();
+  staged.commit(digest);
+  return {wanted, version.empty() ? std::string(name->version) : version, file, size, digest,
+          false};
 }
 
-Recipe requirements_of_build(const Recipe& recipe, const std::vector<std::string>& requirements) {
+Recipe requirements_of_build(const Recipe& recipe, const std::vector<std::string>& requirements,
+                             const std::string& shown) {
   Recipe wanted;
   wanted.path = "[build-system]";
   wanted.sources = recipe.sources;
-  for (const std::string& one : requirements) wanted.packages.push_back({one, 1, 1});
+  for (const std::string& one : requirements) {
+    const auto read = parse_requirement(one);
+    const auto* requirement = std::get_if<Requirement>(&read);
+    if (requirement != nullptr && !requirement->address.empty()) {
+      throw failure("bad-source", "`{}` cannot be built", shown)
+          .because(fmt::format("its build requires `{}`, and build requirements come from indexes",
+                               requirement->str()));
+    }
+    wanted.packages.push_back({one, 1, 1});
+  }
   return wanted;
 }
 
-Conflict without_tools(const SourceRelease& release, Conflict why) {
+Conflict without_tools(const LockedSource& source, Conflict why) {
   Conflict conflict;
-  conflict.headline = fmt::format("`{}` {} has no wheel, and what its build needs cannot be had",
-                                  release.name, release.version);
+  if (source.is_direct()) {
+    conflict.headline = fmt::format("what the build of `{}` needs cannot be had", source.shown());
+    conflict.hint = "change its `[build-system]`, or loosen what that asks for";
+  } else {
+    conflict.headline = fmt::format("`{}` {} has no wheel, and what its build needs cannot be had",
+                                    source.name, source.version);
+    conflict.hint = fmt::format("leave `{}` out, or choose another version of it", source.name);
+  }
   conflict.facts = std::move(why.facts);
   conflict.facts.insert(conflict.facts.begin(), why.headline);
-  conflict.hint = fmt::format("leave `{}` out, or choose another version of it", release.name);
   return conflict;
+}
+
+/// What of an older lock is still right for a source that is brought again.
+const LockedSource* kept_source(const DirectRequirement& wanted, const Lock* before) {
+  if (before == nullptr) return nullptr;
+  for (const LockedSource& source : before->sources) {
+    if (source.name == wanted.name && is_from(source, wanted.address)) return &source;
+  }
+  return nullptr;
+}
+
+/// Whether a build there and one here have the same interpreter, libraries and time.
+bool builds_alike(const Lock& before, const Lock& now) {
+  return before.debs == now.debs && before.epoch == now.epoch && before.python == now.python &&
+         before.interpreter == now.interpreter && before.base == now.base;
+}
+
+const LockedWheel& wheel_of(const LockedSource& source, const Lock& lock) {
+  return *std::find_if(lock.wheels.begin(), lock.wheels.end(),
+                       [&](const LockedWheel& wheel) { return wheel.name == source.name; });
+}
+
+std::vector<LockedWheel> tools_of(const LockedSource& source, const Lock& lock) {
+  std::vector<LockedWheel> tools;
+  for (const LockedWheel& one : lock.build_wheels) {
+    const auto& with = source.built_with;
+    if (std::find(with.begin(), with.end(), one.file) != with.end()) tools.push_back(one);
+  }
+  return tools;
+}
+
+Error changed_since(const LockedSource& source, const Digest& now) {
+  return failure("file-changed", "`{}` changed since it was held against the lock", source.shown())
+      .because(fmt::format("the lock has sha256 {}", source.digest.hex()))
+      .because(fmt::format("it is now sha256 {}", now.hex()))
+      .hint("run the command again when nothing writes it");
 }
 
 }  // namespace
@@ -314,24 +138,23 @@ fs::path ReleaseBuilder::fetch(const SourceRelease& release) const {
   return path;
 }
 
-std::variant<BuiltRelease, Conflict> ReleaseBuilder::build(const SourceRelease& release,
-                                                           const Lock& base) {
-  const Activity activity(place_.progress, "build " + release.file, 0, "");
-  const fs::path archive = fetch(release);
-  Workshop workshop(place_, base, release.name, release.file);
-  workshop.unpack(archive);
+/// Chooses the build requirements, and builds; `source` is told what built it.
+std::variant<BuiltRelease, Conflict> ReleaseBuilder::make(
+    BuildWorkshop& workshop, LockedSource source, const std::function<void(const fs::path&)>& lay,
+    const Lock& base) {
+  workshop.unpack(lay);
   const fs::path uv = provide_uv(place_.cache, place_.progress);
   std::vector<std::string> wanted = workshop.build_system().requirements;
   WheelResolution tools;
   for (const bool last : {false, true}) {
-    const Recipe recipe = requirements_of_build(place_.recipe, wanted);
+    const Recipe recipe = requirements_of_build(place_.recipe, wanted, source.shown());
     WheelRequest request;
     request.python = base.python;
     request.glibc = glibc_version(base);
     request.recipe = &recipe;
     auto found = resolve_wheels(request, uv, place_.http, place_.cache, place_.progress);
     if (auto* conflict = std::get_if<Conflict>(&found)) {
-      return without_tools(release, std::move(*conflict));
+      return without_tools(source, std::move(*conflict));
     }
     tools = std::get<WheelResolution>(std::move(found));
     workshop.equip(tools.wheels, tools.urls);
@@ -340,21 +163,132 @@ std::variant<BuiltRelease, Conflict> ReleaseBuilder::build(const SourceRelease& 
     if (more.empty()) break;
     wanted.insert(wanted.end(), more.begin(), more.end());
   }
-  workshop.unpack(archive);
+  workshop.unpack(lay);
   const fs::path made = workshop.wheel();
-  BuiltRelease built{
-      keep(place_.store, made, release, base),
-      {release.name, release.version, release.file, fs::file_size(archive), release.digest, {}},
-      tools.wheels,
-      read_metadata(made)};
-  built.metadata.name = release.name;
-  built.metadata.version = release.version;
-  for (LockedWheel& wheel : built.build_wheels) {
-    wheel.requested = false;
-    built.source.built_with.push_back(wheel.file);
+  LockedWheel wheel =
+      keep(place_.store, made, made.filename().string(), source.name, source.version, base);
+  source.version = wheel.version;
+  for (LockedWheel& tool : tools.wheels) {
+    tool.requested = false;
+    source.built_with.push_back(tool.file);
   }
-  std::sort(built.source.built_with.begin(), built.source.built_with.end());
-  return built;
+  std::sort(source.built_with.begin(), source.built_with.end());
+  ReleaseMetadata metadata = read_wheel_metadata(made);
+  metadata.name = wheel.name;
+  metadata.version = wheel.version;
+  fs::path path = place_.store.path_of(wheel.digest).value();
+  return BuiltRelease{std::move(wheel), std::move(source), std::move(tools.wheels),
+                      std::move(metadata), std::move(path)};
+}
+
+std::variant<BuiltRelease, Conflict> ReleaseBuilder::build(const SourceRelease& release,
+                                                           const Lock& base) {
+  const Activity activity(place_.progress, "build " + release.file, 0, "");
+  const fs::path archive = fetch(release);
+  BuildWorkshop workshop(place_, base, release.file);
+  const LockedSource source{release.name,           release.version, release.file,
+                            fs::file_size(archive), release.digest,  {}};
+  const auto lay = [&](const fs::path& to) { unpack_source(archive, release.file, to); };
+  return make(workshop, source, lay, base);
+}
+
+std::variant<BuiltRelease, Conflict> ReleaseBuilder::build_direct(const DirectRequirement& wanted,
+                                                                  const Lock& base,
+                                                                  const Lock* before) {
+  const LockedSource* kept = kept_source(wanted, before);
+  DirectSource brought =
+      bring_direct(wanted, kept == nullptr ? "" : kept->commit,
+                   kept == nullptr ? std::nullopt : std::optional(kept->digest), place_);
+  const bool same = kept != nullptr && kept->digest == brought.locked.digest;
+  if (same && builds_alike(*before, base)) {
+    if (auto again = take_over(*kept, *before)) return *std::move(again);
+  }
+  tell_git_version(brought, same ? &kept->describe : nullptr, place_);
+  LockedSource source = brought.locked;
+  source.name = wanted.name;
+  if (wanted.address.is_wheel()) return take_wheel(wanted, std::move(source), brought.file, base);
+  if (base.base) {
+    Conflict conflict;
+    conflict.headline =
+        fmt::format("`{}` has to be built, which is done on bases made from packages alone",
+                    wanted.address.str());
+    conflict.hint = "choose a base like `debian:bookworm`, or put a wheel in its place";
+    return conflict;
+  }
+  const Activity activity(place_.progress, "build " + source.shown(), 0, "");
+  BuildWorkshop workshop(place_, base, source.shown(), source.subdirectory);
+  auto made = make(workshop, std::move(source), brought.lay, base);
+  if (const auto* built = std::get_if<BuiltRelease>(&made)) {
+    require_promised(wanted, built->source);
+  }
+  return made;
+}
+
+/// nullopt where it is not there any more, and cannot be built again to the same bytes.
+std::optional<BuiltRelease> ReleaseBuilder::take_over(const LockedSource& source,
+                                                      const Lock& lock) {
+  const LockedWheel& wheel = wheel_of(source, lock);
+  if (!place_.store.path_of(wheel.digest)) {
+    try {
+      rebuild(wheel, lock);
+    } catch (const Error& error) {
+      if (error.code() != "wheel-differs") throw;
+      return std::nullopt;
+    }
+  }
+  const fs::path path = place_.store.path_of(wheel.digest).value();
+  ReleaseMetadata metadata = read_wheel_metadata(path);
+  metadata.name = wheel.name;
+  metadata.version = wheel.version;
+  return BuiltRelease{wheel, source, tools_of(source, lock), std::move(metadata), path};
+}
+
+std::variant<BuiltRelease, Conflict> ReleaseBuilder::take_wheel(const DirectRequirement& wanted,
+                                                                LockedSource source,
+                                                                const fs::path& path,
+                                                                const Lock& base) {
+  const auto name = parse_wheel_name(source.file);
+  if (!name || normalise_wheel_name(name->name) != wanted.name) {
+    throw wanted.mistake(fmt::format("`{}` is no wheel of `{}`", source.file, wanted.name));
+  }
+  if (!tags_of(base).rank(source.file)) {
+    Conflict conflict;
+    conflict.headline = fmt::format("`{}` is not for Python {} and glibc {} on {}", source.file,
+                                    base.python_minor(), glibc_version(base), base.platform);
+    conflict.hint = "name a wheel that is, or the source that it can be built from";
+    return conflict;
+  }
+  LockedWheel wheel = keep(place_.store, path, source.file, wanted.name, {}, base);
+  source.version = wheel.version;
+  require_promised(wanted, source);
+  const fs::path kept = place_.store.path_of(wheel.digest).value();
+  ReleaseMetadata metadata = read_wheel_metadata(kept);
+  metadata.name = wheel.name;
+  metadata.version = wheel.version;
+  return BuiltRelease{std::move(wheel), std::move(source), {}, std::move(metadata), kept};
+}
+
+void ReleaseBuilder::require_promised(const DirectRequirement& wanted,
+                                      const LockedSource& source) const {
+  if (source.file.empty()) return;
+  const SourceRelease release{source.name,          source.version, source.file,
+                              wanted.address.str(), source.digest,  source.size_bytes};
+  mlenv::require_promised(release, wanted.recipe->listed);
+}
+
+DirectSource ReleaseBuilder::bring_again(const LockedSource& source) const {
+  for (const DirectRequirement& wanted : direct_requirements(place_.recipe)) {
+    if (wanted.name != source.name || !is_from(source, wanted.address)) continue;
+    DirectSource brought = bring_direct(wanted, source.commit, source.digest, place_);
+    if (brought.locked.digest != source.digest) {
+      throw changed_since(source, brought.locked.digest);
+    }
+    tell_git_version(brought, &source.describe, place_);
+    return brought;
+  }
+  throw failure("input-gone", "not everything that the lock names can still be had")
+      .because(fmt::format("the recipe no longer names `{}`", source.shown()))
+      .hint("run `mlenv lock`");
 }
 
 fs::path ReleaseBuilder::fetch_locked(const LockedSource& source, const Lock& lock) const {
@@ -368,26 +302,34 @@ fs::path ReleaseBuilder::fetch_locked(const LockedSource& source, const Lock& lo
   return inputs.source(source);
 }
 
+DirectSource ReleaseBuilder::release_again(const LockedSource& source, const Lock& lock) const {
+  const fs::path archive = fetch_locked(source, lock);
+  return {source,
+          [archive, file = source.file](const fs::path& to) { unpack_source(archive, file, to); },
+          archive,
+          {}};
+}
+
 void ReleaseBuilder::rebuild(const LockedWheel& wheel, const Lock& lock) {
   const LockedSource* source = lock.source_of(wheel);
   if (source == nullptr) {
     throw Error{Kind::internal, "unlocated", "a wheel that was not built here cannot be rebuilt"};
   }
-  const Activity activity(place_.progress, "build " + source->file, 0, "");
-  const SourceRelease release{source->name, source->version, source->file,
-                              {},           source->digest,  source->size_bytes};
-  const fs::path archive = fetch_locked(*source, lock);
-  Workshop workshop(place_, lock, release.name, release.file);
-  workshop.unpack(archive);
-  std::vector<LockedWheel> tools;
-  for (const LockedWheel& one : lock.build_wheels) {
-    const auto& with = source->built_with;
-    if (std::find(with.begin(), with.end(), one.file) != with.end()) tools.push_back(one);
-  }
-  workshop.equip(tools, {});
-  const LockedWheel made = keep(place_.store, workshop.wheel(), release, lock);
+  const DirectSource brought =
+      source->is_direct() ? bring_again(*source) : release_again(*source, lock);
+  const auto made = [&] {
+    if (source->file == wheel.file) {
+      return keep(place_.store, brought.file, wheel.file, wheel.name, wheel.version, lock);
+    }
+    const Activity activity(place_.progress, "build " + source->shown(), 0, "");
+    BuildWorkshop workshop(place_, lock, source->shown(), source->subdirectory);
+    workshop.unpack(brought.lay);
+    workshop.equip(tools_of(*source, lock), {});
+    const fs::path path = workshop.wheel();
+    return keep(place_.store, path, path.filename().string(), wheel.name, wheel.version, lock);
+  }();
   if (made.digest == wheel.digest && made.file == wheel.file) return;
-  throw failure("wheel-differs", "`{}` built here is not the one of the lock", source->file)
+  throw failure("wheel-differs", "`{}` built here is not the one of the lock", source->shown())
       .because(fmt::format("the lock has `{}`, sha256 {}", wheel.file, wheel.digest.hex()))
       .because(fmt::format("this build gave `{}`, sha256 {}", made.file, made.digest.hex()))
       .hint(

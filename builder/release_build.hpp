@@ -1,30 +1,13 @@
 #pragma once
-// A wheel made from a source release, in the sandbox: by the image's own interpreter on the image's
-// base, with build requirements that are wheels and locked, without network, at fixed paths, times,
-// locale and hash seed, so that the same source gives the same wheel elsewhere.
+// A wheel made from a source, in the sandbox (build_workshop.hpp) with build requirements that are
+// wheels and locked, so that the same source gives the same wheel elsewhere.
 #include <string>
 #include <vector>
 
-#include "base/http.hpp"
-#include "base/progress.hpp"
-#include "builder/inputs.hpp"
-#include "builder/source_archive.hpp"
-#include "images/store.hpp"
-#include "recipes/resolve/source_release.hpp"
+#include "builder/build_workshop.hpp"
+#include "builder/direct_source.hpp"
 
 namespace mlenv {
-
-/// What it works with, all of which outlives it.
-struct BuildPlace {
-  const Recipe& recipe;  ///< its package sources
-  Store& store;
-  Http& http;
-  fs::path cache;
-  Progress& progress;
-  unsigned jobs = 0;
-  VendorFolders vendor{};
-  std::vector<std::string> snapshots{};  ///< as InputSources has them
-};
 
 class ReleaseBuilder {
  public:
@@ -34,14 +17,29 @@ class ReleaseBuilder {
   /// the requirements cannot be had. Throws `build-failed` with what the build said, `bad-source`.
   std::variant<BuiltRelease, Conflict> build(const SourceRelease& release, const Lock& base);
 
+  /// The same of what the recipe names by its address, as BuildDirect says. Throws also what
+  /// fetching it does, and a mistake at the recipe's place for what is not there or of another
+  /// name.
+  std::variant<BuiltRelease, Conflict> build_direct(const DirectRequirement& wanted,
+                                                    const Lock& base, const Lock* before);
+
   /// The wheel of a lock again, with what the lock says built it: in the store afterwards. Throws
   /// `wheel-differs` when it is not the locked one, `input-gone`, and as `build`.
   void rebuild(const LockedWheel& wheel, const Lock& lock);
 
  private:
-  class Workshop;
   fs::path fetch(const SourceRelease& release) const;
   fs::path fetch_locked(const LockedSource& source, const Lock& lock) const;
+  std::optional<BuiltRelease> take_over(const LockedSource& source, const Lock& lock);
+  std::variant<BuiltRelease, Conflict> take_wheel(const DirectRequirement& wanted,
+                                                  LockedSource source, const fs::path& path,
+                                                  const Lock& base);
+  void require_promised(const DirectRequirement& wanted, const LockedSource& source) const;
+  DirectSource bring_again(const LockedSource& source) const;
+  DirectSource release_again(const LockedSource& source, const Lock& lock) const;
+  std::variant<BuiltRelease, Conflict> make(BuildWorkshop& workshop, LockedSource source,
+                                            const std::function<void(const fs::path&)>& lay,
+                                            const Lock& base);
 
   BuildPlace place_;
 };

@@ -53,13 +53,14 @@ Error lock_mismatch(const Recipe& recipe, const Lock& lock) {
   wanted.settings = settings_of(recipe);
   std::vector<std::string> reasons = lock_differences(lock, wanted);
   if (reasons.empty()) reasons = lock_gaps(recipe, lock);
+  for (std::string& change : source_changes(recipe, lock)) reasons.push_back(std::move(change));
   for (const std::string& reason : reasons) error.because(reason);
   return std::move(error).hint("run `mlenv lock` and commit the lock");
 }
 
 bool is_current(const Recipe& recipe, const Lock& lock) {
   return lock.request == request_of(recipe) && lock.settings == settings_of(recipe) &&
-         lock_gaps(recipe, lock).empty();
+         lock_gaps(recipe, lock).empty() && source_changes(recipe, lock).empty();
 }
 
 Lock require_lock(const Recipe& recipe) {
@@ -295,6 +296,10 @@ LockOutcome choose_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice) 
   };
   options.build = [&](const SourceRelease& release, const Lock& base) {
     return release_builder(ui, recipe, 0).build(release, base);
+  };
+  options.build_direct = [&](const DirectRequirement& wanted, const Lock& base,
+                             const Lock* before) {
+    return release_builder(ui, recipe, 0).build_direct(wanted, base, before);
   };
   Resolution resolution = while_doing("locking `" + recipe.path.string() + "`", [&] {
     return resolve(recipe, options, ui.http(), ui.progress());

@@ -170,7 +170,7 @@ std::map<std::string, std::string> sources_in(const Lock& lock) {
                         source.built_with.end();
       if (used) with += fmt::format(", {} {}", wheel.name, wheel.version);
     }
-    found[source.name] = fmt::format("{} {}{}", source.file, source.digest.brief(), with);
+    found[source.name] = fmt::format("{} {}{}", source.shown(), source.digest.brief(), with);
   }
   return found;
 }

@@ -25,14 +25,28 @@ struct LockedWheel {
   friend bool operator==(const LockedWheel&, const LockedWheel&) = default;
 };
 
-/// The source release that one of the lock's wheels was built from, and with what.
+/// What one of the lock's wheels was built from, and with what: a source release of an index, or
+/// what the recipe names by its address (package_address.hpp).
 struct LockedSource {
   std::string name;  ///< of the wheel, normalised
   std::string version;
-  std::string file;  ///< `docopt-0.6.2.tar.gz`
+  std::string file;  ///< `docopt-0.6.2.tar.gz`, or a wheel; empty: a tree
   std::uint64_t size_bytes = 0;
-  Digest digest;
+  Digest digest;                        ///< of the file or tree (source_tree.hpp)
   std::vector<std::string> built_with;  ///< files of Lock::build_wheels, sorted
+  // Of those that the recipe names, one of the first three:
+  std::string git{};           ///< URL of the repository
+  std::string path{};          ///< of a folder or file, from the recipe's folder
+  std::string url{};           ///< of a file
+  std::string reference{};     ///< of `git`: as the recipe has it; empty: the default branch
+  std::string commit{};        ///< of `git`: in full
+  std::string subdirectory{};  ///< in which it is built; empty: the top
+  /// Of `git`: what its build is told of tags before the commit, `v1.2-3-g0123456`; empty: nothing.
+  std::string describe{};
+  /// `docopt-0.6.2.tar.gz`, `./libs/x`, `https://host/x at 0123456789ab`: for messages.
+  std::string shown() const;
+  /// Whether the recipe names it, so that no index has it.
+  bool is_direct() const { return !git.empty() || !path.empty() || !url.empty(); }
   friend bool operator==(const LockedSource&, const LockedSource&) = default;
 };
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "recipes/lock_format.hpp"
+#include "recipes/lock_sources.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheel_tags.hpp"
 #include "recipes/text.hpp"
@@ -117,26 +118,13 @@ class PackageReader {
   }
 
   LockedSource source(const TomlValue& table) {
-    if (table.kind != Is::table) reader_.fail(table, "a source is a table in one line");
-    constexpr std::array<std::string_view, 6> kKeys = {"name", "version", "file",
-                                                       "size", "sha256",  "built-with"};
-    reader_.only(table, kKeys);
-    LockedSource source{.name = reader_.text(table, "name"),
-                        .version = version(table),
-                        .file = reader_.text(table, "file"),
-                        .size_bytes = reader_.size(table, "size"),
-                        .digest = read_digest(reader_, table, "sha256"),
-                        .built_with = reader_.texts(table, "built-with")};
+    LockedSource source = read_source(reader_, table, version(table));
     once(table, source.name);
-    if (!is_clean_relative_path(source.file) || source.file.find('/') != std::string::npos) {
-      reader_.fail(*table.find("file"), "a file has a plain name");
-    }
     const bool known =
         std::any_of(lock_.wheels.begin(), lock_.wheels.end(), [&](const LockedWheel& wheel) {
           return wheel.name == source.name && wheel.version == source.version;
         });
     if (!known) reader_.fail(table, fmt::format("there is no wheel of `{}`", source.name));
-    std::sort(source.built_with.begin(), source.built_with.end());
     for (const std::string& file : source.built_with) {
       const bool there = std::any_of(lock_.build_wheels.begin(), lock_.build_wheels.end(),
                                      [&](const LockedWheel& wheel) { return wheel.file == file; });

@@ -7,6 +7,7 @@
 #include "recipes/lock_base.hpp"
 #include "recipes/lock_data.hpp"
 #include "recipes/lock_run.hpp"
+#include "recipes/lock_sources.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
 
@@ -104,13 +105,6 @@ std::string render(const LockedPython& python) {
                      python.digest.hex());
 }
 
-std::string render(const LockedSource& source) {
-  return fmt::format(
-      "  {{ name = {}, version = {}, file = {}, size = {}, sha256 = \"{}\", built-with = {} }},\n",
-      toml_text(source.name), toml_text(source.version), toml_text(source.file), source.size_bytes,
-      source.digest.hex(), list(source.built_with));
-}
-
 template <typename Package>
 void render_packages(std::string& out, std::string_view key, const std::vector<Package>& all) {
   if (all.empty()) return;
@@ -138,7 +132,7 @@ std::string body(const Lock& lock) {
   if (lock.interpreter) out += fmt::format("interpreter = {}\n", render(*lock.interpreter));
   render_packages(out, "debian", lock.debs);
   render_packages(out, "wheels", lock.wheels);
-  render_packages(out, "sources", lock.sources);
+  out += render_sources(lock.sources);
   render_packages(out, "build-wheels", lock.build_wheels);
   return out;
 }

@@ -1,5 +1,8 @@
 // A pylock.toml (PEP 751) that the recipe names. (uv's answers have the same format:
 // recipes/resolve/pylock.hpp.)
+#include "base/paths.hpp"
+#include "recipes/package_address.hpp"
+#include "recipes/project_name.hpp"
 #include "recipes/requirement_toml.hpp"
 #include "recipes/text.hpp"
 
@@ -27,7 +30,8 @@ bool names_choices(std::string_view marker) {
 
 class PylockFile {
  public:
-  PylockFile(Text file, RequirementLists& lists) : lists_(lists), toml_(std::move(file)) {}
+  PylockFile(const std::string& path, Text file, RequirementLists& lists)
+      : lists_(lists), toml_(std::move(file)), folder_(folder_of(path)) {}
 
   void read() {
     const TomlValue& root = toml_.root();
@@ -50,14 +54,9 @@ class PylockFile {
     if (!is_wheel_name(normalise_wheel_name(one.name))) {
       reader().fail(*at.find("name"), fmt::format("`{}` is not a package name", one.name));
     }
-    for (const char* key : {"vcs", "directory", "archive"}) {
-      if (at.find(key) == nullptr) continue;
-      reader().fail(*at.find(key), fmt::format("`{}` comes from no index, which is not supported "
-                                               "yet",
-                                               one.name));
-    }
-    const std::string& version = toml_.exact_version(at);
-    one.specifier = "==" + version;
+    one.address = address(at);
+    const std::string version = version_of(at, one.address);
+    if (one.address.empty()) one.specifier = "==" + version;
     one.marker = reader().optional_text(at, "marker");
     if (names_choices(one.marker)) {
       reader().fail(*at.find("marker"),
@@ -73,10 +72,42 @@ class PylockFile {
     lists_.add_hashes({one.normalised_name(), version}, hashes(at), place);
   }
 
+  /// Of a package that comes from no index; else empty.
+  std::string address(const TomlValue& at) const {
+    for (const char* key : {"vcs", "directory", "archive"}) {
+      const TomlValue* one = reader().optional_member(at, key, Is::table);
+      if (one == nullptr) continue;
+      const auto text = [&](const char* name) { return reader().optional_text(*one, name); };
+      std::string found;
+      if (std::string_view(key) == "vcs") {
+        if (reader().text(*one, "type") != "git") {
+          reader().fail(*one->find("type"), "of version control systems only git is supported");
+        }
+        found = "git+" + reader().text(*one, "url") + '@' + reader().text(*one, "commit-id");
+      } else if (one->find("url") != nullptr) {
+        found = text("url");
+      } else {
+        found = "file:" + reader().text(*one, "path");
+      }
+      const std::string subdirectory = text("subdirectory");
+      if (!subdirectory.empty()) found += "#subdirectory=" + subdirectory;
+      return toml_.address(*one, found, folder_);
+    }
+    return {};
+  }
+
+  /// What hashes are of; empty where an entry has neither a version nor a file that tells it.
+  std::string version_of(const TomlValue& at, const std::string& address) const {
+    if (address.empty()) return toml_.exact_version(at);
+    const auto read = parse_package_address(address);
+    const auto file = parse_release_file(std::get<PackageAddress>(read).file());
+    return file ? file->version : reader().optional_text(at, "version");
+  }
+
   std::set<std::string> hashes(const TomlValue& package) const {
     std::vector<const TomlValue*> files;
-    if (const auto* source = reader().optional_member(package, "sdist", Is::table)) {
-      files.push_back(source);
+    for (const char* key : {"archive", "sdist"}) {
+      if (const auto* one = reader().optional_member(package, key, Is::table)) files.push_back(one);
     }
     if (const auto* wheels = reader().optional_member(package, "wheels", Is::list)) {
       for (const TomlValue& wheel : wheels->items) files.push_back(&wheel);
@@ -102,12 +133,14 @@ class PylockFile {
 
   RequirementLists& lists_;
   ListedToml toml_;
+  std::string folder_;
 };
 
 }  // namespace
 
-void read_pylock_file(std::shared_ptr<const RequirementsText> file, RequirementLists& lists) {
-  PylockFile(std::move(file), lists).read();
+void read_pylock_file(const std::string& path, std::shared_ptr<const RequirementsText> file,
+                      RequirementLists& lists) {
+  PylockFile(path, std::move(file), lists).read();
 }
 
 }  // namespace mlenv

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 #include "recipes/requirement_toml.hpp"
 #include "recipes/text.hpp"
 
@@ -105,7 +106,9 @@ class Pyproject {
   void add(const TomlValue& at, const std::string& marker) {
     Requirement one = toml_.requirement(at);
     one.marker = both_markers(marker, one.marker);
-    names_.insert(one.normalised_name());
+    if (!one.address.empty()) one.address = address_from(folder_of(source_.file.text), one.address);
+    if (one.address.empty()) one.address = source_of(one.normalised_name());
+    if (!one.address.empty()) one.specifier.clear();
     if (one.normalised_name() != name_) {
       lists_.requirements.push_back(toml_.listed(at, one.str()));
       return;
@@ -149,7 +152,6 @@ class Pyproject {
         lists_.constraints.push_back(toml_.listed(one, toml_.requirement(one).str()));
       }
     }
-    refuse_sources(*uv);
     for (const char* key : {"override-dependencies", "exclude-dependencies", "index", "index-url",
                             "extra-index-url", "find-links"}) {
       const TomlValue* one = uv->find(key);
@@ -162,16 +164,41 @@ class Pyproject {
     }
   }
 
-  void refuse_sources(const TomlValue& uv) const {
-    const TomlValue* sources = reader().optional_member(uv, "sources", Is::table);
-    if (sources == nullptr) return;
-    for (const auto& [name, value] : sources->members) {
-      if (!names_.contains(normalise_wheel_name(name))) continue;
-      reader().fail(value,
-                    fmt::format("`[tool.uv.sources]` takes `{}` from another place, which is "
-                                "not supported",
+  /// The address that `[tool.uv.sources]` gives a package; empty: none.
+  std::string source_of(const std::string& name) const {
+    const TomlValue* at = &toml_.root();
+    for (const char* key : {"tool", "uv", "sources"}) {
+      at = at == nullptr ? nullptr : reader().optional_member(*at, key, Is::table);
+    }
+    const TomlValue* source = find(at, name);
+    if (source == nullptr) return {};
+    return toml_.address(*source, source_text(name, *source), folder_of(source_.file.text));
+  }
+
+  std::string source_text(const std::string& name, const TomlValue& source) const {
+    const auto text = [&](const char* key) { return reader().optional_text(source, key); };
+    const bool plain = source.kind == Is::table && source.find("index") == nullptr &&
+                       source.find("workspace") == nullptr && source.find("marker") == nullptr &&
+                       source.find("extra") == nullptr && source.find("group") == nullptr &&
+                       reader().optional_flag(source, "package", true);
+    std::string address;
+    if (plain && source.find("git") != nullptr) {
+      address = "git+" + text("git");
+      for (const char* key : {"rev", "tag", "branch"}) {
+        if (source.find(key) != nullptr) address += '@' + text(key);
+      }
+    } else if (plain && source.find("path") != nullptr) {
+      address = "file:" + text("path");
+    } else if (plain && source.find("url") != nullptr) {
+      address = text("url");
+    } else {
+      reader().fail(source,
+                    fmt::format("`[tool.uv.sources]` takes `{}` from another place, which is not "
+                                "supported: write one of `git`, `path` and `url`",
                                 name));
     }
+    const std::string subdirectory = text("subdirectory");
+    return subdirectory.empty() ? address : address + "#subdirectory=" + subdirectory;
   }
 
   const RequirementFolder& folder_;
@@ -182,7 +209,6 @@ class Pyproject {
   const TomlValue* groups_ = nullptr;
   const TomlValue* extras_ = nullptr;
   std::string name_;                                            ///< the project's own
-  std::set<std::string> names_;                                 ///< of all that is asked for
   std::set<std::pair<std::string, std::string>> taken_extras_;  ///< name and marker
   std::set<std::string> open_extras_;                           // that are being read
   std::set<std::string> taken_groups_;

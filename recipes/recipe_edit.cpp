@@ -32,7 +32,7 @@ Error bad_package(PackageList list, std::string_view word, std::string_view why)
   return usage_error("bad-package", "`{}` is not a {}", word,
                      python ? "Python requirement" : "Debian package")
       .because(std::string(why))
-      .hint(python ? "write `name`, `name>=1.2` or `name[extra]`"
+      .hint(python ? "write `name`, `name>=1.2`, `name[extra]` or `name @ ADDRESS`"
                    : "write `name`, `name=version` or `name/suite`");
 }
 
@@ -84,7 +84,10 @@ std::string merged(PackageList list, const std::string& item, const std::string&
   Requirement old = std::get<Requirement>(parse_requirement(item));
   const Requirement asked = requirement_of(word);
   const Requirement before = old;
-  if (!asked.specifier.empty()) old.specifier = asked.specifier;
+  if (!asked.specifier.empty() || !asked.address.empty()) {
+    old.specifier = asked.specifier;
+    old.address = asked.address;
+  }
   if (!asked.extras.empty()) old.extras = asked.extras;
   if (!asked.marker.empty()) old.marker = asked.marker;
   return old.str() == before.str() ? item : old.str();

@@ -174,7 +174,12 @@ void RecipeReader::python(const YamlNode& node) {
 void RecipeReader::framework(const YamlNode& node) {
   const std::optional<Placed> text = values_.text(node, "`framework`", "pytorch>=2.9");
   if (!text) return;
-  if (check_requirement(node, text->text)) recipe_.framework = text;
+  if (!check_requirement(node, text->text)) return;
+  if (!std::get<Requirement>(parse_requirement(text->text)).address.empty()) {
+    values_.mistake(node, "a framework comes from an index: write this under `packages`");
+    return;
+  }
+  recipe_.framework = text;
 }
 
 void RecipeReader::cuda(const YamlNode& node) {

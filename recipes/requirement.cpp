@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include <fmt/core.h>
 
 #include "recipes/marker.hpp"
+#include "recipes/package_address.hpp"
 #include "recipes/text.hpp"
+#include "recipes/wheel_name.hpp"
 
 namespace mlenv {
 namespace {
@@ -30,25 +31,64 @@ class Reader {
     skip_blanks();
     if (take('[')) made.extras = extras();
     skip_blanks();
-    refuse_other_forms();
-    const bool parenthesised = take('(');
-    made.specifier = specifiers(parenthesised);
-    skip_blanks();
-    if (take(';')) {
-      skip_blanks();
-      made.marker = std::string(trim(text_.substr(at_)));
-      if (made.marker.empty()) fail("a marker is missing after `;`");
-      if (const auto wrong = marker_mistake(made.marker)) {
-        at_ += wrong->offset;
-        fail(wrong->message);
-      }
-      at_ = text_.size();
+    if (take('@')) {
+      address(made);
+    } else {
+      versions(made);
     }
+    skip_blanks();
+    if (take(';')) marker(made);
     if (at_ < text_.size()) fail(fmt::format("`{}` is not part of a requirement", rest()));
     return made;
   }
 
+  /// An address alone, where that tells whose it is.
+  Requirement read_bare() {
+    Requirement made;
+    address(made);
+    if (made.name.empty()) {
+      at_ = 0;
+      fail(fmt::format("say which package that is: `NAME @ {}`", made.address));
+    }
+    if (take(';')) marker(made);
+    return made;
+  }
+
  private:
+  void versions(Requirement& made) {
+    const bool parenthesised = take('(');
+    made.specifier = specifiers(parenthesised);
+  }
+
+  /// Behind its `;`.
+  void marker(Requirement& made) {
+    skip_blanks();
+    made.marker = std::string(trim(text_.substr(at_)));
+    if (made.marker.empty()) fail("a marker is missing after `;`");
+    if (const auto wrong = marker_mistake(made.marker)) {
+      at_ += wrong->offset;
+      fail(wrong->message);
+    }
+    at_ = text_.size();
+  }
+
+  /// Up to ` ;`, since a URL may hold a `;` itself. Stops at the `;`.
+  void address(Requirement& made) {
+    skip_blanks();
+    const std::size_t end = std::min(rest().find(" ;"), rest().size());
+    std::string name;
+    const auto read = parse_package_address(rest().substr(0, end), &name);
+    if (const auto* wrong = std::get_if<AddressMistake>(&read)) fail(wrong->message);
+    const auto& found = std::get<PackageAddress>(read);
+    if (made.name.empty() && found.is_wheel()) {
+      const std::string file = found.file();
+      if (const auto wheel = parse_wheel_name(file)) name = wheel->name;
+    }
+    if (made.name.empty() && is_wheel_name(normalise_wheel_name(name))) made.name = name;
+    made.address = found.str();
+    at_ = std::min(at_ + end + 1, text_.size());
+  }
+
   [[noreturn]] void fail(std::string message) const {
     throw Fault{{std::min(at_, text_.size()), std::move(message)}};
   }
@@ -90,12 +130,6 @@ class Reader {
     return found;
   }
 
-  void refuse_other_forms() const {
-    if (at_ < text_.size() && text_[at_] == '@') {
-      fail("requirements by URL or path are not supported yet");
-    }
-  }
-
   std::string specifiers(bool parenthesised) {
     std::string all;
     skip_blanks();
@@ -133,16 +167,6 @@ class Reader {
   std::size_t at_ = 0;
 };
 
-std::optional<std::string> other_form(std::string_view text) {
-  const std::string_view clean = trim(text);
-  if (clean.starts_with('-')) return "options are not supported here, only requirements";
-  const bool path = clean.starts_with('.') || clean.starts_with('/') || clean.starts_with('~');
-  const bool archive = clean.ends_with(".whl") || clean.ends_with(".tar.gz");
-  const bool address = clean.substr(0, clean.find(';')).find("://") != std::string_view::npos;
-  if (path || archive || address) return "requirements by URL or path are not supported yet";
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::string Requirement::normalised_name() const { return normalise_wheel_name(name); }
@@ -151,6 +175,7 @@ std::string Requirement::str() const {
   std::string text = name;
   if (!extras.empty()) text += '[' + join(extras, ",") + ']';
   text += specifier;
+  if (!address.empty()) text += " @ " + address;
   if (!marker.empty()) text += " ; " + marker;
   return text;
 }
@@ -158,11 +183,11 @@ std::string Requirement::str() const {
 std::variant<Requirement, RequirementMistake> parse_requirement(std::string_view text) {
   if (text.size() > 4096) return RequirementMistake{0, "a requirement this long is not plausible"};
   if (has_control(text)) return RequirementMistake{0, "control characters are not allowed"};
-  if (const std::optional<std::string> refused = other_form(text)) {
-    return RequirementMistake{0, *refused};
+  if (trim(text).starts_with('-')) {
+    return RequirementMistake{0, "options are not supported here, only requirements"};
   }
   try {
-    return Reader(text).read();
+    return is_bare_address(text) ? Reader(text).read_bare() : Reader(text).read();
   } catch (const Fault& fault) {
     return fault.mistake;
   }

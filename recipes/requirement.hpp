@@ -14,6 +14,8 @@ struct Requirement {
   std::vector<std::string> extras;
   std::string specifier;  ///< `>=2.9,<3`, blanks removed; empty: any version
   std::string marker;     ///< after `;`, as written
+  /// Where it is in place of an index (package_address.hpp), as that writes it; empty: an index.
+  std::string address{};
 
   std::string normalised_name() const;
   std::string str() const;
@@ -24,7 +26,8 @@ struct RequirementMistake {
   std::string message;
 };
 
-/// URLs, paths, version-control addresses and options are mistakes that say so.
+/// Also `name @ ADDRESS`, and addresses that tell the name themselves (a wheel's file, `#egg=`).
+/// Other bare addresses, and options, are mistakes that say so.
 std::variant<Requirement, RequirementMistake> parse_requirement(std::string_view text);
 
 }  // namespace mlenv

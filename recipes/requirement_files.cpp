@@ -107,7 +107,7 @@ RequirementLists read_requirement_files(const Recipe& recipe) {
         read_pyproject(folder, source, folder.open(source.file), lists);
         break;
       case RequirementFormat::pylock:
-        read_pylock_file(folder.open(source.file), lists);
+        read_pylock_file(path, folder.open(source.file), lists);
         break;
       case RequirementFormat::uv_lock:
         read_uv_lock(folder, source, folder.open(source.file), lists);

@@ -30,7 +30,9 @@ void read_requirement_lines(const RequirementFolder& folder, const RequirementSo
 void read_pyproject(const RequirementFolder& folder, const RequirementSource& source,
                     std::shared_ptr<const RequirementsText> file, RequirementLists& lists);
 /// pylock.toml (PEP 751): every package of it is asked for, in its version.
-void read_pylock_file(std::shared_ptr<const RequirementsText> file, RequirementLists& lists);
+/// `path`: the file's own, from the recipe's folder.
+void read_pylock_file(const std::string& path, std::shared_ptr<const RequirementsText> file,
+                      RequirementLists& lists);
 /// uv.lock: what its project asks for; the versions of all that this needs are constraints.
 void read_uv_lock(const RequirementFolder& folder, const RequirementSource& source,
                   std::shared_ptr<const RequirementsText> file, RequirementLists& lists);
@@ -44,6 +46,7 @@ class RequirementFolder {
   std::shared_ptr<const RequirementsText> open(const Placed& place) const;
   /// By a path in the recipe's folder; nullptr and a mistake when it cannot be had.
   std::shared_ptr<const RequirementsText> open(const std::string& path, std::string& mistake) const;
+  fs::path path() const { return recipe_.folder(); }
   [[noreturn]] void fail(const Placed& place, std::string_view message) const;
 
  private:

@@ -3,6 +3,8 @@
 
 #include "base/error.hpp"
 #include "recipes/mistakes.hpp"
+#include "recipes/package_address.hpp"
+#include "recipes/project_name.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/requirement_files.hpp"
 #include "recipes/requirement_text.hpp"
@@ -41,6 +43,9 @@ class LinesReader {
         case What::requirement:
           add(line, place, constraints, mistakes);
           break;
+        case What::nameless:
+          add_named(line, place, constraints, mistakes);
+          break;
         case What::all_hashed:
           lists_.all_hashed = place;
           break;
@@ -72,9 +77,52 @@ class LinesReader {
       return;
     }
     (constraints ? lists_.constraints : lists_.requirements).push_back(place);
-    if (line.sha256.empty()) return;
-    const std::size_t version = read.specifier.find_first_not_of('=');
-    lists_.add_hashes({read.normalised_name(), read.specifier.substr(version)}, line.sha256, place);
+    std::set<std::string> hashes = line.sha256;
+    if (!read.address.empty()) {
+      const auto address = parse_package_address(read.address);
+      const std::string& promised = std::get<PackageAddress>(address).sha256;
+      if (!promised.empty()) hashes.insert(promised);
+    }
+    const std::string version = hashes.empty() ? "" : version_of(read);
+    if (!version.empty()) lists_.add_hashes({read.normalised_name(), version}, hashes, place);
+  }
+
+  /// Of a requirement that may have hashes.
+  static std::string version_of(const Requirement& one) {
+    if (one.address.empty()) return one.specifier.substr(one.specifier.find_first_not_of('='));
+    const auto address = parse_package_address(one.address);
+    const auto file = parse_release_file(std::get<PackageAddress>(address).file());
+    return file ? file->version : std::string{};
+  }
+
+  /// A folder or archive: the name is what it says itself.
+  void add_named(const RequirementLine& line, const ListedText& place, bool constraints,
+                 Mistakes& mistakes) {
+    const auto read = parse_package_address(line.text);
+    const auto& address = std::get<PackageAddress>(read);
+    std::optional<std::string> name;
+    if (const auto file = parse_release_file(address.file())) {
+      name = file->name;
+    } else {
+      name = project_name(folder_.path() / address.place / address.subdirectory);
+    }
+    if (!name) {
+      mistakes.add(line.line, line.column,
+                   fmt::format("`{0}` does not tell whose it is: write `NAME @ {0}`", line.text));
+      return;
+    }
+    std::string text = *name + line.extras + " @ " + line.text;
+    if (!line.marker.empty()) text += " ; " + line.marker;
+    const auto made = parse_requirement(text);
+    if (const auto* wrong = std::get_if<RequirementMistake>(&made)) {
+      mistakes.add(line.line, line.column, wrong->message);
+      return;
+    }
+    RequirementLine named = line;
+    named.text = std::get<Requirement>(made).str();
+    ListedText there = place;
+    there.text = named.text;
+    add(named, there, constraints, mistakes);
   }
 
   /// nullopt after a mistake, and for a file that has been read already.

@@ -8,6 +8,8 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "recipes/package_address.hpp"
+#include "recipes/project_name.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/text.hpp"
 
@@ -30,6 +32,7 @@ constexpr std::string_view kInclude = "--requirement";
 constexpr std::string_view kConstraint = "--constraint";
 constexpr std::string_view kAllHashed = "--require-hashes";
 constexpr std::string_view kHash = "--hash";
+constexpr std::string_view kEditable = "--editable";
 constexpr std::array<Option, 22> kOptions = {
     {{kInclude, "-r", true, {}},
      {kConstraint, "-c", true, {}},
@@ -43,7 +46,7 @@ constexpr std::array<Option, 22> kOptions = {
      {"--find-links", "-f", true,
       "packages come from the indexes of this machine or of the recipe"},
      {"--trusted-host", {}, true, "certificates are always checked; `SSL_CERT_FILE` names others"},
-     {"--editable", "-e", true, "`files` of the recipe copies the project's own code"},
+     {kEditable, "-e", true, {}},  // an image is not edited: installed as it is
      {"--no-binary", {}, true, "mlenv installs wheels"},
      {"--prefer-binary",
       {},
@@ -155,7 +158,7 @@ class LineReader {
   }
   RequirementLine placed(What what, std::string text, std::size_t offset) const {
     const auto [line, column] = line_.place(offset);
-    return {what, std::move(text), {}, line, column};
+    return {what, std::move(text), {}, {}, {}, line, column};
   }
 
   /// Up to the first option.
@@ -163,7 +166,11 @@ class LineReader {
     const std::string& text = line_.text();
     const std::size_t start = at_;
     while (at_ < text.size() && (text[at_] != '-' || !is_blank(text[at_ - 1]))) ++at_;
-    const std::string_view own = trim(std::string_view(text).substr(start, at_ - start));
+    requirement(trim(std::string_view(text).substr(start, at_ - start)), start);
+  }
+
+  void requirement(std::string_view own, std::size_t start) {
+    if (nameless(own, start)) return;
     const auto read = parse_requirement(own);
     if (const auto* wrong = std::get_if<RequirementMistake>(&read)) {
       mistake(start + wrong->offset, wrong->message);
@@ -172,6 +179,37 @@ class LineReader {
     found_.push_back(placed(What::requirement, std::get<Requirement>(read).str(), start));
     pinned_ = std::get<Requirement>(read).specifier.starts_with("==") &&
               std::get<Requirement>(read).specifier.find_first_of(",*") == std::string::npos;
+    if (!std::get<Requirement>(read).address.empty()) {
+      const auto address = parse_package_address(std::get<Requirement>(read).address);
+      pinned_ = parse_release_file(std::get<PackageAddress>(address).file()).has_value();
+    }
+  }
+
+  /// `./libs/x[dev] ; marker`, where the address does not tell whose it is. True also after a
+  /// mistake.
+  bool nameless(std::string_view own, std::size_t start) {
+    if (!is_bare_address(own)) return false;
+    const std::size_t semicolon = std::min(own.find(" ;"), own.size());
+    std::string_view path = trim(own.substr(0, semicolon));
+    std::string_view extras;
+    const std::size_t open = path.rfind('[');
+    if (path.ends_with(']') && open != std::string_view::npos) {
+      extras = path.substr(open);
+      path = path.substr(0, open);
+    }
+    std::string name;
+    const auto read = parse_package_address(path, &name);
+    const auto* address = std::get_if<PackageAddress>(&read);
+    if (address == nullptr) return false;  // said by whoever reads it as a requirement
+    if (address->kind != PackageAddress::Kind::path || address->is_wheel() || !name.empty()) {
+      return false;
+    }
+    RequirementLine line = placed(What::nameless, address->str(), start);
+    line.extras = extras;
+    if (semicolon < own.size()) line.marker = trim(own.substr(semicolon + 2));
+    pinned_ = parse_release_file(address->file()).has_value();
+    found_.push_back(std::move(line));
+    return true;
   }
 
   std::string_view word() {
@@ -223,13 +261,17 @@ class LineReader {
     } else if (option.name == kInclude || option.name == kConstraint) {
       const What what = option.name == kInclude ? What::include : What::constraints;
       found_.push_back(placed(what, std::string(value), value_at));
+    } else if (option.name == kEditable) {
+      requirement(value, value_at);
     } else if (option.name == kAllHashed) {
       found_.push_back(placed(What::all_hashed, {}, start));
     }
   }
 
   void hash(std::string_view value, std::size_t start, std::size_t value_at) {
-    if (found_.empty() || found_.front().what != What::requirement) {
+    const bool follows = !found_.empty() && (found_.front().what == What::requirement ||
+                                             found_.front().what == What::nameless);
+    if (!follows) {
       mistake(start, "`--hash` stands after the requirement that it is of");
       return;
     }
@@ -251,7 +293,9 @@ class LineReader {
   void check_hashes() {
     if (!good_ || !hash_at_) return;
     if (!pinned_) {
-      mistake(*hash_at_, "a hash is of one release: write its version with `==`");
+      mistake(*hash_at_,
+              "a hash is of one release: write its version with `==`, or the address of "
+              "its file");
     } else if (found_.front().sha256.empty()) {
       mistake(*hash_at_, "there is no `sha256` among the hashes, the only ones that mlenv checks");
     }

@@ -11,9 +11,18 @@ namespace mlenv {
 
 /// One thing that a file says.
 struct RequirementLine {
-  enum class What { requirement, include, constraints, all_hashed };
+  enum class What {
+    requirement,
+    nameless,  ///< a folder or source archive, which must tell whose it is
+    include,
+    constraints,
+    all_hashed,
+  };
   What what = What::requirement;
-  std::string text;  ///< PEP 508 as `Requirement::str` writes it; of the others the path as written
+  std::string text;      ///< PEP 508 as `Requirement::str` writes it; of the others the path as
+                         ///< written, of `nameless` as PackageAddress has it
+  std::string extras{};  ///< of `nameless`: `[dev]`
+  std::string marker{};  ///< of `nameless`
   std::set<std::string> sha256;  ///< hex
   int line = 0;                  ///< 1-based
   int column = 0;                ///< in characters

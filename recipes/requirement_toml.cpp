@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "recipes/package_address.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -29,6 +30,20 @@ Requirement ListedToml::requirement(const TomlValue& at) const {
     reader_.fail(inside, wrong->message);
   }
   return std::get<Requirement>(std::move(read));
+}
+
+std::string ListedToml::address(const TomlValue& at, const std::string& text,
+                                std::string_view folder) const {
+  const auto read = parse_package_address(text);
+  if (const auto* wrong = std::get_if<AddressMistake>(&read)) reader_.fail(at, wrong->message);
+  return address_from(folder, std::get<PackageAddress>(read).str());
+}
+
+std::string address_from(std::string_view folder, const std::string& address) {
+  auto read = std::get<PackageAddress>(parse_package_address(address));
+  if (read.kind != PackageAddress::Kind::path) return address;
+  read.place = clean_address_path(folder, read.place);
+  return read.str();
 }
 
 void ListedToml::add_python(const TomlValue& table, RequirementLists& lists) const {

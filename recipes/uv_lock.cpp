@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 #include "recipes/requirement_toml.hpp"
 #include "recipes/text.hpp"
 
@@ -172,17 +173,49 @@ class UvLock {
     Requirement made;
     made.name = reader().text(package, "name");
     if (source.find("registry") == nullptr) {
-      reader().fail(source,
-                    fmt::format("`{}` comes from no index, which is not supported yet", made.name));
+      made.address = address(made.name, source);
+    } else {
+      made.specifier = "==" + toml_.exact_version(package);
     }
-    const std::string& version = toml_.exact_version(package);
-    made.specifier = "==" + version;
     const std::vector<std::string> forks = reader().texts(package, "resolution-markers");
     if (forks.size() == 1) made.marker = forks.front();
     if (forks.size() > 1) made.marker = '(' + join(forks, ") or (") + ')';
     const ListedText place = checked(*package.find("name"), made);
     lists_.constraints.push_back(place);
-    lists_.add_hashes({made.normalised_name(), version}, hashes(package), place);
+    const std::string version = reader().optional_text(package, "version");
+    if (!version.empty()) {
+      lists_.add_hashes({made.normalised_name(), version}, hashes(package), place);
+    }
+  }
+
+  /// `{ git = "https://host/x?subdirectory=a&rev=main#COMMIT" }`, `{ editable = "libs/x" }`, …
+  std::string address(const std::string& name, const TomlValue& source) const {
+    const std::string folder(folder_of(source_.file.text));
+    for (const char* key : {"editable", "directory", "path"}) {
+      if (source.find(key) == nullptr) continue;
+      return toml_.address(source, "file:" + reader().text(source, key), folder);
+    }
+    if (source.find("url") != nullptr) {
+      return toml_.address(source, reader().text(source, "url"), folder);
+    }
+    if (source.find("git") == nullptr) {
+      reader().fail(source, fmt::format("`{}` comes from no index, which is not supported: a "
+                                        "package that is not installed",
+                                        name));
+    }
+    const std::string& text = reader().text(source, "git");
+    const std::size_t hash = text.find('#');
+    if (hash == std::string::npos) reader().fail(source, "the commit is missing");
+    const std::size_t query = text.find('?');
+    std::string found =
+        fmt::format("git+{}@{}", text.substr(0, std::min(query, hash)), text.substr(hash + 1));
+    if (query < hash) {
+      for (const std::string_view part :
+           split(std::string_view(text).substr(query + 1, hash - query - 1), '&')) {
+        if (part.starts_with("subdirectory=")) found += '#' + std::string(part);
+      }
+    }
+    return toml_.address(source, found, folder);
   }
 
   std::set<std::string> hashes(const TomlValue& package) const {

@@ -101,7 +101,9 @@ void Conversion::local_version(const SourcePlace& place, Requirement& requiremen
 
 bool Conversion::framework_package(const SourcePlace& place, Requirement requirement) {
   const Framework* framework = framework_of(requirement.normalised_name());
-  if (framework == nullptr || !requirement.marker.empty()) return false;
+  if (framework == nullptr || !requirement.marker.empty() || !requirement.address.empty()) {
+    return false;
+  }
   const Requirement as_written = requirement;
   requirement.name = framework->name;
   std::string cuda(framework->cuda);

@@ -1,5 +1,6 @@
 // pyproject.toml: the standard's own table (PyPA's "pyproject.toml specification") and Poetry's.
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include <fmt/core.h>
@@ -138,29 +139,58 @@ class Pyproject {
   }
 
   void dependency(const std::string& package, const TomlValue& value) {
+    const std::string address = address_of(value);
     const TomlValue* version = value.kind == Is::table ? value.find("version") : &value;
-    if (version == nullptr || version->kind != Is::text) {
-      return leave_out(value, package,
-                       "only releases by their version can be named, no paths and repositories");
+    if (address.empty() && (version == nullptr || version->kind != Is::text)) {
+      return leave_out(value, package, "it says neither a version nor one place");
     }
-    const std::optional<std::string> specifier = specifier_of_poetry(version->text);
-    if (!specifier)
+    const std::optional<std::string> specifier =
+        address.empty() ? specifier_of_poetry(version->text) : " @ " + address;
+    if (!specifier) {
       return leave_out(value, package + " = " + version->text,
                        "a version that has no words in a recipe");
-    if (package == "python") return to_.python_range(place(value), *specifier);
-    std::string text = package;
-    if (value.kind == Is::table) {
-      for (const auto& [key, inner] : value.members) {
-        if (key == "version" || key == "extras") continue;
-        leave_out(inner, package + '.' + key, "no key of the recipe stands for it");
-      }
-      if (const TomlValue* extras = value.find("extras")) {
-        std::vector<std::string> names;
-        for (const TomlValue& extra : extras->items) names.push_back(extra.text);
-        if (!names.empty()) text += '[' + join(names, ",") + ']';
-      }
     }
-    to_.python_package(place(value), text + *specifier);
+    if (package == "python") return to_.python_range(place(value), *specifier);
+    to_.python_package(place(value), package + extras_of(package, value) + *specifier);
+  }
+
+  /// What a recipe has no word for is told.
+  std::string extras_of(const std::string& package, const TomlValue& value) {
+    if (value.kind != Is::table) return {};
+    constexpr std::array<std::string_view, 10> kSaid = {
+        "version", "extras",       "git",  "branch", "tag",
+        "rev",     "subdirectory", "path", "url",    "develop"};
+    for (const auto& [key, inner] : value.members) {
+      if (std::find(kSaid.begin(), kSaid.end(), key) != kSaid.end()) continue;
+      leave_out(inner, package + '.' + key, "no key of the recipe stands for it");
+    }
+    std::vector<std::string> names;
+    if (const TomlValue* extras = value.find("extras")) {
+      for (const TomlValue& extra : extras->items) names.push_back(extra.text);
+    }
+    return names.empty() ? std::string{} : '[' + join(names, ",") + ']';
+  }
+
+  /// Poetry's words for a repository, path or URL; empty: an index has it.
+  static std::string address_of(const TomlValue& value) {
+    if (value.kind != Is::table) return {};
+    const auto text = [&](const char* key) {
+      const TomlValue* one = value.find(key);
+      return one != nullptr && one->kind == Is::text ? one->text : std::string{};
+    };
+    std::string address;
+    if (!text("git").empty()) {
+      address = "git+" + text("git");
+      for (const char* key : {"rev", "tag", "branch"}) {
+        if (!text(key).empty()) address += '@' + text(key);
+      }
+    } else if (!text("path").empty()) {
+      address = "file:" + text("path");
+    } else {
+      address = text("url");
+    }
+    if (address.empty() || text("subdirectory").empty()) return address;
+    return address + "#subdirectory=" + text("subdirectory");
   }
 
   const ConversionSource& source_;

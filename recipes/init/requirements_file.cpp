@@ -21,17 +21,13 @@ struct Option {
   std::string_view name;
   std::string_view why;
 };
-constexpr std::string_view kNoSource =
-    "mlenv builds no project from source: copy it with `files`, or name a release of it";
+constexpr std::string_view kOwnProject =
+    "the project itself: copy its code with `files`, or write `NAME @ .` into `packages`";
 constexpr std::string_view kNamed =
-    "it counts where the file itself is named, `requirements: [FILE]`, which takes no paths, URLs "
-    "and "
-    "indexes";
-constexpr std::array<Option, 13> kOptions = {
+    "it counts where the file itself is named, `requirements: [FILE]`, which takes no indexes";
+constexpr std::array<Option, 11> kOptions = {
     {{"-c", kNamed},
      {"--constraint", kNamed},
-     {"-e", kNoSource},
-     {"--editable", kNoSource},
      {"-f", "pages of links are not read; an index can be named in `sources`"},
      {"--find-links", "pages of links are not read; an index can be named in `sources`"},
      {"--pre", "write the pre-release into the package's version, as `>=2.0rc1`"},
@@ -125,6 +121,12 @@ class RequirementsFile {
     if (name == "-r" || name == "--requirement") return include(place, text, value);
     if (name == "-i" || name == "--index-url") return to_.python_index(place, value, true);
     if (name == "--extra-index-url") return to_.python_index(place, value, false);
+    if (name == "-e" || name == "--editable") {
+      if (value.starts_with(".[") || value == "." || value == "./") {
+        return to_.leave_out(place, text, kOwnProject);
+      }
+      return to_.python_package(place, value);
+    }
     for (const Option& one : kOptions) {
       if (one.name == name) return to_.leave_out(place, text, one.why);
     }

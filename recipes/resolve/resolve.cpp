@@ -52,6 +52,18 @@ bool same_wheels(const Lock& previous, const Lock& now) {
          (previous.sources.empty() || builds_alike(previous, now));
 }
 
+/// Where wheels lie under their own names, as uv wants them, for as long as the cache does.
+fs::path named_wheel(const fs::path& cache, const LockedWheel& wheel, const fs::path& from) {
+  const fs::path path = cache / "named-wheels" / wheel.digest.hex() / wheel.file;
+  std::error_code error;
+  if (fs::read_symlink(path, error) == from) return path;
+  make_folders(path.parent_path());
+  const TemporaryFolder aside(path.parent_path());
+  fs::create_symlink(from, aside.path() / "link");
+  fs::rename(aside.path() / "link", path);
+  return path;
+}
+
 /// Suites beside the base's that `system` names, `bookworm-backports`: their archives are looked at
 /// for that alone.
 std::set<std::string> suites_of(const Request& request) {
@@ -261,7 +273,7 @@ class Resolver {
   std::optional<Conflict> wheels() {
     if (!wants_wheels(lock_.request)) return std::nullopt;
     const bool may_keep = kept() != nullptr && !incomplete_ && options_.moved.empty();
-    if (may_keep && same_wheels(*kept(), lock_)) {
+    if (may_keep && same_wheels(*kept(), lock_) && source_changes(recipe_, *kept()).empty()) {
       lock_.wheels = kept()->wheels;
       lock_.sources = kept()->sources;
       lock_.build_wheels = kept()->build_wheels;
@@ -279,6 +291,9 @@ class Resolver {
         return options_.build(release, lock_);
       };
     }
+    std::vector<BuiltRelease> direct;
+    if (auto conflict = build_direct(direct)) return std::move(*conflict);
+    request.direct = &direct;
     const fs::path uv = provide_uv(options_.cache, progress_);
     auto found = resolve_wheels(request, uv, http_, options_.cache, progress_);
     if (auto* conflict = std::get_if<Conflict>(&found)) return std::move(*conflict);
@@ -292,6 +307,24 @@ class Resolver {
     lock_.build_wheels = std::move(resolution.build_wheels);
     lock_.wheels = std::move(resolution.wheels);
     lock_.cuda = std::move(resolution.cuda);
+    return std::nullopt;
+  }
+
+  /// Before anything is asked of uv, which is only told of wheels.
+  std::optional<Conflict> build_direct(std::vector<BuiltRelease>& built) {
+    for (const DirectRequirement& wanted : direct_requirements(recipe_)) {
+      const bool moves = std::find(options_.moved.begin(), options_.moved.end(), wanted.name) !=
+                         options_.moved.end();
+      auto answer = options_.build_direct(wanted, lock_, moves ? nullptr : kept());
+      if (auto* conflict = std::get_if<Conflict>(&answer)) {
+        conflict->facts.insert(conflict->facts.begin(),
+                               wanted.shown(fmt::format("`{}` is asked for", wanted.name)));
+        return std::move(*conflict);
+      }
+      built.push_back(std::get<BuiltRelease>(std::move(answer)));
+      BuiltRelease& one = built.back();
+      one.path = named_wheel(options_.cache, one.wheel, one.path);
+    }
     return std::nullopt;
   }
 

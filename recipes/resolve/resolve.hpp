@@ -26,6 +26,8 @@ struct ResolveOptions {
   std::function<std::variant<FoundBase, Conflict>(const std::optional<Digest>& pinned)> find_base;
   /// Builds packages without a wheel, on bases made from packages; null: they are a Conflict.
   BuildRelease build = nullptr;
+  /// For packages that the recipe names by their address.
+  BuildDirect build_direct = nullptr;
 };
 
 /// `2.36`, of the C library among a base's packages. Throws `no-glibc`.

@@ -1,6 +1,6 @@
 #pragma once
-// Packages that come as source only. Whoever can run a program of the image builds them; the
-// resolver asks.
+// Packages that come as source only, and those that come from no index. Whoever can run a program
+// of the image builds them; the resolver asks.
 #include <functional>
 #include <string>
 #include <variant>
@@ -8,6 +8,7 @@
 
 #include "recipes/lock.hpp"
 #include "recipes/resolve/conflict.hpp"
+#include "recipes/resolve/direct.hpp"
 
 namespace mlenv {
 
@@ -34,11 +35,18 @@ struct BuiltRelease {
   LockedSource source;
   std::vector<LockedWheel> build_wheels;
   ReleaseMetadata metadata;
+  fs::path path;  ///< of the wheel, under whatever name
 };
 
 /// Builds a wheel of it for the interpreter of `base`, a lock that has Debian packages and Python.
 /// Throws `build-failed`.
 using BuildRelease =
     std::function<std::variant<BuiltRelease, Conflict>(const SourceRelease&, const Lock& base)>;
+
+/// The wheel of what the recipe names by its address: it is one, or is built as above. What
+/// `before` (may be null), an older lock, says of it stays where that still fits: a branch's
+/// commit, and the wheel itself where nothing that it was built from is another one.
+using BuildDirect = std::function<std::variant<BuiltRelease, Conflict>(
+    const DirectRequirement&, const Lock& base, const Lock* before)>;
 
 }  // namespace mlenv

@@ -35,6 +35,7 @@ std::vector<std::string> uv_environment();
 struct UvQuestion {
   std::vector<std::string> requirements;
   std::vector<std::string> constraints;
+  std::vector<std::string> overrides{};  ///< in place of what anything else says of these packages
   std::vector<LockedWheel> preferences;  ///< versions to keep where they fit
   std::vector<std::string> only_wheels;  ///< packages whose source releases are out of the question
   bool no_sources = false;               ///< none may come from source

@@ -44,6 +44,10 @@ std::vector<std::string> arguments(const UvQuestion& question, const WheelReques
                                    "pylock.toml",     "--python",      interpreter.string(),
                                    "--no-header",     "--no-progress", "--quiet",
                                    "--color",         "never"};
+  if (!question.overrides.empty()) {
+    argv.emplace_back("--override");
+    argv.emplace_back("overrides.txt");
+  }
   if (question.no_sources) argv.emplace_back("--no-build");
   if (question.no_dependencies) argv.emplace_back("--no-deps");
   for (const std::string& name : question.only_wheels) {
@@ -128,6 +132,9 @@ UvAnswer ask_uv(const UvQuestion& question, const WheelRequest& request, const f
   write_file(folder.path() / "uv.toml", settings(question.known), false);
   write_file(folder.path() / "requirements.in", lines(question.requirements), false);
   write_file(folder.path() / "constraints.txt", lines(question.constraints), false);
+  if (!question.overrides.empty()) {
+    write_file(folder.path() / "overrides.txt", lines(question.overrides), false);
+  }
   if (!question.preferences.empty()) {
     std::vector<std::pair<std::string, std::string>> versions;
     for (const LockedWheel& wheel : question.preferences) {

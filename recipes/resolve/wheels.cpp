@@ -19,6 +19,7 @@
 #include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/cuda_conflict.hpp"
 #include "recipes/resolve/demands.hpp"
+#include "recipes/resolve/direct_wheels.hpp"
 #include "recipes/resolve/locations.hpp"
 #include "recipes/resolve/uv.hpp"
 #include "recipes/resolve/versions.hpp"
@@ -68,6 +69,7 @@ class WheelResolver {
     const FrameworkRequirements all = framework_requirements(*request.recipe);
     question_.requirements = all.requirements;
     question_.constraints = all.constraints;
+    if (request.direct != nullptr) name_wheels(*request.direct, question_);
     if (!request.compiler.empty()) {
       add_compiler(question_, request.compiler);
       question_.preferences = request.kept;
@@ -104,6 +106,7 @@ class WheelResolver {
 
   /// nullptr for one that came as a wheel.
   const BuiltRelease* built_of(const std::string& name, const std::string& version) const {
+    if (const BuiltRelease* direct = direct_of(name)) return direct;
     const auto found = std::find_if(built_.begin(), built_.end(), [&](const BuiltRelease& one) {
       return one.wheel.name == name && is_same_version(one.wheel.version, version);
     });
@@ -116,6 +119,14 @@ class WheelResolver {
   }
 
  private:
+  /// nullptr for a package of the indexes.
+  const BuiltRelease* direct_of(const std::string& name) const {
+    if (request_.direct == nullptr) return nullptr;
+    const auto found = std::find_if(request_.direct->begin(), request_.direct->end(),
+                                    [&](const auto& one) { return one.wheel.name == name; });
+    return found == request_.direct->end() ? nullptr : &*found;
+  }
+
   Conflict explained(Conflict conflict) const {
     if (is_requested(conflict.absent)) {
       return absent_packages(*request_.recipe, absent_names(conflict.absent));
@@ -193,6 +204,7 @@ class WheelResolver {
       const BuiltRelease* built = built_of(package.name, package.version);
       if (built == nullptr) continue;
       const LockedWheel& wheel = built->wheel;
+      if (built == direct_of(package.name)) package.version = wheel.version;
       package.wheels = {{wheel.file, {}, wheel.digest, wheel.size_bytes}};
     }
   }

@@ -32,6 +32,8 @@ struct WheelRequest {
   std::vector<LockedWheel> kept{};
   /// Builds what has no wheel; null: that is a Conflict.
   std::function<std::variant<BuiltRelease, Conflict>(const SourceRelease&)> build = nullptr;
+  /// Wheels of what the recipe names by its address; may be null where it names nothing so.
+  const std::vector<BuiltRelease>* direct = nullptr;
 };
 
 struct WheelResolution {

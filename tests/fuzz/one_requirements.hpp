@@ -25,7 +25,7 @@ inline RequirementLists read_lists(std::string_view name, std::string_view text)
   if (format == RequirementFormat::pyproject) {
     read_pyproject(folder, source, file, lists);
   } else if (format == RequirementFormat::pylock) {
-    read_pylock_file(file, lists);
+    read_pylock_file("pylock.toml", file, lists);
   } else if (format == RequirementFormat::uv_lock) {
     read_uv_lock(folder, source, file, lists);
   } else {

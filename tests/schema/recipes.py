@@ -56,6 +56,12 @@ GOOD = [
         "libraries: {nccl: '>=2.26,<3', cudnn: 9.*, cublas: '(>=13)'}", "libraries: {nvcc: true}",
         "cuda: cpu\ndriver:\ngpus: []\nlibraries: {nvcc: false}")),
     HEAD + "packages: [torch]\ngpus: [sm_90]",
+    *(HEAD + "packages: " + value for value in (
+        "[\"a @ ./libs/a\", b@../b, \"c [x , y] @ .\", d @ file:libs/d]", "[\"a @ libs/a ; python_version > '3'\"]",
+        "[a @ git+https://host/x.git]", "[a @ git+https://host/x@feature/b#subdirectory=y]",
+        "[a @ git+ssh://git@host:22/x@v1]", "[a @ git+file:///srv/x]", "[a @ git+http://host/x#egg=a&subdirectory=b/c]",
+        f"[a @ https://host/a-1-py3-none-any.whl#sha256={DATA}, b @ http://host/b-1.tar.gz]",
+        "[./dist/a-1-py3-none-any.whl, https://host/b-1-py3-none-any.whl]", "[git+https://host/x#egg=a]")),
     HEAD + "requirements: requirements.txt\ndriver: '>=580'",
     HEAD + "libraries: {nvcc: false}",
     *(HEAD + "requirements: " + value for value in (
@@ -77,6 +83,13 @@ GOOD = [
 ]
 # What neither takes.
 BAD = [
+    *(HEAD + "packages: " + value for value in (
+        "[a @ /srv/a]", "[a @ ~/a]", "[a @ file:///srv/a]", "[./a]", "[git+https://host/x]", "[\"a @ \"]",
+        "[a @ git+https://user:word@host/x]", "[a @ https://token@host/a-1-py3-none-any.whl]",
+        "[a @ git+ssh://git:word@host/x]", "[a @ hg+https://host/x]", "[a @ git+ftp://host/x]", "[a @ git+git@host:x]",
+        "[a @ https://host/page.html]", "[a @ https://host/a-1.tar.gz?key=1]", "[a @ git+https://host/x#depth=1]",
+        "[a>=1 @ ./a]", "[\"a @ git+https://host/${NAME}\"]")),
+    HEAD + "framework: torch @ ./torch",
     *("name: x\nbase: " + base for base in (
         "", "debian", "noble", "ubuntu:devel", "ubuntu:trixie", "debian:noble", "fedora:41", "pytorch/pytorch:2.9",
         "oci:", "oci-archive::v1", "docker:a", "https://host.example/a", "host.example/A", "host.example/",

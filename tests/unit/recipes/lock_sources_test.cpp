@@ -65,6 +65,46 @@ TEST(LockSources, NameWhatTheLockHolds) {
   EXPECT_TRUE(has(refused(text, "\"docopt-0.6.2.tar.gz\"", "\"../x.tar.gz\""), "a plain name"));
 }
 
+Lock named() {
+  Lock lock = sample();
+  const std::string commit = "0123456789abcdef0123456789abcdef01234567";
+  LockedSource git{"docopt", "0.6.2", {}, 0, Digest::of("t"), {}};
+  git.git = "https://h.example/t/docopt";
+  git.reference = "main";
+  git.commit = commit;
+  git.subdirectory = "py";
+  git.describe = "v0.6.2-0-g0123456";
+  LockedSource wheel{"six", "1.16", "six-1.16-py3-none-any.whl", 2, Digest::of("w"), {}};
+  wheel.path = "./dist/six-1.16-py3-none-any.whl";
+  lock.sources = {git, wheel};
+  lock.build_wheels.clear();
+  return lock;
+}
+
+TEST(LockSources, ThatTheRecipeNamesByAddress) {
+  const Lock lock = named();
+  const std::string text = render_lock(lock);
+  EXPECT_EQ(parse_lock(text, "r.lock"), lock);
+  EXPECT_EQ(lock.sources[0].shown(), "https://h.example/t/docopt at 0123456789ab");
+  EXPECT_TRUE(has(text,
+                  "  { name = \"docopt\", version = \"0.6.2\", git = "
+                  "\"https://h.example/t/docopt\", reference = \"main\", commit = "
+                  "\"0123456789abcdef0123456789abcdef01234567\", subdirectory = \"py\", describe = "
+                  "\"v0.6.2-0-g0123456\", sha256 "));
+  for (const auto& [from, to, words] :
+       {std::tuple{"https://h.ex", "https://me:word@h.ex", "is not an address"},
+        {"https://h.example/t/docopt", "/srv/x", "is not an address"},
+        {"commit = \"01", "commit = \"zz", "40 lower-case hex digits"},
+        {"\"./dist/six", "\"/dist/six", "is not an address"},
+        {"subdirectory = \"py\"", "subdirectory = \"../p\"", "is a path in the source"},
+        {"git = \"https", "path = \"./x\", git = \"https", "one of `git`, `path` and `url`"},
+        {"path = \"./dist/six-1.16-py3-none-any.whl\"", "commit = \"a\"",
+         "`describe` are of `git`"}}) {
+    const std::string said = refused(text, from, to);
+    EXPECT_TRUE(has(said, words)) << to << ": " << said;
+  }
+}
+
 TEST(LockSources, AreAmongTheDifferences) {
   Lock other = sample();
   other.sources[0].built_with = {"setuptools-80.1-py3-none-any.whl"};

@@ -123,6 +123,8 @@ TEST(RecipeEdit, ReplacesASpecifierInItsPlace) {
   EXPECT_EQ(added("packages: [\"a[x] ; python_version < '4'\"]\n", "a>2"),
             "packages: [\"a[x]>2 ; python_version < '4'\"]\n");
   EXPECT_EQ(added("packages: [a>1]\n", "a[x]"), "packages: [\"a[x]>1\"]\n");
+  EXPECT_EQ(added("packages: [a>1]\n", "a @ ./libs/a"), "packages: [\"a @ ./libs/a\"]\n");
+  EXPECT_EQ(added("packages: [\"a[x] @ ./libs/a\"]\n", "a>2"), "packages: [\"a[x]>2\"]\n");
   EXPECT_EQ(added("system: [git=1, vim]\n", "git=2", PackageList::system),
             "system: [git=2, vim]\n");
 }
@@ -188,7 +190,7 @@ TEST(RecipeEdit, RemovedIsAsNeverAdded) {
 
 TEST(RecipeEdit, RefusesWhatIsNoPackage) {
   const Recipe small = recipe("packages: [numpy]\nsystem: [git]\n");
-  for (const std::string word : {"", "num py", "numpy=2", "-r", "./x.whl", "pytorch", "a @ b"}) {
+  for (const std::string word : {"", "num py", "numpy=2", "-r", "./x.whl", "pytorch", "a @ /b"}) {
     EXPECT_EQ(code_of([&] {
                 (void)add_packages(small, PackageList::packages, {"six", word});
               }),

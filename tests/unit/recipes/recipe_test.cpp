@@ -233,8 +233,10 @@ TEST(Recipe, PointsIntoRequirements) {
   EXPECT_TRUE(has(with_head("packages: [numpy=1.0]\n"),
                   "r.yaml:3:17: `=` is not a version operator; did you mean `==`?"));
   EXPECT_TRUE(has(with_head("packages:\n  - \"a>\"\n"), "r.yaml:4:8: a version is missing"));
-  EXPECT_TRUE(has(with_head("packages: [\"a @ https://x/a.whl\"]\n"), "not supported yet"));
-  EXPECT_TRUE(has(with_head("packages: [./a]\n"), "not supported yet"));
+  EXPECT_TRUE(has(with_head("packages: [\"a @ https://me@x/a.whl\"]\n"),
+                  "r.yaml:3:17: a recipe is a file that people share"));
+  EXPECT_TRUE(has(with_head("packages: [./a]\n"), "say which package that is: `NAME @ ./a`"));
+  EXPECT_TRUE(has(with_head("framework: torch @ ./a\n"), "write this under `packages`"));
   EXPECT_TRUE(has(with_head("packages: [pytorch]\n"), "the package is called `torch`"));
 }
 

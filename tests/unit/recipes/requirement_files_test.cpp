@@ -101,9 +101,12 @@ TEST_F(RequirementFilesTest, MistakesInLinesStandAtTheirPlace) {
   };
   says("a\n  --extra-index-url https://mirror.example/simple", "2:3", "`sources: {pypi: […]}`");
   says("-i https://mirror.example/simple", "1:1", "`--index-url` is not supported here");
-  says("-e .", "1:1", "`--editable` is not supported here");
-  says("./wheels/a.whl", "1:1", "by URL or path");
-  says("a @ https://mirror.example/a.whl", "1:1", "by URL or path");
+  says("-e .", "1:4", "`.` does not tell whose it is: write `NAME @ .`");
+  says("./wheels/a.whl", "1:1", "say which package that is: `NAME @ ./wheels/a.whl`");
+  says("a @ https://mirror.example/page", "1:5", "leads to no wheel");
+  says("a @ https://me:word@mirror.example/a.whl", "1:5", "leave the login out");
+  says("a @ /srv/a", "1:5", "the path is absolute");
+  says("a @ ./b --hash=sha256:" + kOne, "1:9", "or the address of its file");
   says("--requiremnt x", "1:1", "did you mean `--requirement`?");
   says("a b", "1:3", "`b` is not a version specifier");
   says("a ; sys_platform = 'linux'", "1:18", "did you mean `==`?");
@@ -181,6 +184,70 @@ TEST_F(RequirementFilesTest, PyprojectWithExtrasAndGroups) {
   EXPECT_NE(refused("{file: pyproject.toml, groups: [x]}").find("no group `x`"), std::string::npos);
 }
 
+TEST_F(RequirementFilesTest, AddressesInLines) {
+  put("libs/x/pyproject.toml", "[project]\nname = \"My-X\"\n");
+  put("old/setup.cfg", "[options]\nname = no\n[metadata]\nname = old_one\n");
+  put("req/all.txt",
+      "./libs/x[dev] ; python_version > '3'\n-e ./old\n-e git+https://h.example/t/y@v1#egg=y\n"
+      "z @ file:../z\n./dist/a-1.5.tar.gz --hash=sha256:" +
+          kOne +
+          "\n"
+          "b @ https://h.example/b-2-py3-none-any.whl --hash=sha256:" +
+          kTwo + "\n");
+  const RequirementLists found = lists("req/all.txt");
+  EXPECT_EQ(found.requirement_texts(),
+            (Strings{"My-X[dev] @ ./libs/x ; python_version > '3'", "a @ ./dist/a-1.5.tar.gz",
+                     "b @ https://h.example/b-2-py3-none-any.whl", "old_one @ ./old",
+                     "y @ git+https://h.example/t/y@v1", "z @ ../z"}));
+  EXPECT_TRUE(found.hashes.at({"a", "1.5"}).sha256.contains(kOne));
+  EXPECT_TRUE(found.hashes.at({"b", "2"}).sha256.contains(kTwo));
+}
+
+TEST_F(RequirementFilesTest, AddressesInProjectsAndTheirLocks) {
+  const std::string commit(40, 'c');
+  put("app/pyproject.toml",
+      "[project]\ndependencies = [\"a>=1\", \"b\", \"c[x]\", \"d @ file:../d\", \"e\"]\n"
+      "[tool.uv.sources]\na = {git = \"https://h.example/a\", branch = \"dev\", subdirectory = "
+      "\"py\"}\nb = {path = \"libs/b\", editable = true}\n"
+      "c = {url = \"https://h.example/c-1-py3-none-any.whl\"}\n");
+  EXPECT_EQ(lists("app/pyproject.toml").requirement_texts(),
+            (Strings{"a @ git+https://h.example/a@dev#subdirectory=py", "b @ ./app/libs/b",
+                     "c[x] @ https://h.example/c-1-py3-none-any.whl", "d @ ./d", "e"}));
+  put("app/pylock.toml",
+      "lock-version = \"1.0\"\ncreated-by = \"t\"\n"
+      "[[packages]]\nname = \"a\"\nvcs = {type = \"git\", url = \"https://h.example/a\", "
+      "requested-revision = \"main\", commit-id = \"" +
+          commit +
+          "\"}\n"
+          "[[packages]]\nname = \"b\"\ndirectory = {path = \"../b\", editable = true}\n"
+          "[[packages]]\nname = \"c\"\narchive = {url = \"https://h.example/c-1.tar.gz\", hashes = "
+          "{sha256 = \"" +
+          kOne + "\"}}\n");
+  const RequirementLists locked = lists("app/pylock.toml");
+  EXPECT_EQ(locked.requirement_texts(), (Strings{"a @ git+https://h.example/a@" + commit, "b @ ./b",
+                                                 "c @ https://h.example/c-1.tar.gz"}));
+  EXPECT_TRUE(locked.hashes.at({"c", "1"}).sha256.contains(kOne));
+  put("app/uv.lock",
+      "version = 1\n[[package]]\nname = \"app\"\nversion = \"1\"\nsource = {editable = \".\"}\n"
+      "dependencies = [{name = \"a\"}, {name = \"b\"}]\n"
+      "[[package]]\nname = \"a\"\nversion = \"2\"\nsource = {git = "
+      "\"https://h.example/a?subdirectory=py&rev=main#" +
+          commit +
+          "\"}\n"
+          "dependencies = [{name = \"c\"}]\n"
+          "[[package]]\nname = \"b\"\nsource = {directory = \"libs/b\"}\n"
+          "[[package]]\nname = \"c\"\nversion = \"3\"\nsource = {path = "
+          "\"c-3-py3-none-any.whl\"}\nwheels = [{filename = \"c-3-py3-none-any.whl\", hash = "
+          "\"sha256:" +
+          kTwo + "\"}]\n");
+  const RequirementLists uv = lists("app/uv.lock");
+  EXPECT_EQ(uv.requirement_texts(), (Strings{"a", "b"}));
+  EXPECT_EQ(uv.constraint_texts(),
+            (Strings{"a @ git+https://h.example/a@" + commit + "#subdirectory=py",
+                     "b @ ./app/libs/b", "c @ ./app/c-3-py3-none-any.whl"}));
+  EXPECT_TRUE(uv.hashes.at({"c", "3"}).sha256.contains(kTwo));
+}
+
 TEST_F(RequirementFilesTest, PyprojectThatCannotBeReadWithoutRunningOrGuessing) {
   const auto says = [&](const std::string& text, std::string_view place, std::string_view words) {
     put("pyproject.toml", text);
@@ -255,7 +322,7 @@ constexpr std::string_view kUvLock =
     "[[package]]\nname = \"b\"\nversion = \"2.0\"\nsource = { registry = \"https://x.example\" }\n"
     "resolution-markers = [\"python_version < '3.12'\", \"os_name == 'nt'\"]\n"
     "[[package]]\nname = \"b\"\nversion = \"2.1\"\nsource = { registry = \"https://x.example\" }\n"
-    "[[package]]\nname = \"c\"\nversion = \"3\"\nsource = { git = \"https://x.example/c\" }\n"
+    "[[package]]\nname = \"c\"\nversion = \"3\"\nsource = { virtual = \"c\" }\n"
     "[[package]]\nname = \"d\"\nversion = \"4\"\nsource = { registry = \"https://x.example\" }\n"
     "[[package]]\nname = \"e\"\nversion = \"5\"\nsource = { registry = \"https://x.example\" }\n";
 

@@ -1,0 +1,69 @@
+#include "recipes/project_name.hpp"
+
+#include "recipes/text.hpp"
+#include "recipes/toml.hpp"
+#include "recipes/wheel_name.hpp"
+
+namespace mlenv {
+namespace {
+
+/// `name` of `[metadata]` (setuptools, "Declarative config").
+std::optional<std::string> setup_cfg_name(const std::string& text) {
+  bool metadata = false;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::string_view whole = trim(line);
+    if (whole.starts_with('[')) metadata = whole == "[metadata]";
+    const std::size_t equals = whole.find('=');
+    if (!metadata || equals == std::string_view::npos) continue;
+    if (trim(whole.substr(0, equals)) == "name") return std::string(trim(whole.substr(equals + 1)));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> pyproject_name(const fs::path& path, const std::string& text) {
+  using Is = TomlValue::Kind;
+  const TomlReader reader(
+      {.shown_path = path, .text = text, .code = "requirements-invalid", .hint = {}});
+  const TomlValue root = parse_toml(reader.file());
+  const TomlValue* tool = reader.optional_member(root, "tool", Is::table);
+  const TomlValue* poetry =
+      tool == nullptr ? nullptr : reader.optional_member(*tool, "poetry", Is::table);
+  for (const TomlValue* one : {reader.optional_member(root, "project", Is::table), poetry}) {
+    const std::string name = one == nullptr ? "" : reader.optional_text(*one, "name");
+    if (!name.empty()) return name;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> well_formed(std::optional<std::string> name) {
+  if (name && !is_wheel_name(normalise_wheel_name(*name))) return std::nullopt;
+  return name;
+}
+
+}  // namespace
+
+std::optional<std::string> project_name(const fs::path& folder) {
+  if (const auto text = read_file_if_exists(folder / "pyproject.toml")) {
+    if (auto name = pyproject_name(folder / "pyproject.toml", *text)) return well_formed(name);
+  }
+  if (const auto text = read_file_if_exists(folder / "setup.cfg")) {
+    return well_formed(setup_cfg_name(*text));
+  }
+  return std::nullopt;
+}
+
+std::optional<ReleaseFile> parse_release_file(std::string_view file) {
+  if (const auto wheel = parse_wheel_name(file)) {
+    return ReleaseFile{std::string(wheel->name), std::string(wheel->version)};
+  }
+  constexpr std::string_view kSource = ".tar.gz";
+  if (!file.ends_with(kSource)) return std::nullopt;
+  file.remove_suffix(kSource.size());
+  const std::size_t dash = file.rfind('-');
+  if (dash == std::string_view::npos || dash + 1 == file.size()) return std::nullopt;
+  ReleaseFile release{std::string(file.substr(0, dash)), std::string(file.substr(dash + 1))};
+  if (!is_wheel_name(normalise_wheel_name(release.name))) return std::nullopt;
+  return release;
+}
+
+}  // namespace mlenv

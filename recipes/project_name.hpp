@@ -1,0 +1,22 @@
+#pragma once
+// Whose a source is, read without running anything of it.
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/files.hpp"
+
+namespace mlenv {
+
+/// As the folder's pyproject.toml (`[project]`, `[tool.poetry]`) or setup.cfg has it; nullopt where
+/// neither does. Throws `requirements-invalid` for a pyproject.toml that is no TOML.
+std::optional<std::string> project_name(const fs::path& folder);
+
+/// `six-1.17.0.tar.gz` → name and version, also of wheels; nullopt for other files.
+struct ReleaseFile {
+  std::string name;
+  std::string version;
+};
+std::optional<ReleaseFile> parse_release_file(std::string_view file);
+
+}  // namespace mlenv

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Packages by address: folders, repositories and wheels of the recipe's own are locked, built in the sandbox
+# and installed as uv installs them; a moved branch moves nothing, a changed folder is noticed.
+# shellcheck disable=SC2016  # backticks in messages
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+need python3 git
+
+base_store
+cd "$work"
+export GIT_CONFIG_GLOBAL=$work/gitconfig GIT_CONFIG_NOSYSTEM=1 NO_PROXY=127.0.0.1 no_proxy=127.0.0.1
+git config --global user.name tester
+git config --global user.email tester@mlenv.example
+git config --global init.defaultBranch main
+
+project() { # project FOLDER NAME BACKEND REQUIREMENT
+  mkdir -p "$1/$2"
+  printf 'VALUE = 1\n' >"$1/$2/__init__.py"
+  cat >"$1/pyproject.toml" <<TOML
+[build-system]
+requires = ["$4"]
+build-backend = "$3"
+[project]
+name = "$2"
+version = "0.1"
+description = "of a test"
+dependencies = ["six"]
+[project.scripts]
+$2-tell = "$2:tell"
+TOML
+}
+project app/libs/mylib mylib flit_core.buildapi flit_core
+project served/tool/python tool setuptools.build_meta 'setuptools", "setuptools-scm'
+sed -i 's/^version = .*/dynamic = ["version"]/' served/tool/python/pyproject.toml
+printf '[tool.setuptools_scm]\nroot = ".."\n' >>served/tool/python/pyproject.toml
+repository=$work/served/tool
+git -C "$repository" init -q
+git -C "$repository" add -A
+git -C "$repository" commit -qm first
+git -C "$repository" tag v1.4
+first=$(git -C "$repository" rev-parse HEAD)
+port=$(free_port)
+start "$work/daemon.log" git daemon --export-all --base-path="$work/served" --listen=127.0.0.1 --port="$port" --reuseaddr
+wait_until 20 git ls-remote "git://127.0.0.1:$port/tool"
+url=git://127.0.0.1:$port/tool
+
+mkdir -p app/dist
+python3 - <<'PY'
+import zipfile
+info = "made-1.dist-info/"
+files = {"made.py": "VALUE = 1\n", info + "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+         info + "METADATA": "Metadata-Version: 2.1\nName: made\nVersion: 1\n"}
+files[info + "RECORD"] = "".join(f"{one},,\n" for one in [*files, info + "RECORD"])
+with zipfile.ZipFile("app/dist/made-1-py3-none-any.whl", "w") as wheel:
+    for one in files:
+        wheel.writestr(one, files[one])
+PY
+printf -- '-e ./libs/mylib\n./dist/made-1-py3-none-any.whl\n' >app/requirements.txt
+cd app
+recipe_of() { printf 'name: %s\nbase: debian:bookworm\npython: "3.11"\n%s\n' "$1" "$2" >"$1.yaml"; }
+
+note "a folder, a repository and a wheel"
+recipe_of own "packages: [\"tool @ git+$url@main#subdirectory=python\"]
+requirements: requirements.txt"
+"$MLENV" lock own.yaml
+grep -q "name = \"tool\", version = \"1.4\", git = \"$url\", reference = \"main\", commit = \"$first\", subdirectory = \"python\", describe = \"v1.4-0-g" own.lock || fail "lock: $(cat own.lock)"
+grep -q 'name = "mylib", version = "0.1", path = "./libs/mylib", sha256.*built-with = \["flit_core-' own.lock || fail "lock: $(cat own.lock)"
+grep -q 'name = "made", version = "1", path = "./dist/made-1-py3-none-any.whl", file' own.lock || fail "lock: $(cat own.lock)"
+grep -q '{ name = "six"' own.lock || fail "what they need is not locked"
+if grep -qF "$work" own.lock; then fail "a folder of this machine is in the lock"; fi
+image=$(build_digest own.yaml)
+"$MLENV" run own -- python -c 'import mylib, tool, made, six; assert mylib.VALUE == tool.VALUE == made.VALUE == 1'
+
+note "installed as uv does it, which leaves its traces in the folder"
+uv=$(uv_program)
+"$uv" pip install -q --no-deps --target "$work/by-uv" --python "$(command -v python3)" ./libs/mylib \
+  "tool @ git+file://$repository@main#subdirectory=python" ./dist/made-1-py3-none-any.whl
+files='find . -type f -path "./m*" -o -type f -path "./tool*" | grep -vE "\.pyc$|/(RECORD|INSTALLER|REQUESTED|direct_url.json|uv_cache.json|uv_build.json)$" | LC_ALL=C sort | xargs sha256sum'
+equal "files" "$(cd "$work/by-uv" && sh -c "$files")" "$("$MLENV" run own -- sh -c "cd /opt/venv/lib/python3.11/site-packages && $files")"
+mkdir -p libs/mylib/build/lib/mylib libs/mylib/mylib.egg-info
+echo 'VALUE = 3' >libs/mylib/build/lib/mylib/__init__.py
+"$MLENV" lock --locked own.yaml
+
+note "a branch that moves"
+cp own.lock before.lock
+sed -i 's/1/2/' "$repository/python/tool/__init__.py"
+git -C "$repository" commit -qam second
+second=$(git -C "$repository" rev-parse HEAD)
+"$MLENV" lock own.yaml
+cmp before.lock own.lock || fail "the lock moved"
+sed -i 's/^python: .*/&\nenv: {A: b}/; s/subdirectory=python"/&, idna/' own.yaml
+"$MLENV" lock own.yaml
+grep -q "commit = \"$first\"" own.lock || fail "another package moved the branch"
+equal "wheel" "$(grep '{ name = "tool".*requested' before.lock)" "$(grep '{ name = "tool".*requested' own.lock)"
+"$MLENV" lock --upgrade tool own.yaml
+grep -q "commit = \"$second\"" own.lock || fail "not upgraded: $(cat own.lock)"
+
+note "a folder that changes"
+sed -i 's/1/2/' libs/mylib/mylib/__init__.py
+failing_with lock-outdated "$MLENV" --json build --locked own.yaml
+grep -qF '`./libs/mylib` differs: `mylib` was built of' "$work/err" || fail "says: $(cat "$work/err")"
+"$MLENV" lock own.yaml
+[ "$image" != "$(build_digest own.yaml)" ] || fail "the same image"
+"$MLENV" run own -- python -c 'import mylib, tool; assert mylib.VALUE == tool.VALUE == 2'
+
+note "built again on another machine, by the commit alone"
+base_store "$work/other"
+rm -r "${XDG_CACHE_HOME:?}/mlenv/git"
+equal "image" "$(build_digest own.yaml)" "$(MLENV_STORE=$work/other build_digest --locked own.yaml)"
+
+note "what cannot be had"
+recipe_of absent "packages: [\"tool @ git+$url@mian#subdirectory=python\"]"
+failing_with no-commit "$MLENV" --json lock absent.yaml
+grep -qF 'did you mean `main`?' "$work/err" || fail "says: $(cat "$work/err")"
+recipe_of nowhere "packages: [\"tool @ git+git://127.0.0.1:$(free_port)/tool\"]"
+failing_with git-failed "$MLENV" --json lock nowhere.yaml
+recipe_of top "packages: [\"tool @ git+$url\"]"
+failing_with bad-source "$MLENV" --json lock top.yaml
+recipe_of other "packages: [\"other @ ./dist/made-1-py3-none-any.whl\"]"
+failing_with recipe-invalid "$MLENV" --json lock other.yaml
+failing_with no-git env PATH="$work/none" "$MLENV" --json lock nowhere.yaml
+verify_store

@@ -1,0 +1,137 @@
+// Trees that wheels are built from: what counts, and what does not.
+#include "recipes/source_tree.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "base/error.hpp"
+#include "recipes/resolve/direct.hpp"
+
+namespace mlenv {
+namespace {
+
+class SourceTreeTest : public testing::Test {
+ protected:
+  void put(const std::string& path, const std::string& text, mode_t mode = 0644) {
+    const fs::path where = home() / path;
+    fs::create_directories(where.parent_path());
+    write_file(where, text, /*durable=*/false);
+    ASSERT_EQ(::chmod(where.c_str(), mode), 0);
+  }
+  Recipe recipe(const std::string& packages = "[]") {
+    put("recipe.yaml", "name: a\nbase: debian:bookworm\npackages: " + packages + "\n");
+    return read_recipe(home() / "recipe.yaml");
+  }
+  std::string paths(const std::string& folder) {
+    std::string all;
+    for (const SourceFile& file : read_project_tree(recipe(), folder).files) all += file.path + ' ';
+    return all;
+  }
+  fs::path home() const { return folder_.path() / "home"; }
+  const fs::path& outside() const { return folder_.path(); }
+
+ private:
+  TemporaryFolder folder_{temporary_root()};
+};
+
+TEST_F(SourceTreeTest, TheDigestIsOfNamesContentsModesAndLinks) {
+  put("x/b.py", "b\n");
+  put("x/a/run", "#!/bin/sh\n", 0750);
+  fs::create_symlink("b.py", home() / "x/c.py");
+  fs::create_directories(home() / "x/empty");
+  const SourceTree tree = read_source_tree(home() / "x");
+  ASSERT_EQ(tree.files.size(), 3U);
+  std::string lines = Digest::of("#!/bin/sh\n").hex() + " 100755 a/run";
+  lines += '\0';
+  lines += Digest::of("b\n").hex() + " 100644 b.py";
+  lines += '\0';
+  lines += Digest::of("b.py").hex() + " 120000 c.py";
+  lines += '\0';
+  EXPECT_EQ(tree.digest(), Digest::of(lines));
+
+  copy_source_tree(tree, home() / "copy");
+  EXPECT_EQ(read_source_tree(home() / "copy").digest(), tree.digest());
+  EXPECT_FALSE(fs::exists(home() / "copy/empty"));
+  put("x/b.py", "c\n");
+  try {
+    copy_source_tree(tree, home() / "again");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "file-changed");
+  }
+}
+
+TEST_F(SourceTreeTest, WhatDoesNotCount) {
+  for (const char* path :
+       {"libs/x/x.py", "libs/x/.git/HEAD", "libs/x/x.egg-info/PKG-INFO", "libs/x/build/lib/x.py",
+        "libs/x/build/own.py", "libs/x/.env", "libs/x/__pycache__/x.pyc", "libs/x/notes.tmp",
+        "recipe.lock", "recipe.built", "recipe.txt"}) {
+    put(path, "1");
+  }
+  put(".mlenvignore", "libs/**/*.tmp\n");
+  EXPECT_EQ(paths("./libs/x"), "build/own.py x.py ");
+  EXPECT_EQ(paths("."),
+            ".mlenvignore libs/x/build/lib/x.py libs/x/build/own.py libs/x/x.py recipe.txt ");
+
+  // Outside of the recipe's folder, its own rules.
+  put("../shared/x.py", "1");
+  put("../shared/a.tmp", "1");
+  put("../shared/.mlenvignore", "x.py\n");
+  EXPECT_EQ(paths("../shared"), ".mlenvignore a.tmp ");
+  put(".mlenvignore", "libs/**\n");
+  try {
+    read_project_tree(recipe(), "./libs/x");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "bad-source");
+    EXPECT_EQ(error.frames().front(), "nothing of `./libs/x` is left to build from");
+  }
+}
+
+TEST_F(SourceTreeTest, ChangesSinceALockAreTold) {
+  put("x/x.py", "1");
+  put("w/x-1-py3-none-any.whl", "2");
+  const Recipe own = recipe();
+  Lock lock;
+  LockedSource tree{"x", "1", {}, 0, read_project_tree(own, "./x").digest(), {}};
+  tree.path = "./x";
+  LockedSource file{"y", "1", "x-1-py3-none-any.whl", 1, Digest::of("2"), {}};
+  file.path = "./w/x-1-py3-none-any.whl";
+  LockedSource git{"z", "1", {}, 0, Digest::of("3"), {}};
+  git.git = "https://h.example/z";
+  lock.sources = {tree, file, git};
+  EXPECT_TRUE(source_changes(own, lock).empty());
+  put("x/x.py", "2");
+  fs::remove(home() / "w/x-1-py3-none-any.whl");
+  const auto changes = source_changes(own, lock);
+  ASSERT_EQ(changes.size(), 2U);
+  EXPECT_TRUE(changes[0].starts_with("`./x` differs: `x` was built of ")) << changes[0];
+  EXPECT_EQ(changes[1], "`./w/x-1-py3-none-any.whl`, of which `y` was built, is not there");
+}
+
+TEST_F(SourceTreeTest, OneAddressAPackage) {
+  const Recipe twice = recipe("[\"b @ ./b\", \"a @ ./a\", \"B[x] @ b\"]");
+  const auto found = direct_requirements(twice);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].name, "a");
+  EXPECT_EQ(found[1].address.place, "./b");
+  const Recipe torn = recipe("[\"a @ ./a\", \"a @ ./b\"]");
+  try {
+    direct_requirements(torn);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "recipe-invalid");
+    EXPECT_NE(error.frames().front().find("recipe.yaml:3:23: `a` is asked for from `./a` too"),
+              std::string::npos)
+        << error.frames().front();
+  }
+  try {
+    find_direct_path(found[0]);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(error.frames().front().find("`./a` does not exist"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace mlenv
