@@ -310,6 +310,7 @@ std::variant<BuiltRelease, Conflict> ReleaseBuilder::build(const SourceRelease& 
     WheelRequest request;
     request.python = base.python;
     request.glibc = glibc_version(base);
+    request.architecture = architecture_of(base.platform);
     request.recipe = &recipe;
     auto found = resolve_wheels(request, uv, place_.http, place_.cache, place_.progress);
     if (auto* conflict = std::get_if<Conflict>(&found)) {
@@ -350,6 +351,7 @@ void ReleaseBuilder::rebuild(const LockedWheel& wheel, const Lock& lock) {
   WheelRequest request;
   request.python = lock.python;
   request.glibc = glibc_version(lock);
+  request.architecture = architecture_of(lock.platform);
   request.recipe = &place_.recipe;
   const fs::path cached = place_.cache / "sources" / source->digest.hex();
   if (!fs::exists(cached)) {
