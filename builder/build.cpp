@@ -13,6 +13,7 @@
 #include "base/task_group.hpp"
 #include "builder/base_image.hpp"
 #include "builder/bytecode/segments.hpp"
+#include "builder/foreign.hpp"
 #include "builder/image_config.hpp"
 #include "builder/layers.hpp"
 #include "builder/run/step_runner.hpp"
@@ -50,6 +51,7 @@ class Build {
       return {*std::move(image), std::move(reports_)};
     }
     check_secrets();
+    require_no_programs(lock_, plan_, missing_, options_.run, store_);
     if (!missing_.empty()) make_missing();
     make_runs();
     if (options_.unpack) unpack_all();
@@ -79,6 +81,9 @@ class Build {
       if (std::optional<std::vector<Layer>> layers = find_layers(store_, step.key)) {
         reports_[i].reused = true;
         finish_step(i, *std::move(layers), /*made=*/false);
+      } else if (auto recorded = recorded_foreign_layers(lock_, plan_, i, options_.run)) {
+        reports_[i].reused = true;
+        finish_step(i, *std::move(recorded), /*made=*/true);
       } else {
         missing_.push_back(i);
       }

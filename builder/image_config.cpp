@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "builder/plan.hpp"
+#include "recipes/platforms.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -104,7 +105,9 @@ ImageConfig image_config(const Lock& lock, const std::optional<Digest>& files,
   env.emplace("LANG", "C.UTF-8");
   if (!lock.python.empty()) env["VIRTUAL_ENV"] = "/opt/venv";
   ImageConfig config;
-  config.architecture = lock.platform.substr(lock.platform.find('/') + 1);
+  config.architecture = architecture_of(lock.platform);
+  // The one that every machine of it has (image-spec image-index.md "Platform Variants").
+  if (config.architecture == "arm64") config.variant = "v8";
   if (base != nullptr) take_labels(lock.base.value(), lock.request.base, *base, config);
   config.labels["org.opencontainers.image.title"] = lock.settings.name;
   config.labels["dev.mlenv.lock"] = lock_digest(lock).str();

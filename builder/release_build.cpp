@@ -151,6 +151,7 @@ std::variant<BuiltRelease, Conflict> ReleaseBuilder::make(
     WheelRequest request;
     request.python = base.python;
     request.glibc = glibc_version(base);
+    request.architecture = architecture_of(base.platform);
     request.recipe = &recipe;
     auto found = resolve_wheels(request, uv, place_.http, place_.cache, place_.progress);
     if (auto* conflict = std::get_if<Conflict>(&found)) {

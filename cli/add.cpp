@@ -28,7 +28,7 @@ LockOutcome relock(Ui& ui, const Recipe& before, const Recipe& after) {
   std::error_code unknown;
   if (!fs::is_directory(path, unknown)) texts.before = read_file_if_exists(path);
   LockOutcome outcome = choose_lock(ui, after, {});
-  if (outcome.written) texts.after = render_lock(outcome.lock);
+  if (outcome.written) texts.after = render_locks(outcome.locks);
   write_recipe(before, after, texts);
   return outcome;
 }

@@ -40,6 +40,7 @@ void answer(const Options& options, const BuildOutcome& outcome, const Ui& ui) {
   }
   ui.answer(canonical({{"schema", "mlenv.build/1"},
                        {"recipe", options.recipe},
+                       {"platform", outcome.lock.platform},
                        {"lock", lock_digest(outcome.lock).str()},
                        {"image", image.digest().str()},
                        {"steps", steps}}));
@@ -133,6 +134,9 @@ Action declare_build(CLI::App& app) {
                WordKind::recipe);
   app.add_flag("--locked", options->choice.lock.locked,
                "the lock must exist and match the recipe, and the result the .built file");
+  app.add_option("--platform", options->choice.platform,
+                 "which of the recipe's platforms; by default this machine's")
+      ->type_name("PLATFORM");
   app.add_option_function<std::string>(
          "-j,--jobs",
          [options](const std::string& word) { options->choice.jobs = number_of_jobs(word); },

@@ -5,6 +5,7 @@
 
 #include "base/json.hpp"
 #include "cli/diff_text.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -14,11 +15,26 @@ constexpr int kDifferent = 3;
 struct Options {
   std::string from;
   std::string to;
+  std::string platform;
 };
 
+/// What was left out of the comparison.
+void say_other_platforms(const Side& from, const Side& to, Ui& ui) {
+  std::vector<std::string> others;
+  for (const Lock& lock : from.locks.locks) {
+    const bool both = to.locks.find(lock.platform) != nullptr;
+    if (both && lock.platform != from.platform()) others.push_back(lock.platform);
+  }
+  if (others.empty()) return;
+  ui.say(fmt::format("note: compared for {}; `--platform` compares for {}", from.platform(),
+                     join(others, ", ")));
+}
+
 int diff_command(const Options& options, Ui& ui) {
-  const Side from = side_named(ui, options.from);
-  const Side to = side_named(ui, options.to);
+  Side from = side_named(ui, options.from);
+  Side to = side_named(ui, options.to);
+  choose_platform_of(from, to, options.platform);
+  if (options.platform.empty()) say_other_platforms(from, to, ui);
   const Comparison comparison = compare(ui, from, to);
   if (ui.options.json) {
     ui.answer(canonical(diff_json(from, to, comparison)));
@@ -35,6 +51,9 @@ Action declare_diff(CLI::App& app) {
   app.add_option("A", options->from, "lock, recipe (its lock is taken), or image in the store")
       ->required();
   app.add_option("B", options->to, "what to compare it with")->required();
+  app.add_option("--platform", options->platform,
+                 "of locks for several platforms: which one; by default this machine's")
+      ->type_name("PLATFORM");
   app.footer(
       "exit status: 0 no difference, 3 they differ\nexample: mlenv diff mine.lock theirs.lock");
   return [options](Ui& ui) { return diff_command(*options, ui); };

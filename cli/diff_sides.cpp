@@ -5,6 +5,7 @@
 #include "cli/recipes_use.hpp"
 #include "cli/usage.hpp"
 #include "images/image_files.hpp"
+#include "images/platform.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv::cli {
@@ -38,7 +39,24 @@ Error no_such_file(const std::string& argument) {
 }
 
 Side lock_at(const std::string& name, const fs::path& path) {
-  return {name, parse_lock(read_file(path), path), std::nullopt};
+  LockSet locks = parse_locks(read_file(path), path);
+  const Lock* const own = locks.find(machine_platform());
+  Lock chosen = own == nullptr ? locks.locks.front() : *own;
+  return {name, std::move(chosen), std::nullopt, std::move(locks)};
+}
+
+bool take(Side& side, const std::string& platform) {
+  if (!side.lock) return side.platform() == platform;
+  const Lock* const found = side.locks.find(platform);
+  if (found != nullptr) side.lock = *found;
+  return found != nullptr;
+}
+
+void require_platform(Side& side, const std::string& platform) {
+  if (take(side, platform)) return;
+  throw usage_error("no-platform", "`{}` is not for {}", side.name, platform)
+      .because(fmt::format("it is for {}", side.lock ? side.locks.platforms() : side.platform()))
+      .hint("name one that both are for");
 }
 
 Side lock_of_recipe(const Ui& ui, const std::string& argument) {
@@ -83,14 +101,30 @@ std::string Side::platform() const {
 
 Digest Side::digest() const { return lock ? lock_digest(*lock) : image->digest(); }
 
+void choose_platform_of(Side& from, Side& to, const std::string& asked) {
+  if (!asked.empty()) {
+    require_platform(from, asked);
+    require_platform(to, asked);
+  } else if (from.platform() == to.platform()) {
+    return;
+  } else if (from.image || to.image) {
+    take(from.image ? to : from, from.image ? from.platform() : to.platform());
+  } else {
+    for (const Lock& lock : from.locks.locks) {
+      if (take(to, lock.platform) && take(from, lock.platform)) return;
+    }
+  }
+}
+
 Side side_named(Ui& ui, const std::string& argument) {
   if (is_recipe_path(argument)) return lock_of_recipe(ui, argument);
   const bool named_as_lock = argument.ends_with(kLockEnd);
   if (named_as_lock && is_file(argument)) return lock_at(argument, argument);
-  if (ui.store().find_image(argument)) return {argument, std::nullopt, image_named(ui, argument)};
+  if (ui.store().find_image(argument))
+    return {argument, std::nullopt, image_named(ui, argument), {}};
   if (is_file(argument)) return lock_at(argument, argument);
   if (named_as_lock) throw no_such_file(argument);
-  return {argument, std::nullopt, image_named(ui, argument)};
+  return {argument, std::nullopt, image_named(ui, argument), {}};
 }
 
 Comparison compare(Ui& ui, const Side& from, const Side& to) {

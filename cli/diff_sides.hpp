@@ -7,13 +7,15 @@
 #include "cli/ui.hpp"
 #include "images/image_diff.hpp"
 #include "recipes/environment.hpp"
+#include "recipes/lock_set.hpp"
 
 namespace mlenv::cli {
 
 struct Side {
   std::string name;            ///< as it was given
-  std::optional<Lock> lock;    ///< of a lock file or recipe
+  std::optional<Lock> lock;    ///< of a lock file or recipe: that of the platform to compare
   std::optional<Image> image;  ///< else
+  LockSet locks{};             ///< of a lock file or recipe: all that it holds
   std::string platform() const;
   Digest digest() const;
   std::string_view kind() const { return lock ? "lock" : "image"; }
@@ -24,6 +26,11 @@ struct Side {
 /// reading them throws, `no-lock` (usage) for a recipe without a lock, `absent`, and what
 /// `image_named` does.
 Side side_named(Ui& ui, const std::string& argument);
+
+/// Makes both sides those of the platform `asked` for; where it is empty, of an image's platform,
+/// of this machine's, or of the first that both have. Throws `no-platform` (usage) for one that a
+/// lock is not for.
+void choose_platform_of(Side& from, Side& to, const std::string& asked);
 
 struct Comparison {
   EnvironmentDiff packages;        ///< with the values of two locks

@@ -94,22 +94,32 @@ std::string changes(const Lock& before, const Lock& now, const Step& step) {
   return listed(lines, kMost);
 }
 
-std::string why_made(const EarlierBuild& earlier, const BuildOutcome& outcome, const Step& step) {
+/// Of what an earlier build left, what is of this build's platform; null: nothing.
+struct Before {
+  Before(const EarlierBuild& earlier, const std::string& platform)
+      : lock(earlier.locks ? earlier.locks->find(platform) : nullptr),
+        built(earlier.builds ? earlier.builds->find(platform) : nullptr) {}
+  const Lock* lock;
+  const Built* built;
+};
+
+std::string why_made(const Before& earlier, const BuildOutcome& outcome, const Step& step) {
   const Lock& lock = outcome.lock;
   const std::string key = fmt::format("(key {})", step.key.brief());
-  if (earlier.built && earlier.built->layer_format != kLayerFormat) {
+  if (earlier.built != nullptr && earlier.built->layer_format != kLayerFormat) {
     return fmt::format("layer format {} → {}", earlier.built->layer_format, kLayerFormat);
   }
-  const bool other_files = earlier.built && earlier.built->files != outcome.files.digest;
+  const bool other_files = earlier.built != nullptr && earlier.built->files != outcome.files.digest;
   if ((step.kind == Step::Kind::files || step.kind == Step::Kind::run) && other_files) {
     return fmt::format("since the last build: project files {} → {}",
                        earlier.built->files ? earlier.built->files->brief() : "none",
                        outcome.files.digest ? outcome.files.digest->brief() : "none");
   }
-  if (earlier.built && earlier.built->lock == lock_digest(lock)) {
+  if (earlier.built != nullptr && earlier.built->lock == lock_digest(lock)) {
     return "built before, but its layers are not in this store " + key;
   }
-  if (earlier.built && earlier.lock && earlier.built->lock == lock_digest(*earlier.lock)) {
+  if (earlier.built != nullptr && earlier.lock != nullptr &&
+      earlier.built->lock == lock_digest(*earlier.lock)) {
     const std::string text = changes(*earlier.lock, lock, step);
     if (!text.empty()) return "since the last build: " + text;
   }
@@ -119,12 +129,13 @@ std::string why_made(const EarlierBuild& earlier, const BuildOutcome& outcome, c
 }  // namespace
 
 EarlierBuild earlier_build(const fs::path& recipe) {
-  return {read_if_sound(lock_path(recipe), parse_lock),
-          read_if_sound(built_path(recipe), parse_built)};
+  return {read_if_sound(lock_path(recipe), parse_locks),
+          read_if_sound(built_path(recipe), parse_builds)};
 }
 
 std::vector<std::string> explanation(const EarlierBuild& earlier, const BuildOutcome& outcome) {
   Plan plan = make_plan(outcome.lock, outcome.files.parts);
+  const Before before{earlier, outcome.lock.platform};
   const std::vector<StepReport>& steps = outcome.result.steps;
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -135,7 +146,7 @@ std::vector<std::string> explanation(const EarlierBuild& earlier, const BuildOut
     lines.push_back(fmt::format(
         "{:<7} {}  {}  {}", step.reused ? "reused" : "made", step.title, human_bytes(bytes),
         step.reused ? fmt::format("in the store already (key {})", step.key.brief())
-                    : why_made(earlier, outcome, plan.steps.at(i))));
+                    : why_made(before, outcome, plan.steps.at(i))));
   }
   return lines;
 }

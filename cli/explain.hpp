@@ -5,15 +5,16 @@
 #include <vector>
 
 #include "cli/recipes_use.hpp"
-#include "recipes/lock.hpp"
+#include "recipes/built_set.hpp"
+#include "recipes/lock_set.hpp"
 
 namespace mlenv::cli {
 
 /// What a recipe's last build left beside it. To be read before a build, which writes it anew;
 /// unreadable files count as absent.
 struct EarlierBuild {
-  std::optional<Lock> lock;
-  std::optional<Built> built;
+  std::optional<LockSet> locks;
+  std::optional<BuiltSet> builds;
 };
 EarlierBuild earlier_build(const fs::path& recipe);
 

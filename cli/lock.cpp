@@ -32,8 +32,11 @@ void take_upgrade(Options& options) {
 }
 
 /// What of the recipe's `gpus` only the build can tell.
-void say_unknown_code(const Lock& lock, Ui& ui) {
-  if (lock.request.gpus.empty() || !lock.cuda || !lock.cuda->architectures.empty()) return;
+void say_unknown_code(const LockSet& locks, Ui& ui) {
+  const bool known = std::none_of(locks.locks.begin(), locks.locks.end(), [](const Lock& lock) {
+    return !lock.request.gpus.empty() && lock.cuda && lock.cuda->architectures.empty();
+  });
+  if (known) return;
   ui.say(
       "note: which GPUs these wheels hold code for is not known before they are read; "
       "`mlenv build` reads them and fails where code for one of `gpus` is missing");
@@ -43,7 +46,7 @@ int lock_command(const Options& options, Ui& ui) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const Recipe recipe = read_recipe(options.recipe);
   const LockOutcome outcome = provide_lock(ui, recipe, options.choice);
-  say_unknown_code(outcome.lock, ui);
+  say_unknown_code(outcome.locks, ui);
   if (ui.options.json) {
     nlohmann::json value = lock_as_json(recipe, outcome);
     value["schema"] = "mlenv.lock-result/1";

@@ -9,18 +9,32 @@
 namespace mlenv::cli {
 namespace {
 
-Error not_locked(const std::string& name, const Lock& lock, const fs::path& path) {
+bool holds_wheel(const LockSet& locks, std::string_view name) {
+  return std::any_of(locks.locks.begin(), locks.locks.end(), [&](const Lock& lock) {
+    return std::any_of(lock.wheels.begin(), lock.wheels.end(),
+                       [&](const LockedWheel& wheel) { return wheel.name == name; });
+  });
+}
+
+bool holds_deb(const LockSet& locks, std::string_view name) {
+  return std::any_of(locks.locks.begin(), locks.locks.end(), [&](const Lock& lock) {
+    return std::any_of(lock.debs.begin(), lock.debs.end(),
+                       [&](const LockedDeb& deb) { return deb.name == name; });
+  });
+}
+
+Error not_locked(const std::string& name, const LockSet& locks, const fs::path& path) {
   Error error =
       usage_error("bad-package", "`{}` holds no Python package `{}`", path.string(), name);
-  const bool is_deb = std::any_of(lock.debs.begin(), lock.debs.end(),
-                                  [&](const LockedDeb& deb) { return deb.name == name; });
-  if (is_deb) {
+  if (holds_deb(locks, name)) {
     return std::move(error)
         .because("it holds the Debian package; these move together, with their archive")
         .hint("`mlenv lock --upgrade` without a name resolves everything anew");
   }
   std::vector<std::string_view> names;
-  for (const LockedWheel& wheel : lock.wheels) names.emplace_back(wheel.name);
+  for (const Lock& lock : locks.locks) {
+    for (const LockedWheel& wheel : lock.wheels) names.emplace_back(wheel.name);
+  }
   const std::string_view near = nearest(name, names);
   if (near.empty()) return std::move(error).hint("`mlenv add` puts a package into the recipe");
   return std::move(error).hint(did_you_mean(near));
@@ -29,17 +43,15 @@ Error not_locked(const std::string& name, const Lock& lock, const fs::path& path
 }  // namespace
 
 std::vector<std::string> moved_packages(const std::vector<std::string>& wanted,
-                                        const std::optional<Lock>& lock, const fs::path& path) {
-  if (!lock) {
+                                        const std::optional<LockSet>& locks, const fs::path& path) {
+  if (!locks) {
     throw usage_error("no-lock", "there is no `{}` whose packages could be upgraded", path.string())
         .hint("run `mlenv lock` without --upgrade");
   }
   std::vector<std::string> names;
   for (const std::string& text : wanted) {
     std::string name = normalise_wheel_name(text);
-    const bool held = std::any_of(lock->wheels.begin(), lock->wheels.end(),
-                                  [&](const LockedWheel& wheel) { return wheel.name == name; });
-    if (!held) throw not_locked(text, *lock, path);
+    if (!holds_wheel(*locks, name)) throw not_locked(text, *locks, path);
     names.push_back(std::move(name));
   }
   return names;

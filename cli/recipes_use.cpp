@@ -9,8 +9,11 @@
 #include "cli/data.hpp"
 #include "cli/input_sources.hpp"
 #include "cli/lock_checks.hpp"
+#include "cli/platforms.hpp"
 #include "cli/run_steps.hpp"
 #include "cli/settings.hpp"
+#include "images/platform.hpp"
+#include "recipes/built_set.hpp"
 #include "recipes/ignore.hpp"
 #include "recipes/resolve/debian.hpp"
 #include "recipes/resolve/lock_gaps.hpp"
@@ -39,23 +42,10 @@ std::optional<std::string> read_beside(const fs::path& path, std::string_view co
   return read_file_if_exists(path);
 }
 
-std::optional<Lock> read_lock(const fs::path& path) {
+std::optional<LockSet> read_lock(const fs::path& path) {
   const std::optional<std::string> text = read_beside(path, "lock-invalid", "the recipe's lock");
   if (!text) return std::nullopt;
-  return parse_lock(*text, path);
-}
-
-Error lock_mismatch(const Recipe& recipe, const Lock& lock) {
-  Error error = refusal("lock-outdated", "`{}` does not match `{}`",
-                        lock_path(recipe.path).string(), recipe.path.string());
-  Lock wanted = lock;
-  wanted.request = request_of(recipe);
-  wanted.settings = settings_of(recipe);
-  std::vector<std::string> reasons = lock_differences(lock, wanted);
-  if (reasons.empty()) reasons = lock_gaps(recipe, lock);
-  for (std::string& change : source_changes(recipe, lock)) reasons.push_back(std::move(change));
-  for (const std::string& reason : reasons) error.because(reason);
-  return std::move(error).hint("run `mlenv lock` and commit the lock");
+  return parse_locks(*text, path);
 }
 
 bool is_current(const Recipe& recipe, const Lock& lock) {
@@ -63,15 +53,48 @@ bool is_current(const Recipe& recipe, const Lock& lock) {
          lock_gaps(recipe, lock).empty() && source_changes(recipe, lock).empty();
 }
 
-Lock require_lock(const Recipe& recipe) {
+/// The locks as they would be if the recipe's new wishes changed no package.
+LockSet wished(const Recipe& recipe, const LockSet& locks) {
+  LockSet wanted;
+  for (const std::string& platform : recipe.wanted_platforms()) {
+    const Lock* there = locks.find(platform);
+    wanted.locks.push_back(there == nullptr ? locks.locks.front() : *there);
+    wanted.locks.back().platform = platform;
+    wanted.locks.back().request = request_of(recipe);
+    wanted.locks.back().settings = settings_of(recipe);
+  }
+  return wanted;
+}
+
+Error lock_mismatch(const Recipe& recipe, const LockSet& locks) {
+  Error error = refusal("lock-outdated", "`{}` does not match `{}`",
+                        lock_path(recipe.path).string(), recipe.path.string());
+  std::vector<std::string> reasons = lock_set_differences(locks, wished(recipe, locks));
+  if (reasons.empty()) reasons = lock_gaps(recipe, locks.locks.front());
+  for (std::string& change : source_changes(recipe, locks.locks.front())) {
+    reasons.push_back(std::move(change));
+  }
+  for (const std::string& reason : reasons) error.because(reason);
+  return std::move(error).hint("run `mlenv lock` and commit the lock");
+}
+
+bool is_current(const Recipe& recipe, const LockSet& locks) {
+  const std::vector<std::string> wanted = recipe.wanted_platforms();
+  return std::equal(wanted.begin(), wanted.end(), locks.locks.begin(), locks.locks.end(),
+                    [&](const std::string& platform, const Lock& lock) {
+                      return lock.platform == platform && is_current(recipe, lock);
+                    });
+}
+
+LockSet require_lock(const Recipe& recipe) {
   const fs::path path = lock_path(recipe.path);
-  std::optional<Lock> lock = read_lock(path);
-  if (!lock) {
+  std::optional<LockSet> locks = read_lock(path);
+  if (!locks) {
     throw refusal("no-lock", "there is no `{}`, and --locked asks for one", path.string())
         .hint("run `mlenv lock` and commit the lock");
   }
-  if (!is_current(recipe, *lock)) throw lock_mismatch(recipe, *lock);
-  return *std::move(lock);
+  if (!is_current(recipe, *locks)) throw lock_mismatch(recipe, *locks);
+  return *std::move(locks);
 }
 
 Built built_of(const Lock& lock, const Digest& digest, const std::optional<Digest>& files,
@@ -81,12 +104,11 @@ Built built_of(const Lock& lock, const Digest& digest, const std::optional<Diges
   return built;
 }
 
-/// What the `.built` file beside the recipe records; nullopt when there is none.
-std::optional<Built> read_built(const fs::path& path) {
+/// What the `.built` file beside the recipe records; nothing when there is none.
+BuiltSet read_built(const fs::path& path) {
   const std::optional<std::string> text =
       read_beside(path, "built-invalid", "the record of the recipe's build");
-  if (!text) return std::nullopt;
-  return parse_built(*text, path);
+  return text ? parse_builds(*text, path) : BuiltSet{};
 }
 
 /// Whether a build of this lock must give what is recorded; of other project files the layers
@@ -223,9 +245,9 @@ std::optional<Image> recorded_image(const Store& store, const Digest& digest,
 }
 
 /// The image is there all the same where the recipe's folder cannot be written.
-void write_built(const Ui& ui, const fs::path& path, const Built& built) {
+void write_built(const Ui& ui, const fs::path& path, const BuiltSet& builds) {
   try {
-    write_file(path, render_built(built));
+    write_file(path, render_builds(builds));
   } catch (const Error& error) {
     ui.say(fmt::format("warning: `{}` is not written, so nothing records this build: {}",
                        path.string(), error.frames().back()));
@@ -277,62 +299,140 @@ std::size_t layers_below_files(const BuildResult& result, const ProjectFiles& fi
 
 }  // namespace
 
+namespace {
+
+/// Of another platform: what was just made or kept, else what is there.
+const Lock* sibling_of(const LockSet& made, const std::optional<LockSet>& previous,
+                       const std::string& platform) {
+  if (!made.locks.empty()) return &made.locks.front();
+  if (!previous) return nullptr;
+  const auto found = std::find_if(previous->locks.begin(), previous->locks.end(),
+                                  [&](const Lock& lock) { return lock.platform != platform; });
+  return found == previous->locks.end() ? nullptr : &*found;
+}
+
+/// What is asked of the resolver for one platform.
+class Locking {
+ public:
+  Locking(Ui& ui, const Recipe& recipe, const LockChoice& choice)
+      : ui_(ui), recipe_(recipe), choice_(choice) {}
+
+  /// `sibling`: of another platform, or null.
+  Lock resolve_for(const std::string& platform, const Lock* previous, const Lock* sibling,
+                   ResolveOptions options) {
+    options.platform = platform;
+    options.previous = previous;
+    options.sibling = sibling;
+    options.cache = cache_folder();
+    options.upgrade = choice_.upgrade;
+    options.find_base = [&](const std::optional<Digest>& pinned) {
+      return find_base(recipe_, platform, pinned, base_access(ui_));
+    };
+    options.build = [&](const SourceRelease& release,
+                        const Lock& base) -> std::variant<BuiltRelease, Conflict> {
+      if (platform != machine_platform()) return cannot_build(release, platform);
+      return release_builder(ui_, recipe_, 0).build(release, base);
+    };
+    options.build_direct = [&](const DirectRequirement& wanted, const Lock& base,
+                               const Lock* before) -> std::variant<BuiltRelease, Conflict> {
+      if (platform != machine_platform() && !wanted.address.is_wheel()) {
+        SourceRelease release;
+        release.name = wanted.name;
+        release.file = wanted.address.str();
+        return cannot_build(release, platform);
+      }
+      return release_builder(ui_, recipe_, 0).build_direct(wanted, base, before);
+    };
+    Resolution resolution = while_doing(
+        what(platform), [&] { return resolve(recipe_, options, ui_.http(), ui_.progress()); });
+    if (Conflict* conflict = std::get_if<Conflict>(&resolution)) {
+      if (is_named()) conflict->headline = platform + ": " + conflict->headline;
+      throw conflict_error(*conflict);
+    }
+    Lock lock = std::get<Lock>(std::move(resolution));
+    require_device_code(ui_, lock);
+    return lock;
+  }
+
+ private:
+  bool is_named() const { return !recipe_.platforms.empty(); }
+  std::string what(const std::string& platform) const {
+    const std::string text = "locking `" + recipe_.path.string() + "`";
+    return is_named() ? text + " for " + platform : text;
+  }
+
+  Ui& ui_;
+  const Recipe& recipe_;
+  const LockChoice& choice_;
+};
+
+}  // namespace
+
 LockOutcome choose_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice) {
   verify_data(ui, recipe);
   if (choice.locked) return {require_lock(recipe), false, {}};
   const fs::path path = lock_path(recipe.path);
-  const std::optional<Lock> previous = read_lock(path);
+  const std::optional<LockSet> previous = read_lock(path);
   const bool moves = choice.upgrade || !choice.moved_names.empty();
   if (previous && !moves && is_current(recipe, *previous)) return {*previous, false, {}};
+  if (previous) require_known_revision(previous->locks.front());
   ResolveOptions options;
   if (!choice.moved_names.empty())
     options.moved = moved_packages(choice.moved_names, previous, path);
-  options.cache = cache_folder();
-  options.previous = previous ? &*previous : nullptr;
-  options.upgrade = choice.upgrade;
   options.epoch = source_date_epoch();
-  options.find_base = [&](const std::optional<Digest>& pinned) {
-    return find_base(recipe, Lock{}.platform, pinned, base_access(ui));
+  // What stays has its time, and all platforms have one.
+  const auto stays = [&](const Lock* lock) {
+    return lock != nullptr && !moves && is_current(recipe, *lock);
   };
-  options.build = [&](const SourceRelease& release, const Lock& base) {
-    return release_builder(ui, recipe, 0).build(release, base);
-  };
-  options.build_direct = [&](const DirectRequirement& wanted, const Lock& base,
-                             const Lock* before) {
-    return release_builder(ui, recipe, 0).build_direct(wanted, base, before);
-  };
-  Resolution resolution = while_doing("locking `" + recipe.path.string() + "`", [&] {
-    return resolve(recipe, options, ui.http(), ui.progress());
-  });
-  if (const Conflict* conflict = std::get_if<Conflict>(&resolution))
-    throw conflict_error(*conflict);
-  Lock lock = std::get<Lock>(std::move(resolution));
-  require_device_code(ui, lock);
-  const bool changed = !previous || *previous != lock;
+  const std::vector<std::string> platforms = recipe.wanted_platforms();
+  for (const std::string& platform : platforms) {
+    const Lock* before = previous ? previous->find(platform) : nullptr;
+    if (stays(before)) options.epoch = before->epoch;
+  }
+  LockSet locks;
+  for (const std::string& platform : platforms) {
+    const Lock* before = previous ? previous->find(platform) : nullptr;
+    const Lock* sibling = sibling_of(locks, previous, platform);
+    locks.locks.push_back(stays(before) ? *before
+                                        : Locking{ui, recipe, choice}.resolve_for(
+                                              platform, before, sibling, options));
+  }
+  const bool changed = !previous || *previous != locks;
   std::vector<std::string> changes;
-  if (previous) changes = lock_differences(*previous, lock);
-  return {std::move(lock), changed, std::move(changes)};
+  if (previous) changes = lock_set_differences(*previous, locks);
+  return {std::move(locks), changed, std::move(changes)};
 }
 
 LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice) {
   LockOutcome outcome = choose_lock(ui, recipe, choice);
-  if (outcome.written) write_file(lock_path(recipe.path), render_lock(outcome.lock));
+  if (outcome.written) write_file(lock_path(recipe.path), render_locks(outcome.locks));
   return outcome;
 }
 
 std::string lock_summary(const Recipe& recipe, const LockOutcome& outcome) {
-  return fmt::format("{} `{}`: {}, {}",
-                     outcome.written ? "wrote" : "unchanged:", lock_path(recipe.path).string(),
-                     counted(outcome.lock.wheels.size(), "wheel"),
-                     counted(outcome.lock.debs.size(), "Debian package"));
+  const PackageCounts counts = count_packages(outcome.locks);
+  const std::string text = fmt::format(
+      "{} `{}`: {}, {}", outcome.written ? "wrote" : "unchanged:", lock_path(recipe.path).string(),
+      counted(counts.wheels, "wheel"), counted(counts.debs, "Debian package"));
+  if (recipe.platforms.empty()) return text;
+  return fmt::format("{}, for {}", text, outcome.locks.platforms());
 }
 
 nlohmann::json lock_as_json(const Recipe& recipe, const LockOutcome& outcome) {
+  const PackageCounts counts = count_packages(outcome.locks);
+  nlohmann::json platforms = nlohmann::json::array();
+  for (const Lock& lock : outcome.locks.locks) {
+    platforms.push_back({{"platform", lock.platform},
+                         {"digest", lock_digest(lock).str()},
+                         {"wheels", lock.wheels.size()},
+                         {"debs", lock.debs.size()}});
+  }
   return {{"path", lock_path(recipe.path).string()},
-          {"digest", lock_digest(outcome.lock).str()},
+          {"digest", locks_digest(outcome.locks).str()},
           {"written", outcome.written},
-          {"wheels", outcome.lock.wheels.size()},
-          {"debs", outcome.lock.debs.size()},
+          {"wheels", counts.wheels},
+          {"debs", counts.debs},
+          {"platforms", std::move(platforms)},
           {"changes", outcome.changes}};
 }
 
@@ -340,24 +440,27 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   const Recipe recipe = read_recipe(recipe_path);
   require_files(recipe);  // a misspelt path is not to be told after minutes
   require_apart(recipe, choice.outputs);
+  const std::string platform = build_platform(recipe, choice.platform);
   const LockOutcome locked = provide_lock(ui, recipe, choice.lock);
-  const Lock& lock = locked.lock;
+  const Lock& lock = *locked.locks.find(platform);
   for (const std::string& change : locked.changes) ui.say(change);
   if (locked.written) ui.say(lock_summary(recipe, locked));
   const Digest digest = lock_digest(lock);
   const fs::path record = built_path(recipe.path);
-  const std::optional<Built> recorded = read_built(record);
-  if (recorded && choice.lock.locked) require_comparable(record, *recorded, digest);
+  BuiltSet records = read_built(record);
+  const Built* const recorded = records.find(platform);
+  if (recorded != nullptr && choice.lock.locked) require_comparable(record, *recorded, digest);
   Inputs inputs{ui.store(), ui.http(), input_sources(ui, recipe, lock), cache_folder(),
                 ui.progress()};
   BuildOptions options;
   options.jobs = choice.jobs;
-  options.unpack = choice.unpack;
+  options.unpack = choice.unpack && platform == machine_platform();
   options.on_layer = choice.on_layer;
   options.sources = image_sources(recipe);
   options.files = project_files(ui, recipe, choice.jobs);
   options.run = run_options(recipe, choice.secrets);
-  if (recorded && is_comparable(*recorded, digest) && recorded->files == options.files.digest) {
+  if (recorded != nullptr && is_comparable(*recorded, digest) &&
+      recorded->files == options.files.digest) {
     add_record(options.run, *recorded, ui.store(), choice);
     options.finished = [&] { return recorded_image(ui.store(), recorded->image, choice); };
   }
@@ -368,12 +471,17 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   const Built built = built_of(lock, digest, options.files.digest, result.image);
   const std::size_t runs = lock.settings.run.size();
   std::optional<std::string> news;
-  if (recorded) news = news_of_runs(record, *recorded, built, choice.lock.locked, runs);
+  if (recorded != nullptr) news = news_of_runs(record, *recorded, built, choice.lock.locked, runs);
   if (news) ui.say(*news);
-  if (recorded && !news)
+  if (recorded != nullptr && !news)
     compare(record, *recorded, built, layers_below_files(result, options.files, runs));
-  ui.store().tag(Reference::parse(recipe.name + ":latest"), result.image.digest());
-  if (recorded != built) write_built(ui, record, built);
+  ui.store().tag(Reference::parse(recipe.name + ":" + tag_for(platform)), result.image.digest());
+  if (recorded == nullptr || *recorded != built) {
+    std::erase_if(records.builds,
+                  [&](const Built& one) { return locked.locks.find(one.platform) == nullptr; });
+    records.put(built);
+    write_built(ui, record, records);
+  }
   sync_in_background(ui.store());
   return {lock, std::move(options.files), std::move(result)};
 }
@@ -381,6 +489,7 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
 Image built_image(Ui& ui, const fs::path& recipe_path, bool locked) {
   BuildChoice choice;
   choice.lock.locked = locked;
+  choice.platform = machine_platform();
   return build_recipe(ui, recipe_path, choice).result.image;
 }
 

@@ -6,12 +6,12 @@
 
 #include "builder/build.hpp"
 #include "cli/ui.hpp"
-#include "recipes/lock.hpp"
+#include "recipes/lock_set.hpp"
 
 namespace mlenv::cli {
 
 struct LockOutcome {
-  Lock lock;
+  LockSet locks;  ///< of the recipe's platforms
   bool written = false;
   std::vector<std::string> changes;  ///< against the lock that was there
 };
@@ -34,6 +34,7 @@ nlohmann::json lock_as_json(const Recipe& recipe, const LockOutcome& outcome);
 
 struct BuildChoice {
   LockChoice lock;
+  std::string platform;  ///< empty: this machine's, else the recipe's only one
   unsigned jobs = 0;
   bool unpack = true;
   std::span<const fs::path>
@@ -50,14 +51,15 @@ struct BuildOutcome {
   ProjectFiles files;
   BuildResult result;
 };
-/// Locks (saying on stderr what changed), builds, tags `NAME:latest`. The result is held against
+/// Locks (saying on stderr what changed), builds for one platform, tags `NAME:latest` (tag_for).
+/// Throws `no-platform` where the recipe is not for it. The result is held against
 /// recipe.built where that records a build of the same lock (of other project files: what lies
 /// below them), and written there otherwise; a file that cannot be written is a warning. With
 /// `locked` the lock is not written, and a recipe.built of another lock is a refusal. What `run`
 /// steps gave is taken from the record where its layers can be had; where a step was executed and
 /// gave something else, that is a refusal with `locked` and a note without.
 BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice& choice);
-/// The image alone, ready to run.
+/// The image for this machine alone, ready to run.
 Image built_image(Ui& ui, const fs::path& recipe_path, bool locked);
 
 /// Whether an argument means a recipe file rather than an image name.

@@ -7,6 +7,7 @@
 #include "cli/command_tree.hpp"
 #include "cli/data.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/platforms.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/usage.hpp"
 #include "images/unpack.hpp"
@@ -41,6 +42,7 @@ LocalRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts) {
   if (of_recipe) add_data(run.mounts, options.image);
   const Image image =
       of_recipe ? built_image(ui, options.image, options.locked) : image_named(ui, options.image);
+  require_runnable(image, options.image);
   run.config = image.settings;
   run.trees = unpack_image(ui.store(), image, ui.progress());
   sync_in_background(ui.store());

@@ -68,6 +68,7 @@ json index_entry(const Image& image, const Reference& name, const std::string& r
       {"digest", image.digest().str()},
       {"size", image.manifest_descriptor.size_bytes},
       {"platform", {{"architecture", image.settings.architecture}, {"os", image.settings.os}}}};
+  if (!image.settings.variant.empty()) entry["platform"]["variant"] = image.settings.variant;
   if (!ref_name.empty()) {
     entry["annotations"] = {{kRefName, ref_name}, {kFullName, full_name(name)}};
   }

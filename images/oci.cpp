@@ -73,6 +73,7 @@ void read_optional(const json& value, const char* key, T& out) {
 ImageConfig read_settings(const json& value) {
   ImageConfig out;
   read_optional(value, "architecture", out.architecture);
+  read_optional(value, "variant", out.variant);
   read_optional(value, "os", out.os);
   const auto config = value.find("config");
   if (config == value.end() || config->is_null()) return out;
@@ -133,13 +134,14 @@ Image compose_image(const ImageConfig& config, const std::vector<Layer>& layers,
     history.push_back(std::move(line));
     blobs.push_back(std::move(blob));
   }
-  std::string config_text =
-      canonical({{"architecture", config.architecture},
-                 {"os", config.os},
-                 {"config", to_json(config)},
-                 {"created", when},
-                 {"history", std::move(history)},
-                 {"rootfs", {{"type", "layers"}, {"diff_ids", std::move(diff_ids)}}}});
+  json value{{"architecture", config.architecture},
+             {"os", config.os},
+             {"config", to_json(config)},
+             {"created", when},
+             {"history", std::move(history)},
+             {"rootfs", {{"type", "layers"}, {"diff_ids", std::move(diff_ids)}}}};
+  if (!config.variant.empty()) value["variant"] = config.variant;
+  std::string config_text = canonical(value);
   const Descriptor config_descriptor{std::string(kConfigType), Digest::of(config_text),
                                      config_text.size()};
   std::string manifest = canonical({{"schemaVersion", 2},

@@ -39,6 +39,7 @@ struct Layer {
 /// What a container of the image runs and where (config.md "config").
 struct ImageConfig {
   std::string architecture = "amd64";
+  std::string variant;  ///< of the architecture, `v8`; empty: none is named
   std::string os = "linux";
   std::vector<std::string> env;  ///< `K=V`, in order
   std::vector<std::string> entrypoint;

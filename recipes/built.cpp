@@ -1,9 +1,12 @@
+#include "recipes/built_set.hpp"
+
+#include <algorithm>
 #include <array>
 
 #include <fmt/core.h>
 
-#include "recipes/lock.hpp"
 #include "recipes/lock_format.hpp"
+#include "recipes/platforms.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -11,7 +14,8 @@ namespace {
 
 constexpr std::string_view kCode = "built-invalid";
 constexpr int kVersion = 1;
-constexpr int kRevision = 1;  // 1: files
+constexpr int kOnePlatform = 1;  // 1: files
+constexpr int kRevision = 2;     // 2: others
 
 std::vector<std::pair<std::string, Digest>> read_layers(const TomlReader& reader,
                                                         const TomlValue& root) {
@@ -26,13 +30,8 @@ std::vector<std::pair<std::string, Digest>> read_layers(const TomlReader& reader
   return layers;
 }
 
-}  // namespace
-
-std::string render_built(const Built& built) {
-  std::string out = "# Written by `mlenv build`: what the lock's bytes make. Worth committing.\n";
-  out += fmt::format("version = {}\nrevision = {}\n", kVersion, kRevision);
-  out += fmt::format("platform = {}\n", toml_text(built.platform));
-  out += fmt::format("layer-format = {}\n", built.layer_format);
+std::string render_build(const Built& built) {
+  std::string out = fmt::format("layer-format = {}\n", built.layer_format);
   out += fmt::format("lock = \"{}\"\n", built.lock.hex());
   if (built.files) out += fmt::format("files = \"{}\"\n", built.files->hex());
   out += fmt::format("image = \"{}\"\nlayers = [\n", built.image.hex());
@@ -42,28 +41,88 @@ std::string render_built(const Built& built) {
   return out + "]\n";
 }
 
-Built parse_built(std::string_view text, const fs::path& shown_path) {
+Built read_build(const TomlReader& reader, const TomlValue& table, std::string platform) {
+  const std::uint64_t layer_format = reader.size(table, "layer-format");
+  if (layer_format < 1 || layer_format > 1'000'000) {
+    reader.fail(*table.find("layer-format"), "`layer-format` is not a format number");
+  }
+  return {.platform = std::move(platform),
+          .lock = read_digest(reader, table, "lock"),
+          .files = table.find("files") == nullptr
+                       ? std::nullopt
+                       : std::optional{read_digest(reader, table, "files")},
+          .layer_format = static_cast<int>(layer_format),
+          .image = read_digest(reader, table, "image"),
+          .layers = read_layers(reader, table)};
+}
+
+void read_others(const TomlReader& reader, const TomlValue& root, BuiltSet& set) {
+  const TomlValue* const all = reader.optional_member(root, "others", TomlValue::Kind::table);
+  if (all == nullptr) return;
+  for (const auto& [platform, table] : all->members) {
+    if (table.kind != TomlValue::Kind::table) {
+      reader.fail(table, "what is for a platform is a table");
+    }
+    constexpr std::array<std::string_view, 5> kKeys = {"layer-format", "lock", "files", "image",
+                                                       "layers"};
+    reader.only(table, kKeys);
+    if (!is_known_platform(platform) || platform <= set.builds.back().platform) {
+      reader.fail(table, fmt::format("{} does not come after the file's `platform`, or is none",
+                                     toml_text(platform)));
+    }
+    set.builds.push_back(read_build(reader, table, platform));
+  }
+}
+
+}  // namespace
+
+const Built* BuiltSet::find(std::string_view platform) const {
+  const auto found = std::find_if(builds.begin(), builds.end(),
+                                  [&](const Built& built) { return built.platform == platform; });
+  return found == builds.end() ? nullptr : &*found;
+}
+
+void BuiltSet::put(const Built& built) {
+  std::erase_if(builds, [&](const Built& other) { return other.platform == built.platform; });
+  builds.insert(std::find_if(builds.begin(), builds.end(),
+                             [&](const Built& other) { return other.platform > built.platform; }),
+                built);
+}
+
+std::string render_builds(const BuiltSet& set) {
+  const Built& first = set.builds.front();
+  std::string out = "# Written by `mlenv build`: what the lock's bytes make. Worth committing.\n";
+  out += fmt::format("version = {}\nrevision = {}\n", kVersion,
+                     set.builds.size() > 1 ? kRevision : kOnePlatform);
+  out += fmt::format("platform = {}\n", toml_text(first.platform)) + render_build(first);
+  for (std::size_t i = 1; i < set.builds.size(); ++i) {
+    const Built& other = set.builds[i];
+    out += fmt::format("\n[others.{}]\n", toml_key(other.platform)) + render_build(other);
+  }
+  return out;
+}
+
+BuiltSet parse_builds(std::string_view text, const fs::path& shown_path) {
   TomlReader reader({.shown_path = shown_path,
                      .text = std::string(text),
                      .code = std::string(kCode),
                      .hint = "restore it, or remove it and run `mlenv build`"});
   const TomlValue root = parse_toml(reader.file());
   read_format(reader, root, kVersion, kRevision);
-  constexpr std::array<std::string_view, 8> kKeys = {
-      "version", "revision", "platform", "layer-format", "lock", "files", "image", "layers"};
+  constexpr std::array<std::string_view, 9> kKeys = {"version",      "revision", "platform",
+                                                     "layer-format", "lock",     "files",
+                                                     "image",        "layers",   "others"};
   reader.only(root, kKeys);
-  const std::uint64_t layer_format = reader.size(root, "layer-format");
-  if (layer_format < 1 || layer_format > 1'000'000) {
-    reader.fail(*root.find("layer-format"), "`layer-format` is not a format number");
-  }
-  return {.platform = read_platform(reader, root),
-          .lock = read_digest(reader, root, "lock"),
-          .files = root.find("files") == nullptr
-                       ? std::nullopt
-                       : std::optional{read_digest(reader, root, "files")},
-          .layer_format = static_cast<int>(layer_format),
-          .image = read_digest(reader, root, "image"),
-          .layers = read_layers(reader, root)};
+  BuiltSet set;
+  set.builds.push_back(read_build(reader, root, read_platform(reader, root)));
+  read_others(reader, root, set);
+  return set;
+}
+
+std::string render_built(const Built& built) { return render_builds({{built}}); }
+
+Built parse_built(std::string_view text, const fs::path& shown_path) {
+  return std::move(parse_builds(text, shown_path).builds.front());
 }
 
 }  // namespace mlenv

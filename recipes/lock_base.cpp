@@ -36,8 +36,8 @@ bool is_release(std::string_view text) {
 
 }  // namespace
 
-std::string render_base(const LockedBase& base) {
-  std::string out = "\n[base]\n";
+std::string render_base(const LockedBase& base, const std::string& folder) {
+  std::string out = fmt::format("\n[{}base]\n", folder);
   out += fmt::format("manifest = \"{}\"\n", base.manifest.hex());
   out += fmt::format("config = \"{}\"\n", base.config.digest.hex());
   out += fmt::format("config-size = {}\n", base.config.size_bytes);

@@ -1,4 +1,4 @@
-// Text → Lock, strict: a lock decides which bytes run, so nothing in it is guessed or overlooked.
+// Text → locks, strict: a lock decides which bytes run, so nothing in it is guessed or overlooked.
 #include <algorithm>
 #include <array>
 
@@ -8,7 +8,9 @@
 #include "recipes/lock_data.hpp"
 #include "recipes/lock_format.hpp"
 #include "recipes/lock_packages.hpp"
+#include "recipes/lock_parts.hpp"
 #include "recipes/lock_run.hpp"
+#include "recipes/platforms.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -23,35 +25,80 @@ class LockReader {
  public:
   explicit LockReader(TomlFile file) : reader_(std::move(file)) {}
 
-  Lock read() {
+  LockSet read() {
     const TomlValue root = parse_toml(reader_.file());
     Lock lock;
     lock.revision = read_format(reader_, root, Lock::kVersion, Lock::kRevision);
-    constexpr std::array<std::string_view, 10> kKeys = {
-        "version", "revision", "checksum", "platform", "epoch",
-        "request", "settings", "resolved", "packages", "base"};
+    constexpr std::array<std::string_view, 11> kKeys = {
+        "version",  "revision", "checksum", "platform", "epoch", "request",
+        "settings", "resolved", "packages", "base",     "others"};
     reader_.only(root, kKeys);
-    const TomlValue* const base = base_table(root, lock);
     lock.platform = read_platform(reader_, root);
     lock.epoch = static_cast<std::int64_t>(reader_.size(root, "epoch"));
     lock.request = request(reader_.member(root, "request", Is::table));
-    lock.settings = settings(reader_.member(root, "settings", Is::table), base != nullptr);
-    resolved(reader_.member(root, "resolved", Is::table), lock, base != nullptr);
-    if (const TomlValue* all = reader_.optional_member(root, "packages", Is::table)) {
-      read_packages(reader_, *all, lock);
-    }
-    if (base != nullptr) lock.base = read_base(reader_, *base, lock);
-    if (lock.python.empty() && !lock.wheels.empty()) {
-      reader_.fail(root, "there are wheels but no Python: `python` is missing in `resolved`");
-    }
-    if (lock.interpreter && lock.interpreter->version != lock.python) {
-      reader_.fail(root, "`interpreter` is not of the version that `python` in `resolved` says");
-    }
-    checksum(root, lock);
-    return lock;
+    const bool on_image = root.find("base") != nullptr;
+    lock.settings = settings(reader_.member(root, "settings", Is::table), on_image);
+    const int revision = lock.revision;
+    const Lock common = lock;
+    part(root, lock, nullptr);
+    LockSet set;
+    set.locks.push_back(std::move(lock));
+    others(root, common, set);
+    checksum(root, revision, set);
+    return set;
   }
 
  private:
+  /// What is of one platform. Of another than the first, packages are added from that one.
+  void part(const TomlValue& table, Lock& lock, const Lock* first) {
+    const TomlValue* const base = base_table(table, lock);
+    resolved(reader_.member(table, "resolved", Is::table), lock, base != nullptr);
+    if (const TomlValue* all = reader_.optional_member(table, "packages", Is::table)) {
+      read_packages(reader_, *all, lock);
+    }
+    if (first != nullptr) add_shared(reader_, table, *first, lock);
+    if (base != nullptr) lock.base = read_base(reader_, *base, lock);
+    if (lock.python.empty() && !lock.wheels.empty()) {
+      reader_.fail(table, "there are wheels but no Python: `python` is missing in `resolved`");
+    }
+    if (lock.interpreter && lock.interpreter->version != lock.python) {
+      reader_.fail(table, "`interpreter` is not of the version that `python` in `resolved` says");
+    }
+  }
+
+  void others(const TomlValue& root, const Lock& common, LockSet& set) {
+    const TomlValue* const all = reader_.optional_member(root, "others", Is::table);
+    if (all == nullptr) return;
+    if (common.revision < Lock::kWholeRecipe) {
+      reader_.fail(*all, fmt::format("locks of revision {} have no `others`", common.revision));
+    }
+    for (const auto& [platform, table] : all->members) {
+      if (table.kind != Is::table) reader_.fail(table, "what is for a platform is a table");
+      constexpr std::array<std::string_view, 4> kKeys = {"resolved", "base", "packages", "without"};
+      reader_.only(table, kKeys);
+      if (!is_known_platform(platform)) {
+        if (common.revision > Lock::kRevision) continue;  // a newer mlenv's
+        reader_.fail(table, fmt::format("unknown platform {}", toml_text(platform)));
+      }
+      // The members come sorted, as platforms are, and the first is before them all.
+      if (platform <= set.locks.back().platform) {
+        reader_.fail(table, fmt::format("{} does not come after the lock's `platform`",
+                                        toml_text(platform)));
+      }
+      if ((table.find("base") == nullptr) != !set.locks.front().base) {
+        reader_.fail(table, "an image is the base for all platforms or for none");
+      }
+      Lock lock = common;
+      lock.platform = platform;
+      part(table, lock, &set.locks.front());
+      set.locks.push_back(std::move(lock));
+    }
+    // Each is what it would be alone; what is newer than this mlenv stays unwritable.
+    if (common.revision > Lock::kRevision) return;
+    if (set.locks.size() < 2) reader_.fail(*all, "`others` holds no platform");
+    for (Lock& lock : set.locks) lock.revision = least_revision(lock);
+  }
+
   const TomlValue* base_table(const TomlValue& root, const Lock& lock) const {
     const TomlValue* const base = reader_.optional_member(root, "base", Is::table);
     if (base != nullptr && lock.revision < Lock::kWholeRecipe) {
@@ -61,11 +108,11 @@ class LockReader {
   }
 
   /// What a newer mlenv wrote is not known well enough to be added up.
-  void checksum(const TomlValue& root, const Lock& lock) const {
-    if (lock.revision > Lock::kRevision) return;
-    const bool expected = lock.revision >= Lock::kChecksumRevision;
+  void checksum(const TomlValue& root, int revision, const LockSet& set) const {
+    if (revision > Lock::kRevision) return;
+    const bool expected = revision >= Lock::kChecksumRevision;
     if (!expected && root.find("checksum") == nullptr) return;
-    if (read_digest(reader_, root, "checksum") == lock_digest(lock)) return;
+    if (read_digest(reader_, root, "checksum") == locks_digest(set)) return;
     reader_.fail(*root.find("checksum"),
                  "the lock was edited or merged by hand: this checksum is not of its content");
   }
@@ -227,18 +274,22 @@ Digest read_digest(const TomlReader& reader, const TomlValue& table, const std::
 
 std::string read_platform(const TomlReader& reader, const TomlValue& root) {
   const std::string& platform = reader.text(root, "platform");
-  if (platform != "linux/amd64" && platform != "linux/arm64") {
+  if (!is_known_platform(platform)) {
     reader.fail(*root.find("platform"), fmt::format("unknown platform {}", toml_text(platform)));
   }
   return platform;
 }
 
-Lock parse_lock(std::string_view text, const fs::path& shown_path) {
+LockSet parse_locks(std::string_view text, const fs::path& shown_path) {
   return LockReader({.shown_path = shown_path,
                      .text = std::string(text),
                      .code = std::string(kCode),
                      .hint = std::string(kHint)})
       .read();
+}
+
+Lock parse_lock(std::string_view text, const fs::path& shown_path) {
+  return std::move(parse_locks(text, shown_path).locks.front());
 }
 
 }  // namespace mlenv

@@ -6,6 +6,7 @@
 #include "recipes/lock.hpp"
 #include "recipes/lock_base.hpp"
 #include "recipes/lock_data.hpp"
+#include "recipes/lock_parts.hpp"
 #include "recipes/lock_run.hpp"
 #include "recipes/lock_sources.hpp"
 #include "recipes/text.hpp"
@@ -70,8 +71,8 @@ void render_settings(std::string& out, const Settings& settings) {
   }
 }
 
-void render_resolved(std::string& out, const Lock& lock) {
-  out += "\n[resolved]\n";
+void render_resolved(std::string& out, const Lock& lock, const std::string& folder) {
+  out += fmt::format("\n[{}resolved]\n", folder);
   line(out, "distribution", lock.distribution);
   line(out, "suite", lock.suite);
   line(out, "python", lock.python);
@@ -114,21 +115,28 @@ void render_packages(std::string& out, std::string_view key, const std::vector<P
   out += fmt::format("{} = [\n{}]\n", key, join(rows, ""));
 }
 
-std::string head(const Lock& lock) {
+}  // namespace
+
+std::string render_head(int revision) {
   std::string out = "# Written by `mlenv lock`: every package by name, version, size and digest.\n";
-  out += fmt::format("version = {}\nrevision = {}\n", Lock::kVersion, lock.revision);
+  out += fmt::format("version = {}\nrevision = {}\n", Lock::kVersion, revision);
   return out;
 }
 
-std::string body(const Lock& lock) {
+std::string render_common(const Lock& lock) {
   std::string out =
       fmt::format("platform = {}\nepoch = {}\n", toml_text(lock.platform), lock.epoch);
   render_request(out, lock.request);
   render_settings(out, lock.settings);
-  render_resolved(out, lock);
-  if (lock.base) out += render_base(*lock.base);
+  return out;
+}
+
+std::string render_part(const Lock& lock, const std::string& folder) {
+  std::string out;
+  render_resolved(out, lock, folder);
+  if (lock.base) out += render_base(*lock.base, folder);
   if (lock.debs.empty() && lock.wheels.empty() && !lock.interpreter) return out;
-  out += "\n[packages]\n";
+  out += fmt::format("\n[{}packages]\n", folder);
   if (lock.interpreter) out += fmt::format("interpreter = {}\n", render(*lock.interpreter));
   render_packages(out, "debian", lock.debs);
   render_packages(out, "wheels", lock.wheels);
@@ -137,14 +145,8 @@ std::string body(const Lock& lock) {
   return out;
 }
 
-}  // namespace
+std::string render_lock(const Lock& lock) { return render_locks({{lock}}); }
 
-std::string render_lock(const Lock& lock) {
-  std::string out = head(lock);
-  if (lock.revision >= Lock::kChecksumRevision) line(out, "checksum", lock_digest(lock).hex());
-  return out + body(lock);
-}
-
-Digest lock_digest(const Lock& lock) { return Digest::of(head(lock) + body(lock)); }
+Digest lock_digest(const Lock& lock) { return locks_digest({{lock}}); }
 
 }  // namespace mlenv

@@ -112,7 +112,10 @@ struct Recipe {
   std::vector<RecipeFile> files;  ///< as written
   std::vector<RunStep> run;       ///< as written
   std::vector<RecipeData> data;   ///< as written
+  std::vector<Placed> platforms;  ///< as written; empty: none named
 
+  /// What it is to be locked for, sorted, never empty; kUsualPlatform where it names none.
+  std::vector<std::string> wanted_platforms() const;
   /// The folder that the recipe lies in; `.` where its path names none.
   fs::path folder() const { return path.has_parent_path() ? path.parent_path() : "."; }
   /// The oldest driver that must be able to run it: `580`; empty: any.

@@ -13,10 +13,10 @@ namespace {
 
 using Is = YamlNode::Kind;
 
-constexpr std::array<std::string_view, 19> kKeys = {
+constexpr std::array<std::string_view, 20> kKeys = {
     "name",         "base",    "python",  "framework", "cuda",    "packages", "system",
     "env",          "workdir", "command", "bytecode",  "sources", "driver",   "gpus",
-    "requirements", "files",   "run",     "libraries", "data"};
+    "requirements", "files",   "run",     "libraries", "data",    "platforms"};
 
 bool holds(std::span<const std::string_view> all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
@@ -68,6 +68,7 @@ void RecipeReader::read(const YamlNode& root) {
   check_demands(root);
   check_image_base(root);
   check_data();
+  check_platforms();
   std::vector<std::string_view> present;
   for (const auto& [key, value] : root.members) {
     present.emplace_back(key.text);
@@ -82,7 +83,7 @@ void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
     std::string_view key;
     Read read;
   };
-  static constexpr std::array<Reading, 19> kReadings = {
+  static constexpr std::array<Reading, 20> kReadings = {
       {{"name", &RecipeReader::name},
        {"base", &RecipeReader::base},
        {"python", &RecipeReader::python},
@@ -101,7 +102,8 @@ void RecipeReader::read_member(const std::string& key, const YamlNode& value) {
        {"gpus", &RecipeReader::gpus},
        {"libraries", &RecipeReader::libraries},
        {"run", &RecipeReader::run},
-       {"data", &RecipeReader::data}}};
+       {"data", &RecipeReader::data},
+       {"platforms", &RecipeReader::platforms}}};
   for (const Reading& reading : kReadings) {
     if (reading.key == key) (this->*reading.read)(value);
   }

@@ -86,6 +86,8 @@ class RecipeReader {
   void data_source(const YamlNode& node, const std::string& text, RecipeData& one);
   void data_target(const YamlNode& node, const std::string& text, RecipeData& one);
   void check_data();
+  void platforms(const YamlNode& node);
+  void check_platforms();
   bool check_requirement(const YamlNode& node, const std::string& text);
 
   Recipe& recipe_;

@@ -1,5 +1,6 @@
 #include "builder/run/step_runner.hpp"
 
+#include "builder/foreign.hpp"
 #include "builder/step_layers.hpp"
 
 namespace mlenv {
@@ -44,6 +45,7 @@ StepRunner::Outcome StepRunner::run(std::size_t number) {
 }
 
 Layer StepRunner::execute(const RunJob& job) {
+  require_runs_here(lock_, job.step);
   for (const Layer& layer : unread_) owners_.add(store_, layer);
   unread_.clear();
   Pool pool{jobs_};

@@ -12,6 +12,7 @@
 #include "recipes/resolve/cuda.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
+#include "recipes/wheel_name.hpp"
 
 namespace mlenv {
 namespace {
@@ -265,6 +266,9 @@ std::optional<std::vector<DeviceCode>> stated_device_code(const std::vector<Lock
                                                           const std::string& cuda) {
   std::optional<std::vector<DeviceCode>> common;
   for (const LockedWheel& wheel : wheels) {
+    // The rows were read off wheels for that machine; builds for others hold other code.
+    const auto name = parse_wheel_name(wheel.file);
+    if (!name || !runs_on(*name, "x86_64")) continue;
     const auto codes = known_device_code(wheel.name, wheel.version, cuda);
     if (!codes) continue;
     if (!common) {

@@ -120,7 +120,9 @@ std::optional<Conflict> hopeless_python(const Recipe& recipe) {
 class Resolver {
  public:
   Resolver(const Recipe& recipe, const ResolveOptions& options, Http& http, Progress& progress)
-      : recipe_(recipe), options_(options), http_(http), progress_(progress) {}
+      : recipe_(recipe), options_(options), http_(http), progress_(progress) {
+    lock_.platform = options.platform;
+  }
 
   Resolution run() {
     if (auto conflict = hopeless_python(recipe_)) return std::move(*conflict);
@@ -198,6 +200,7 @@ class Resolver {
   /// What of `system` and of the lock before is asked of the package sources.
   DebianRequest system_request() const {
     DebianRequest request;
+    request.architecture = architecture_of(lock_.platform);
     request.before = locked_before();
     request.same_as_before =
         !request.before.empty() && same_debian(options_.previous->request, lock_.request);
@@ -283,8 +286,9 @@ class Resolver {
     WheelRequest request;
     request.python = lock_.python;
     request.glibc = glibc_version(lock_);
+    request.architecture = architecture_of(lock_.platform);
     request.recipe = &recipe_;
-    request.previous = kept();
+    request.previous = kept() != nullptr ? kept() : options_.sibling;
     request.moved = options_.moved;
     if (options_.build && !lock_.base) {
       request.build = [this](const SourceRelease& release) {
@@ -345,13 +349,16 @@ std::string glibc_version(const Lock& lock) {
   return version_prefix(upstream_version(libc->version), 2);
 }
 
+void require_known_revision(const Lock& lock) {
+  if (lock.revision <= Lock::kRevision) return;
+  throw usage_error("lock-newer", "the lock has format revision {}, this mlenv writes {}",
+                    lock.revision, Lock::kRevision)
+      .hint("use the mlenv that wrote it, or a newer one; or remove the lock to resolve anew");
+}
+
 Resolution resolve(const Recipe& recipe, const ResolveOptions& options, Http& http,
                    Progress& progress) {
-  if (options.previous != nullptr && options.previous->revision > Lock::kRevision) {
-    throw usage_error("lock-newer", "the lock has format revision {}, this mlenv writes {}",
-                      options.previous->revision, Lock::kRevision)
-        .hint("use the mlenv that wrote it, or a newer one; or remove the lock to resolve anew");
-  }
+  if (options.previous != nullptr) require_known_revision(*options.previous);
   return Resolver(recipe, options, http, progress).run();
 }
 
@@ -379,6 +386,7 @@ std::string source_url(const Recipe& recipe, const Lock& lock, const LockedSourc
   WheelRequest request;
   request.python = lock.python;
   request.glibc = glibc_version(lock);
+  request.architecture = architecture_of(lock.platform);
   request.recipe = &recipe;
   const fs::path uv = provide_uv(cache, progress);
   const auto found = locate_source(source.name, source.version, request, uv, cache);
@@ -391,6 +399,7 @@ WheelPlaces wheel_places_anew(const Recipe& recipe, const Lock& lock,
   WheelRequest request;
   request.python = lock.python;
   request.glibc = glibc_version(lock);
+  request.architecture = architecture_of(lock.platform);
   request.recipe = &recipe;
   const fs::path uv = provide_uv(cache, progress);
   WheelPlaces places = locate_wheels(wheels, request, uv, cache, progress);

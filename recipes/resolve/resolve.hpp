@@ -6,6 +6,7 @@
 #include "base/http.hpp"
 #include "base/progress.hpp"
 #include "recipes/lock.hpp"
+#include "recipes/platforms.hpp"
 #include "recipes/resolve/base_image.hpp"
 #include "recipes/resolve/conflict.hpp"
 #include "recipes/resolve/debian.hpp"
@@ -15,8 +16,12 @@
 namespace mlenv {
 
 struct ResolveOptions {
-  fs::path cache;                    ///< $XDG_CACHE_HOME/mlenv
-  const Lock* previous = nullptr;    ///< parts whose request did not change are kept as they are
+  std::string platform{kUsualPlatform};
+  fs::path cache;                  ///< $XDG_CACHE_HOME/mlenv
+  const Lock* previous = nullptr;  ///< parts whose request did not change are kept as they are
+  /// Of another platform of the recipe: versions that are taken here too, where they can be had
+  /// and `previous` tells none.
+  const Lock* sibling = nullptr;
   bool upgrade = false;              ///< resolve everything anew
   std::vector<std::string> moved{};  ///< Python packages of `previous` that may move (normalised)
   std::int64_t epoch = 0;            ///< SOURCE_DATE_EPOCH at locking, else 0
@@ -32,6 +37,9 @@ struct ResolveOptions {
 
 /// `2.36`, of the C library among a base's packages. Throws `no-glibc`.
 std::string glibc_version(const Lock& lock);
+
+/// Throws `lock-newer` (usage) for a lock that holds what this mlenv cannot write.
+void require_known_revision(const Lock& lock);
 
 using Resolution = std::variant<Lock, Conflict>;
 

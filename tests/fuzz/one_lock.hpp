@@ -4,7 +4,8 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "recipes/lock.hpp"
+#include "recipes/built_set.hpp"
+#include "recipes/lock_set.hpp"
 
 namespace mlenv::fuzz {
 
@@ -31,12 +32,16 @@ inline bool one_lock(std::string_view text) {
     if (again != lock || render_lock(again) != rendered || !lock_differences(lock, again).empty()) {
       throw std::logic_error("a lock changes when it is written and read");
     }
+    const LockSet locks = parse_locks(text, "recipe.lock");
+    if (parse_locks(render_locks(locks), "recipe.lock") != locks) {
+      throw std::logic_error("locks of several platforms change when they are written and read");
+    }
   } catch (const Error& error) {
     if (read || !refused_as_usage(error, "lock-invalid")) throw;
   }
   try {
-    const Built built = parse_built(text, "recipe.built");
-    if (parse_built(render_built(built), "recipe.built") != built) {
+    const BuiltSet built = parse_builds(text, "recipe.built");
+    if (parse_builds(render_builds(built), "recipe.built") != built) {
       throw std::logic_error("a built file changes when it is written and read");
     }
   } catch (const Error& error) {

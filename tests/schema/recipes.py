@@ -76,6 +76,10 @@ GOOD = [
     *(HEAD + "data: " + value for value in (
         "", "{}", "{a: {from: ./corpus}}", "{a: {from: ...}}", "{a: {from: ../a}, b: {from: /b/}}", "{1: {from: 2}}",
         f"{{a-b.c: {{from: a, digest: \"sha256:{DATA}\", stage: node, to: /data/x}}}}")),
+    *(HEAD + "platforms: " + value for value in (
+        "", "[]", "[linux/arm64]", "[linux/arm64, linux/amd64]",
+        f"[linux/arm64]\nsources: {{python: {{url: \"https://host/a.tar\", sha256: {'a' * 64}}}}}",
+        "[linux/arm64, linux/amd64]\nsources: {python: }")),
     *(HEAD + "sources: " + value for value in (
         f"{{python: {{url: \"https://host/a.tar.gz\", sha256: {'a' * 64}}}}}", "{python: , debian: , pypi: }",
         "{debian: {uri: \"http://host/a\", check-valid-until: false, signed-by: keys/a.asc}}",
@@ -124,6 +128,9 @@ BAD = [
         "{a: {from: /}}", "{a: {from: ~/a}}", "{a: {from: b, digest: }}", "{a: {from: b, digest: 'sha256:1'}}",
         "{a: {from: b, stage: all}}", "{a: {from: b, to: data}}", "{a: {from: b, to: /}}", "{a: {from: b, to: /a/}}",
         "{a: {from: b, to: /tmp/a}}", "{a/b: {from: b}}", "{.a: {from: b}}", "{a: {path: b}}")),
+    *(HEAD + "platforms: " + value for value in (
+        "linux/arm64", "[arm64]", "[linux/amd64, linux/amd64]", "[null]", "{linux/arm64: true}", "[linux/arm64/v8]",
+        f"[linux/arm64, linux/amd64]\nsources: {{python: {{url: \"https://host/a\", sha256: {'a' * 64}}}}}")),
     *(HEAD + "sources: " + value for value in (
         "{python: {}}", "{python: \"https://host/a\"}", "{python: {url: \"https://host/a\"}}",
         f"{{python: {{url: \"https://host/a\", sha256: {'A' * 64}}}}}", f"{{python: {{sha256: {'a' * 64}}}}}",

@@ -133,5 +133,17 @@ TEST(ImageConfig, ABareBaseGetsWhatIsMissing) {
       (Words{"LANG=C.UTF-8", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}));
 }
 
+TEST(ImageConfig, NamesTheVariantOfArm64Alone) {
+  Lock lock = cuda_lock();
+  const ImageConfig plain = image_config(lock, std::nullopt);
+  EXPECT_EQ(plain.architecture, "amd64");
+  EXPECT_EQ(compose_image(plain, {}, 0).config.find("variant"), std::string::npos);
+  lock.platform = "linux/arm64";
+  const Image arm = compose_image(image_config(lock, std::nullopt), {}, 0);
+  const ImageConfig read = parse_settings(arm.config);
+  EXPECT_EQ(read.architecture, "arm64");
+  EXPECT_EQ(read.variant, "v8");
+}
+
 }  // namespace
 }  // namespace mlenv

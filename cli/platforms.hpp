@@ -1,0 +1,25 @@
+#pragma once
+// Which platform a command is about, where a recipe or lock is for several.
+#include <string>
+
+#include "base/error.hpp"
+#include "recipes/lock_set.hpp"
+#include "recipes/resolve/source_release.hpp"
+
+namespace mlenv::cli {
+
+/// The platform of a recipe to build: the one `asked` for, else this machine's, else the only one.
+/// Throws `no-platform` (usage) for one that the recipe is not for.
+std::string build_platform(const Recipe& recipe, const std::string& asked);
+
+/// `latest`; of an image for another platform than this machine's `latest-arm64`, so that it does
+/// not take the name of the one that runs here.
+std::string tag_for(const std::string& platform);
+
+/// Throws `foreign-platform` for an image that this machine cannot run.
+void require_runnable(const Image& image, const std::string& name);
+
+/// What stands in for building `release` where the lock is for another machine than this one.
+Conflict cannot_build(const SourceRelease& release, const std::string& platform);
+
+}  // namespace mlenv::cli

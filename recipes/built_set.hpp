@@ -1,0 +1,26 @@
+#pragma once
+// What recipe.built holds: the record of each platform's last build. Of one platform the file is as
+// `render_built` writes it. Format: docs/lock.md.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "recipes/lock.hpp"
+
+namespace mlenv {
+
+struct BuiltSet {
+  std::vector<Built> builds;  ///< sorted by platform, each once; in a file at least one
+
+  /// nullptr: nothing was built for that.
+  const Built* find(std::string_view platform) const;
+  /// In place of the record of its platform.
+  void put(const Built& built);
+  friend bool operator==(const BuiltSet&, const BuiltSet&) = default;
+};
+/// Deterministic; ends in a newline.
+std::string render_builds(const BuiltSet& set);
+/// Throws `built-invalid` (usage) with `file:line:col`, `lock-newer`.
+BuiltSet parse_builds(std::string_view text, const fs::path& shown_path);
+
+}  // namespace mlenv

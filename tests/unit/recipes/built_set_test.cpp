@@ -1,0 +1,69 @@
+#include "recipes/built_set.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+Built built_for(const std::string& platform) {
+  return {.platform = platform,
+          .lock = Digest::of("lock of " + platform),
+          .files = std::nullopt,
+          .layer_format = 1,
+          .image = Digest::of("image of " + platform),
+          .layers = {{"debian:bookworm", Digest::of("base of " + platform)}}};
+}
+
+std::string refusal_of(const std::string& text) {
+  try {
+    parse_builds(text, "r.built");
+    return {};
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "built-invalid");
+    return error.frames().front();
+  }
+}
+
+TEST(BuiltSet, OfOnePlatformIsAsItWas) {
+  const Built one = built_for("linux/arm64");
+  EXPECT_EQ(render_builds({{one}}), render_built(one));
+  EXPECT_NE(render_built(one).find("revision = 1\nplatform = \"linux/arm64\"\n"),
+            std::string::npos);
+}
+
+TEST(BuiltSet, KeepsARecordForEachPlatform) {
+  BuiltSet set;
+  set.put(built_for("linux/arm64"));
+  set.put(built_for("linux/amd64"));
+  const std::string text = render_builds(set);
+  EXPECT_EQ(parse_builds(text, "r.built"), set);
+  EXPECT_EQ(render_builds(parse_builds(text, "r.built")), text);
+  EXPECT_NE(text.find("revision = 2\nplatform = \"linux/amd64\"\n"), std::string::npos);
+  EXPECT_NE(text.find("]\n\n[others.\"linux/arm64\"]\nlayer-format = 1\n"), std::string::npos);
+  Built other = built_for("linux/arm64");
+  other.image = Digest::of("another");
+  set.put(other);
+  ASSERT_EQ(set.builds.size(), 2U);
+  EXPECT_EQ(set.find("linux/arm64")->image, Digest::of("another"));
+  EXPECT_EQ(*set.find("linux/amd64"), built_for("linux/amd64"));
+  EXPECT_EQ(set.find("linux/mips"), nullptr);
+}
+
+TEST(BuiltSet, RefusesWhatIsNoRecord) {
+  const std::string text = render_builds({{built_for("linux/amd64"), built_for("linux/arm64")}});
+  const auto with = [&](std::string_view from, std::string_view to) {
+    std::string changed = text;
+    return refusal_of(changed.replace(text.find(from), from.size(), to));
+  };
+  EXPECT_NE(with("\"linux/arm64\"]", "\"linux/amd64\"]").find("does not come after"),
+            std::string::npos);
+  EXPECT_NE(with("\"linux/arm64\"]", "\"linux/mips\"]").find("or is none"), std::string::npos);
+  EXPECT_NE(with("[others.\"linux/arm64\"]\nlayer-format = 1", "[others.\"linux/arm64\"]")
+                .find("layer-format"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace mlenv
