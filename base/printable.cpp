@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <cstdint>
 
-#include <array>
+#include "base/utf8.hpp"
 
 namespace mlenv {
 namespace {
@@ -14,23 +14,11 @@ struct Character {
   bool is_valid = false;
 };
 
-/// The first character of `text`, which is not empty (RFC 3629: no surrogates, no longer form than
-/// needed).
+/// The first character of `text`, which is not empty.
 Character first_of(std::string_view text) {
-  constexpr std::array<char32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
-  const auto lead = static_cast<unsigned char>(text.front());
-  if (lead < 0x80) return {lead, 1, true};
-  const std::size_t bytes = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 0;
-  if (bytes == 0 || lead > 0xF7 || bytes > text.size()) return {lead, 1, false};
-  char32_t code = lead & (0x7FU >> bytes);
-  for (std::size_t i = 1; i < bytes; ++i) {
-    const auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xC0U) != 0x80) return {lead, 1, false};
-    code = (code << 6U) | (next & 0x3FU);
-  }
-  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-  if (code < kLeast.at(bytes) || code > 0x10FFFF || surrogate) return {lead, 1, false};
-  return {code, bytes, true};
+  std::size_t bytes = 0;
+  if (const auto code = take_character(text, bytes)) return {*code, bytes, true};
+  return {static_cast<unsigned char>(text.front()), 1, false};
 }
 
 bool is_harmful(char32_t code) {

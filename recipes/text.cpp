@@ -10,29 +10,6 @@ namespace {
 
 constexpr std::size_t kMostPathBytes = 4096;  // PATH_MAX of Linux
 
-unsigned byte_at(std::string_view text, std::size_t at) {
-  return static_cast<unsigned char>(text[at]);
-}
-
-/// Length of the well-formed sequence at `at`, 0 when there is none (RFC 3629, section 4).
-std::size_t sequence_length(std::string_view text, std::size_t at) {
-  const unsigned first = byte_at(text, at);
-  if (first < 0x80) return 1;
-  std::size_t length = 0;
-  if (first >= 0xC2 && first <= 0xDF) length = 2;
-  if (first >= 0xE0 && first <= 0xEF) length = 3;
-  if (first >= 0xF0 && first <= 0xF4) length = 4;
-  if (length == 0 || text.size() - at < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte_at(text, at + i) & 0xC0U) != 0x80) return 0;
-  }
-  const unsigned second = byte_at(text, at + 1);
-  const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
-  const bool surrogate = first == 0xED && second > 0x9F;
-  const bool too_large = first == 0xF4 && second > 0x8F;
-  return overlong || surrogate || too_large ? 0 : length;
-}
-
 bool is_clean_path(std::string_view text) {
   const std::vector<std::string_view> parts = split(text, '/');
   return std::none_of(parts.begin(), parts.end(), [](std::string_view part) {
@@ -62,29 +39,6 @@ bool is_image_component(std::string_view part) {
 }
 
 }  // namespace
-
-std::size_t utf8_fault(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = sequence_length(text, at);
-    if (length == 0) return at;
-    at += length;
-  }
-  return std::string_view::npos;
-}
-
-std::size_t utf8_length(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned>(c) & 0xC0U) != 0x80; }));
-}
-
-std::optional<char32_t> take_character(std::string_view text, std::size_t& at) {
-  const std::size_t length = sequence_length(text, at);
-  const unsigned first = byte_at(text, at++);
-  if (length == 0) return std::nullopt;
-  char32_t one = length == 1 ? first : first & (0x7FU >> length);
-  for (std::size_t i = 1; i < length; ++i) one = (one << 6U) | (byte_at(text, at++) & 0x3FU);
-  return one;
-}
 
 bool has_control(std::string_view text, std::string_view allowed) {
   return std::any_of(text.begin(), text.end(), [&](char c) {

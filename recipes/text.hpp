@@ -8,16 +8,10 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "base/utf8.hpp"
 
 namespace mlenv {
 
-/// Offset of the first byte that is not part of well-formed UTF-8 (RFC 3629), or npos.
-std::size_t utf8_fault(std::string_view text);
-/// Code points of well-formed UTF-8.
-std::size_t utf8_length(std::string_view text);
-/// The code point at `at`, which moves behind it. nullopt where no well-formed sequence begins
-/// there: `at` moves by one byte.
-std::optional<char32_t> take_character(std::string_view text, std::size_t& at);
 /// Whether it holds a control character other than those in `allowed`.
 bool has_control(std::string_view text, std::string_view allowed = {});
 
