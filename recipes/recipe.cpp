@@ -6,6 +6,7 @@
 #include "recipes/mistakes.hpp"
 #include "recipes/recipe_reader.hpp"
 #include "recipes/requirement_files.hpp"
+#include "recipes/text.hpp"
 #include "recipes/yaml.hpp"
 
 namespace mlenv {
@@ -45,6 +46,19 @@ void check_path(const fs::path& path) {
   }
 }
 
+std::string hint_for_absent(const fs::path& path) {
+  std::vector<std::string> names;
+  for (const fs::path& entry : list_folder(path.has_parent_path() ? path.parent_path() : ".")) {
+    names.push_back(entry.filename().string());
+  }
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  const std::string_view near = nearest(path.filename().string(), candidates);
+  if (near.ends_with(".yaml") || near.ends_with(".yml")) {
+    return fmt::format("did you mean `{}`?", (path.parent_path() / near).string());
+  }
+  return "`mlenv init` writes a first recipe; else name the recipe's file";
+}
+
 }  // namespace
 
 Recipe read_recipe(const fs::path& path) {
@@ -53,7 +67,7 @@ Recipe read_recipe(const fs::path& path) {
   try {
     text = read_file(path);
   } catch (Error& error) {
-    if (error.code() == "absent") error.hint("name the recipe's file; docs/recipe.md shows one");
+    if (error.code() == "absent") error.hint(hint_for_absent(path));
     throw;
   }
   Recipe recipe = parse_recipe(text, path);

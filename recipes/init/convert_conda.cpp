@@ -167,8 +167,11 @@ class Conda {
     if (name == "-i" || name == "--index-url")
       return to_.python_index(yaml_.place(item), value, true);
     if (name == "--extra-index-url") return to_.python_index(yaml_.place(item), value, false);
+    const bool listed = name == "-r" || name == "--requirement";
     yaml_.leave_out(item, item.text,
-                    "an option of pip that no key stands for, or a file that is not there");
+                    listed
+                        ? "there is no such file here"
+                        : "options of pip count in a requirements file that `requirements` names");
   }
 
   void package(const SourcePlace& place, const std::string& text) {

@@ -114,8 +114,13 @@ std::string base_with_python(std::string_view python) {
 
 void choose_for_host(Draft& draft, const HostFacts& host) {
   if (draft.base.empty() && !draft.python.empty()) {
-    draft.base =
-        python_of_base(host.base) == draft.python ? host.base : base_with_python(draft.python);
+    const bool fits = python_of_base(host.base) == draft.python;
+    draft.base = fits ? host.base : base_with_python(draft.python);
+    if (!fits && draft.base.starts_with("ubuntu:")) {
+      draft.base_note +=
+          fmt::format("{}No release of Debian has Python {}; this one of Ubuntu does.",
+                      draft.base_note.empty() ? "" : " ", draft.python);
+    }
   }
   if (draft.base.empty()) {
     const bool has_python = !python_of_base(host.base).empty();

@@ -1,2 +1,2 @@
 # exit: 1
-mlenv build nothing.yaml
+mlenv build nothing.yaml; touch trian.yaml; mlenv lock train.yaml

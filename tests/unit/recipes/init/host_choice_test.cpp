@@ -52,6 +52,11 @@ TEST(HostChoice, TheBaseIsTheHostsWhereItFits) {
   draft.python = "3.11";
   choose_for_host(draft, {"debian:trixie", ""});
   EXPECT_EQ(draft.base, "debian:bookworm");
+  draft = {};
+  draft.python = "3.12";
+  choose_for_host(draft, {"debian:trixie", ""});
+  EXPECT_EQ(draft.base, "ubuntu:noble");
+  EXPECT_EQ(draft.base_note, "No release of Debian has Python 3.12; this one of Ubuntu does.");
 }
 
 TEST(HostChoice, KnowsReleasesByNameNumberAndPython) {
