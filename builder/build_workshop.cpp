@@ -11,6 +11,7 @@
 #include "base/sandbox/sandbox.hpp"
 #include "base/zip.hpp"
 #include "builder/build.hpp"
+#include "builder/lay_over.hpp"
 #include "recipes/resolve/resolve.hpp"
 #include "recipes/text.hpp"
 
@@ -38,23 +39,6 @@ if hook == "requires":
 else:
     found.build_wheel("/srv/out")
 )py";
-
-/// Copies a tree onto another one; two wheels may hold the same file, and so may two layers a link,
-/// which fs::copy would not write over.
-void lay_over(const fs::path& from, const fs::path& to) {
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(from)) {
-    const fs::path target = to / entry.path().lexically_relative(from);
-    const bool link = entry.is_symlink();
-    if (link || fs::is_symlink(target)) fs::remove(target);
-    if (link) {
-      fs::copy_symlink(entry.path(), target);
-    } else if (entry.is_directory()) {
-      fs::create_directory(target, entry.path());
-    } else {
-      fs::copy_file(entry.path(), target, fs::copy_options::overwrite_existing);
-    }
-  }
-}
 
 /// Header lines of a METADATA file (core metadata), up to its first empty line.
 ReleaseMetadata parse_metadata(std::string_view text) {
