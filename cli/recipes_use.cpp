@@ -336,10 +336,8 @@ class Locking {
     options.build_direct = [&](const DirectRequirement& wanted, const Lock& base,
                                const Lock* before) -> std::variant<BuiltRelease, Conflict> {
       if (platform != machine_platform() && !wanted.address.is_wheel()) {
-        SourceRelease release;
-        release.name = wanted.name;
-        release.file = wanted.address.str();
-        return cannot_build(release, platform);
+        return cannot_build({wanted.name, {}, wanted.address.str(), {}, Digest::of({}), 0},
+                            platform);
       }
       return release_builder(ui_, recipe_, 0).build_direct(wanted, base, before);
     };

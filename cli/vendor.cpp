@@ -32,7 +32,7 @@ void require_apart(const Recipe& recipe, const fs::path& folder) {
                         read_ignores(recipe.folder()).file));
 }
 
-void answer(const Recipe& recipe, const Lock& lock, const fs::path& folder,
+void answer(const Recipe& recipe, const LockSet& locks, const fs::path& folder,
             const std::vector<VendoredFile>& files, const Ui& ui) {
   std::uint64_t bytes = 0;
   std::size_t fetched = 0;
@@ -48,7 +48,7 @@ void answer(const Recipe& recipe, const Lock& lock, const fs::path& folder,
   if (ui.options.json) {
     return ui.answer(canonical({{"schema", "mlenv.vendor/1"},
                                 {"recipe", recipe.path.string()},
-                                {"lock", lock_digest(lock).str()},
+                                {"lock", locks_digest(locks).str()},
                                 {"path", folder.string()},
                                 {"files", std::move(items)}}));
   }
@@ -67,13 +67,23 @@ int vendor_command(const Options& options, Ui& ui) {
   const LockOutcome locked = provide_lock(ui, recipe, options.lock);
   for (const std::string& change : locked.changes) ui.say(change);
   if (locked.written) ui.say(lock_summary(recipe, locked));
-  Inputs inputs{ui.store(), ui.http(), input_sources(ui, recipe, locked.lock), cache_folder(),
-                ui.progress()};
-  const std::vector<VendoredFile> files =
-      while_doing(fmt::format("vendoring what `{}` names", lock_path(recipe.path).string()),
-                  [&] { return vendor(locked.lock, folder, ui.store(), inputs, ui.progress()); });
+  std::vector<VendoredFile> files;
+  for (const Lock& lock : locked.locks.locks) {
+    Inputs inputs{ui.store(), ui.http(), input_sources(ui, recipe, lock), cache_folder(),
+                  ui.progress()};
+    for (VendoredFile& one :
+         while_doing(fmt::format("vendoring what `{}` names", lock_path(recipe.path).string()),
+                     [&] { return vendor(lock, folder, ui.store(), inputs, ui.progress()); })) {
+      const bool known = std::any_of(files.begin(), files.end(), [&](const VendoredFile& other) {
+        return other.path == one.path;
+      });
+      if (!known) files.push_back(std::move(one));
+    }
+  }
+  std::sort(files.begin(), files.end(),
+            [](const VendoredFile& a, const VendoredFile& b) { return a.path < b.path; });
   sync_in_background(ui.store());
-  answer(recipe, locked.lock, folder, files, ui);
+  answer(recipe, locked.locks, folder, files, ui);
   return 0;
 }
 
