@@ -5,13 +5,11 @@
 #include <optional>
 
 #include "base/log.hpp"
+#include "builder/input_places.hpp"
 #include "recipes/resolve/interpreter.hpp"
 
 namespace mlenv {
 namespace {
-
-constexpr std::string_view kFileScheme = "file://";
-constexpr unsigned kQuestions = 8;
 
 std::string url_of_file(const fs::path& path) {
   return std::string(kFileScheme) + fs::absolute(path).string();
@@ -27,9 +25,6 @@ void copy_local(const fs::path& path, const LockedFile& what, int file) {
   verified.finish();
 }
 
-bool is_local(std::string_view url) { return url.starts_with(kFileScheme); }
-fs::path local_path(std::string_view url) { return url.substr(kFileScheme.size()); }
-
 /// As against this machine's disk.
 bool blames_server(const Error& error) {
   for (const char* code : {"network", "certificate", "http-status", "digest-mismatch", "absent"}) {
@@ -38,41 +33,7 @@ bool blames_server(const Error& error) {
   return false;
 }
 
-bool is_no_answer(const Error& error) {
-  return error.code() == "network" || error.code() == "certificate";
-}
-
-/// `https://host:443`
-std::string origin_of(std::string_view url) {
-  return display_url(url.substr(0, url.find('/', url.find("://") + 3)));
-}
-
-/// The frames of an error on one line.
-std::string told(const Error& error, const std::string& url) {
-  if (is_no_answer(error)) {
-    return fmt::format("`{}` does not answer: {}", origin_of(url), error.frames().back());
-  }
-  std::string text;
-  for (const std::string& frame : error.frames()) text += (text.empty() ? "" : ": ") + frame;
-  return text;
-}
-
-/// Nothing where it is empty.
-std::vector<std::string> some(const std::string& url) {
-  if (url.empty()) return {};
-  return {url};
-}
-
-void add_reason(std::string& reasons, const std::string& reason) {
-  if (reasons.find(reason) != std::string::npos) return;
-  reasons += (reasons.empty() ? "" : "; ") + reason;
-}
-
 }  // namespace
-
-bool is_gone(const Error& error) {
-  return error.code() == "input-gone" || error.code() == "input-changed";
-}
 
 /// What was tried for one file, place after place.
 class Inputs::Tries {
@@ -81,18 +42,13 @@ class Inputs::Tries {
 
   /// Whether `fetch` brought it from `url`. Goes on with errors that are not about that place.
   bool worked(const std::string& url, const std::function<void()>& fetch) {
-    try {
-      fetch();
-      return true;
-    } catch (const Error& error) {
-      if (!blames_server(error)) throw;
-      log::debug("`{}` does not come from `{}`: {}", file_.file, display_url(url), error.what());
-      add_reason(gone_.reason, told(error, url));
-      gone_.changed = gone_.changed || error.code() == "digest-mismatch";
-      if (!is_no_answer(error)) answered_ = true;
-      last_ = error;
-      return false;
-    }
+    return tried(url, fetch, /*is_source=*/true);
+  }
+  /// The same of a vendored copy, which says nothing of what sources have.
+  bool copied(const fs::path& path, const std::function<void(const std::string& url)>& fetch) {
+    const std::string url = url_of_file(path);
+    return tried(
+        url, [&] { fetch(url); }, /*is_source=*/false);
   }
 
   void add(const std::string& reason, bool changed) {
@@ -102,7 +58,7 @@ class Inputs::Tries {
   }
 
   [[noreturn]] void give_up() {
-    if (last_ && !answered_) throw Error{*last_};
+    if (last_ && !answered_ && is_no_answer(*last_)) throw Error{*last_};
     gone_.file = file_.file;
     if (gone_.reason.empty()) gone_.reason = "no package source is known for it";
     inputs_.note(file_, gone_);
@@ -110,6 +66,21 @@ class Inputs::Tries {
   }
 
  private:
+  bool tried(const std::string& url, const std::function<void()>& fetch, bool is_source) {
+    try {
+      fetch();
+      return true;
+    } catch (const Error& error) {
+      if (!blames_server(error)) throw;
+      log::debug("`{}` does not come from `{}`: {}", file_.file, display_url(url), error.what());
+      add_reason(gone_.reason, told(error, url));
+      gone_.changed = gone_.changed || (is_source && error.code() == "digest-mismatch");
+      if (is_source && !is_no_answer(error)) answered_ = true;
+      last_ = error;
+      return false;
+    }
+  }
+
   Inputs& inputs_;
   LockedFile file_;
   Gone gone_;
@@ -151,17 +122,20 @@ void Inputs::locate(const std::vector<LockedWheel>& wheels) {
   anew_ = false;
   for (const LockedWheel& wheel : missing_) {
     if (!urls_of(wheel).empty()) continue;
-    const auto other = places_.others.find(wheel.digest.hex());
-    if (other == places_.others.end()) {
-      note(locked_file(wheel), {wheel.file, "it is on none of this machine's package indexes"});
-    } else {
-      note(locked_file(wheel), {wheel.file,
-                                fmt::format("the lock has {}, the index has {}", wheel.digest.str(),
-                                            other->second.str()),
-                                true});
-    }
+    auto [reason, changed] = why_nowhere(wheel);
+    note(locked_file(wheel), {wheel.file, std::move(reason), changed});
   }
   if (!gone_.empty()) throw gone_error();
+}
+
+std::pair<std::string, bool> Inputs::why_nowhere(const LockedWheel& wheel) {
+  const std::lock_guard lock{mutex_};
+  const auto other = places_.others.find(wheel.digest.hex());
+  if (other == places_.others.end()) {
+    return {"it is on none of this machine's package indexes", false};
+  }
+  return {fmt::format("the lock has {}, the index has {}", wheel.digest.str(), other->second.str()),
+          true};
 }
 
 std::vector<std::string> Inputs::urls_of(const LockedWheel& wheel) {
@@ -221,14 +195,20 @@ fs::path Inputs::wheel(const LockedWheel& wheel) {
   if (vendored.empty() && urls.empty()) {
     throw Error{Kind::internal, "unlocated", "a wheel was asked for before it was located"};
   }
-  bool done = std::any_of(vendored.begin(), vendored.end(),
-                          [&](const fs::path& path) { return tried(url_of_file(path)); });
+  bool done = std::any_of(vendored.begin(), vendored.end(), [&](const fs::path& path) {
+    return tries.copied(path, [&](const std::string& url) { fetch_wheel(wheel, url); });
+  });
   const std::vector<std::string> last = snapshot_urls(file, sources_.snapshots);
   const std::string first = urls.size() > last.size() ? urls.front() : std::string{};
   if (!done && !first.empty()) done = tried(first);
   if (!done) {
     const std::string anew = url_anew(wheel);
-    if (!anew.empty() && anew != first) done = tried(anew);
+    if (anew.empty()) {
+      const auto [reason, changed] = why_nowhere(wheel);
+      tries.add(reason, changed);
+    } else if (anew != first) {
+      done = tried(anew);
+    }
   }
   done = done || std::any_of(last.begin(), last.end(), tried);
   if (!done) tries.give_up();
@@ -263,8 +243,6 @@ fs::path Inputs::provide(const LockedFile& file, const fs::path& path,
   const auto any = [&](const std::vector<std::string>& from) {
     return std::any_of(from.begin(), from.end(), tried);
   };
-  std::vector<std::string> vendored;
-  for (const fs::path& one : sources_.vendor.all(file)) vendored.push_back(url_of_file(one));
   const auto known = [&]() -> std::vector<std::string> {
     try {
       return urls();
@@ -274,7 +252,11 @@ fs::path Inputs::provide(const LockedFile& file, const fs::path& path,
       return {};
     }
   };
-  if (any(vendored) || any(known()) || any(snapshot_urls(file, sources_.snapshots))) return path;
+  const std::vector<fs::path> vendored = sources_.vendor.all(file);
+  const bool copied = std::any_of(vendored.begin(), vendored.end(), [&](const fs::path& one) {
+    return tries.copied(one, [&](const std::string& url) { fetch_to(file, url, path); });
+  });
+  if (copied || any(known()) || any(snapshot_urls(file, sources_.snapshots))) return path;
   tries.give_up();
 }
 
@@ -315,7 +297,7 @@ void Inputs::base_image(const LockedBase& base) {
     if (store_.has(file.digest)) continue;
     for (const fs::path& path : sources_.vendor.all(file)) {
       Tries tries{*this, file};
-      const bool done = tries.worked(url_of_file(path), [&] {
+      const bool done = tries.copied(path, [&](const std::string&) {
         Store::Staged staged = store_.stage();
         copy_local(path, file, staged.fd());
         staged.commit(file.digest);
@@ -324,118 +306,6 @@ void Inputs::base_image(const LockedBase& base) {
     }
   }
   sources_.provide_base();
-}
-
-// --- what is gone --------------------------------------------------------------------------------
-
-void Inputs::note(const LockedFile& file, Gone gone) {
-  const std::lock_guard lock{mutex_};
-  gone_.insert_or_assign(file.digest.hex(), std::move(gone));
-}
-
-Error Inputs::gone_error() {
-  const std::lock_guard lock{mutex_};
-  std::map<std::string, std::set<std::string>> files;  // by reason
-  bool changed = true;
-  for (const auto& [hex, gone] : gone_) {
-    files[gone.reason].insert(gone.file.empty() ? gone.file : '`' + gone.file + '`');
-    changed = changed && gone.changed;
-  }
-  Error error = changed
-                    ? failure("input-changed", "what the lock names is there with other bytes")
-                    : failure("input-gone", "not everything that the lock names can still be had");
-  std::set<std::string> lines;
-  for (const auto& [reason, names] : files) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-    lines.insert(text + (text.empty() ? "" : ": ") + reason);
-  }
-  for (const std::string& line : lines) error.because(line);
-  return std::move(error).hint(
-      changed ? "a published file must not change: ask who keeps the index. `mlenv lock --upgrade` "
-                "takes the new bytes; where a machine still has the old ones, `mlenv vendor` there "
-                "brings them here"
-              : "where a machine still has them, `mlenv vendor` there brings them here; or name an "
-                "archive of old packages under `snapshots`, or lock again with `mlenv lock "
-                "--upgrade`");
-}
-
-/// Empty: it is there, as far as can be told without fetching it.
-std::string Inputs::why_absent(const std::string& url, std::uint64_t size_bytes) {
-  if (is_local(url)) {
-    std::error_code error;
-    const bool there = fs::file_size(local_path(url), error) == size_bytes && !error;
-    return there ? std::string{} : fmt::format("`{}` is not there", local_path(url).string());
-  }
-  const std::string origin = origin_of(url);
-  {
-    const std::lock_guard lock{mutex_};
-    if (const auto lost = lost_.find(origin); lost != lost_.end()) return lost->second;
-  }
-  HttpRequest request;
-  request.method = "HEAD";
-  request.url = url;
-  request.retry = false;
-  try {
-    const HttpResponse response = http_.send(request);
-    // Some servers do not answer HEAD; they may have it.
-    if (response.status == 405 || response.status == 501) return {};
-    const std::string size = response.header("content-length").value_or("");
-    const bool fits = size.empty() || size == "0" || size == std::to_string(size_bytes);
-    if (response.status / 100 != 2) {
-      return fmt::format("`{}` answered {}", display_url(url), response.status);
-    }
-    if (fits) return {};
-    return fmt::format("`{}` has {} bytes, the lock {}", display_url(url), size, size_bytes);
-  } catch (const Error& error) {
-    const std::string reason = told(error, url);
-    const std::lock_guard lock{mutex_};
-    if (is_no_answer(error)) lost_.emplace(origin, reason);
-    return reason;
-  }
-}
-
-void Inputs::look_for(const LockedFile& file, const std::vector<std::string>& urls) {
-  std::string reasons;
-  for (const std::string& url : urls) {
-    const std::string reason = why_absent(url, file.size_bytes);
-    if (reason.empty()) return;
-    add_reason(reasons, reason);
-  }
-  if (urls.empty()) reasons = "no package source is known for it";
-  note(file, {file.file, reasons});
-}
-
-Error Inputs::all_gone(const Error& first, const InputNeeds& needs) {
-  if (gone_.empty()) {  // it is about what one of the wheels is built from
-    for (std::size_t i = 1; i < first.frames().size(); ++i) {
-      gone_.insert_or_assign(std::to_string(i),
-                             Gone{{}, first.frames()[i], first.code() == "input-changed"});
-    }
-  }
-  std::vector<std::pair<LockedFile, std::vector<std::string>>> open;
-  const auto add = [&](const LockedFile& file, std::vector<std::string> urls) {
-    if (gone_.contains(file.digest.hex()) || sources_.vendor.find(file)) return;
-    for (std::string& url : snapshot_urls(file, sources_.snapshots)) urls.push_back(std::move(url));
-    open.emplace_back(file, std::move(urls));
-  };
-  for (const LockedWheel& wheel : needs.wheels) {
-    if (!store_.path_of(wheel.digest)) add(locked_file(wheel), urls_of(wheel));
-  }
-  for (const LockedDeb& deb : needs.debs) {
-    if (is_intact(cache_ / "debs" / deb.digest.hex(), deb.size_bytes, deb.digest)) continue;
-    add(locked_file(deb), sources_.deb_urls(deb));
-  }
-  if (needs.python) {
-    const LockedPython& python = *needs.python;
-    const fs::path path = interpreter_path(cache_, python.digest);
-    if (!is_intact(path, python.size_bytes, python.digest)) {
-      add(locked_file(python), some(sources_.python_url));
-    }
-  }
-  Pool pool{kQuestions};
-  pool.for_each(open.size(), [&](std::size_t i) { look_for(open[i].first, open[i].second); });
-  return gone_error();
 }
 
 }  // namespace mlenv

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -91,6 +92,8 @@ class Inputs {
   void note(const LockedFile& file, Gone gone);
   Error gone_error();
   std::vector<std::string> urls_of(const LockedWheel& wheel);
+  /// Of a wheel that no index has as it was locked: what to say, and whether it has changed there.
+  std::pair<std::string, bool> why_nowhere(const LockedWheel& wheel);
   void look_for(const LockedFile& file, const std::vector<std::string>& urls);
   std::string why_absent(const std::string& url, std::uint64_t size_bytes);
 

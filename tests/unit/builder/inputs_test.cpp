@@ -100,6 +100,17 @@ TEST_F(InputsTest, ADamagedCopyIsNotTaken) {
   EXPECT_EQ(read_file(from.package(deb("git"))), "git");
 }
 
+TEST_F(InputsTest, ADamagedCopySaysNothingOfTheSources) {
+  put(wheel_.file, "sax");
+  put(deb_file_, "got");
+  deb_urls_ = {server_.url("/git")};
+  server_.otherwise([](const Seen&) { return reply(404); });
+  Inputs from = inputs();
+  from.locate({wheel_});
+  EXPECT_EQ(code_of([&] { from.wheel(wheel_); }), "input-gone");
+  EXPECT_EQ(code_of([&] { inputs().package(deb("git")); }), "input-gone");
+}
+
 TEST_F(InputsTest, SnapshotsAreAskedLast) {
   deb_urls_ = {server_.url("/mirror/git")};
   sources_.snapshots = {server_.url("/old/"), server_.url("/hash/{sha256}")};
