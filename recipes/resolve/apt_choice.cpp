@@ -1,6 +1,10 @@
 #include "recipes/resolve/apt_choice.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/paths.hpp"
 
 namespace mlenv {
 
@@ -189,6 +193,9 @@ std::vector<PackageId> AptChoice::take(const std::vector<PackageId>& asked) {
   asked_ = {asked.begin(), asked.end()};
   taken_ = {asked_.begin(), asked_.end()};
   taken_set_ = asked_;
+  settled_.clear();
+  excluded_.clear();
+  conflicted_.clear();
   for (const auto& [name, there] : kept_) {
     taken_set_.insert(there);
     settled_.insert(there);
@@ -204,6 +211,37 @@ std::vector<PackageId> AptChoice::take(const std::vector<PackageId>& asked) {
   for (const PackageId id : order) (void)mark(id, true);
   for (const auto& [name, there] : kept_) taken_set_.erase(there);
   return {taken_set_.begin(), taken_set_.end()};
+}
+
+namespace {
+
+/// Which source a version was built from, as its place in the archive tells
+/// (`pool/main/o/openssl`), and which version of that: rebuilt packages (`+b1`) have the source's.
+std::pair<std::string, std::string> source_of(const solv::Pool& pool, PackageId id) {
+  const solv::Package package = pool.package(id);
+  const std::size_t rebuilt = package.version.rfind("+b");
+  const bool is_rebuilt =
+      rebuilt != std::string::npos && rebuilt + 2 < package.version.size() &&
+      package.version.find_first_not_of("0123456789", rebuilt + 2) == std::string::npos;
+  return {std::string(folder_of(package.path)),
+          is_rebuilt ? package.version.substr(0, rebuilt) : package.version};
+}
+
+}  // namespace
+
+std::vector<PackageId> AptChoice::siblings(const std::vector<PackageId>& taken) const {
+  std::set<std::pair<std::string, std::string>> sources;
+  for (const PackageId id : taken) {
+    if (kept(pool_.name(id)) != PackageId::none) sources.insert(source_of(pool_, id));
+  }
+  std::vector<PackageId> found;
+  if (sources.empty()) return found;
+  for (const auto& [name, there] : kept_) {
+    const PackageId newer = candidate(name);
+    if (newer == there || std::find(taken.begin(), taken.end(), newer) != taken.end()) continue;
+    if (sources.contains(source_of(pool_, newer))) found.push_back(newer);
+  }
+  return found;
 }
 
 }  // namespace mlenv

@@ -35,6 +35,9 @@ class AptChoice {
   /// Versions taken for `asked`, ascending; those of a dependency that cannot be had are missing,
   /// and so are those that are there already.
   std::vector<solv::PackageId> take(const std::vector<solv::PackageId>& asked);
+  /// Where `taken` replaces packages that are there: newer versions of others that are there and of
+  /// the same version of the same source, which apt brings along (Upgrade-By-Source-Package).
+  std::vector<solv::PackageId> siblings(const std::vector<solv::PackageId>& taken) const;
 
  private:
   bool mark(solv::PackageId id, bool held);

@@ -284,6 +284,16 @@ std::vector<PackageId> keep_installed(const solv::Pool& pool, const DebianReques
   return held;
 }
 
+/// What apt takes, each time with the packages of the same sources, until there are no more.
+std::vector<PackageId> take_with_siblings(AptChoice& choice, std::vector<PackageId> asked) {
+  for (;;) {
+    std::vector<PackageId> taken = choice.take(asked);
+    const std::vector<PackageId> more = choice.siblings(taken);
+    if (more.empty()) return taken;
+    asked.insert(asked.end(), more.begin(), more.end());
+  }
+}
+
 /// What the chain of facts does not tell: why a package that is there stays.
 void explain_base(const DebianRequest& request, Conflict& conflict) {
   const auto told = [&](const std::string& name) {
@@ -312,10 +322,14 @@ std::variant<DebianResolution, Conflict> choose(const solv::Pool& pool, const In
     return conflict;
   }
   solv::Job apt;
-  apt.exactly = choice.take(asked.packages);
   apt.never = held;
-  const solv::Outcome by_apt = pool.solve(apt);
-  if (by_apt.solved) return resolution(pool, by_apt.packages);
+  for (const bool with_siblings : {true, false}) {
+    if (with_siblings && !request.installed) continue;
+    apt.exactly =
+        with_siblings ? take_with_siblings(choice, asked.packages) : choice.take(asked.packages);
+    const solv::Outcome by_apt = pool.solve(apt);
+    if (by_apt.solved) return resolution(pool, by_apt.packages);
+  }
   solv::Job free;
   free.install = asked.conditions;
   free.favoured = apt.exactly;

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "recipes/resolve/apt_choice.hpp"
+#include "recipes/resolve/debian_index.hpp"
 #include "tests/support/fault_server.hpp"
 #include "tests/unit/recipes/resolve/debian_fixture.hpp"
 
@@ -327,6 +329,34 @@ TEST(DebianInstalled, AVersionChangesWhereItIsNamedOrNeeded) {
   archive.request.installed = there + stanza("server", "1.0");
   EXPECT_EQ(archive.names({"python3"}), Names{"python3"});
   EXPECT_EQ(archive.names({"server"}), (Names{"libsystemd0", "server"}));
+}
+
+TEST(DebianInstalled, PackagesOfOneSourceMoveTogether) {
+  const std::string there = stanza("libssl3", "3.0.17") + stanza("openssl", "3.0.17") +
+                            stanza("ssl-doc", "3.0.17") + stanza("other", "3.0.17");
+  const auto newer = [](std::string_view name, std::string_view version, std::string_view folder) {
+    return stanza(name, version, fmt::format("Filename: pool/main/{}/{}.deb\n", folder, name));
+  };
+  const std::string index =
+      newer("libssl3", "3.0.22", "o/openssl") + newer("openssl", "3.0.22+b1", "o/openssl") +
+      newer("ssl-doc", "3.0.21", "o/openssl") + newer("other", "3.0.22", "o/other") +
+      newer("libssl-dev", "3.0.22", "o/openssl");
+  solv::Pool pool{"amd64"};
+  pool.add_installed(there, index_facts(there));
+  pool.add_index(index, index_facts(index));
+  pool.seal();
+  std::vector<solv::PackageId> installed;
+  for (const solv::PackageId id : pool.packages()) {
+    if (pool.is_installed(id)) installed.push_back(id);
+  }
+  AptChoice choice{pool};
+  choice.keep(installed);
+  const solv::PackageId libssl3 = choice.candidate(pool.find_name("libssl3"));
+  EXPECT_EQ(pool.version(libssl3), "3.0.22");
+  const auto more = choice.siblings(choice.take({libssl3}));
+  ASSERT_EQ(more.size(), 1U);
+  EXPECT_EQ(pool.text(pool.name(more[0])), "openssl");
+  EXPECT_EQ(choice.take({libssl3, more[0]}).size(), 2U);
 }
 
 TEST(DebianInstalled, NothingIsRemovedAndWhatIsOnHoldStays) {
