@@ -1,36 +1,14 @@
 #pragma once
-// Steps that several commands share: a recipe's lock, an image built from it.
+// Steps that several commands share: an image built from a recipe.
 #include <optional>
 #include <span>
 #include <string>
 
 #include "builder/build.hpp"
+#include "cli/recipe_lock.hpp"
 #include "cli/ui.hpp"
-#include "recipes/lock_set.hpp"
 
 namespace mlenv::cli {
-
-struct LockOutcome {
-  LockSet locks;  ///< of the recipe's platforms
-  bool written = false;
-  std::vector<std::string> changes;  ///< against the lock that was there
-};
-struct LockChoice {
-  bool locked = false;
-  bool upgrade = false;                  ///< everything
-  std::vector<std::string> moved_names;  ///< upgrade these Python packages alone
-};
-/// Reads the recipe's lock and resolves what is missing or changed; writes it beside the recipe
-/// when it differs. `locked`: it must exist and match, else a refusal (exit 3) that shows the
-/// difference; nothing is written. A conflict is a refusal too. Throws `bad-package` for a package
-/// to move that the lock does not hold, `no-lock` where there is none.
-LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice);
-/// The same without writing it: `written` says whether there is something to write.
-LockOutcome choose_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice);
-/// ``wrote `a.lock`: 1 wheel, 90 Debian packages``
-std::string lock_summary(const Recipe& recipe, const LockOutcome& outcome);
-/// The same for answers as JSON, with the changes.
-nlohmann::json lock_as_json(const Recipe& recipe, const LockOutcome& outcome);
 
 struct BuildChoice {
   LockChoice lock;
