@@ -8,7 +8,7 @@ namespace {
 
 TEST(StageMessages, ARequestComesBackWhole) {
   LocalRun run;
-  run.config = {"arm64", "linux", {"A=b"}, {"entry"}, {"cmd"}, "/w", "jo:1", {}};
+  run.config = {"arm64", "v8", "linux", {"A=b"}, {"entry"}, {"cmd"}, "/w", "jo:1", {}};
   run.trees = {"/a", "/b\xff"};
   run.mounts = {{"/s", "/t", true}};
   run.env = {"K", "L=\xfe"};
