@@ -80,6 +80,23 @@ wipe_cache
 "$MLENV" --json vendor --locked "$work/debian/recipe.yaml" >"$work/out"
 equal "fetched again" 0 "$(jq '[.files[] | select(.fetched)] | length' "$work/out")"
 
+note "a base that is an image"
+need skopeo
+head -c 100000 /dev/urandom >"$work/data"
+tar -C "$work" -cf "$work/data.tar" data
+skopeo copy -q "tarball:$work/data.tar" "oci:$work/image:v1"
+mkdir "$work/based"
+printf 'name: based\nbase: oci:../image:v1\n' >"$work/based/recipe.yaml"
+based=$(build_digest "$work/based/recipe.yaml")
+"$MLENV" vendor --locked "$work/based/recipe.yaml"
+mv "$work/image" "$work/image.gone"
+drop "$MLENV_STORE"
+rm "$work/based/recipe.built"
+equal "from vendor/" "$based" "$(build_digest --locked "$work/based/recipe.yaml")"
+rm -r "$work/based/vendor" "$work/based/recipe.built"
+drop "$MLENV_STORE"
+failing_with base-gone "$MLENV" --json build --locked "$work/based/recipe.yaml"
+
 note "wheels: from the index; the cache wiped"
 python3 - "$work" "$root/tests/bench" <<'PYTHON'
 import pathlib, sys, zipfile

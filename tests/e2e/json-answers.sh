@@ -6,7 +6,7 @@ set -euo pipefail
 python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
 lines=$work/lines
 
-note "init, lock, build, add, remove, images, inspect, tag, save, rm, push, pull, store"
+note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, push, pull, store"
 base_store
 small_recipe "$work/small.yaml" idna
 start_registry
@@ -22,7 +22,6 @@ image=$registry/team/small:v1
   "$MLENV" --json add --recipe "$work/small.yaml" idna
   "$MLENV" --json add --recipe "$work/small.yaml" six 2>"$work/err"
   "$MLENV" --json remove --recipe "$work/small.yaml" six 2>"$work/err"
-  "$MLENV" --json vendor "$work/small.yaml" 2>"$work/err"
   "$MLENV" --json images
   "$MLENV" --json inspect small
   "$MLENV" --json push small "$image" 2>"$work/err"
@@ -30,6 +29,9 @@ image=$registry/team/small:v1
   "$MLENV" --json diff small "$work/small.yaml"
   "$MLENV" --json tag small small:v2
   "$MLENV" --json save small:v2 "oci:$work/layout" "docker-archive:$work/small.tar"
+  printf 'name: based\nbase: oci:layout\n' >"$work/based.yaml"
+  "$MLENV" -q lock "$work/based.yaml" >"$work/out" 2>&1
+  "$MLENV" --json vendor "$work/based.yaml" 2>"$work/err"
   "$MLENV" --json rm small:v2
   "$MLENV" --json store verify
   "$MLENV" --json store path
