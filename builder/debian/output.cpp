@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/paths.hpp"
+
 namespace mlenv::debian {
 namespace {
 
@@ -21,6 +23,20 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
+/// What dpkg says that it could not do: `configure the package `git``; empty for other lines.
+std::string what_failed(std::string_view line) {
+  constexpr std::string_view kPackage = "dpkg: error processing package ";
+  constexpr std::string_view kArchive = "dpkg: error processing archive ";
+  if (line.starts_with(kPackage)) {
+    line.remove_prefix(kPackage.size());
+    return fmt::format("configure the package `{}`", line.substr(0, line.find(' ')));
+  }
+  if (!line.starts_with(kArchive)) return {};
+  line.remove_prefix(kArchive.size());
+  const std::string_view file = last_part(line.substr(0, line.find(' ')));
+  return fmt::format("unpack the package `{}`", file.substr(0, file.find('_')));
+}
+
 /// `Setting up git (1:2.39) ...` → `git`; empty for other lines.
 std::string_view set_up_package(std::string_view line) {
   constexpr std::string_view kStart = "Setting up ";
@@ -32,14 +48,11 @@ std::string_view set_up_package(std::string_view line) {
 }  // namespace
 
 Error configuration_error(std::string_view output, int status) {
-  constexpr std::string_view kProcessing = "dpkg: error processing package ";
   const std::vector<std::string_view> lines = lines_of(output);
-  const auto found = std::ranges::find_if(
-      lines, [&](std::string_view line) { return line.starts_with(kProcessing); });
+  const auto found =
+      std::ranges::find_if(lines, [](std::string_view line) { return !what_failed(line).empty(); });
   const bool known = found != lines.end();
-  std::string_view package = known ? found->substr(kProcessing.size()) : std::string_view();
-  package = package.substr(0, package.find(' '));
-  Error error = known ? failure("base-failed", "cannot configure the package `{}`", package)
+  Error error = known ? failure("base-failed", "cannot {}", what_failed(*found))
                       : failure("base-failed", "cannot configure the packages of the base");
   if (known && found + 1 != lines.end()) {
     std::string_view reason = *(found + 1);

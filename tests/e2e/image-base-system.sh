@@ -144,6 +144,7 @@ file_deb kept 2 opt/kept
 file_deb helper 1 opt/helper
 file_deb plugin 2 opt/tool/shared 'Pre-Depends: helper' 'Depends: toollib (>= 2)' 'Breaks: tool (<< 2)' 'Replaces: tool (<< 2)'
 file_deb needy 1 opt/needy 'Depends: kept (>= 2)'
+file_deb clash 1 opt/tool/main
 file_deb rival 1 opt/rival 'Conflicts: tool'
 write_archive own "$work/www" bookworm "main:$work/debs"
 unset MLENV_DEBIAN_SOURCES # it would come first
@@ -171,6 +172,10 @@ refuses() { # refuses SYSTEM WORDS
   failing_with unsatisfiable "$MLENV" --json lock "$work/next/next.yaml"
   grep -qF -- "$2" "$work/err" || fail "says: $(cat "$work/err")"
 }
+next clash
+failing_with base-failed "$MLENV" --json build "$work/next/next.yaml"
+grep -qF 'cannot unpack the package `clash`' "$work/err" || fail "says: $(cat "$work/err")"
+grep -qF "trying to overwrite '/opt/tool/main'" "$work/err" || fail "says: $(cat "$work/err")"
 refuses needy 'the base holds `kept` at its version'
 refuses rival '`tool 1` of the base'
 printf 'name: other\nbase: oci:../layout\nrun: [rm /var/lib/dpkg/status /etc/os-release && echo ID=alpine > /etc/os-release]\n' \

@@ -48,7 +48,7 @@ GOOD = [
         "registry.example/team/cuda:12.6", "registry.example/a", "localhost/a", "localhost:5000/a.b/c__d-e",
         f"localhost:5000/base@sha256:{DATA}", f"host:1/a:t@sha256:{DATA}", "\"[::1]:5000/a\"")),
     *("name: x\nbase: host:1/a\n" + rest for rest in (
-        "system:", "system: []", "sources: {python: }", "sources: {debian: {uri: \"http://host/a\", suite: noble}}",
+        "system:", "system: [git]", "sources: {python: }", "sources: {debian: {uri: \"http://host/a\", suite: noble}}",
         "sources: {debian: [{uri: \"http://host/a\", suite: 12}]}", "sources: {debian: []}", "run: [make]")),
     *(TORCH + rest for rest in (
         "driver:", "driver: \">=580\"", "driver: '>= 525.60.13'", "gpus:", "gpus: []", "gpus: [sm_80, sm_121]",
@@ -99,7 +99,7 @@ BAD = [
         "oci:", "oci-archive::v1", "docker:a", "https://host.example/a", "host.example/A", "host.example/",
         "host.example/a:", "host.example/a@sha256:1", "host:port/a", "host..example/a", "debian:5000/a", "[a]")),
     *("name: x\nbase: host:1/a\n" + rest for rest in (
-        "system: [git]", "sources: {debian: \"http://host/a\"}", "sources: {debian: [\"http://host/a\"]}",
+        "sources: {debian: \"http://host/a\"}", "sources: {debian: [\"http://host/a\"]}",
         "sources: {debian: {uri: \"http://host/a\"}}", "sources: {debian: [{uri: \"http://host/a\", suite: }]}",
         f"sources: {{python: {{url: \"https://host/a\", sha256: {'a' * 64}}}}}")),
     *(TORCH + rest for rest in (

@@ -93,6 +93,12 @@ TEST(DebianOutput, NamesThePackageTheReasonAndTheLastLines) {
       error.frames()[1],
       "installed bad package post-installation script subprocess returned error exit status 1");
   EXPECT_TRUE(error.frames()[2].ends_with("no such thing: x")) << error.frames()[2];
+  EXPECT_EQ(configuration_error("dpkg: error processing archive /run/x/less_amd64.deb (--unpack):\n"
+                                " trying to overwrite '/usr/bin/less', which is in package a 1\n",
+                                1)
+                .frames()
+                .at(0),
+            "cannot unpack the package `less`");
   EXPECT_EQ(configuration_error("", 2).frames().at(1), "the scripts ended with status 2");
 }
 
