@@ -95,10 +95,10 @@ class Paragraph {
     if constexpr (requires { shown(name, *fact.value); }) {
       if (fact) {
         line(label(name), shown(name, *fact.value));
-        return;
+      } else {
+        not_known(name, fact);
       }
-    }
-    if (!fact) not_known(name, fact);
+    }  // else it has paragraphs of its own
   }
   /// What names the thing is in the title.
   template <class T>
@@ -165,7 +165,7 @@ std::vector<std::string> facts_text(const Facts& host) {
   paragraph(text, "system", host.system);
   paragraph(text, "processor", host.cpu);
   paragraph(text, "memory", host.memory);
-  if (host.memory.numa && host.memory.numa->size() > 1) {
+  if (!host.memory.numa || host.memory.numa->size() > 1) {
     paragraphs(text, "NUMA nodes", host.memory.numa,
                [](const NumaNode& node) { return fmt::format("NUMA node {}", node.id); });
   }
