@@ -6,8 +6,10 @@
 
 #include "base/log.hpp"
 #include "base/sandbox/sandbox.hpp"
+#include "cli/facts_text.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
+#include "runner/facts/probe.hpp"
 #include "runner/local/run.hpp"
 
 namespace mlenv::cli {
@@ -26,6 +28,7 @@ constexpr std::array kCommands = {
     Command{"images", "list the images in the store", declare_images},
     Command{"inspect", "show what an image is made of", declare_inspect},
     Command{"diff", "tell what differs between two locks or images", declare_diff},
+    Command{"facts", "tell what this host is: system, GPUs, network, limits", declare_facts},
     Command{"tag", "give an image another name", declare_tag},
     Command{"rm", "take a name away", declare_rm},
     Command{"save", "write an image as files", declare_save},
@@ -109,5 +112,6 @@ int main(int argc, char** argv) {
   // A re-exec into a namespace: before anything that could make a thread.
   if (const std::optional<int> status = mlenv::sandbox_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::run_main(argc, argv)) return *status;
+  if (const std::optional<int> status = mlenv::facts_main(argc, argv)) return *status;
   return mlenv::cli::main_with(argc, argv);
 }

@@ -114,8 +114,9 @@ class Locking {
     options.build_direct = [&](const DirectRequirement& wanted, const Lock& base,
                                const Lock* before) -> std::variant<BuiltRelease, Conflict> {
       if (platform != machine_platform() && !wanted.address.is_wheel()) {
-        return cannot_build({wanted.name, {}, wanted.address.str(), {}, Digest::of(std::string_view{}), 0},
-                            platform);
+        return cannot_build(
+            {wanted.name, {}, wanted.address.str(), {}, Digest::of(std::string_view{}), 0},
+            platform);
       }
       return release_builder(ui_, recipe_, 0).build_direct(wanted, base, before);
     };

@@ -90,10 +90,9 @@ class RequirementsFile {
       }
     }
     if (hashes_ > 0) {
-      to_.leave_out(
-          first_hash_, fmt::format("--hash, of {}", counted(hashes_, "requirement")),
-          "the lock has the hash of each wheel; `requirements: [FILE]`, which takes no paths, "
-          "URLs and indexes, holds it against these");
+      to_.leave_out(first_hash_, fmt::format("--hash, of {}", counted(hashes_, "requirement")),
+                    "the lock has the hash of each wheel; `requirements: [FILE]`, which takes no "
+                    "indexes, holds it against these");
     }
   }
 

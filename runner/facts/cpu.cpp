@@ -1,0 +1,146 @@
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/text.hpp"
+#include "runner/facts/probe.hpp"
+
+namespace mlenv {
+namespace {
+
+using Words = std::vector<std::string_view>;
+
+// Names of the kernel's arch/x86/include/asm/cpufeatures.h and arch/arm64/kernel/cpuinfo.c that
+// libraries in wheels (NumPy, oneDNN, OpenBLAS, PyTorch's own) choose their kernels by.
+constexpr std::array<std::string_view, 37> kWatched = {"aes",         "amx_bf16",
+                                                       "amx_int8",    "amx_tile",
+                                                       "asimd",       "asimddp",
+                                                       "asimdhp",     "atomics",
+                                                       "avx",         "avx2",
+                                                       "avx512_bf16", "avx512_fp16",
+                                                       "avx512_vnni", "avx512_vpopcntdq",
+                                                       "avx512bw",    "avx512cd",
+                                                       "avx512dq",    "avx512f",
+                                                       "avx512ifma",  "avx512vbmi",
+                                                       "avx512vl",    "avx_vnni",
+                                                       "bf16",        "bmi1",
+                                                       "bmi2",        "f16c",
+                                                       "fma",         "gfni",
+                                                       "i8mm",        "pclmulqdq",
+                                                       "popcnt",      "sha_ni",
+                                                       "sse4_1",      "sse4_2",
+                                                       "ssse3",       "sve",
+                                                       "sve2"};
+
+// x86-64 psABI, "Micro-architecture levels", in /proc/cpuinfo's names (pni: SSE3, abm: LZCNT).
+constexpr std::array<std::string_view, 7> kLevel2 = {"cx16",   "lahf_lm", "popcnt", "pni",
+                                                     "sse4_1", "sse4_2",  "ssse3"};
+constexpr std::array<std::string_view, 9> kLevel3 = {"abm",  "avx", "avx2",  "bmi1", "bmi2",
+                                                     "f16c", "fma", "movbe", "xsave"};
+constexpr std::array<std::string_view, 5> kLevel4 = {"avx512bw", "avx512cd", "avx512dq", "avx512f",
+                                                     "avx512vl"};
+
+template <std::size_t N>
+bool has_all(const Words& flags, const std::array<std::string_view, N>& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [&](std::string_view flag) {
+    return std::find(flags.begin(), flags.end(), flag) != flags.end();
+  });
+}
+
+std::string level_of(const Words& flags) {
+  if (!has_all(flags, kLevel2)) return "x86-64-v1";
+  if (!has_all(flags, kLevel3)) return "x86-64-v2";
+  return has_all(flags, kLevel4) ? "x86-64-v4" : "x86-64-v3";
+}
+
+void flag_facts(const Text& info, CpuFacts& facts) {
+  Text line = named_value(info, "flags", ':');
+  const bool is_x86 = line.value.has_value();
+  if (!is_x86) line = named_value(info, "Features", ':');
+  facts.flags = derived<std::vector<std::string>>(line, [](const std::string& text) {
+    const Words words = words_of(text);
+    std::vector<std::string> found;
+    for (const std::string_view flag : kWatched) {
+      if (std::find(words.begin(), words.end(), flag) != words.end()) found.emplace_back(flag);
+    }
+    return std::optional(found);
+  });
+  facts.level = !info    ? unknown<std::string>(info.source)
+                : is_x86 ? known(level_of(words_of(*line)), line.source)
+                         : unknown<std::string>("levels are x86-64's alone");
+}
+
+/// Processors are paragraphs of /proc/cpuinfo; those of one core have its id and the socket's.
+void count_processors(const FactSources& from, const Text& info, CpuFacts& facts) {
+  std::uint64_t processors = 0;
+  std::set<std::string> sockets;
+  std::set<std::string> cores;
+  std::string socket;
+  for (const std::string_view line : split(info.value.value_or(""), '\n')) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    const std::string_view name = trim(line.substr(0, colon));
+    const std::string value(trim(line.substr(colon + 1)));
+    if (name == "processor" && number_of(value)) ++processors;
+    if (name == "physical id") sockets.insert(socket = value);
+    if (name == "core id") cores.insert(socket + "/" + value);
+  }
+  const auto counted = [&](std::uint64_t count) {
+    if (!info) return unknown<std::uint64_t>(info.source);
+    return count > 0 ? known(count, info.source)
+                     : unknown<std::uint64_t>(info.source + " does not say");
+  };
+  facts.processors = counted(processors);
+  facts.sockets = counted(sockets.size());
+  facts.cores = counted(cores.size());
+  facts.usable = derived<std::uint64_t>(
+      named_value(file_text(from, "/proc/self/status"), "Cpus_allowed_list", ':'), count_of_ranges);
+}
+
+constexpr std::uint64_t kMilli = 1000;
+
+/// `max 100000`, `150000 100000` of cpu.max; a quota of -1 in v1.
+std::optional<Limit> quota(std::string_view allowed, std::string_view period) {
+  if (allowed == "max" || allowed == "-1") return Limit{};
+  const auto most = number_of(allowed);
+  const auto each = number_of(period);
+  if (!most || !each || *each == 0) return std::nullopt;
+  return Limit{*most * kMilli / *each};
+}
+
+Fact<Limit> cpu_limit(const FactSources& from) {
+  const Text version = cgroup_version(mounts(from));
+  if (!version) return unknown<Limit>(version.source);
+  if (*version == "none") return known(Limit{}, "no cgroups are mounted");
+  const bool is_v2 = *version == "v2";
+  Fact<Limit> least = known(Limit{}, "no cgroup that can be seen limits it");
+  for (const fs::path& folder : cgroup_folders(from, is_v2 ? "" : "cpu")) {
+    const fs::path file = folder / (is_v2 ? "cpu.max" : "cpu.cfs_quota_us");
+    const Text text = file_text(from, file);
+    if (!text) continue;
+    Words words = words_of(*text);
+    const Text period = is_v2 ? Text{} : file_text(from, folder / "cpu.cfs_period_us");
+    if (!is_v2) words.push_back(period.value ? std::string_view(*period.value) : "");
+    if (words.size() != 2) return unknown<Limit>(text.source + ": not understood");
+    const auto limit = quota(words[0], words[1]);
+    if (!limit) return unknown<Limit>(text.source + ": not understood");
+    if (limit->most && (!least->most || *limit->most < *least->most)) {
+      least = known(*limit, text.source);
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+CpuFacts probe_cpu(const FactSources& from) {
+  CpuFacts facts;
+  const Text info = file_text(from, "/proc/cpuinfo");
+  facts.model = named_value(info, "model name", ':');
+  flag_facts(info, facts);
+  count_processors(from, info, facts);
+  facts.limit_millicpus = cpu_limit(from);
+  return facts;
+}
+
+}  // namespace mlenv

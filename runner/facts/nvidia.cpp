@@ -1,0 +1,234 @@
+#include "runner/facts/nvidia.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/process.hpp"
+#include "base/text.hpp"
+#include "recipes/text.hpp"
+#include "runner/facts/probe.hpp"
+
+namespace mlenv {
+namespace {
+
+using Names = std::vector<std::string>;
+constexpr std::string_view kReexec = "__facts";
+constexpr const char* kVersionFile = "/proc/driver/nvidia/version";
+
+/// Takes what is still unknown from the next that was asked; reasons are kept beside each other.
+template <class T>
+void fill(Fact<T>& into, const Fact<T>& other) {
+  if (into) return;
+  if (other) {
+    into = other;
+  } else if (!other.source.empty() && into.source != other.source) {
+    into.source += (into.source.empty() ? "" : "; ") + other.source;
+  }
+}
+
+void fill(GpuAnswers& into, const GpuAnswers& other) {
+  fill(into.user_driver, other.user_driver);
+  fill(into.cuda_version, other.cuda_version);
+  fill(into.cuda_status, other.cuda_status);
+  fill(into.dma_buf, other.dma_buf);
+  fill(into.gpus, other.gpus);
+  fill(into.paths, other.paths);
+}
+
+Facts as_facts(const GpuAnswers& answers) {
+  Facts facts;
+  facts.nvidia.user_driver = answers.user_driver;
+  facts.nvidia.cuda_version = answers.cuda_version;
+  facts.nvidia.cuda_status = answers.cuda_status;
+  facts.nvidia.dma_buf = answers.dma_buf;
+  facts.gpus = answers.gpus;
+  facts.gpu_paths = answers.paths;
+  return facts;
+}
+
+/// In a process that is killed when a sick driver holds it.
+GpuAnswers asked_aside(const FactSources& from, const std::string& library) {
+  const Text answer = from.ask({own_executable().string(), std::string(kReexec), library});
+  GpuAnswers answers;
+  if (!answer) {
+    answers.gpus = unknown<std::vector<Gpu>>(answer.source);
+    return answers;
+  }
+  const Facts facts = read_facts(*answer, library);
+  return {facts.nvidia.user_driver,
+          facts.nvidia.cuda_version,
+          facts.nvidia.cuda_status,
+          facts.nvidia.dma_buf,
+          facts.gpus,
+          facts.gpu_paths};
+}
+
+/// The kernel module's own list.
+Fact<std::vector<Gpu>> gpus_of_proc(const FactSources& from) {
+  const fs::path folder = "/proc/driver/nvidia/gpus";
+  return derived<std::vector<Gpu>>(names_in(from, folder), [&](const Names& addresses) {
+    std::vector<Gpu> gpus;
+    for (const std::string& address : addresses) {
+      const Text text = file_text(from, folder / address / "information");
+      Gpu gpu;
+      Gpu::fields(gpu, [](const char*, auto& field) {
+        if constexpr (requires { field.source; }) field.source = "the kernel module does not say";
+      });
+      gpu.index = gpus.size();
+      gpu.name = named_value(text, "Model", ':');
+      gpu.uuid = named_value(text, "GPU UUID", ':');
+      gpu.pci_address = known(address, folder.string());
+      gpus.push_back(std::move(gpu));
+    }
+    return std::optional(gpus);
+  });
+}
+
+Texts pci_devices(const FactSources& from) {
+  const fs::path folder = "/sys/bus/pci/devices";
+  return derived<Names>(names_in(from, folder), [&](const Names& addresses) {
+    Names found;
+    for (const std::string& address : addresses) {
+      // Vendor 0x10de; class 0x03: display controllers, 3D ones among them.
+      const Text vendor = file_text(from, folder / address / "vendor");
+      const Text kind = file_text(from, folder / address / "class");
+      if (vendor && *vendor == "0x10de" && kind && kind->starts_with("0x03")) {
+        found.push_back(address);
+      }
+    }
+    return std::optional(found);
+  });
+}
+
+/// Whether asking NVIDIA's libraries and programs makes sense.
+bool has_signs(const FactSources& from, const NvidiaFacts& facts) {
+  return (facts.kernel_driver && *facts.kernel_driver != "none") || !facts.pci_devices ||
+         !facts.pci_devices->empty() || present(from, "/dev/nvidiactl") ||
+         present(from, "/dev/dxg");
+}
+
+Truth open_module(const FactSources& from, const Text& driver) {
+  const Text version = file_text(from, kVersionFile);
+  if (version) {
+    return known(version->find("Open Kernel Module") != std::string::npos, version.source);
+  }
+  if (driver && *driver == "none") return unknown<bool>("no module is loaded");
+  return unknown<bool>(version.source);
+}
+
+Truth loaded(const FactSources& from, const Names& modules) {
+  for (const std::string& name : modules) {
+    const std::string path = "/sys/module/" + name;
+    if (present(from, path)) return known(true, path);
+  }
+  return present(from, "/sys/module") ? known(false, "/sys/module")
+                                      : unknown<bool>("/sys/module is absent");
+}
+
+Truth device_nodes(const FactSources& from) {
+  if (present(from, "/dev/dxg")) return known(true, "/dev/dxg");
+  if (!present(from, "/dev")) return unknown<bool>("/dev is absent");
+  return known(present(from, "/dev/nvidiactl") && present(from, "/dev/nvidia-uvm"), "/dev");
+}
+
+Truth running(const Texts& programs, std::string_view name) {
+  return derived<bool>(programs, [&](const Names& names) {
+    return std::optional(std::binary_search(names.begin(), names.end(), name));
+  });
+}
+
+Truth mismatch(const NvidiaFacts& facts) {
+  if (!facts.kernel_driver) return unknown<bool>(facts.kernel_driver.source);
+  if (*facts.kernel_driver == "none") return unknown<bool>("no module is loaded");
+  if (!facts.user_driver) return unknown<bool>(facts.user_driver.source);
+  // nvidia-smi tells its library's as `550.54` where the module is `550.54.14`.
+  const std::string& kernel = *facts.kernel_driver;
+  const std::string& user = *facts.user_driver;
+  const bool same = kernel == user || kernel.starts_with(user + ".");
+  return known(!same, "kernel_driver and user_driver");
+}
+
+Truth nvswitch(const FactSources& from) {
+  const Texts devices = names_in(from, "/proc/driver/nvidia-nvswitch/devices");
+  if (devices) return known(!devices->empty(), devices.source);
+  return present(from, "/proc/driver") ? known(false, devices.source)
+                                       : unknown<bool>(devices.source);
+}
+
+}  // namespace
+
+std::optional<std::string> driver_version(std::string_view text) {
+  for (const std::string_view word : words_of(text)) {
+    const bool numbers = word.find_first_not_of("0123456789.") == std::string_view::npos;
+    if (word.find('.') == 3 && numbers && !word.ends_with('.')) return std::string(word);
+  }
+  return std::nullopt;
+}
+
+Text probe_kernel_driver(const FactSources& from) {
+  Text line = file_text(from, kVersionFile);
+  if (line) line.value = line.value->substr(0, line.value->find('\n'));
+  Text version = derived<std::string>(line, driver_version);
+  if (version) return version;
+  const Text module = file_text(from, "/sys/module/nvidia/version");
+  if (const Text found = derived<std::string>(module, driver_version)) return found;
+  const bool seen = present(from, "/proc/driver") && present(from, "/sys/module");
+  if (!line && seen && !present(from, "/sys/module/nvidia") && !present(from, "/dev/dxg")) {
+    return known<std::string>("none", "/proc/driver, /sys/module");
+  }
+  if (present(from, "/dev/dxg"))
+    return unknown<std::string>("WSL: the kernel part is Windows' own");
+  return unknown<std::string>(version.source + "; " + module.source);
+}
+
+void probe_nvidia(const FactSources& from, Facts& into) {
+  NvidiaFacts& facts = into.nvidia;
+  facts.kernel_driver = probe_kernel_driver(from);
+  facts.pci_devices = pci_devices(from);
+  facts.open_module = open_module(from, facts.kernel_driver);
+  facts.device_nodes = device_nodes(from);
+  facts.nvswitch = nvswitch(from);
+  const Texts programs = running_programs(from);
+  facts.fabric_manager = running(programs, "nv-fabricmanage");  // 15 bytes of it
+  facts.persistence_daemon = running(programs, "nvidia-persiste");
+  facts.peermem = loaded(from, {"nvidia_peermem", "nv_peer_mem"});
+
+  GpuAnswers answers;
+  if (!has_signs(from, facts)) {
+    const std::string why = "not asked: nothing of NVIDIA's is here";
+    answers = {unknown<std::string>(why),
+               unknown<std::string>(why),
+               unknown<std::uint64_t>(why),
+               unknown<bool>(why),
+               known(std::vector<Gpu>{}, facts.pci_devices.source),
+               known(std::vector<GpuPath>{}, facts.pci_devices.source)};
+  } else {
+    if (from.live()) {
+      answers = asked_aside(from, "nvml");
+      fill(answers, asked_aside(from, "cuda"));
+    }
+    if (!answers.gpus || !answers.cuda_version) fill(answers, ask_nvidia_smi(from));
+    fill(answers.gpus, gpus_of_proc(from));
+    if (!from.live()) {
+      fill(answers.cuda_status, unknown<std::uint64_t>("not recorded"));
+      fill(answers.dma_buf, unknown<bool>("not recorded"));
+    }
+  }
+  facts.user_driver = answers.user_driver;
+  facts.cuda_version = answers.cuda_version;
+  facts.cuda_status = answers.cuda_status;
+  facts.dma_buf = answers.dma_buf;
+  into.gpus = answers.gpus;
+  into.gpu_paths = answers.paths;
+  facts.mismatch = mismatch(facts);
+}
+
+std::optional<int> facts_main(int argc, char** argv) {
+  if (argc != 3 || argv[1] != kReexec) return std::nullopt;
+  const std::string_view library = argv[2];
+  const GpuAnswers answers = library == "cuda" ? ask_cuda() : ask_nvml();
+  write_all(1, as_bytes(render_facts(as_facts(answers))));
+  return 0;
+}
+
+}  // namespace mlenv
