@@ -44,6 +44,7 @@ std::string label(std::string_view name) {
 }
 
 std::string shown(std::string_view name, std::uint64_t value) {
+  if (name == "mtu_bytes") return fmt::format("{} bytes", value);
   for (const Unit& unit : kUnits) {
     if (ends_with_unit(name, unit)) return unit.show(value);
   }

@@ -76,7 +76,8 @@ void count_processors(const FactSources& from, const Text& info, CpuFacts& facts
   std::set<std::string> sockets;
   std::set<std::string> cores;
   std::string socket;
-  for (const std::string_view line : split(info.value.value_or(""), '\n')) {
+  const std::string text = info.value.value_or("");
+  for (const std::string_view line : split(text, '\n')) {
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos) continue;
     const std::string_view name = trim(line.substr(0, colon));

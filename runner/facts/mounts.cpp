@@ -129,8 +129,8 @@ std::vector<fs::path> cgroup_folders(const FactSources& from, std::string_view c
   }
   if (mount_point.empty()) return {};
   std::string inner = "/";
-  for (const std::string_view line :
-       split(file_text(from, "/proc/self/cgroup").value.value_or(""), '\n')) {
+  const std::string groups = file_text(from, "/proc/self/cgroup").value.value_or("");
+  for (const std::string_view line : split(groups, '\n')) {
     const auto parts = split(line, ':');  // ID:CONTROLLERS:PATH
     if (parts.size() < 3) continue;
     if (controller.empty() ? parts[1].empty() : holds(parts[1], controller)) inner = parts[2];
