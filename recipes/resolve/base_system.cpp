@@ -177,12 +177,12 @@ std::variant<BaseSystem, std::string> read_base_system(const StackedTrees& files
   return system;
 }
 
-std::variant<DebianResolution, Conflict> resolve_on_base(const Recipe& recipe,
-                                                         const BaseSystem& base,
-                                                         DebianRequest request, Http& http,
+std::variant<DebianResolution, Conflict> resolve_on_base(const BaseRequest& wanted, Http& http,
                                                          const fs::path& cache,
                                                          Progress& progress) {
-  const Recipe on = on_suite(recipe, base.distribution, base.suite);
+  const BaseSystem& base = wanted.base;
+  const Recipe on = on_suite(wanted.recipe, base.distribution, base.suite);
+  DebianRequest request = wanted.packages;
   request.distribution = base.distribution;
   request.suite = base.suite;
   request.installed = base.installed;

@@ -44,15 +44,18 @@ struct InstalledPackages {
 std::variant<InstalledPackages, std::string> installed_packages(std::string_view status,
                                                                 const std::string& architecture);
 
-/// What `request` (its packages and what was locked before) adds to the base, or replaces in it.
+struct BaseRequest {
+  const Recipe& recipe;
+  const BaseSystem& base;
+  DebianRequest packages;  ///< which, and what was locked before; the rest is filled in
+};
+/// What the packages add to the base, or replace in it.
 /// Sources are, in this order: the recipe's own where they hold the base's suite, those of
 /// MLENV_DEBIAN_SOURCES, the base's own, and where it has none or they cannot be reached (a note
 /// says so), this machine's for the same suite. The base's may be of any origin, each trusted by
 /// the keys that it names or, where it names none, by those that the base's apt trusts. Throws as
 /// resolve_debian and debian_sources do.
-std::variant<DebianResolution, Conflict> resolve_on_base(const Recipe& recipe,
-                                                         const BaseSystem& base,
-                                                         DebianRequest request, Http& http,
+std::variant<DebianResolution, Conflict> resolve_on_base(const BaseRequest& wanted, Http& http,
                                                          const fs::path& cache, Progress& progress);
 
 /// Where packages on top of such a base may be fetched (`deb_urls`): the same sources, all of them.

@@ -180,8 +180,8 @@ class Resolver {
     lock_.suite = std::move(base.suite);
     lock_.python = std::move(base.python);
     if (!base.system) return std::nullopt;
-    auto conflict = take_debs(
-        resolve_on_base(recipe_, *base.system, system_request(), http_, options_.cache, progress_));
+    auto conflict = take_debs(resolve_on_base({recipe_, *base.system, system_request()}, http_,
+                                              options_.cache, progress_));
     if (conflict || !base.lacks_python) return conflict;
     return python_on_top(*std::move(base.lacks_python));
   }
