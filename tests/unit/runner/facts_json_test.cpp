@@ -7,7 +7,7 @@ namespace mlenv {
 namespace {
 
 TEST(FactsJson, ComesBack) {
-  Facts facts;
+  Facts facts = read_facts(R"({"schema":"mlenv.facts/1"})", "empty");
   facts.system.kernel = known<std::string>("6.1.0", "uname");
   facts.system.container = unknown<std::string>("nobody knows");
   facts.cpu.limit_millicpus = known(Limit{1500}, "cpu.max");
