@@ -123,6 +123,7 @@ void BuildWorkshop::equip(const std::vector<LockedWheel>& wheels,
   const std::vector<Layer>& layers = result.image.layers;
   root_ = place_.store.find_tree(layers.front().diff_id).value();
   remove_tree(folder() / "opt");
+  make_folders(folder() / "opt");
   for (std::size_t i = 1; i < layers.size(); ++i) {
     const fs::path opt = place_.store.find_tree(layers[i].diff_id).value() / "opt";
     if (!fs::exists(opt)) continue;

@@ -69,7 +69,8 @@ class Reader {
   void read(const json& from, const std::string& place, std::vector<T>& into) const {
     if (!from.is_array()) throw wrong(place, "a list", from);
     for (const json& item : from) {
-      read(item, fmt::format("{}[{}]", place, into.size()), into.emplace_back());
+      const std::string at = fmt::format("{}[{}]", place, into.size());
+      read(item, at, into.emplace_back());
     }
   }
   template <class T>

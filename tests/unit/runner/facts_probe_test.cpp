@@ -29,7 +29,7 @@ class RecordedHost : public testing::Test {
     link("proc/self/ns/pid", "pid:[4026531836]");
     put("proc/1/comm", "systemd\n");
     for (const char* folder :
-         {"proc/driver", "sys/module", "sys/bus/pci/devices", "dev", "sys/class/net"}) {
+         {"proc/driver", "sys/module", "sys/bus/pci/devices", "dev/shm", "sys/class/net"}) {
       make_folders(root_.path() / folder);
     }
     from_.root = root_.path();
