@@ -99,7 +99,7 @@ std::string Inputs::why_absent(const std::string& url, std::uint64_t size_bytes)
     if (fits) return {};
     return fmt::format("`{}` has {} bytes, the lock {}", display_url(url), size, size_bytes);
   } catch (const Error& error) {
-    const std::string reason = told(error, url);
+    std::string reason = told(error, url);
     const std::lock_guard lock{mutex_};
     if (is_no_answer(error)) lost_.emplace(origin, reason);
     return reason;
