@@ -3,12 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/ui.hpp"
 #include "runner/facts/facts.hpp"
 
 namespace mlenv::cli {
 
-Action declare_facts(CLI::App& app);
 /// Lines without their ends. `host` as read on the machine that it is about.
 std::vector<std::string> facts_text(const Facts& host);
 

@@ -6,7 +6,6 @@
 
 #include "base/log.hpp"
 #include "base/sandbox/sandbox.hpp"
-#include "cli/facts_text.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
 #include "runner/facts/probe.hpp"

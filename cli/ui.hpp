@@ -83,6 +83,7 @@ Action declare_pull(CLI::App& app);
 Action declare_images(CLI::App& app);
 Action declare_inspect(CLI::App& app);
 Action declare_diff(CLI::App& app);
+Action declare_facts(CLI::App& app);
 Action declare_tag(CLI::App& app);
 Action declare_rm(CLI::App& app);
 Action declare_save(CLI::App& app);
