@@ -141,12 +141,6 @@ void Conversion::system_package(const SourcePlace& place, std::string_view text)
     leave_out(place, text, "not `name`, `name=version` or `name/suite` of a Debian package");
     return;
   }
-  if (!draft.base.empty() && !is_package_base(draft.base)) {
-    leave_out(place, text,
-              "an image as base brings its own packages along: install it there, or in a step of "
-              "`run` with `network: true`");
-    return;
-  }
   std::vector<std::string>& system = draft.system;
   if (std::find(system.begin(), system.end(), text) == system.end()) system.emplace_back(text);
 }
