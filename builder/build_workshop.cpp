@@ -160,6 +160,13 @@ fs::path BuildWorkshop::wheel() {
 }
 
 Error BuildWorkshop::failed(std::string why) const {
+  if (why.find("unable to detect version") != std::string::npos) {
+    return failure("build-failed", "`{}` could not be built", shown_)
+        .because(std::move(why))
+        .hint(
+            "its version comes from git, and a build sees no `.git`: give its setuptools-scm a "
+            "`fallback_version`, or write the version down");
+  }
   return failure("build-failed", "`{}` could not be built", shown_)
       .because(std::move(why))
       .hint(

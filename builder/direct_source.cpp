@@ -54,7 +54,7 @@ void move_into(const fs::path& from, const fs::path& to) {
 
 /// In the cache, by its digest: a copy that nobody writes while it is used.
 fs::path keep(const fs::path& cache, const Digest& digest, const fs::path& from) {
-  const fs::path path = cache / "sources" / digest.hex();
+  fs::path path = cache / "sources" / digest.hex();
   move_into(from, path);
   return path;
 }

@@ -21,9 +21,16 @@ WheelTags tags_of(const Lock& base) {
           base.platform.substr(base.platform.find('/') + 1)};
 }
 
-/// Into the store; what of it a lock holds. An empty version: that of the file.
-LockedWheel keep(Store& store, const fs::path& path, const std::string& file,
-                 const std::string& wanted, const std::string& version, const Lock& base) {
+struct WheelAt {
+  fs::path path;
+  std::string file;     ///< its own name
+  std::string name;     ///< of the package that it must be of
+  std::string version;  ///< the same; empty: whatever the file says
+};
+
+/// Into the store; what of it a lock holds.
+LockedWheel keep(Store& store, const WheelAt& at, const Lock& base) {
+  const auto& [path, file, wanted, version] = at;
   const auto name = parse_wheel_name(file);
   const bool same = name && normalise_wheel_name(name->name) == wanted &&
                     (version.empty() || is_same_version(name->version, version));
@@ -108,6 +115,23 @@ std::vector<LockedWheel> tools_of(const LockedSource& source, const Lock& lock) 
   return tools;
 }
 
+/// What a lock's source is of.
+PackageAddress address_of(const LockedSource& source) {
+  PackageAddress address;
+  if (!source.git.empty()) {
+    address.kind = PackageAddress::Kind::git;
+    address.place = source.git;
+  } else if (!source.url.empty()) {
+    address.kind = PackageAddress::Kind::url;
+    address.place = source.url;
+  } else {
+    address.place = source.path;
+  }
+  address.reference = source.reference;
+  address.subdirectory = source.subdirectory;
+  return address;
+}
+
 Error changed_since(const LockedSource& source, const Digest& now) {
   return failure("file-changed", "`{}` changed since it was held against the lock", source.shown())
       .because(fmt::format("the lock has sha256 {}", source.digest.hex()))
@@ -167,7 +191,7 @@ std::variant<BuiltRelease, Conflict> ReleaseBuilder::make(
   workshop.unpack(lay);
   const fs::path made = workshop.wheel();
   LockedWheel wheel =
-      keep(place_.store, made, made.filename().string(), source.name, source.version, base);
+      keep(place_.store, {made, made.filename().string(), source.name, source.version}, base);
   source.version = wheel.version;
   for (LockedWheel& tool : tools.wheels) {
     tool.requested = false;
@@ -259,7 +283,7 @@ std::variant<BuiltRelease, Conflict> ReleaseBuilder::take_wheel(const DirectRequ
     conflict.hint = "name a wheel that is, or the source that it can be built from";
     return conflict;
   }
-  LockedWheel wheel = keep(place_.store, path, source.file, wanted.name, {}, base);
+  LockedWheel wheel = keep(place_.store, {path, source.file, wanted.name, {}}, base);
   source.version = wheel.version;
   require_promised(wanted, source);
   const fs::path kept = place_.store.path_of(wheel.digest).value();
@@ -278,18 +302,13 @@ void ReleaseBuilder::require_promised(const DirectRequirement& wanted,
 }
 
 DirectSource ReleaseBuilder::bring_again(const LockedSource& source) const {
-  for (const DirectRequirement& wanted : direct_requirements(place_.recipe)) {
-    if (wanted.name != source.name || !is_from(source, wanted.address)) continue;
-    DirectSource brought = bring_direct(wanted, source.commit, source.digest, place_);
-    if (brought.locked.digest != source.digest) {
-      throw changed_since(source, brought.locked.digest);
-    }
-    tell_git_version(brought, &source.describe, place_);
-    return brought;
+  const DirectRequirement wanted{source.name, address_of(source), &place_.recipe, nullptr, nullptr};
+  DirectSource brought = bring_direct(wanted, source.commit, source.digest, place_);
+  if (brought.locked.digest != source.digest) {
+    throw changed_since(source, brought.locked.digest);
   }
-  throw failure("input-gone", "not everything that the lock names can still be had")
-      .because(fmt::format("the recipe no longer names `{}`", source.shown()))
-      .hint("run `mlenv lock`");
+  tell_git_version(brought, &source.describe, place_);
+  return brought;
 }
 
 fs::path ReleaseBuilder::fetch_locked(const LockedSource& source, const Lock& lock) const {
@@ -320,14 +339,14 @@ void ReleaseBuilder::rebuild(const LockedWheel& wheel, const Lock& lock) {
       source->is_direct() ? bring_again(*source) : release_again(*source, lock);
   const auto made = [&] {
     if (source->file == wheel.file) {
-      return keep(place_.store, brought.file, wheel.file, wheel.name, wheel.version, lock);
+      return keep(place_.store, {brought.file, wheel.file, wheel.name, wheel.version}, lock);
     }
     const Activity activity(place_.progress, "build " + source->shown(), 0, "");
     BuildWorkshop workshop(place_, lock, source->shown(), source->subdirectory);
     workshop.unpack(brought.lay);
     workshop.equip(tools_of(*source, lock), {});
     const fs::path path = workshop.wheel();
-    return keep(place_.store, path, path.filename().string(), wheel.name, wheel.version, lock);
+    return keep(place_.store, {path, path.filename().string(), wheel.name, wheel.version}, lock);
   }();
   if (made.digest == wheel.digest && made.file == wheel.file) return;
   throw failure("wheel-differs", "`{}` built here is not the one of the lock", source->shown())

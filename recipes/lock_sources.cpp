@@ -42,9 +42,9 @@ class SourceReader {
   }
 
  private:
-  [[noreturn]] void fail(const char* key, std::string message) const {
+  [[noreturn]] void fail(const char* key, const std::string& message) const {
     const TomlValue* at = table_.find(key);
-    reader_.fail(at == nullptr ? table_ : *at, std::move(message));
+    reader_.fail(at == nullptr ? table_ : *at, message);
   }
 
   /// An address is written as a recipe's would be, without what has keys of its own.

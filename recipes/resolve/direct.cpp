@@ -34,12 +34,14 @@ Digest file_digest(const fs::path& path) {
 
 std::string DirectRequirement::shown(std::string_view message) const {
   if (listed != nullptr) return listed->shown(message);
+  if (place == nullptr) return std::string(message);
   return shown_mistake(recipe->path, recipe->source, place->line, place->column, message);
 }
 
 Error DirectRequirement::mistake(std::string_view message) const {
-  if (listed == nullptr) return recipe_error(*recipe, *place, message);
-  return usage_error("requirements-invalid", "{}", listed->shown(message));
+  if (listed != nullptr) return usage_error("requirements-invalid", "{}", shown(message));
+  if (place == nullptr) return failure("input-gone", "{}", message);
+  return recipe_error(*recipe, *place, message);
 }
 
 std::vector<DirectRequirement> direct_requirements(const Recipe& recipe) {
@@ -77,7 +79,7 @@ bool is_from(const LockedSource& source, const PackageAddress& address) {
 }
 
 fs::path find_direct_path(const DirectRequirement& wanted) {
-  const fs::path path = wanted.recipe->folder() / wanted.address.place;
+  fs::path path = wanted.recipe->folder() / wanted.address.place;
   std::error_code unknown;
   const bool file = wanted.address.is_wheel() || wanted.address.is_archive();
   if (file ? fs::is_regular_file(path, unknown) : fs::is_directory(path, unknown)) return path;

@@ -16,7 +16,7 @@ struct DirectRequirement {
   PackageAddress address;
   const Recipe* recipe = nullptr;
   const Placed* place = nullptr;       ///< in the recipe; or
-  const ListedText* listed = nullptr;  ///< in a file that it names
+  const ListedText* listed = nullptr;  ///< in a file that it names; or neither: in a lock
 
   /// The place, with what is said of it, a line and a caret.
   std::string shown(std::string_view message) const;

@@ -59,7 +59,8 @@ void name_wheels(const std::vector<BuiltRelease>& direct, UvQuestion& question) 
       // uv has an override take the place of extras too.
       std::set<std::string> extras = extras_of(*other, question.requirements);
       extras.insert(wanted->extras.begin(), wanted->extras.end());
-      Requirement named{other->wheel.name, {extras.begin(), extras.end()}, {}, {}, url_of(*other)};
+      Requirement named{
+          other->wheel.name, {extras.begin(), extras.end()}, {}, wanted->marker, url_of(*other)};
       question.overrides.push_back(named.str());
     }
   }

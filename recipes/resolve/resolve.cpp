@@ -8,6 +8,7 @@
 #include "recipes/distribution.hpp"
 #include "recipes/environment.hpp"
 #include "recipes/mistakes.hpp"
+#include "recipes/requirement.hpp"
 #include "recipes/resolve/interpreter.hpp"
 #include "recipes/resolve/listed_python.hpp"
 #include "recipes/resolve/locations.hpp"
@@ -52,9 +53,28 @@ bool same_wheels(const Lock& previous, const Lock& now) {
          (previous.sources.empty() || builds_alike(previous, now));
 }
 
+/// Adds the repositories and URLs that a built one asks for by their addresses, in any environment
+/// and without an extra, where nothing else says where those packages are. They are said to be at
+/// its place.
+void add_further(const DirectRequirement& built, const ReleaseMetadata& metadata,
+                 std::vector<DirectRequirement>& all) {
+  for (const std::string& text : metadata.requires_dist) {
+    const auto read = parse_requirement(text);
+    const auto* one = std::get_if<Requirement>(&read);
+    if (one == nullptr || one->address.empty()) continue;
+    if (one->marker.find("extra") != std::string::npos) continue;
+    const auto address = std::get<PackageAddress>(parse_package_address(one->address));
+    const std::string name = one->normalised_name();
+    const bool known = std::any_of(
+        all.begin(), all.end(), [&](const DirectRequirement& other) { return other.name == name; });
+    if (known || address.kind == PackageAddress::Kind::path) continue;
+    all.push_back({name, address, built.recipe, built.place, built.listed});
+  }
+}
+
 /// Where wheels lie under their own names, as uv wants them, for as long as the cache does.
 fs::path named_wheel(const fs::path& cache, const LockedWheel& wheel, const fs::path& from) {
-  const fs::path path = cache / "named-wheels" / wheel.digest.hex() / wheel.file;
+  fs::path path = cache / "named-wheels" / wheel.digest.hex() / wheel.file;
   std::error_code error;
   if (fs::read_symlink(path, error) == from) return path;
   make_folders(path.parent_path());
@@ -316,7 +336,9 @@ class Resolver {
 
   /// Before anything is asked of uv, which is only told of wheels.
   std::optional<Conflict> build_direct(std::vector<BuiltRelease>& built) {
-    for (const DirectRequirement& wanted : direct_requirements(recipe_)) {
+    std::vector<DirectRequirement> all = direct_requirements(recipe_);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const DirectRequirement wanted = all[i];
       const bool moves = std::find(options_.moved.begin(), options_.moved.end(), wanted.name) !=
                          options_.moved.end();
       auto answer = options_.build_direct(wanted, lock_, moves ? nullptr : kept());
@@ -328,6 +350,7 @@ class Resolver {
       built.push_back(std::get<BuiltRelease>(std::move(answer)));
       BuiltRelease& one = built.back();
       one.path = named_wheel(options_.cache, one.wheel, one.path);
+      add_further(wanted, one.metadata, all);
     }
     return std::nullopt;
   }

@@ -34,10 +34,13 @@ project app/libs/mylib mylib flit_core.buildapi flit_core
 project served/tool/python tool setuptools.build_meta 'setuptools", "setuptools-scm'
 sed -i 's/^version = .*/dynamic = ["version"]/' served/tool/python/pyproject.toml
 printf '[tool.setuptools_scm]\nroot = ".."\n' >>served/tool/python/pyproject.toml
+project served/far far flit_core.buildapi flit_core
 repository=$work/served/tool
-git -C "$repository" init -q
-git -C "$repository" add -A
-git -C "$repository" commit -qm first
+for one in "$work/served/far" "$repository"; do
+  git -C "$one" init -q
+  git -C "$one" add -A
+  git -C "$one" commit -qm first
+done
 git -C "$repository" tag v1.4
 first=$(git -C "$repository" rev-parse HEAD)
 port=$(free_port)
@@ -46,11 +49,16 @@ wait_until 20 git ls-remote "git://127.0.0.1:$port/tool"
 url=git://127.0.0.1:$port/tool
 
 mkdir -p app/dist
-python3 - <<'PY'
-import zipfile
+# By a server that only has files, which is asked for all of a repository.
+git -C served/far update-server-info
+files_port=$(free_port)
+start "$work/files.log" python3 -m http.server "$files_port" --bind 127.0.0.1 --directory "$work/served"
+python3 - "http://127.0.0.1:$files_port/far/.git" <<'PY'
+import sys, zipfile
 info = "made-1.dist-info/"
 files = {"made.py": "VALUE = 1\n", info + "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-         info + "METADATA": "Metadata-Version: 2.1\nName: made\nVersion: 1\n"}
+         info + "METADATA": "Metadata-Version: 2.1\nName: made\nVersion: 1\n"
+         f"Requires-Dist: far @ git+{sys.argv[1]}\n"}
 files[info + "RECORD"] = "".join(f"{one},,\n" for one in [*files, info + "RECORD"])
 with zipfile.ZipFile("app/dist/made-1-py3-none-any.whl", "w") as wheel:
     for one in files:
@@ -67,10 +75,11 @@ requirements: requirements.txt"
 grep -q "name = \"tool\", version = \"1.4\", git = \"$url\", reference = \"main\", commit = \"$first\", subdirectory = \"python\", describe = \"v1.4-0-g" own.lock || fail "lock: $(cat own.lock)"
 grep -q 'name = "mylib", version = "0.1", path = "./libs/mylib", sha256.*built-with = \["flit_core-' own.lock || fail "lock: $(cat own.lock)"
 grep -q 'name = "made", version = "1", path = "./dist/made-1-py3-none-any.whl", file' own.lock || fail "lock: $(cat own.lock)"
+grep -q 'name = "far", version = "0.1", git = "http://' own.lock || fail "what the wheel names by address is not locked"
 grep -q '{ name = "six"' own.lock || fail "what they need is not locked"
 if grep -qF "$work" own.lock; then fail "a folder of this machine is in the lock"; fi
 image=$(build_digest own.yaml)
-"$MLENV" run own -- python -c 'import mylib, tool, made, six; assert mylib.VALUE == tool.VALUE == made.VALUE == 1'
+"$MLENV" run own -- python -c 'import mylib, tool, made, far, six; assert mylib.VALUE == tool.VALUE == made.VALUE == far.VALUE == 1'
 
 note "installed as uv does it, which leaves its traces in the folder"
 uv=$(uv_program)
