@@ -142,7 +142,8 @@ class Build {
   InputNeeds needs() const {
     InputNeeds needs;
     for (const std::size_t wheel : needed_) needs.wheels.push_back(lock_.wheels[wheel]);
-    if (is_missing(0)) needs.debs = lock_.debs;
+    const bool debs = lock_.base ? system_step_ && is_missing(*system_step_) : is_missing(0);
+    if (debs) needs.debs = lock_.debs;
     if (interpreter_step_ && is_missing(*interpreter_step_)) needs.python = lock_.interpreter;
     return needs;
   }

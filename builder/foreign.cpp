@@ -13,6 +13,7 @@ namespace {
 
 bool runs_programs(const Lock& lock, const Step& step) {
   return (step.kind == Step::Kind::base && !lock.base) || step.kind == Step::Kind::bytecode ||
+         step.kind == Step::Kind::system ||
          (step.kind == Step::Kind::interpreter && lock.settings.bytecode);
 }
 
@@ -29,6 +30,9 @@ std::string program_of(const Lock& lock, const Step& step, const Store& store) {
   if (step.kind == Step::Kind::base) {
     return fmt::format("the packages of `{}` are configured by dpkg and their own scripts",
                        step.title);
+  }
+  if (step.kind == Step::Kind::system) {
+    return "the packages of `system` are put onto the base by its own dpkg";
   }
   if (step.kind == Step::Kind::interpreter) {
     return fmt::format("`{}` compiles its own modules", step.title);

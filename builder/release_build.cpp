@@ -226,6 +226,7 @@ std::variant<BuiltRelease, Conflict> ReleaseBuilder::build_direct(const DirectRe
                    kept == nullptr ? std::nullopt : std::optional(kept->digest), place_);
   const bool same = kept != nullptr && kept->digest == brought.locked.digest;
   if (same && builds_alike(*before, base)) {
+    require_promised(wanted, *kept);
     if (auto again = take_over(*kept, *before)) return *std::move(again);
   }
   tell_git_version(brought, same ? &kept->describe : nullptr, place_);

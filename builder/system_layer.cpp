@@ -80,6 +80,7 @@ class SystemRun {
 
   void lend() {
     if (::geteuid() == 0) {  // only then have the trees other owners
+      for (const std::string& path : owners_.shut_folders()) lent_.disown_whole(path.substr(1));
       for (const auto& [path, owner] : owners_.owners()) lent_.disown(path.substr(1));
       for (const auto& [path, value] : owners_.capabilities()) {
         if (!owners_.owners().contains(path)) lent_.disown(path.substr(1));

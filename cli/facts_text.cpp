@@ -69,7 +69,7 @@ class Paragraph {
 
   template <class Group>
   void take(const Group& group) {
-    Group::fields(group, [this](const char* name, const auto& field) { take(name, field); });
+    Group::fields(group, [this](const char* name, const auto& field) { this->take(name, field); });
   }
   void line(std::string_view name, std::string_view text) {
     constexpr std::size_t kWidth = 32;

@@ -23,7 +23,9 @@ VendorFolders vendor_folders(const Recipe& recipe) {
 /// The recipe's own first.
 std::vector<std::string> snapshots_for(const Recipe& recipe) {
   std::vector<std::string> archives = recipe.sources.snapshots;
-  for (std::string& one : read_config(config_folder() / "mlenv/config.yaml").snapshots) {
+  const fs::path config = config_folder();
+  if (config.empty()) return archives;
+  for (std::string& one : read_config(config / "mlenv/config.yaml").snapshots) {
     archives.push_back(std::move(one));
   }
   return archives;

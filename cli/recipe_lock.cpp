@@ -52,7 +52,9 @@ Error lock_mismatch(const Recipe& recipe, const LockSet& locks) {
   Error error = refusal("lock-outdated", "`{}` does not match `{}`",
                         lock_path(recipe.path).string(), recipe.path.string());
   std::vector<std::string> reasons = lock_set_differences(locks, wished(recipe, locks));
-  if (reasons.empty()) reasons = lock_gaps(recipe, locks.locks.front());
+  for (const Lock& lock : locks.locks) {
+    if (reasons.empty()) reasons = lock_gaps(recipe, lock);
+  }
   for (std::string& change : source_changes(recipe, locks.locks.front())) {
     reasons.push_back(std::move(change));
   }
@@ -180,7 +182,9 @@ LockOutcome choose_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice) 
   LockSet locks;
   for (const std::string& platform : platforms) {
     const Lock* before = previous ? previous->find(platform) : nullptr;
-    const Lock* sibling = sibling_of(locks, previous, platform);
+    // What stands aside for an upgrade must not come back through another platform.
+    const Lock* sibling = choice.upgrade ? sibling_of(locks, std::nullopt, platform)
+                                         : sibling_of(locks, previous, platform);
     locks.locks.push_back(stays(before) ? *before
                                         : Locking{ui, recipe, choice}.resolve_for(
                                               platform, before, sibling, options));

@@ -263,6 +263,7 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
     compare(record, *recorded, built, layers_below_files(result, options.files, runs));
   ui.store().tag(Reference::parse(recipe.name + ":" + tag_for(platform)), result.image.digest());
   if (recorded == nullptr || *recorded != built) {
+    records = read_built(record);  // a build for another platform may have ended meanwhile
     std::erase_if(records.builds,
                   [&](const Built& one) { return locked.locks.find(one.platform) == nullptr; });
     records.put(built);

@@ -30,10 +30,16 @@ constexpr std::array kVariables = {
     Variable{"HOME", "where the folders above are by default"},
 };
 
-fs::path home() {
+/// Empty: there is none.
+fs::path home_if_any() {
   if (const std::optional<std::string> folder = variable("HOME")) return *folder;
   const passwd* entry = ::getpwuid(::getuid());  // NOLINT(concurrency-mt-unsafe): before threads
-  if (entry != nullptr && entry->pw_dir != nullptr) return entry->pw_dir;
+  return entry != nullptr && entry->pw_dir != nullptr ? fs::path(entry->pw_dir) : fs::path{};
+}
+
+fs::path home() {
+  fs::path folder = home_if_any();
+  if (!folder.empty()) return folder;
   throw usage_error("bad-setting", "there is no home folder for user {}", ::getuid())
       .hint("set MLENV_STORE and XDG_CACHE_HOME");
 }
@@ -73,12 +79,13 @@ fs::path cache_folder() {
 
 fs::path config_folder() {
   if (const auto folder = variable("XDG_CONFIG_HOME")) return fs::absolute(*folder);
-  return home() / ".config";
+  const fs::path folder = home_if_any();
+  return folder.empty() ? fs::path{} : folder / ".config";
 }
 
 const RegistryHosts& registry_hosts() {
   static const RegistryHosts hosts = read_registry_hosts(
-      {"/", home(), config_folder(), variable("CONTAINERS_REGISTRIES_CONF").value_or("")});
+      {"/", home_if_any(), config_folder(), variable("CONTAINERS_REGISTRIES_CONF").value_or("")});
   return hosts;
 }
 

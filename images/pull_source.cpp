@@ -13,6 +13,7 @@ RegistryOptions options_for(const RegistryPlace& place, const RegistryOptions& g
   // `--plain-http` is about the registry that was named.
   options.plain_http = place.plain_http || (given.plain_http && !place.mirror);
   options.insecure = place.insecure;
+  options.skip_verify = place.skip_verify;
   return options;
 }
 

@@ -133,6 +133,7 @@ RegistryOptions push_options(RegistryOptions options, const Reference& to) {
   const RegistryPlace place = push_place(options.hosts, to);
   options.plain_http = options.plain_http || place.plain_http;
   options.insecure = place.insecure;
+  options.skip_verify = place.skip_verify;
   return options;
 }
 

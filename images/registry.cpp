@@ -92,9 +92,8 @@ std::string Registry::State::base() {
 
 void Registry::State::set_up_tls(const std::string& secure) {
   HostTls tls = tls_of(options.hosts.certificates, secure);
-  tls.verify = !options.insecure;
-  const bool usual = tls.authorities.empty() && tls.certificate.empty() && tls.verify;
-  if (!usual) http.set_tls(secure, tls);
+  tls.verify = !options.insecure && !options.skip_verify;
+  http.set_tls(secure, tls);  // also the usual: another name on this host may have asked for less
 }
 
 std::string Registry::State::authorize(HttpHeaders& headers, const std::string& url) {

@@ -21,10 +21,11 @@ struct RegistryOptions {
   /// Any certificate is taken, and plain HTTP where TLS is not spoken: as this machine is set up
   /// for a registry (RegistryRule), never unasked.
   bool insecure = false;
-  unsigned uploads = 4;    ///< blobs in flight
-  fs::path docker_config;  ///< config.json with `auths`; empty: $DOCKER_CONFIG or ~/.docker
-  std::string platform;    ///< chosen from an index, `linux/arm64`; empty: this machine's
-  RegistryHosts hosts;     ///< mirrors, certificates
+  bool skip_verify = false;  ///< Any certificate is taken, no more.
+  unsigned uploads = 4;      ///< blobs in flight
+  fs::path docker_config;    ///< config.json with `auths`; empty: $DOCKER_CONFIG or ~/.docker
+  std::string platform;      ///< chosen from an index, `linux/arm64`; empty: this machine's
+  RegistryHosts hosts;       ///< mirrors, certificates
 };
 
 /// One registry, by the name that `where` has, whatever `options.hosts` says of mirrors.

@@ -16,9 +16,10 @@ using Use = RegistryMirror::Use;
 /// How much of `name` (`host/repository…`) the prefix covers; nullopt: it is not about it.
 std::optional<std::size_t> covered(std::string_view prefix, std::string_view name) {
   if (prefix.starts_with("*.")) {
-    const std::string_view host = name.substr(0, name.find('/'));
+    const std::string_view place = name.substr(0, name.find('/'));
+    const std::string_view host = place.substr(0, place.find(':'));  // with any port
     if (host.size() < prefix.size() || !host.ends_with(prefix.substr(1))) return std::nullopt;
-    return host.size();
+    return place.size();
   }
   if (!name.starts_with(prefix)) return std::nullopt;
   if (name.size() == prefix.size()) return prefix.size();
@@ -59,6 +60,18 @@ bool serves(Use use, const Reference& from) {
   return use == Use::all || (use == Use::digests) == from.digest().has_value();
 }
 
+/// What a rule says of a place holds there alone, whoever else says where that is.
+void take_over(RegistryPlace& itself, const RegistryRule& rule, const Reference& from) {
+  if (!rule.location.empty()) {
+    itself = {moved(rule, rule.location, from), rule.insecure, rule.plain_http, false,
+              rule.skip_verify};
+  } else if (itself.where.str() == from.str()) {
+    itself.insecure = itself.insecure || rule.insecure;
+    itself.skip_verify = itself.skip_verify || rule.skip_verify;
+    itself.plain_http = itself.plain_http || rule.plain_http;
+  }
+}
+
 void refuse_blocked(const RegistryRule& rule, const Reference& what) {
   if (!rule.blocked) return;
   throw failure("registry-blocked", "`{}` may not be used on this machine", what.str())
@@ -79,7 +92,8 @@ HostTls read_folder(const fs::path& folder) {
     if (kind != ".cert" && kind != ".key") continue;
     fs::path other = file;
     other.replace_extension(kind == ".cert" ? ".key" : ".cert");
-    if (!fs::exists(other)) {
+    std::error_code unseen;
+    if (!fs::exists(other, unseen)) {
       throw usage_error("config-invalid", "`{}` lacks `{}`", file.string(),
                         other.filename().string())
           .hint("a client's certificate is NAME.cert with NAME.key; an authority's is NAME.crt");
@@ -102,12 +116,10 @@ std::vector<RegistryPlace> pull_places(const RegistryHosts& hosts, const Referen
     refuse_blocked(*rule, from);
     for (const RegistryMirror& mirror : rule->mirrors) {
       if (!serves(mirror.use, from)) continue;
-      places.push_back(
-          {moved(*rule, mirror.location, from), mirror.insecure, mirror.plain_http, true});
+      places.push_back({moved(*rule, mirror.location, from), mirror.insecure, mirror.plain_http,
+                        true, mirror.skip_verify});
     }
-    if (!rule->location.empty()) itself.where = moved(*rule, rule->location, from);
-    itself.insecure = itself.insecure || rule->insecure;
-    itself.plain_http = itself.plain_http || rule->plain_http;
+    take_over(itself, *rule, from);
   }
   itself.mirror = itself.where.str() != from.str();
   places.push_back(std::move(itself));
@@ -120,8 +132,7 @@ RegistryPlace push_place(const RegistryHosts& hosts, const Reference& to) {
     const RegistryRule* const rule = find_rule(rules, to.str());
     if (rule == nullptr) continue;
     refuse_blocked(*rule, to);
-    // Elsewhere it is about that place, not about this one.
-    place.insecure = place.insecure || (rule->insecure && rule->location.empty());
+    if (rule->location.empty()) take_over(place, *rule, to);  // else it is about another place
   }
   return place;
 }

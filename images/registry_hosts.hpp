@@ -16,10 +16,11 @@ namespace mlenv {
 /// Takes the place of a rule's prefix in a reference.
 struct RegistryMirror {
   enum class Use { all, digests, tags };
-  std::string location;     ///< `host[:port][/path]`
-  bool insecure = false;    ///< any certificate is taken, plain HTTP where no TLS is spoken
-  bool plain_http = false;  ///< no TLS is tried
-  Use use = Use::all;       ///< which references it is asked for
+  std::string location;      ///< `host[:port][/path]`
+  bool insecure = false;     ///< any certificate is taken, plain HTTP where no TLS is spoken
+  bool plain_http = false;   ///< no TLS is tried
+  Use use = Use::all;        ///< which references it is asked for
+  bool skip_verify = false;  ///< any certificate is taken
   friend bool operator==(const RegistryMirror&, const RegistryMirror&) = default;
 };
 
@@ -27,11 +28,13 @@ struct RegistryMirror {
 struct RegistryRule {
   std::string prefix;    ///< `host[:port][/path]`; `*.host`: all hosts below that one
   std::string location;  ///< where they are pulled from in place of the prefix; empty: there
+  // Of `location`, or where there is none of the place itself:
   bool insecure = false;
   bool plain_http = false;
   bool blocked = false;
   std::vector<RegistryMirror> mirrors;
   std::string said_in;  ///< a file, for messages
+  bool skip_verify = false;
   friend bool operator==(const RegistryRule&, const RegistryRule&) = default;
 };
 
@@ -48,9 +51,10 @@ struct RegistryPlace {
   bool insecure = false;
   bool plain_http = false;
   bool mirror = false;  ///< not what the reference says itself
+  bool skip_verify = false;
   friend bool operator==(const RegistryPlace& a, const RegistryPlace& b) {
     return a.where.str() == b.where.str() && a.insecure == b.insecure &&
-           a.plain_http == b.plain_http && a.mirror == b.mirror;
+           a.skip_verify == b.skip_verify && a.plain_http == b.plain_http && a.mirror == b.mirror;
   }
 };
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "recipes/recipe_reader.hpp"
 #include "recipes/text.hpp"
 
@@ -115,8 +116,27 @@ void take_over(std::vector<RegistryRule>& rules, std::vector<RegistryRule> later
   }
 }
 
+/// Of a file that is another tool's: what may not be read says nothing to us.
+std::optional<std::string> read_if_allowed(const fs::path& path) {
+  try {
+    return read_file_if_exists(path);
+  } catch (const Error& error) {
+    log::debug("passed over: {}", error.what());
+    return std::nullopt;
+  }
+}
+
+std::vector<fs::path> list_if_allowed(const fs::path& folder) {
+  try {
+    return list_folder(folder);
+  } catch (const Error& error) {
+    log::debug("passed over: {}", error.what());
+    return {};
+  }
+}
+
 std::vector<RegistryRule> read_conf(const fs::path& path) {
-  const std::optional<std::string> text = read_file_if_exists(path);
+  const std::optional<std::string> text = read_if_allowed(path);
   if (!text) return {};
   return parse_registries_conf(*text, path);
 }
@@ -125,14 +145,14 @@ std::vector<RegistryRule> containers_rules(const MachineFolders& folders) {
   const fs::path system = folders.root / "etc/containers";
   const fs::path own = folders.home.empty() ? fs::path{} : folders.home / ".config/containers";
   fs::path main = folders.registries_conf;
-  if (main.empty() && !own.empty() && fs::exists(own / "registries.conf")) {
-    main = own / "registries.conf";
-  }
-  if (main.empty()) main = system / "registries.conf";
+  std::error_code unseen;
+  const bool users = !own.empty() && fs::exists(own / "registries.conf", unseen);
+  if (main.empty()) main = (users ? own : system) / "registries.conf";
   std::vector<RegistryRule> rules = read_conf(main);
   for (const fs::path& folder : {system, own}) {
-    if (folder.empty()) continue;
-    for (const fs::path& file : list_folder(folder / "registries.conf.d")) {
+    // A user's own file takes the place of all that is the machine's.
+    if (folder.empty() || (users && folder == system)) continue;
+    for (const fs::path& file : list_if_allowed(folder / "registries.conf.d")) {
       if (file.extension() == ".conf") take_over(rules, read_conf(file));
     }
   }
@@ -141,8 +161,8 @@ std::vector<RegistryRule> containers_rules(const MachineFolders& folders) {
 
 std::vector<RegistryRule> containerd_rules(const MachineFolders& folders) {
   std::vector<RegistryRule> rules;
-  for (const fs::path& folder : list_folder(folders.root / "etc/containerd/certs.d")) {
-    const std::optional<std::string> text = read_file_if_exists(folder / "hosts.toml");
+  for (const fs::path& folder : list_if_allowed(folders.root / "etc/containerd/certs.d")) {
+    const std::optional<std::string> text = read_if_allowed(folder / "hosts.toml");
     const std::string host = folder.filename().string();
     // `_default` is for all hosts that have none; mirrors of everything are not guessed at.
     if (!text || !is_location(host)) continue;
@@ -186,7 +206,9 @@ MachineConfig read_config(const fs::path& path) {
 
 RegistryHosts read_registry_hosts(const MachineFolders& folders) {
   RegistryHosts hosts;
-  hosts.rules.push_back(read_config(folders.config / "mlenv/config.yaml").mirrors);
+  if (!folders.config.empty()) {
+    hosts.rules.push_back(read_config(folders.config / "mlenv/config.yaml").mirrors);
+  }
   hosts.rules.push_back(containers_rules(folders));
   hosts.rules.push_back(containerd_rules(folders));
   if (!folders.home.empty()) {

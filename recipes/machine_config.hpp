@@ -43,13 +43,14 @@ RegistryRule parse_hosts_toml(std::string_view text, std::string_view host,
 struct MachineFolders {
   fs::path root = "/";
   fs::path home;             ///< empty: none
-  fs::path config;           ///< $XDG_CONFIG_HOME
+  fs::path config;           ///< $XDG_CONFIG_HOME; empty: none
   fs::path registries_conf;  ///< $CONTAINERS_REGISTRIES_CONF; empty: the usual places
 };
 
-/// Rules in this order: mlenv's config.yaml; registries.conf (the user's, else the machine's, with
-/// the drop-ins of both: a later one's rule for a prefix takes an earlier one's place);
-/// containerd's hosts.toml. And the folders of certificates. Throws `config-invalid` (usage).
+/// Rules in this order: mlenv's config.yaml; registries.conf (the user's with the user's drop-ins,
+/// else the machine's with those of both: a later one's rule for a prefix takes an earlier one's
+/// place); containerd's hosts.toml. Other tools' files that may not be read are passed over. And
+/// the folders of certificates. Throws `config-invalid` (usage).
 RegistryHosts read_registry_hosts(const MachineFolders& folders);
 
 }  // namespace mlenv

@@ -114,7 +114,7 @@ PackageAddress git_address(std::string_view text, std::string* name) {
     text.remove_suffix(url.path.size() - at);
   }
   while (text.ends_with('/')) text.remove_suffix(1);
-  if (url.path.size() < 2 || (url.authority.empty() && url.scheme != "file")) {
+  if (split_url(text).path.size() < 2 || (url.authority.empty() && url.scheme != "file")) {
     throw Fault{"a repository is a URL, as in `git+https://host/path`"};
   }
   address.place = text;
@@ -189,10 +189,7 @@ std::string PackageAddress::str() const {
 
 bool PackageAddress::is_archive() const {
   if (kind == Kind::git) return false;
-  constexpr std::array<std::string_view, 5> kEndings = {".tar.gz", ".tgz", ".zip", ".tar.bz2",
-                                                        ".tar.xz"};
-  return std::any_of(kEndings.begin(), kEndings.end(),
-                     [&](std::string_view ending) { return place.ends_with(ending); });
+  return place.ends_with(".tar.gz");  // PEP 625
 }
 
 std::string PackageAddress::file() const {

@@ -103,7 +103,7 @@ RegistryRule parse_hosts_toml(std::string_view text, std::string_view host,
   rule.location = location_of(server, false);
   if (rule.location == rule.prefix) rule.location.clear();
   rule.plain_http = server.starts_with("http://");
-  rule.insecure = reader.optional_flag(root, "skip_verify", false);
+  rule.skip_verify = reader.optional_flag(root, "skip_verify", false);
   const TomlValue* const hosts = reader.optional_member(root, "host", Is::table);
   if (hosts == nullptr) return rule;
   // In the file's order, which the map has lost.
@@ -116,10 +116,10 @@ RegistryRule parse_hosts_toml(std::string_view text, std::string_view host,
     mirror.location = location_of(*url, reader.optional_flag(table, "override_path", false));
     if (mirror.location.empty() || !may(reader, table, "pull")) continue;
     mirror.plain_http = url->starts_with("http://");
-    mirror.insecure = reader.optional_flag(table, "skip_verify", false);
-    if (mirror.location == rule.prefix) {  // itself, which is asked anyway
+    mirror.skip_verify = reader.optional_flag(table, "skip_verify", false);
+    if (mirror.location == rule.prefix && rule.location.empty()) {  // itself, which is asked anyway
       rule.plain_http = rule.plain_http || mirror.plain_http;
-      rule.insecure = rule.insecure || mirror.insecure;
+      rule.skip_verify = rule.skip_verify || mirror.skip_verify;
       continue;
     }
     if (!may(reader, table, "resolve")) mirror.use = RegistryMirror::Use::digests;

@@ -67,6 +67,7 @@ std::vector<DirectRequirement> direct_requirements(const Recipe& recipe) {
 
 bool is_from(const LockedSource& source, const PackageAddress& address) {
   if (source.subdirectory != address.subdirectory) return false;
+  if (!address.sha256.empty() && source.digest.hex() != address.sha256) return false;
   switch (address.kind) {
     case AddressKind::git:
       return source.git == address.place && source.reference == address.reference;

@@ -63,6 +63,7 @@ Command git_command(const std::vector<std::string>& arguments, bool batch_ssh) {
                   "advice.detachedHead=false"};
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
   command.env = git_environment(own_environment(), batch_ssh);
+  command.folder = "/";  // settings of a repository that mlenv was called in are not the user's
   return command;
 }
 

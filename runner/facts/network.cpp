@@ -42,7 +42,8 @@ std::optional<Addresses> addresses() {
   const Owned<::freeifaddrs>::of<ifaddrs> list{first};
   Addresses found;
   for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
-    Names& names = found[one->ifa_name];
+    const std::string_view label = one->ifa_name;  // `eth0:1` is an address of eth0
+    Names& names = found[std::string(label.substr(0, label.find(':')))];
     if (one->ifa_addr == nullptr) continue;
     if (one->ifa_addr->sa_family == AF_INET) {
       names.push_back(shown(AF_INET, socket_address<sockaddr_in>(one->ifa_addr).sin_addr,

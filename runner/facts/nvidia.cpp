@@ -54,7 +54,14 @@ GpuAnswers asked_aside(const FactSources& from, const std::string& library) {
     answers.gpus = unknown<std::vector<Gpu>>(answer.source);
     return answers;
   }
-  const Facts facts = read_facts(*answer, library);
+  Facts facts;
+  try {
+    facts = read_facts(*answer, library);
+  } catch (const Error& error) {  // the library wrote something of its own
+    answers.gpus =
+        unknown<std::vector<Gpu>>(fmt::format("{} gave no answer: {}", library, error.what()));
+    return answers;
+  }
   return {facts.nvidia.user_driver,
           facts.nvidia.cuda_version,
           facts.nvidia.cuda_status,

@@ -5,6 +5,9 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/archive.sh
+. "$root/tests/support/archive.sh"
+need curl jq
 
 python3 "$root/tests/support/golden_inputs.py" "$work"
 cat >"$work/golden.yaml" <<'RECIPE'
@@ -17,8 +20,17 @@ workdir: /workspace
 command: [python, train.py]
 bytecode: false
 RECIPE
-# The wheels are here; nothing is asked of an index.
-export UV_FIND_LINKS=$work/wheels
+# An index of these two wheels; no other is asked.
+for wheel in "$work"/wheels/*.whl; do
+  file=${wheel##*/}
+  name=$(tr _ - <<<"${file%%-*}")
+  mkdir -p "$work/simple/$name"
+  printf '<a href="../../wheels/%s#sha256=%s">%s</a>\n' "$file" "$(sha256sum "$wheel" | cut -d' ' -f1)" "$file" \
+    >"$work/simple/$name/index.html"
+done
+serve "$work"
+unset UV_INDEX UV_EXTRA_INDEX_URL UV_FIND_LINKS
+export UV_DEFAULT_INDEX=$served/simple/
 cd "$work"
 image=$(SOURCE_DATE_EPOCH=1700000000 build_digest golden.yaml --output oci:image)
 {
@@ -48,7 +60,7 @@ shared_bare
 bare=$image
 tree=$work/$other
 packages=$("$root/.ci/install" --list build | tr " " ,)
-as_root mmdebstrap --quiet --mode=root --variant=apt --include="$packages,mount,python3,jq,ca-certificates" \
+as_root mmdebstrap --quiet --mode=root --variant=apt --include="$packages,mount,python3,jq,curl,ca-certificates" \
   "$other" "$tree" "$mirror" 2>"$work/mmdebstrap.log" || fail "mmdebstrap: $(tail -n 3 "$work/mmdebstrap.log")"
 as_root mkdir "$tree/src" "$tree/build" "$tree/cache" "$tree/uv" "$tree/shared" "$tree/old"
 as_root cp -r "$work/bare" "$tree/bare"

@@ -104,7 +104,7 @@ TEST(MachineConfig, HostsToml) {
   EXPECT_EQ(rule.mirrors,
             (std::vector<RegistryMirror>{{"z.example", false, false, Use::all},
                                          {"b.example:5000", false, true, Use::digests},
-                                         {"harbor.example/proxy", true, false, Use::all}}));
+                                         {"harbor.example/proxy", false, false, Use::all, true}}));
 }
 
 TEST(MachineConfig, TheUsersFilesAndTheMachines) {
