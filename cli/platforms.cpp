@@ -42,7 +42,7 @@ std::string build_platform(const Recipe& recipe, const std::string& asked) {
     if (!holds(asked)) throw no_platform(recipe, asked, {});
     return asked;
   }
-  const std::string here = machine_platform();
+  std::string here = machine_platform();
   if (holds(here)) return here;
   if (offered.size() == 1) return offered.front();
   throw no_platform(recipe, here, "that is this machine's platform, and `--platform` names none");
@@ -54,7 +54,7 @@ std::string tag_for(const std::string& platform) {
 
 void require_runnable(const Image& image, const std::string& name) {
   const std::string platform = image.settings.os + "/" + image.settings.architecture;
-  const std::string here = machine_platform();
+  std::string here = machine_platform();
   if (platform == here) return;
   throw failure("foreign-platform", "`{}` is an image for {}, and this machine is {}", name,
                 platform, here)

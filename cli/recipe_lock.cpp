@@ -203,7 +203,7 @@ LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice)
 
 std::string lock_summary(const Recipe& recipe, const LockOutcome& outcome) {
   const PackageCounts counts = count_packages(outcome.locks);
-  const std::string text = fmt::format(
+  std::string text = fmt::format(
       "{} `{}`: {}, {}", outcome.written ? "wrote" : "unchanged:", lock_path(recipe.path).string(),
       counted(counts.wheels, "wheel"), counted(counts.debs, "Debian package"));
   if (recipe.platforms.empty()) return text;

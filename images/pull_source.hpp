@@ -29,7 +29,7 @@ class PullSource {
 
  private:
   struct Place {
-    Place(Http& http, RegistryPlace from, const RegistryOptions& options);
+    Place(Http& http, RegistryPlace place, const RegistryOptions& options);
     RegistryPlace from;
     Registry registry;
     std::atomic<bool> lost{false};

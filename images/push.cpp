@@ -127,8 +127,6 @@ Pusher::Pushed Pusher::finish(const Image& image, const Reference& reference) {
   return state_->pushed;
 }
 
-// One more parameter than usual: it is Pusher and Registry in one call.
-// NOLINTNEXTLINE(readability-function-size)
 RegistryOptions push_options(RegistryOptions options, const Reference& to) {
   const RegistryPlace place = push_place(options.hosts, to);
   options.plain_http = options.plain_http || place.plain_http;
@@ -137,6 +135,8 @@ RegistryOptions push_options(RegistryOptions options, const Reference& to) {
   return options;
 }
 
+// One more parameter than usual: it is Pusher and Registry in one call.
+// NOLINTNEXTLINE(readability-function-size)
 Pusher::Pushed push(Store& store, const Image& image, Http& http, const Reference& to,
                     const RegistryOptions& options, Progress& progress) {
   Registry registry{http, to, push_options(options, to)};

@@ -26,8 +26,8 @@ std::optional<std::size_t> covered(std::string_view prefix, std::string_view nam
   const char next = name[prefix.size()];
   // `example.org` says nothing of `example.org:5000`, which is another registry.
   const bool inside = prefix.find('/') != std::string_view::npos;
-  if (next != '/' && !(inside && (next == ':' || next == '@'))) return std::nullopt;
-  return prefix.size();
+  const bool ends = next == '/' || (inside && (next == ':' || next == '@'));
+  return ends ? std::optional(prefix.size()) : std::nullopt;
 }
 
 /// One that names the host goes before one for many.

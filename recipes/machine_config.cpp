@@ -33,24 +33,28 @@ class ConfigReader {
 
   void read(const YamlNode& root) {
     for (const auto& [key, value] : values_.members(root, "config.yaml", kKeys)) {
-      if (key == "mirrors") {
-        for (const auto& [prefix, list] : values_.members(*value, "`mirrors`", {})) {
-          mirrors(prefix, *list);
-        }
-      } else {
-        for (const Placed& url : list_or_one(*value, "`snapshots`", "[https://snapshot.example]")) {
-          const std::string fault = fault_of_snapshot(url.text);
-          if (fault.empty()) {
-            config_.snapshots.push_back(url.text);
-          } else {
-            mistake(url, fault);
-          }
-        }
-      }
+      key == "mirrors" ? all_mirrors(*value) : snapshots(*value);
     }
   }
 
  private:
+  void all_mirrors(const YamlNode& node) {
+    for (const auto& [prefix, list] : values_.members(node, "`mirrors`", {})) {
+      mirrors(prefix, *list);
+    }
+  }
+
+  void snapshots(const YamlNode& node) {
+    for (const Placed& url : list_or_one(node, "`snapshots`", "[https://snapshot.example]")) {
+      std::string fault = fault_of_snapshot(url.text);
+      if (fault.empty()) {
+        config_.snapshots.push_back(url.text);
+      } else {
+        mistake(url, std::move(fault));
+      }
+    }
+  }
+
   void mistake(const Placed& place, std::string message) {
     YamlNode node;
     node.line = place.line;

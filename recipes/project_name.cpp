@@ -52,16 +52,16 @@ std::optional<std::string> project_name(const fs::path& folder) {
   return std::nullopt;
 }
 
-std::optional<ReleaseFile> parse_release_file(std::string_view file) {
+std::optional<NamedRelease> parse_release_file(std::string_view file) {
   if (const auto wheel = parse_wheel_name(file)) {
-    return ReleaseFile{std::string(wheel->name), std::string(wheel->version)};
+    return NamedRelease{std::string(wheel->name), std::string(wheel->version)};
   }
   constexpr std::string_view kSource = ".tar.gz";
   if (!file.ends_with(kSource)) return std::nullopt;
   file.remove_suffix(kSource.size());
   const std::size_t dash = file.rfind('-');
   if (dash == std::string_view::npos || dash + 1 == file.size()) return std::nullopt;
-  ReleaseFile release{std::string(file.substr(0, dash)), std::string(file.substr(dash + 1))};
+  NamedRelease release{std::string(file.substr(0, dash)), std::string(file.substr(dash + 1))};
   if (!is_wheel_name(normalise_wheel_name(release.name))) return std::nullopt;
   return release;
 }

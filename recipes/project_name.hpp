@@ -13,10 +13,10 @@ namespace mlenv {
 std::optional<std::string> project_name(const fs::path& folder);
 
 /// `six-1.17.0.tar.gz` → name and version, also of wheels; nullopt for other files.
-struct ReleaseFile {
+struct NamedRelease {
   std::string name;
   std::string version;
 };
-std::optional<ReleaseFile> parse_release_file(std::string_view file);
+std::optional<NamedRelease> parse_release_file(std::string_view file);
 
 }  // namespace mlenv
