@@ -16,7 +16,7 @@ trains() { # trains RECIPE SCRIPT WORDS: the script, in examples/, ends well and
 }
 
 trains scikit-learn train-sklearn.py 'accuracy 0\.9[5-9]'
-trains bert-tensorflow bert/train.py 'the .horse. neighs'
+trains bert-tensorflow bert/train.py 'neighs at noon'
 trains debian-pytorch train-torch.py 'accuracy (0\.9[5-9]|1\.0)'
 
 [ "$MLENV_TEST_LONG" = 1 ] || exit 0
