@@ -19,19 +19,21 @@ UvAnswer ask_for(const std::vector<LockedWheel>& wheels, const WheelRequest& req
   return ask_uv(question, request, uv, cache);
 }
 
+void take(const PylockWheel& found, const std::vector<LockedWheel>& wheels, WheelPlaces& places) {
+  if (!found.digest) return;
+  for (const LockedWheel& wheel : wheels) {
+    if (found.file != wheel.file) continue;
+    if (found.digest == wheel.digest) {
+      places.urls.emplace(wheel.digest.hex(), found.url);
+    } else {
+      places.others.emplace(wheel.digest.hex(), *found.digest);
+    }
+  }
+}
+
 void take(const Packages& packages, const std::vector<LockedWheel>& wheels, WheelPlaces& places) {
   for (const PylockPackage& package : packages) {
-    for (const PylockWheel& found : package.wheels) {
-      if (!found.digest) continue;
-      for (const LockedWheel& wheel : wheels) {
-        if (found.file != wheel.file) continue;
-        if (found.digest == wheel.digest) {
-          places.urls.emplace(wheel.digest.hex(), found.url);
-        } else {
-          places.others.emplace(wheel.digest.hex(), *found.digest);
-        }
-      }
-    }
+    for (const PylockWheel& found : package.wheels) take(found, wheels, places);
   }
 }
 

@@ -178,7 +178,7 @@ Text probe_kernel_driver(const FactSources& from) {
   Text version = derived<std::string>(line, driver_version);
   if (version) return version;
   const Text module = file_text(from, "/sys/module/nvidia/version");
-  if (const Text found = derived<std::string>(module, driver_version)) return found;
+  if (Text found = derived<std::string>(module, driver_version)) return found;
   const bool seen = present(from, "/proc/driver") && present(from, "/sys/module");
   if (!line && seen && !present(from, "/sys/module/nvidia") && !present(from, "/dev/dxg")) {
     return known<std::string>("none", "/proc/driver, /sys/module");

@@ -26,7 +26,7 @@ void kernel_facts(const FactSources& from, SystemFacts& facts) {
 }
 
 Text container(const FactSources& from) {
-  if (const Text name = file_text(from, "/run/systemd/container"); name && !name->empty()) {
+  if (Text name = file_text(from, "/run/systemd/container"); name && !name->empty()) {
     return name;
   }
   if (present(from, "/run/.containerenv"))
@@ -39,7 +39,7 @@ Text container(const FactSources& from) {
   if (groups && groups->find("kubepods") != std::string::npos) {
     return known<std::string>("kubernetes", groups.source);
   }
-  const Text space = link_target(from, "/proc/self/ns/pid");
+  Text space = link_target(from, "/proc/self/ns/pid");
   if (!space) return space;
   return known<std::string>(*space == "pid:[4026531836]" ? "none" : "unidentified", space.source);
 }

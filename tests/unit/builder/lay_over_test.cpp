@@ -8,7 +8,7 @@ namespace {
 class LayOverTest : public testing::Test {
  protected:
   fs::path put(const std::string& path, std::string_view text) const {
-    const fs::path whole = folder_.path() / path;
+    fs::path whole = folder_.path() / path;
     make_folders(whole.parent_path());
     write_file(whole, text, false);
     return whole;
