@@ -79,13 +79,7 @@ class SystemRun {
   fs::path archives() const { return scratch_.path() / "packages"; }
 
   void lend() {
-    if (::geteuid() == 0) {  // only then have the trees other owners
-      for (const std::string& path : owners_.shut_folders()) lent_.disown_whole(path.substr(1));
-      for (const auto& [path, owner] : owners_.owners()) lent_.disown(path.substr(1));
-      for (const auto& [path, value] : owners_.capabilities()) {
-        if (!owners_.owners().contains(path)) lent_.disown(path.substr(1));
-      }
-    }
+    lent_.disown_others(owners_);
     lent_.offer("usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n");
     lent_.offer("etc/hostname", "localhost\n");
     lent_.offer("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n");

@@ -90,14 +90,21 @@ UrlParts split_url(std::string_view url) {
   return {url.substr(0, colon), rest.substr(0, slash), rest.substr(slash)};
 }
 
-PackageAddress git_address(std::string_view text, std::string* name) {
-  PackageAddress address{.kind = Kind::git, .place = {}};
+/// The URL before its fragment, which goes into `address`.
+std::string_view without_fragment(std::string_view text, PackageAddress& address,
+                                  std::string* name) {
   const std::size_t hash = text.find('#');
   if (hash != std::string_view::npos) {
     read_fragment(text.substr(hash + 1), address, name);
     text = text.substr(0, hash);
   }
   if (!is_url_text(text)) throw Fault{"characters that no URL has: write them as `%20`"};
+  return text;
+}
+
+PackageAddress git_address(std::string_view text, std::string* name) {
+  PackageAddress address{.kind = Kind::git, .place = {}};
+  text = without_fragment(text, address, name);
   const UrlParts url = split_url(text);
   if (std::find(kGitSchemes.begin(), kGitSchemes.end(), url.scheme) == kGitSchemes.end()) {
     throw Fault{fmt::format("`{}` is not a way to a repository: https, ssh, http, git or file",
@@ -123,12 +130,7 @@ PackageAddress git_address(std::string_view text, std::string* name) {
 
 PackageAddress url_address(std::string_view text, std::string* name) {
   PackageAddress address{.kind = Kind::url, .place = {}};
-  const std::size_t hash = text.find('#');
-  if (hash != std::string_view::npos) {
-    read_fragment(text.substr(hash + 1), address, name);
-    text = text.substr(0, hash);
-  }
-  if (!is_url_text(text)) throw Fault{"characters that no URL has: write them as `%20`"};
+  text = without_fragment(text, address, name);
   const UrlParts url = split_url(text);
   if (url.scheme != "https" && url.scheme != "http") {
     throw Fault{

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -71,6 +72,15 @@ void LentTree::disown_whole(const std::string& path) {
   if (::setxattr(folder.c_str(), kOpaqueMarks.front(), "y", 1, 0) != 0)
     throw os_error(errno, "cannot mark `{}`", folder.string());
   whole_.push_back(path);
+}
+
+void LentTree::disown_others(const ImageOwners& owners) {
+  if (::geteuid() != 0) return;
+  for (const std::string& path : owners.shut_folders()) disown_whole(path.substr(1));
+  for (const auto& [path, owner] : owners.owners()) disown(path.substr(1));
+  for (const auto& [path, value] : owners.capabilities()) {
+    if (!owners.owners().contains(path)) disown(path.substr(1));
+  }
 }
 
 void LentTree::copy_whole(const std::string& path) {

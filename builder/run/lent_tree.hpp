@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "builder/run/image_owners.hpp"
 #include "builder/run/layer_stack.hpp"
 
 namespace mlenv {
@@ -23,6 +24,9 @@ class LentTree {
   /// The same of a folder and all that is in it, and nothing else is seen there: for one that
   /// cannot even be listed. Before any `disown`.
   void disown_whole(const std::string& path);
+  /// Disowns all that is not 0:0's, as root, for whom alone the trees have other owners. First of
+  /// all.
+  void disown_others(const ImageOwners& owners);
   /// A folder where the image has none.
   void add_folder(const std::string& path);
   /// A file that is lent, unless the image has one.

@@ -1,6 +1,5 @@
 #include "builder/run/run_step.hpp"
 
-#include <unistd.h>
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -91,13 +90,7 @@ class StepRun {
 
   /// Makes the lent tree; the machine's variables.
   std::vector<std::string> prepare() {
-    if (::geteuid() == 0) {  // only then have the trees other owners
-      for (const std::string& path : job_.owners.shut_folders()) lent_.disown_whole(path.substr(1));
-      for (const auto& [path, owner] : job_.owners.owners()) lent_.disown(path.substr(1));
-      for (const auto& [path, value] : job_.owners.capabilities()) {
-        if (!job_.owners.owners().contains(path)) lent_.disown(path.substr(1));
-      }
-    }
+    lent_.disown_others(job_.owners);
     lent_.add_folder(job_.workdir.substr(1));
     std::vector<std::string> variables;
     make_folders(machine_folder());
