@@ -50,6 +50,13 @@ struct Reply {
   std::optional<std::size_t> reset_upload_at;
 };
 
+inline Reply reply(int status, std::string body = {}) {
+  Reply made;
+  made.status = status;
+  made.body = std::move(body);
+  return made;
+}
+
 class FaultServer {
  public:
   FaultServer();

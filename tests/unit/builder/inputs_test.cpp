@@ -9,15 +9,9 @@ namespace mlenv {
 namespace {
 
 using test::FaultServer;
+using test::reply;
 using test::Reply;
 using test::Seen;
-
-Reply reply(int status, std::string body = {}) {
-  Reply made;
-  made.status = status;
-  made.body = std::move(body);
-  return made;
-}
 
 class InputsTest : public testing::Test {
  protected:

@@ -10,15 +10,9 @@ namespace mlenv {
 namespace {
 
 using test::FaultServer;
+using test::reply;
 using test::Reply;
 using test::Seen;
-
-Reply reply(int status, std::string body = {}) {
-  Reply made;
-  made.status = status;
-  made.body = std::move(body);
-  return made;
-}
 
 class PullSourceTest : public testing::Test {
  protected:

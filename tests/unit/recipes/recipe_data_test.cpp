@@ -7,25 +7,15 @@
 #include "recipes/data_digest.hpp"
 #include "recipes/lock.hpp"
 #include "recipes/recipe.hpp"
+#include "tests/support/small_recipe.hpp"
 
 namespace mlenv {
 namespace {
 
 const std::string kDigest = Digest::of("x").str();
 
-Recipe recipe_with(const std::string& rest) {
-  return parse_recipe("name: a\nbase: debian:bookworm\n" + rest, "recipe.yaml");
-}
-
-std::string mistakes_of(const std::string& rest) {
-  try {
-    recipe_with(rest);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), "recipe-invalid");
-    return error.what();
-  }
-  return {};
-}
+using test::mistakes_of;
+using test::recipe_with;
 
 TEST(RecipeData, SaysWhereAndWhat) {
   const Recipe recipe = recipe_with("data:\n  corpus: {from: ./c/../corpus/, digest: \"" + kDigest +

@@ -3,23 +3,13 @@
 #include "base/error.hpp"
 #include "recipes/platforms.hpp"
 #include "recipes/recipe.hpp"
+#include "tests/support/small_recipe.hpp"
 
 namespace mlenv {
 namespace {
 
-Recipe recipe_with(const std::string& rest) {
-  return parse_recipe("name: a\nbase: debian:bookworm\n" + rest, "recipe.yaml");
-}
-
-std::string mistakes_of(const std::string& rest) {
-  try {
-    recipe_with(rest);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), "recipe-invalid");
-    return error.what();
-  }
-  return {};
-}
+using test::mistakes_of;
+using test::recipe_with;
 
 TEST(RecipePlatforms, AreSortedAndOneWhereNoneIsNamed) {
   using Names = std::vector<std::string>;
