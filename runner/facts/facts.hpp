@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runner/facts/fact.hpp"
+#include "base/fact.hpp"
 
 namespace mlenv {
 

@@ -3,8 +3,8 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "base/fact.hpp"
 #include "base/files.hpp"
-#include "runner/facts/fact.hpp"
 
 namespace mlenv {
 

@@ -1,5 +1,5 @@
 #pragma once
-// One thing known, or not known, of a host.
+// One thing known, or not known, of a host or an image.
 #include <optional>
 #include <string>
 #include <utility>
