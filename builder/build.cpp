@@ -12,7 +12,7 @@
 #include "base/sandbox/sandbox.hpp"
 #include "base/task_group.hpp"
 #include "builder/base_image.hpp"
-#include "builder/bytecode/segments.hpp"
+#include "builder/bytecode/bytecode_step.hpp"
 #include "builder/foreign.hpp"
 #include "builder/image_config.hpp"
 #include "builder/layers.hpp"
@@ -36,7 +36,8 @@ class Build {
         options_(options),
         progress_(progress),
         plan_(make_plan(lock, options.files.parts)),
-        segments_(lock.wheels.size()) {
+        bytecode_({lock, store, progress, options.unpack,
+                   [&inputs](const LockedWheel& wheel) { return inputs.wheel(wheel); }}) {
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       if (plan_.steps[i].kind == Step::Kind::bytecode) bytecode_step_ = i;
       if (plan_.steps[i].kind == Step::Kind::interpreter) interpreter_step_ = i;
@@ -161,7 +162,7 @@ class Build {
     start_wheels(downloads);
     group.wait();
     // The compiler's interpreters end before the pools do.
-    compiler_.reset();
+    bytecode_.finish();
   }
 
   bool is_missing(std::size_t step) const {
@@ -173,11 +174,7 @@ class Build {
     for (const std::size_t index : missing_) {
       const Step& step = plan_.steps[index];
       for (const std::size_t wheel : step.wheels) {
-        if (step.kind == Step::Kind::bytecode) {
-          segments_[wheel] = find_segment(store_, bytecode_key(lock_, lock_.wheels[wheel]));
-          if (segments_[wheel]) continue;
-        }
-        needed_.insert(wheel);
+        if (step.kind != Step::Kind::bytecode || bytecode_.reads(wheel)) needed_.insert(wheel);
       }
     }
     std::vector<LockedWheel> wheels;
@@ -194,11 +191,7 @@ class Build {
         group_->spawn(*work_, [this, jobs] { make_files(jobs); });
       }
       if (interpreter_step_ && is_missing(*interpreter_step_)) make_interpreter(jobs);
-      if (wants_bytecode()) {
-        base_tree_ = std::make_unique<BaseTree>(store_, lock_, base_layers(), progress_);
-        compiler_ = std::make_unique<BytecodeCompiler>(compiler_setup(jobs));
-      }
-      base_is_ready();
+      if (wants_bytecode()) bytecode_.base_is_ready(base_layers(), own_python(), jobs);
     });
   }
 
@@ -247,16 +240,9 @@ class Build {
                 /*made=*/true);
   }
 
-  BytecodeCompiler::Setup compiler_setup(unsigned jobs) {
-    BytecodeCompiler::Setup setup;
-    setup.base = base_tree_->path();
-    setup.program = lock_.python_program();
-    setup.python_minor = std::stoi(lock_.python_minor().substr(2));
-    setup.workers = jobs;
-    if (!interpreter_step_) return setup;
-    const Layer& own = reports_[*interpreter_step_].layers.at(0);
-    setup.opt = unpack_layer(store_, own, progress_) / "opt";
-    return setup;
+  /// That the recipe brings along.
+  const Layer* own_python() const {
+    return interpreter_step_ ? &reports_[*interpreter_step_].layers.at(0) : nullptr;
   }
 
   bool wants_bytecode() const { return bytecode_step_ && is_missing(*bytecode_step_); }
@@ -285,7 +271,11 @@ class Build {
       }
       waiting_[index] = step.wheels.size();
     }
-    if (wants_bytecode()) start_bytecode();
+    if (wants_bytecode()) {
+      bytecode_.start(*work_, *group_, [this](std::vector<Layer> layers) {
+        finish_step(bytecode_step_.value(), std::move(layers), /*made=*/true);
+      });
+    }
     // Largest first: the longest chain of work starts earliest.
     std::vector<std::size_t> order(needed_.begin(), needed_.end());
     std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
@@ -306,17 +296,8 @@ class Build {
     return make_sources_layer(lock_, options_.sources, store_, options_.unpack);
   }
 
-  /// What is known of the bytecode already.
-  void start_bytecode() {
-    const std::lock_guard lock{mutex_};
-    own_layers_.resize(segments_.size());
-    bytecode_left_ = segments_.size();
-    for (std::size_t i = 0; i < segments_.size(); ++i) {
-      if (segments_[i]) segment_is_ready(i);
-    }
-  }
-
   void wheel_is_ready(std::size_t wheel) {
+    if (wants_bytecode()) bytecode_.wheel_is_ready(wheel);
     const std::lock_guard lock{mutex_};
     for (const std::size_t index : missing_) {
       const Step& step = plan_.steps[index];
@@ -324,19 +305,6 @@ class Build {
       if (std::find(step.wheels.begin(), step.wheels.end(), wheel) == step.wheels.end()) continue;
       if (--waiting_[index] == 0) group_->spawn(*work_, [this, index] { make_wheels(index); });
     }
-    if (!wants_bytecode() || segments_[wheel]) return;
-    if (base_ready_) {
-      start_segment(wheel);
-    } else {
-      early_.push_back(wheel);
-    }
-  }
-
-  void base_is_ready() {
-    const std::lock_guard lock{mutex_};
-    base_ready_ = true;
-    for (const std::size_t wheel : early_) start_segment(wheel);
-    early_.clear();
   }
 
   void make_wheels(std::size_t index) {
@@ -356,62 +324,6 @@ class Build {
       files.push_back({lock_.wheels[wheel], inputs_.wheel(lock_.wheels[wheel])});
     }
     return files;
-  }
-
-  void start_segment(std::size_t wheel) {
-    group_->spawn(*work_, [this, wheel] {
-      const LockedWheel& locked = lock_.wheels[wheel];
-      const SegmentJob job{locked, inputs_.wheel(locked), bytecode_key(lock_, locked), lock_.epoch,
-                           std::stoi(lock_.python_minor().substr(2))};
-      make_segment(job, {store_, *compiler_, *work_, *group_}, [this, wheel](Segment segment) {
-        const std::lock_guard lock{mutex_};
-        segments_[wheel] = std::move(segment);
-        segment_is_ready(wheel);
-      });
-    });
-  }
-
-  std::string bytecode_title(std::size_t wheel) const {
-    return "bytecode of " + lock_.wheels[wheel].name + " " + lock_.wheels[wheel].version;
-  }
-
-  /// With `mutex_` held.
-  void segment_is_ready(std::size_t wheel) {
-    if (!has_own_layer(segments_[wheel].value())) return bytecode_is_ready();
-    group_->spawn(*work_, [this, wheel] {
-      const Segment segment = [&] {
-        const std::lock_guard lock{mutex_};
-        return segments_[wheel].value();
-      }();
-      Layer layer = make_bytecode_layer({&segment}, bytecode_title(wheel), lock_.epoch, store_,
-                                        options_.unpack);
-      const std::lock_guard lock{mutex_};
-      own_layers_[wheel] = std::move(layer);
-      bytecode_is_ready();
-    });
-  }
-
-  /// With `mutex_` held: one wheel's bytecode is done, its own layer too where it has one.
-  void bytecode_is_ready() {
-    if (--bytecode_left_ == 0) group_->spawn(*work_, [this] { make_bytecode(); });
-  }
-
-  void make_bytecode() {
-    const Activity activity{progress_, "bytecode layer of small packages", 0, ""};
-    std::vector<Layer> layers;
-    std::vector<const Segment*> shared;
-    for (std::size_t i = 0; i < segments_.size(); ++i) {
-      if (own_layers_[i]) {
-        layers.push_back(*std::move(own_layers_[i]));
-      } else if (segments_[i].value().blob) {
-        shared.push_back(&*segments_[i]);
-      }
-    }
-    if (!shared.empty()) {
-      layers.push_back(
-          make_bytecode_layer(shared, "bytecode", lock_.epoch, store_, options_.unpack));
-    }
-    finish_step(bytecode_step_.value(), std::move(layers), /*made=*/true);
   }
 
   // --- run steps, on top of all others --------------------------------------------------------
@@ -486,16 +398,10 @@ class Build {
   std::vector<std::size_t> missing_;  // steps
   std::set<std::size_t> needed_;      // wheels
 
-  std::mutex mutex_;                  // guards what follows while tasks run
+  std::mutex mutex_;                  // guards the next while tasks run
   std::vector<std::size_t> waiting_;  // by step: wheels not there yet
-  std::vector<std::optional<Segment>> segments_;
-  std::vector<std::optional<Layer>> own_layers_;  // by wheel, of bytecode
-  std::size_t bytecode_left_ = 0;
-  bool base_ready_ = false;
-  std::vector<std::size_t> early_;  // wheels that came before the base
+  BytecodeStep bytecode_;
 
-  std::unique_ptr<BaseTree> base_tree_;
-  std::unique_ptr<BytecodeCompiler> compiler_;  // its interpreters run in that tree
   Pool* work_ = nullptr;
   TaskGroup* group_ = nullptr;
 };

@@ -96,10 +96,7 @@ class SystemRun {
     command.argv = {"/bin/sh", "-c", debian::install_script(packages_, files_)};
     command.env = debian::script_environment(job_.lock.epoch);
     command.mounts.push_back({archives(), std::string(kArchives), true});
-    Overlay overlay{below_.trees(), scratch_.path() / "overlay", true};
-    overlay.lowers.push_back(lent_.folder());
-    make_folders(overlay.folder);
-    command.overlay = std::move(overlay);
+    command.overlay = lent_.stacked(scratch_.path());
     Activity activity{progress_, "installing packages", packages_.size(), "packages"};
     return run_recorded(command, owners_.owners(), kDeadline, [&](std::string_view text) {
       activity.advance(debian::count_set_up(text));

@@ -150,4 +150,11 @@ void LentTree::finish() {
   }
 }
 
+Overlay LentTree::stacked(const fs::path& scratch) const {
+  Overlay overlay{below_.trees(), scratch / "overlay", true};
+  overlay.lowers.push_back(folder_);
+  make_folders(overlay.folder);
+  return overlay;
+}
+
 }  // namespace mlenv

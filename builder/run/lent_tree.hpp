@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/overlay.hpp"
 #include "builder/run/image_owners.hpp"
 #include "builder/run/layer_stack.hpp"
 
@@ -35,6 +36,8 @@ class LentTree {
   void lend(const fs::path& view, const std::function<void(const fs::path&)>& write);
   /// Gives folders the modes that they have below. Last.
   void finish();
+  /// This tree on all layers, writable in `scratch`/overlay, which is made.
+  Overlay stacked(const fs::path& scratch) const;
 
  private:
   void copy_into(const fs::path& root, const std::string& path, const LayerStack::Found& found);

@@ -114,10 +114,7 @@ class StepRun {
     command.folder = job_.workdir;
     command.network = job_.step.network;
     command.secrets = secrets_;
-    Overlay overlay{below_.trees(), scratch_.path() / "overlay", true};
-    overlay.lowers.push_back(lent_.folder());
-    make_folders(overlay.folder);
-    command.overlay = std::move(overlay);
+    command.overlay = lent_.stacked(scratch_.path());
     if (job_.step.network && job_.options.lend) {
       command.mounts.push_back({machine_folder(), job_.options.lent_at, true});
     }
