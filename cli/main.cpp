@@ -6,8 +6,10 @@
 
 #include "base/log.hpp"
 #include "base/sandbox/sandbox.hpp"
+#include "cli/settings.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
+#include "recipes/compat/cuda_releases.hpp"
 #include "runner/facts/probe.hpp"
 #include "runner/local/run.hpp"
 
@@ -28,6 +30,7 @@ constexpr std::array kCommands = {
     Command{"inspect", "show what an image is made of", declare_inspect},
     Command{"diff", "tell what differs between two locks or images", declare_diff},
     Command{"facts", "tell what this host is: system, GPUs, network, limits", declare_facts},
+    Command{"data", "show and refresh what is known of CUDA releases", declare_data},
     Command{"tag", "give an image another name", declare_tag},
     Command{"rm", "take a name away", declare_rm},
     Command{"save", "write an image as files", declare_save},
@@ -101,6 +104,7 @@ int main_with(int argc, char** argv) {
   }
   choose_failure_status(ui, app);
   if (ui.options.verbose) log::enable();
+  look_for_cuda_data(store_folder);
   return run_main_command(ui, chosen);
 }
 

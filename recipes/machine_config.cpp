@@ -13,7 +13,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::array<std::string_view, 2> kKeys = {"mirrors", "snapshots"};
+constexpr std::array<std::string_view, 3> kKeys = {"mirrors", "snapshots", "cuda-index"};
 constexpr std::string_view kMirrorExample = "[https://mirror.example.org/team]";
 constexpr std::array<std::string_view, 3> kPlaceholders = {"{path}", "{file}", "{sha256}"};
 
@@ -33,7 +33,14 @@ class ConfigReader {
 
   void read(const YamlNode& root) {
     for (const auto& [key, value] : values_.members(root, "config.yaml", kKeys)) {
-      key == "mirrors" ? all_mirrors(*value) : snapshots(*value);
+      if (key == "mirrors") {
+        all_mirrors(*value);
+      } else if (key == "snapshots") {
+        snapshots(*value);
+      } else {
+        const auto place = values_.text(*value, "`cuda-index`", "https://mirror.example/cuda");
+        if (place) config_.cuda_index = place->text;
+      }
     }
   }
 

@@ -14,6 +14,7 @@ namespace mlenv {
 struct MachineConfig {
   std::vector<RegistryRule> mirrors;
   std::vector<std::string> snapshots;  ///< as `is_snapshot_url` has them
+  std::string cuda_index;  ///< NVIDIA's redistributables: URL or folder; empty: not said
   friend bool operator==(const MachineConfig&, const MachineConfig&) = default;
 };
 

@@ -1,77 +1,106 @@
 #include "recipes/compat/cuda_releases.hpp"
 
 #include <algorithm>
-#include <array>
+#include <memory>
 
+#include "base/error.hpp"
+#include "base/log.hpp"
 #include "recipes/resolve/versions.hpp"
 
 namespace mlenv {
 namespace {
 
-/// 12.7 was never released.
-constexpr std::array<CudaRelease, 24> kReleases = {
-    {{"13.5", "620.70.06"}, {"13.4", "615.71.09"}, {"13.3", "610.43.02"}, {"13.2", "595.45.04"},
-     {"13.1", "590.44.01"}, {"13.0", "580.65.06"}, {"12.9", "575.51.03"}, {"12.8", "570.26"},
-     {"12.6", "560.28.03"}, {"12.5", "555.42.02"}, {"12.4", "550.54.14"}, {"12.3", "545.23.06"},
-     {"12.2", "535.54.03"}, {"12.1", "530.30.02"}, {"12.0", "525.60.13"}, {"11.8", "520.61.05"},
-     {"11.7", "515.43.04"}, {"11.6", "510.39.01"}, {"11.5", "495.29.05"}, {"11.4", "470.42.01"},
-     {"11.3", "465.19.01"}, {"11.2", "460.27.03"}, {"11.1", "455.23"},    {"11.0", "450.51.05"}}};
-
-struct Floor {
-  std::string_view major;
-  std::string_view driver;
-};
-constexpr std::array<Floor, 3> kFloors = {
-    {{"11", "450.80.02"}, {"12", "525.60.13"}, {"13", "580"}}};
-
-/// First and last toolkit that compile for an architecture (release notes, "Deprecated and Dropped
-/// Features" and "New Features" of each toolkit). An empty `last` is still supported.
-struct Support {
-  int major;
-  int minor;
-  std::string_view first;
-  std::string_view last;
-};
-constexpr std::array<Support, 23> kSupport = {
-    {{3, 5, "", "11.8"},  {3, 7, "", "11.8"},  {5, 0, "", "12.9"},  {5, 2, "", "12.9"},
-     {5, 3, "", "12.9"},  {6, 0, "", "12.9"},  {6, 1, "", "12.9"},  {6, 2, "", "12.9"},
-     {7, 0, "", "12.9"},  {7, 2, "", "12.9"},  {7, 5, "10.0", ""},  {8, 0, "11.0", ""},
-     {8, 6, "11.1", ""},  {8, 7, "11.4", ""},  {8, 8, "13.0", ""},  {8, 9, "11.8", ""},
-     {9, 0, "11.8", ""},  {10, 0, "12.8", ""}, {10, 3, "12.9", ""}, {10, 7, "13.4", ""},
-     {11, 0, "13.0", ""}, {12, 0, "12.8", ""}, {12, 1, "12.9", ""}}};
-
 bool is_older(std::string_view a, std::string_view b) { return std::is_lt(compare_versions(a, b)); }
+
+std::function<fs::path()>& data_folder() {
+  static std::function<fs::path()> folder;
+  return folder;
+}
+
+/// All that is answered from; made once, and never changed.
+struct InUse {
+  CudaTable table;
+  CudaDataOrigin origin;
+  std::vector<CudaRelease> releases;  ///< views into `table`
+};
+
+/// Takes what `mlenv data update` found, where it may be taken.
+void take_update(InUse& into) {
+  if (!data_folder()) return;
+  fs::path path;
+  try {
+    path = data_folder()() / kCudaDataFile;
+    const std::optional<std::string> text = read_file_if_exists(path);
+    if (!text) return;
+    CudaTable newer = parse_cuda_table(*text, path);
+    into.origin.passed_over = fault_of_update(into.table, newer);
+    if (into.origin.passed_over.empty()) {
+      into.origin.file = path;
+      into.table.date = std::move(newer.date);
+      into.table.releases = std::move(newer.releases);
+      into.table.sources.merge(newer.sources);
+    }
+  } catch (const Error& error) {  // there is always the built-in data
+    into.origin.passed_over = error.frames().front();
+  }
+  if (!into.origin.passed_over.empty()) {
+    log::debug("`{}` is passed over: {}", path.string(), into.origin.passed_over);
+  }
+}
+
+const InUse& in_use() {
+  static const std::unique_ptr<const InUse> made = [] {
+    auto all = std::make_unique<InUse>();
+    all->table = parse_cuda_table(built_in_cuda_data(), "recipes/compat/cuda.toml");
+    take_update(*all);
+    for (const CudaTable::Release& one : all->table.releases) {
+      all->releases.push_back({one.release, one.driver, {one.updates.begin(), one.updates.end()}});
+    }
+    return all;
+  }();
+  return *made;
+}
 
 /// Whether machine code of an older minor of the same major, which this release can make, runs
 /// there: sm_86 on an 8.9.
 bool has_elder(std::string_view release, const DeviceCode& gpu) {
-  return std::any_of(kSupport.begin(), kSupport.end(), [&](const Support& row) {
-    return row.major == gpu.major && row.minor <= gpu.minor && !is_older(release, row.first);
+  const auto& rows = in_use().table.architectures;
+  return std::any_of(rows.begin(), rows.end(), [&](const CudaTable::Architecture& row) {
+    return row.code.major == gpu.major && row.code.minor <= gpu.minor &&
+           !is_older(release, row.first);
   });
 }
 
 }  // namespace
 
-std::span<const CudaRelease> cuda_releases() { return kReleases; }
+void look_for_cuda_data(std::function<fs::path()> folder) { data_folder() = std::move(folder); }
+
+const CudaDataOrigin& cuda_data_origin() { return in_use().origin; }
+
+const CudaTable& cuda_table() { return in_use().table; }
+
+std::span<const CudaRelease> cuda_releases() { return in_use().releases; }
 
 std::string_view cuda_driver(std::string_view release) {
-  const auto found = std::find_if(kReleases.begin(), kReleases.end(),
-                                  [&](const CudaRelease& row) { return row.release == release; });
-  return found == kReleases.end() ? std::string_view{} : found->driver;
+  for (const CudaRelease& one : cuda_releases()) {
+    if (one.release == release) return one.driver;
+  }
+  return {};
 }
 
 std::string_view cuda_driver_floor(std::string_view major) {
-  for (const Floor& floor : kFloors) {
+  for (const CudaTable::Floor& floor : in_use().table.floors) {
     if (floor.major == major) return floor.driver;
   }
   return {};
 }
 
 std::optional<Coverage> most_coverage(std::string_view release, const DeviceCode& gpu) {
-  const auto row = std::find_if(kSupport.begin(), kSupport.end(), [&](const Support& one) {
-    return one.major == gpu.major && one.minor == gpu.minor;
+  const auto& rows = in_use().table.architectures;
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const CudaTable::Architecture& one) {
+    return one.code.major == gpu.major && one.code.minor == gpu.minor;
   });
-  if (row == kSupport.end() || cuda_driver(release).empty()) return std::nullopt;
+  if (row == rows.end() || cuda_driver(release).empty()) return std::nullopt;
   if (!row->last.empty() && is_older(row->last, release)) return Coverage::none;
   return has_elder(release, gpu) ? Coverage::complete : Coverage::by_ptx;
 }

@@ -1,22 +1,45 @@
 #pragma once
-// What CUDA releases ask of a driver and which GPUs they can compile for, as data: each row as its
-// source had it in November 2026.
+// What CUDA releases ask of a driver and which GPUs they can compile for. The data is
+// recipes/compat/cuda.toml, each row with its source; releases that came later may be added to it
+// by `mlenv data update`, which changes no answer about those that stand there. Whatever is handed
+// out holds until the process ends.
+#include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/files.hpp"
 #include "recipes/compat/architecture.hpp"
+#include "recipes/compat/cuda_table.hpp"
 
 namespace mlenv {
 
 /// A CUDA toolkit and the Linux x86_64 driver that its first release shipped (NVIDIA's CUDA Toolkit
 /// release notes, "CUDA Driver"): this driver and later ones run all of it, PTX included.
 struct CudaRelease {
-  std::string_view release;  ///< `12.6`
-  std::string_view driver;   ///< `560.28.03`
+  std::string_view release;               ///< `12.6`
+  std::string_view driver;                ///< `560.28.03`
+  std::vector<std::string_view> updates;  ///< drivers of 12.6.1, 12.6.2, …; oldest first
 };
 /// Newest first.
 std::span<const CudaRelease> cuda_releases();
+
+/// The file of an update in mlenv's data folder.
+inline constexpr std::string_view kCudaDataFile = "cuda.toml";
+/// Says once, before the first question, where that folder is; it is asked for when the table is
+/// first needed. Without it, and where the file is absent, damaged, older than the built-in data or
+/// contradicts it, the built-in data is used.
+void look_for_cuda_data(std::function<fs::path()> folder);
+
+/// What the answers come from.
+struct CudaDataOrigin {
+  fs::path file;            ///< the update; empty: the built-in data
+  std::string passed_over;  ///< why a file that is there is not used; empty where there is none
+};
+const CudaDataOrigin& cuda_data_origin();
+const CudaTable& cuda_table();
 
 /// The driver that came with a release; empty when mlenv does not know it.
 std::string_view cuda_driver(std::string_view release);

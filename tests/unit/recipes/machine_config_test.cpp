@@ -14,7 +14,8 @@ TEST(MachineConfig, MirrorsAndSnapshots) {
       "mirrors:\n"
       "  r.example: [https://near.example:5000/proxy/, http://plain.example]\n"
       "  s.example:5000/team: bare.example\n"
-      "snapshots: https://snapshot.example/{sha256}\n",
+      "snapshots: https://snapshot.example/{sha256}\n"
+      "cuda-index: https://mirror.example/cuda\n",
       "config.yaml");
   ASSERT_EQ(config.mirrors.size(), 2U);
   EXPECT_EQ(config.mirrors[0].prefix, "r.example");
@@ -23,6 +24,7 @@ TEST(MachineConfig, MirrorsAndSnapshots) {
                                          {"plain.example", false, true, Use::all}}));
   EXPECT_EQ(config.mirrors[1].mirrors.at(0).location, "bare.example");
   EXPECT_EQ(config.snapshots, std::vector<std::string>{"https://snapshot.example/{sha256}"});
+  EXPECT_EQ(config.cuda_index, "https://mirror.example/cuda");
   EXPECT_EQ(parse_config("", "config.yaml"), MachineConfig{});
   EXPECT_EQ(read_config("/nowhere/config.yaml"), MachineConfig{});
 }

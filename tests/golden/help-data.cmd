@@ -1,0 +1,3 @@
+# exit: 0
+mlenv data --help
+mlenv data update --help
