@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "builder/direct_source.hpp"
+#include "builder/foreign.hpp"
+#include "builder/kept_source.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/resolve.hpp"
 #include "recipes/resolve/versions.hpp"
@@ -28,16 +30,12 @@ struct WheelAt {
   std::string version;  ///< the same; empty: whatever the file says
 };
 
-/// Into the store; what of it a lock holds.
-LockedWheel keep(Store& store, const WheelAt& at, const Lock& base) {
-  const auto& [path, file, wanted, version] = at;
-  const auto name = parse_wheel_name(file);
-  const bool same = name && normalise_wheel_name(name->name) == wanted &&
-                    (version.empty() || is_same_version(name->version, version));
-  if (!same || !tags_of(base).rank(file)) {
-    throw failure("build-failed", "`{}` is no wheel of `{}`{} for the image", file, wanted,
-                  version.empty() ? "" : ' ' + version);
-  }
+struct Kept {
+  Digest digest;
+  std::uint64_t size_bytes;
+};
+
+Kept put_into(Store& store, const fs::path& path) {
   Store::Staged staged = store.stage();
   const Fd in = open_file(path);
   FdSource source{in.get()};
@@ -49,6 +47,20 @@ LockedWheel keep(Store& store, const WheelAt& at, const Lock& base) {
   const std::uint64_t size = copy(source, both);
   const Digest digest = hash.finish();
   staged.commit(digest);
+  return {digest, size};
+}
+
+/// Into the store; what of it a lock holds.
+LockedWheel keep(Store& store, const WheelAt& at, const Lock& base) {
+  const auto& [path, file, wanted, version] = at;
+  const auto name = parse_wheel_name(file);
+  const bool same = name && normalise_wheel_name(name->name) == wanted &&
+                    (version.empty() || is_same_version(name->version, version));
+  if (!same || !tags_of(base).rank(file)) {
+    throw failure("build-failed", "`{}` is no wheel of `{}`{} for the image", file, wanted,
+                  version.empty() ? "" : ' ' + version);
+  }
+  const auto [digest, size] = put_into(store, path);
   return {wanted, version.empty() ? std::string(name->version) : version, file, size, digest,
           false};
 }
@@ -86,35 +98,6 @@ Conflict without_tools(const LockedSource& source, Conflict why) {
   return conflict;
 }
 
-/// What of an older lock is still right for a source that is brought again.
-const LockedSource* kept_source(const DirectRequirement& wanted, const Lock* before) {
-  if (before == nullptr) return nullptr;
-  for (const LockedSource& source : before->sources) {
-    if (source.name == wanted.name && is_from(source, wanted.address)) return &source;
-  }
-  return nullptr;
-}
-
-/// Whether a build there and one here have the same interpreter, libraries and time.
-bool builds_alike(const Lock& before, const Lock& now) {
-  return before.debs == now.debs && before.epoch == now.epoch && before.python == now.python &&
-         before.interpreter == now.interpreter && before.base == now.base;
-}
-
-const LockedWheel& wheel_of(const LockedSource& source, const Lock& lock) {
-  return *std::find_if(lock.wheels.begin(), lock.wheels.end(),
-                       [&](const LockedWheel& wheel) { return wheel.name == source.name; });
-}
-
-std::vector<LockedWheel> tools_of(const LockedSource& source, const Lock& lock) {
-  std::vector<LockedWheel> tools;
-  for (const LockedWheel& one : lock.build_wheels) {
-    const auto& with = source.built_with;
-    if (std::find(with.begin(), with.end(), one.file) != with.end()) tools.push_back(one);
-  }
-  return tools;
-}
-
 /// What a lock's source is of.
 PackageAddress address_of(const LockedSource& source) {
   PackageAddress address;
@@ -130,6 +113,15 @@ PackageAddress address_of(const LockedSource& source) {
   address.reference = source.reference;
   address.subdirectory = source.subdirectory;
   return address;
+}
+
+Error cannot_rebuild(const LockedWheel& wheel, const Lock& lock) {
+  return failure("foreign-platform", "`{}` is not here, and has to be built again from its source",
+                 wheel.file)
+      .because(
+          fmt::format("that runs its code with the image's Python, on a {} machine", lock.platform))
+      .hint(fmt::format("run `mlenv vendor` on a {} machine, and bring `vendor` along",
+                        lock.platform));
 }
 
 Error changed_since(const LockedSource& source, const Digest& now) {
@@ -221,13 +213,20 @@ std::variant<BuiltRelease, Conflict> ReleaseBuilder::build_direct(const DirectRe
                                                                   const Lock& base,
                                                                   const Lock* before) {
   const LockedSource* kept = kept_source(wanted, before);
-  DirectSource brought =
-      bring_direct(wanted, kept == nullptr ? "" : kept->commit,
-                   kept == nullptr ? std::nullopt : std::optional(kept->digest), place_);
-  const bool same = kept != nullptr && kept->digest == brought.locked.digest;
-  if (same && builds_alike(*before, base)) {
+  const bool stands = kept != nullptr && builds_alike(*before, base);
+  const bool is_path = wanted.address.kind == PackageAddress::Kind::path;
+  const auto taken = [&]() -> std::optional<BuiltRelease> {
     require_promised(wanted, *kept);
-    if (auto again = take_over(*kept, *before)) return *std::move(again);
+    return take_over(*kept, *before);
+  };
+  // A commit, and a file whose digest is known, are what they were; a path may lead to more now.
+  if (stands && !is_path) {
+    if (auto again = taken()) return *std::move(again);
+  }
+  DirectSource brought = bring(wanted, kept, before);
+  const bool same = kept != nullptr && kept->digest == brought.locked.digest;
+  if (stands && is_path && same) {
+    if (auto again = taken()) return *std::move(again);
   }
   tell_git_version(brought, same ? &kept->describe : nullptr, place_);
   LockedSource source = brought.locked;
@@ -253,15 +252,29 @@ std::variant<BuiltRelease, Conflict> ReleaseBuilder::build_direct(const DirectRe
 /// nullopt where it is not there any more, and cannot be built again to the same bytes.
 std::optional<BuiltRelease> ReleaseBuilder::take_over(const LockedSource& source,
                                                       const Lock& lock) {
-  const LockedWheel& wheel = wheel_of(source, lock);
-  if (!place_.store.path_of(wheel.digest)) {
-    try {
-      rebuild(wheel, lock);
-    } catch (const Error& error) {
-      if (error.code() != "wheel-differs") throw;
-      return std::nullopt;
-    }
+  if (auto found = find_built(source, lock)) return found;
+  try {
+    rebuild(wheel_of(source, lock), lock);
+  } catch (const Error& error) {
+    if (error.code() != "wheel-differs") throw;
+    return std::nullopt;
   }
+  return find_built(source, lock);
+}
+
+bool ReleaseBuilder::is_at_hand(const LockedWheel& wheel) {
+  if (place_.store.path_of(wheel.digest)) return true;
+  const std::vector<fs::path> copies = place_.vendor.all(locked_file(wheel));
+  return std::any_of(copies.begin(), copies.end(), [&](const fs::path& copy) {
+    return is_intact(copy, wheel.size_bytes, wheel.digest) &&
+           put_into(place_.store, copy).digest == wheel.digest;
+  });
+}
+
+std::optional<BuiltRelease> ReleaseBuilder::find_built(const LockedSource& source,
+                                                       const Lock& lock) {
+  const LockedWheel& wheel = wheel_of(source, lock);
+  if (!is_at_hand(wheel)) return std::nullopt;
   const fs::path path = place_.store.path_of(wheel.digest).value();
   ReleaseMetadata metadata = read_wheel_metadata(path);
   metadata.name = wheel.name;
@@ -302,6 +315,17 @@ void ReleaseBuilder::require_promised(const DirectRequirement& wanted,
   mlenv::require_promised(release, wanted.recipe->listed);
 }
 
+/// `kept` is what `before` says of it; both may be null.
+DirectSource ReleaseBuilder::bring(const DirectRequirement& wanted, const LockedSource* kept,
+                                   const Lock* before) {
+  if (kept == nullptr) return bring_direct(wanted, {}, std::nullopt, place_);
+  if (kept->url.empty()) return bring_direct(wanted, kept->commit, kept->digest, place_);
+  DirectSource brought = file_again(*kept, *before);
+  brought.locked.version.clear();
+  brought.locked.built_with.clear();
+  return brought;
+}
+
 DirectSource ReleaseBuilder::bring_again(const LockedSource& source) const {
   const DirectRequirement wanted{source.name, address_of(source), &place_.recipe, nullptr, nullptr};
   DirectSource brought = bring_direct(wanted, source.commit, source.digest, place_);
@@ -317,14 +341,19 @@ fs::path ReleaseBuilder::fetch_locked(const LockedSource& source, const Lock& lo
   sources.vendor = place_.vendor;
   sources.snapshots = place_.snapshots;
   sources.source_url = [&](const LockedSource& one) {
+    if (!one.url.empty()) return one.url;
     return source_url(place_.recipe, lock, one, place_.cache, place_.progress);
   };
   Inputs inputs{place_.store, place_.http, sources, place_.cache, place_.progress};
   return inputs.source(source);
 }
 
-DirectSource ReleaseBuilder::release_again(const LockedSource& source, const Lock& lock) const {
-  const fs::path archive = fetch_locked(source, lock);
+/// Of an index or a server.
+DirectSource ReleaseBuilder::file_again(const LockedSource& source, const Lock& lock) {
+  const LockedWheel& wheel = wheel_of(source, lock);
+  const fs::path archive = source.digest == wheel.digest && is_at_hand(wheel)
+                               ? place_.store.path_of(wheel.digest).value()
+                               : fetch_locked(source, lock);
   return {source,
           [archive, file = source.file](const fs::path& to) { unpack_source(archive, file, to); },
           archive,
@@ -336,8 +365,9 @@ void ReleaseBuilder::rebuild(const LockedWheel& wheel, const Lock& lock) {
   if (source == nullptr) {
     throw Error{Kind::internal, "unlocated", "a wheel that was not built here cannot be rebuilt"};
   }
-  const DirectSource brought =
-      source->is_direct() ? bring_again(*source) : release_again(*source, lock);
+  if (!runs_here(lock.platform) && source->file != wheel.file) throw cannot_rebuild(wheel, lock);
+  const bool is_file = !source->is_direct() || !source->url.empty();
+  const DirectSource brought = is_file ? file_again(*source, lock) : bring_again(*source);
   const auto made = [&] {
     if (source->file == wheel.file) {
       return keep(place_.store, {brought.file, wheel.file, wheel.name, wheel.version}, lock);

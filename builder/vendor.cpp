@@ -76,8 +76,9 @@ class Vendor {
       }
     }
     for (const LockedSource& source : lock_.sources) {
-      // A folder or repository is the recipe's own; the wheel made of it is among the wheels.
-      if (source.is_direct()) continue;
+      // What lies beside the recipe is its own; the wheel made of it, or of a repository, is among
+      // the wheels.
+      if (source.is_direct() && source.url.empty()) continue;
       add(locked_file(source), [&] { return open_path(inputs_.source(source)); });
     }
     for (const LockedDeb& deb : lock_.debs) {

@@ -101,6 +101,7 @@ InputSources input_sources(Ui& ui, const Recipe& recipe, const Lock& lock) {
   sources.deb_urls = [debian = std::make_shared<DebianSources>(ui, recipe, lock)](
                          const LockedDeb& deb) { return debian->urls(deb); };
   sources.source_url = [&](const LockedSource& source) {
+    if (!source.url.empty()) return source.url;
     return source_url(recipe, lock, source, cache_folder(), ui.progress());
   };
   if (recipe.sources.python) sources.python_url = recipe.sources.python->url.text;

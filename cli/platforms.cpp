@@ -61,17 +61,4 @@ void require_runnable(const Image& image, const std::string& name) {
       .hint(fmt::format("run it on a {} machine, or take the image for {}", platform, here));
 }
 
-Conflict cannot_build(const SourceRelease& release, const std::string& platform) {
-  Conflict conflict;
-  conflict.headline = fmt::format("`{}` {} has no wheel, and would have to be built from `{}`",
-                                  release.name, release.version, release.file);
-  conflict.facts.push_back(
-      fmt::format("that runs its code with the image's Python, on a {} machine; this one is {}",
-                  platform, machine_platform()));
-  conflict.hint = fmt::format(
-      "run `mlenv lock` on a {} machine, or name a release in `packages` that has a wheel",
-      platform);
-  return conflict;
-}
-
 }  // namespace mlenv::cli

@@ -4,7 +4,6 @@
 
 #include "base/error.hpp"
 #include "recipes/lock_set.hpp"
-#include "recipes/resolve/source_release.hpp"
 
 namespace mlenv::cli {
 
@@ -18,8 +17,5 @@ std::string tag_for(const std::string& platform);
 
 /// Throws `foreign-platform` for an image that this machine cannot run.
 void require_runnable(const Image& image, const std::string& name);
-
-/// What stands in for building `release` where the lock is for another machine than this one.
-Conflict cannot_build(const SourceRelease& release, const std::string& platform);
 
 }  // namespace mlenv::cli

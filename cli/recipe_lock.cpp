@@ -5,24 +5,15 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/data.hpp"
-#include "cli/input_sources.hpp"
 #include "cli/lock_checks.hpp"
-#include "cli/platforms.hpp"
+#include "cli/platform_lock.hpp"
 #include "cli/settings.hpp"
-#include "images/platform.hpp"
 #include "recipes/resolve/lock_gaps.hpp"
 #include "recipes/resolve/resolve.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv::cli {
 namespace {
-
-Error conflict_error(const Conflict& conflict) {
-  Error error = refusal("unsatisfiable", "{}", conflict.headline);
-  for (const std::string& fact : conflict.facts) error.because(fact);
-  if (!conflict.hint.empty()) error.hint(conflict.hint);
-  return error;
-}
 
 std::optional<LockSet> read_lock(const fs::path& path) {
   const std::optional<std::string> text = read_beside(path, "lock-invalid", "the recipe's lock");
@@ -81,69 +72,13 @@ LockSet require_lock(const Recipe& recipe) {
   return *std::move(locks);
 }
 
-/// Of another platform: what was just made or kept, else what is there.
-const Lock* sibling_of(const LockSet& made, const std::optional<LockSet>& previous,
-                       const std::string& platform) {
-  if (!made.locks.empty()) return &made.locks.front();
+/// Of another platform, where the lock that is replaced has one.
+const Lock* other_of(const std::optional<LockSet>& previous, const std::string& platform) {
   if (!previous) return nullptr;
   const auto found = std::find_if(previous->locks.begin(), previous->locks.end(),
                                   [&](const Lock& lock) { return lock.platform != platform; });
   return found == previous->locks.end() ? nullptr : &*found;
 }
-
-/// What is asked of the resolver for one platform.
-class Locking {
- public:
-  Locking(Ui& ui, const Recipe& recipe, const LockChoice& choice)
-      : ui_(ui), recipe_(recipe), choice_(choice) {}
-
-  /// `sibling`: of another platform, or null.
-  Lock resolve_for(const std::string& platform, const Lock* previous, const Lock* sibling,
-                   ResolveOptions options) {
-    options.platform = platform;
-    options.previous = previous;
-    options.sibling = sibling;
-    options.cache = cache_folder();
-    options.upgrade = choice_.upgrade;
-    options.find_base = [&](const std::optional<Digest>& pinned) {
-      return find_base(recipe_, platform, pinned, base_access(ui_));
-    };
-    options.build = [&](const SourceRelease& release,
-                        const Lock& base) -> std::variant<BuiltRelease, Conflict> {
-      if (platform != machine_platform()) return cannot_build(release, platform);
-      return release_builder(ui_, recipe_, 0).build(release, base);
-    };
-    options.build_direct = [&](const DirectRequirement& wanted, const Lock& base,
-                               const Lock* before) -> std::variant<BuiltRelease, Conflict> {
-      if (platform != machine_platform() && !wanted.address.is_wheel()) {
-        return cannot_build(
-            {wanted.name, {}, wanted.address.str(), {}, Digest::of(std::string_view{}), 0},
-            platform);
-      }
-      return release_builder(ui_, recipe_, 0).build_direct(wanted, base, before);
-    };
-    Resolution resolution = while_doing(
-        what(platform), [&] { return resolve(recipe_, options, ui_.http(), ui_.progress()); });
-    if (Conflict* conflict = std::get_if<Conflict>(&resolution)) {
-      if (is_named()) conflict->headline = platform + ": " + conflict->headline;
-      throw conflict_error(*conflict);
-    }
-    Lock lock = std::get<Lock>(std::move(resolution));
-    require_device_code(ui_, lock);
-    return lock;
-  }
-
- private:
-  bool is_named() const { return !recipe_.platforms.empty(); }
-  std::string what(const std::string& platform) const {
-    const std::string text = "locking `" + recipe_.path.string() + "`";
-    return is_named() ? text + " for " + platform : text;
-  }
-
-  Ui& ui_;
-  const Recipe& recipe_;
-  const LockChoice& choice_;
-};
 
 }  // namespace
 
@@ -180,14 +115,12 @@ LockOutcome choose_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice) 
     if (stays(before)) options.epoch = before->epoch;
   }
   LockSet locks;
+  PlatformLocking locking(ui, recipe, choice, options);
   for (const std::string& platform : platforms) {
     const Lock* before = previous ? previous->find(platform) : nullptr;
     // What stands aside for an upgrade must not come back through another platform.
-    const Lock* sibling = choice.upgrade ? sibling_of(locks, std::nullopt, platform)
-                                         : sibling_of(locks, previous, platform);
-    locks.locks.push_back(stays(before) ? *before
-                                        : Locking{ui, recipe, choice}.resolve_for(
-                                              platform, before, sibling, options));
+    const Lock* other = choice.upgrade ? nullptr : other_of(previous, platform);
+    locks.locks.push_back(stays(before) ? *before : locking.lock(platform, {locks, before, other}));
   }
   const bool changed = !previous || *previous != locks;
   std::vector<std::string> changes;

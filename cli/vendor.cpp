@@ -11,6 +11,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/settings.hpp"
+#include "images/platform.hpp"
 #include "recipes/ignore.hpp"
 #include "recipes/text.hpp"
 
@@ -68,7 +69,11 @@ int vendor_command(const Options& options, Ui& ui) {
   for (const std::string& change : locked.changes) ui.say(change);
   if (locked.written) ui.say(lock_summary(recipe, locked));
   std::vector<VendoredFile> files;
-  for (const Lock& lock : locked.locks.locks) {
+  // A wheel that is built again here serves other platforms too.
+  std::vector<Lock> locks = locked.locks.locks;
+  std::stable_partition(locks.begin(), locks.end(),
+                        [](const Lock& lock) { return lock.platform == machine_platform(); });
+  for (const Lock& lock : locks) {
     Inputs inputs{ui.store(), ui.http(), input_sources(ui, recipe, lock), cache_folder(),
                   ui.progress()};
     for (VendoredFile& one :

@@ -20,9 +20,7 @@ bool is_shareable(const Lock& /*lock*/, const LockedDeb& deb) { return deb.archi
 /// A wheel that was built belongs to the lock that says from what.
 bool is_shareable(const Lock& lock, const LockedWheel& wheel) {
   const auto name = parse_wheel_name(wheel.file);
-  const bool any = name && std::find(name->platforms.begin(), name->platforms.end(), "any") !=
-                               name->platforms.end();
-  return any && lock.source_of(wheel) == nullptr;
+  return name && is_for_every_machine(*name) && lock.source_of(wheel) == nullptr;
 }
 
 template <typename Package>

@@ -26,6 +26,10 @@ std::optional<WheelName> parse_wheel_name(std::string_view file) {
                    .platforms = split(parts[last - 1], '.')};
 }
 
+bool is_for_every_machine(const WheelName& wheel) {
+  return std::find(wheel.platforms.begin(), wheel.platforms.end(), "any") != wheel.platforms.end();
+}
+
 bool runs_on(const WheelName& wheel, std::string_view machine) {
   return std::any_of(wheel.platforms.begin(), wheel.platforms.end(), [&](std::string_view tag) {
     if (tag == "any") return true;

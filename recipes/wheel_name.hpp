@@ -19,6 +19,9 @@ struct WheelName {
 /// nullopt when it is no `NAME-VERSION[-BUILD]-PYTHON-ABI-PLATFORM.whl`.
 std::optional<WheelName> parse_wheel_name(std::string_view file);
 
+/// Whether one of the platform tags is `any`.
+bool is_for_every_machine(const WheelName& wheel);
+
 /// Whether one of the platform tags is `any` or Linux on `machine` (`x86_64`, `aarch64`).
 bool runs_on(const WheelName& wheel, std::string_view machine);
 

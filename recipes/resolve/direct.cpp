@@ -92,6 +92,8 @@ fs::path find_direct_path(const DirectRequirement& wanted) {
       file ? "no file" : "neither a folder nor a wheel (.whl) or source archive (.tar.gz)"));
 }
 
+bool is_file_of(const fs::path& path, const Digest& digest) { return file_digest(path) == digest; }
+
 std::vector<std::string> source_changes(const Recipe& recipe, const Lock& lock) {
   std::vector<std::string> changes;
   for (const LockedSource& source : lock.sources) {

@@ -34,6 +34,9 @@ bool is_from(const LockedSource& source, const PackageAddress& address);
 /// The file or folder that a path leads to. Throws a mistake when it is not there.
 fs::path find_direct_path(const DirectRequirement& wanted);
 
+/// Whether the file has these bytes.
+bool is_file_of(const fs::path& path, const Digest& digest);
+
 /// How the folders and files that a lock's wheels were built from are other ones now, a line each;
 /// none where all are the same. Repositories and servers are not asked.
 std::vector<std::string> source_changes(const Recipe& recipe, const Lock& lock);

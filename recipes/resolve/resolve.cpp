@@ -154,7 +154,9 @@ class Resolver {
     lock_.suite = recipe_.suite;
     if (auto conflict = recipe_.base_is_image ? base() : debs()) return std::move(*conflict);
     if (auto conflict = python()) return std::move(*conflict);
-    if (auto conflict = wheels()) return std::move(*conflict);
+    if (!options_.base_alone) {
+      if (auto conflict = wheels()) return std::move(*conflict);
+    }
     lock_.revision = least_revision(lock_);
     return std::move(lock_);
   }

@@ -31,6 +31,8 @@ struct ResolveOptions {
   std::function<std::variant<FoundBase, Conflict>(const std::optional<Digest>& pinned)> find_base;
   /// Builds packages without a wheel, on bases made from packages; null: they are a Conflict.
   BuildRelease build = nullptr;
+  /// Debian packages and Python are all that is resolved: a base to build on.
+  bool base_alone = false;
   /// For packages that the recipe names by their address.
   BuildDirect build_direct = nullptr;
 };

@@ -118,6 +118,68 @@ base_store "$work/other"
 rm -r "${XDG_CACHE_HOME:?}/mlenv/git"
 equal "image" "$(build_digest own.yaml)" "$(MLENV_STORE=$work/other build_digest --locked own.yaml)"
 
+note "for another platform too: wheels for every machine, of one commit"
+two() { printf 'platforms: [linux/amd64, linux/arm64]\n' >>"$1.yaml"; }
+cp own.lock one.lock
+cp own.yaml one.yaml
+two own
+"$MLENV" lock own.yaml
+python3 - own.lock one.lock <<'PYTHON'
+import sys, tomllib
+lock, one = (tomllib.load(open(name, "rb")) for name in sys.argv[1:])
+other = lock["others"]["linux/arm64"]["packages"]
+assert other["sources"] == lock["packages"]["sources"] == one["packages"]["sources"], other["sources"]
+assert other["build-wheels"] == lock["packages"]["build-wheels"]
+built = {source["name"] for source in other["sources"]}
+wheels = lambda packages: [wheel for wheel in packages["wheels"] if wheel["name"] in built]
+assert wheels(other) == wheels(lock["packages"]) == wheels(one["packages"]), wheels(other)
+PYTHON
+cp own.lock both.lock
+"$MLENV" lock --upgrade own.yaml
+cmp both.lock own.lock || fail "another lock, made anew"
+printf '%s\n' 'name: elsewhere' 'base: debian:bookworm' 'platforms: [linux/arm64]' 'packages: ["mylib @ ./libs/mylib"]' >elsewhere.yaml
+"$MLENV" lock elsewhere.yaml
+[ "$(uname -m)" != x86_64 ] || grep -q '_amd64.deb"' own.lock || fail "no amd64 packages"
+equal "the wheel of a lock for another machine alone" "$(grep -o 'file = "mylib-.*whl.*sha256[^,]*' one.lock)" "$(grep -o 'file = "mylib-.*whl.*sha256[^,]*' elsewhere.lock)"
+mkdir libs/tied
+cat >libs/tied/setup.py <<'PY'
+from setuptools import setup
+from setuptools.dist import Distribution
+Distribution.has_ext_modules = lambda self: True
+setup(name="tied", version="1")
+PY
+recipe_of tied 'packages: ["tied @ ./libs/tied"]'
+two tied
+failing_with unsatisfiable "$MLENV" --json lock tied.yaml
+grep -q 'linux/arm64: `./libs/tied` has to be built on a linux/arm64 machine' "$work/err" || fail "says: $(cat "$work/err")"
+mv one.lock own.lock
+mv one.yaml own.yaml
+
+note "the repository is gone, and the wheel at hand"
+tar -C libs -czf "$work/served/mylib-0.1.tar.gz" --transform 's,^mylib,mylib-0.1,' mylib
+recipe_of archive "packages: [\"mylib @ http://127.0.0.1:$files_port/mylib-0.1.tar.gz\"]"
+"$MLENV" lock archive.yaml
+"$MLENV" -q vendor archive.yaml >/dev/null
+mv "$work/served" "$work/gone"
+sed -i 's/^packages: \[/&"attrs", /' own.yaml
+"$MLENV" lock own.yaml
+grep -q "commit = \"$second\"" own.lock || fail "the commit: $(cat own.lock)"
+"$MLENV" -q vendor own.yaml >/dev/null
+mv "$MLENV_STORE" "$work/full"
+base_store
+sed -i 's/"attrs", //' own.yaml
+"$MLENV" lock own.yaml
+
+note "so is a server, whose archive was vendored"
+cp archive.lock before.lock
+rm -r "${XDG_CACHE_HOME:?}/mlenv/sources" vendor/mylib-*.whl
+sed -i 's/^packages: \[/&"attrs", /' archive.yaml
+"$MLENV" lock archive.yaml
+equal "its wheel" "$(grep 'name = "mylib".*whl' before.lock)" "$(grep 'name = "mylib".*whl' archive.lock)"
+rm -r "${MLENV_STORE:?}" vendor
+mv "$work/full" "$MLENV_STORE"
+mv "$work/gone" "$work/served"
+
 note "what cannot be had"
 recipe_of absent "packages: [\"tool @ git+$url@mian#subdirectory=python\"]"
 failing_with no-commit "$MLENV" --json lock absent.yaml
