@@ -184,7 +184,7 @@ class TableReader {
     made.origin = origin(row, {"package", "release", "cuda", "code", "versions"});
     made.package = reader_.text(row, "package");
     made.release = checked(row, "release", is_toolkit_release, "two numbers: `2.15`");
-    made.cuda = checked(row, "cuda", is_toolkit_release, "a toolkit's: `12.6`");
+    made.cuda = optional_release(row, "cuda");
     made.versions = reader_.texts(row, "versions");
     for (const std::string_view word : split(reader_.text(row, "code"), ' ')) {
       const auto code = parse_device_code(word);

@@ -43,7 +43,7 @@ struct CudaTable {
   struct Build {
     std::string package;
     std::string release;  ///< first two numbers of the version
-    std::string cuda;
+    std::string cuda;     ///< release that its wheels carry; empty: the version has one build alone
     std::vector<DeviceCode> code;
     std::vector<std::string> versions;  ///< whose wheels were read
     CudaRowOrigin origin;

@@ -13,7 +13,8 @@ std::optional<std::vector<DeviceCode>> known_device_code(std::string_view packag
   const std::string release = version_prefix(version, 2);
   const auto& builds = cuda_table().builds;
   const auto build = std::find_if(builds.begin(), builds.end(), [&](const CudaTable::Build& one) {
-    return one.package == package && one.release == release && one.cuda == cuda;
+    return one.package == package && one.release == release &&
+           (one.cuda.empty() || one.cuda == cuda);
   });
   if (build == builds.end()) return std::nullopt;
   return build->code;

@@ -14,7 +14,7 @@
 namespace mlenv {
 
 /// nullopt: no wheel of this release was read. `cuda` is the release that its wheels carry, which
-/// tells one build of a version from another.
+/// tells one build of a version from another where there are several.
 std::optional<std::vector<DeviceCode>> known_device_code(std::string_view package,
                                                          std::string_view version,
                                                          std::string_view cuda);

@@ -139,6 +139,10 @@ TEST(FrameworkBuilds, AreKnownByVersionAndCuda) {
   EXPECT_FALSE(known_device_code("torch", "2.10.0", "12.6"));
   EXPECT_FALSE(known_device_code("torch", "2.1", "13.0"));
   EXPECT_FALSE(known_device_code("jaxlib", "0.10.2", "13.5"));
+  // One build a version: it runs with every release of its major.
+  EXPECT_TRUE(known_device_code("jax-cuda13-pjrt", "0.10.2", "13.5"));
+  EXPECT_EQ(known_device_code("tensorflow", "2.21.0", "12.5"),
+            known_device_code("tensorflow", "2.21.0", "12.9"));
 }
 
 }  // namespace
