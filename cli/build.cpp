@@ -6,10 +6,12 @@
 
 #include "base/json.hpp"
 #include "base/log.hpp"
+#include "cli/build_index.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/explain.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/outputs.hpp"
+#include "cli/platforms.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/run_steps.hpp"
 #include "cli/usage.hpp"
@@ -28,9 +30,7 @@ struct Options {
   std::vector<std::string> secrets;
 };
 
-void answer(const Options& options, const BuildOutcome& outcome, const Ui& ui) {
-  const Image& image = outcome.result.image;
-  if (!ui.options.json) return ui.answer(image.digest().str());
+nlohmann::json steps_as_json(const BuildOutcome& outcome) {
   nlohmann::json steps = nlohmann::json::array();
   for (const StepReport& step : outcome.result.steps) {
     steps.push_back({{"title", step.title},
@@ -38,12 +38,38 @@ void answer(const Options& options, const BuildOutcome& outcome, const Ui& ui) {
                      {"reused", step.reused},
                      {"layers", layers_as_json(step.layers)}});
   }
-  ui.answer(canonical({{"schema", "mlenv.build/1"},
+  return steps;
+}
+
+/// What `build` says of one platform's image.
+nlohmann::json build_as_json(const BuildOutcome& outcome) {
+  return {{"platform", outcome.lock.platform},
+          {"lock", lock_digest(outcome.lock).str()},
+          {"image", outcome.result.image.digest().str()},
+          {"steps", steps_as_json(outcome)}};
+}
+
+void answer(const Options& options, const PlatformsOutcome& built, const Ui& ui) {
+  if (!ui.options.json) return ui.answer(built.image.digest().str());
+  if (!built.image.index) {
+    nlohmann::json one = build_as_json(built.outcomes.front());
+    one["schema"] = "mlenv.build/1";
+    one["recipe"] = options.recipe;
+    return ui.answer(canonical(one));
+  }
+  nlohmann::json builds = nlohmann::json::array();
+  for (const BuildOutcome& outcome : built.outcomes) builds.push_back(build_as_json(outcome));
+  ui.answer(canonical({{"schema", "mlenv.build-index/1"},
                        {"recipe", options.recipe},
-                       {"platform", outcome.lock.platform},
-                       {"lock", lock_digest(outcome.lock).str()},
-                       {"image", image.digest().str()},
-                       {"steps", steps}}));
+                       {"index", built.image.digest().str()},
+                       {"builds", builds}}));
+}
+
+void explain(const EarlierBuild& earlier, const PlatformsOutcome& built, const Ui& ui) {
+  for (const BuildOutcome& outcome : built.outcomes) {
+    if (built.image.index) ui.answer(outcome.lock.platform);
+    for (const std::string& line : explanation(earlier, outcome)) ui.answer(line);
+  }
 }
 
 /// Where a build pushes to, from its first layer on.
@@ -81,6 +107,15 @@ unsigned number_of_jobs(const std::string& word) {
                              fmt::format("`{}` is not a number of threads, 1 or more", word));
 }
 
+PlatformsOutcome build_chosen(Ui& ui, const Options& options, const BuildChoice& choice) {
+  if (choice.platform == kAllPlatforms) return build_index(ui, options.recipe, choice);
+  BuildOutcome outcome = build_recipe(ui, options.recipe, choice);
+  Image image = outcome.result.image;
+  PlatformsOutcome built{std::move(image), {}};
+  built.outcomes.push_back(std::move(outcome));
+  return built;
+}
+
 int build_command(const Options& options, Ui& ui) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const std::vector<Output> outputs = chosen_outputs(ui, options.outputs);
@@ -90,6 +125,7 @@ int build_command(const Options& options, Ui& ui) {
   choice.unpack = !options.no_unpack;
   std::vector<fs::path> output_paths;
   for (const Output& output : outputs) {
+    if (choice.platform == kAllPlatforms) output.require_index();
     if (!output.is_stdout()) output_paths.push_back(output.path);
   }
   choice.outputs = output_paths;
@@ -105,24 +141,19 @@ int build_command(const Options& options, Ui& ui) {
   }
   EarlierBuild earlier;
   if (options.explain) earlier = earlier_build(options.recipe);
-  const BuildOutcome outcome = build_recipe(ui, options.recipe, choice);
-  const Image& image = outcome.result.image;
+  const PlatformsOutcome built = build_chosen(ui, options, choice);
   // The digest stays alone on the last line. A JSON answer has the steps in it.
-  if (options.explain && !ui.options.json) {
-    for (const std::string& line : explanation(earlier, outcome)) {
-      ui.answer(line);
-    }
-  }
+  if (options.explain && !ui.options.json) explain(earlier, built, ui);
+  const Reference name = Reference::parse(built.outcomes.front().lock.settings.name + ":latest");
   for (const Output& output : outputs) {
-    write_output(ui.store(), image, Reference::parse(outcome.lock.settings.name + ":latest"),
-                 output, ui.progress());
+    write_output(ui.store(), built.image, name, output, ui.progress());
   }
   if (target) {
-    const Pusher::Pushed pushed = target->pusher.finish(image, target->reference);
-    ui.store().tag(target->reference, image.digest());
+    const Pusher::Pushed pushed = target->pusher.finish(built.image, target->reference);
+    ui.store().tag(target->reference, built.image.digest());
     say_pushed(ui, target->reference, pushed);
   }
-  answer(options, outcome, ui);
+  answer(options, built, ui);
   return 0;
 }
 
@@ -135,7 +166,7 @@ Action declare_build(CLI::App& app) {
   app.add_flag("--locked", options->choice.lock.locked,
                "the lock must exist and match the recipe, and the result the .built file");
   app.add_option("--platform", options->choice.platform,
-                 "which of the recipe's platforms; by default this machine's")
+                 "which of the recipe's platforms, or `all` as an index; by default this machine's")
       ->type_name("PLATFORM");
   app.add_option_function<std::string>(
          "-j,--jobs",

@@ -7,6 +7,7 @@
 #include "cli/settings.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
+#include "images/platform.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv::cli {
@@ -82,10 +83,18 @@ void refuse_file(Ui& ui, std::string_view argument) {
       "`mlenv images` lists the images; a recipe's name ends in `.yaml` or `.yml`");
 }
 
-Image image_named(Ui& ui, std::string_view name) {
+Image image_named(Ui& ui, std::string_view name, std::string_view platform) {
+  ImageSet set = image_set_named(ui, name);
+  if (set.index) return ui.store().image(choose_platform(set.index->bytes, name, platform));
+  const std::string found = set.platform(0);
+  if (platform.empty() || platform == found) return std::move(set.images.front());
+  throw failure("not-found", "`{}` is an image for {}, not for {}", name, found, platform);
+}
+
+ImageSet image_set_named(Ui& ui, std::string_view name) {
   refuse_bad_digest(name);
   const std::optional<Digest> digest = ui.store().find_image(name);
-  if (digest) return ui.store().image(*digest);
+  if (digest) return ui.store().image_set(*digest);
   refuse_file(ui, name);
   refuse_bad_reference(ui, name);
   const std::string near = near_name(ui, name);

@@ -13,12 +13,6 @@
 namespace mlenv::cli {
 namespace {
 
-std::uint64_t blob_bytes(const Image& image) {
-  std::uint64_t bytes = 0;
-  for (const Layer& layer : image.layers) bytes += layer.blob.size_bytes;
-  return bytes;
-}
-
 /// For other programs, a shell at each Tab among them: reads names alone, and makes no store where
 /// there is none.
 int names_command(Ui& ui) {
@@ -27,27 +21,60 @@ int names_command(Ui& ui) {
   return 0;
 }
 
-int images_command(Ui& ui) {
+/// The images of an index, each with its platform; empty for an image alone.
+nlohmann::json platforms_as_json(const ImageSet& set) {
   nlohmann::json items = nlohmann::json::array();
-  std::size_t width = 4;
-  const std::vector<Store::Name> names = ui.store().names();
-  for (const Store::Name& name : names) width = std::max(width, name.name.size());
-  if (!ui.options.json && !names.empty()) {
-    ui.answer(fmt::format("{:<{}}  {:<12}  {:>8}  LAYERS", "NAME", width, "DIGEST", "SIZE"));
+  for (std::size_t i = 0; set.index && i < set.images.size(); ++i) {
+    const ImageSet one = set.images[i];
+    items.push_back({{"platform", set.platform(i)},
+                     {"digest", one.digest().str()},
+                     {"size_bytes", one.layer_bytes()},
+                     {"layers", one.layer_count()}});
   }
-  for (const Store::Name& name : names) {
-    const Image image = ui.store().image(name.manifest);
-    if (ui.options.json) {
-      items.push_back({{"name", name.name},
-                       {"digest", name.manifest.str()},
-                       {"size_bytes", blob_bytes(image)},
-                       {"layers", image.layers.size()}});
-    } else {
-      ui.answer(fmt::format("{:<{}}  {:<12}  {:>8}  {}", name.name, width, name.manifest.brief(),
-                            human_bytes(blob_bytes(image)), image.layers.size()));
+  return items;
+}
+
+void list_images(const Ui& ui, const std::vector<std::pair<std::string, ImageSet>>& all) {
+  std::size_t width = 4;
+  for (const auto& [name, set] : all) {
+    width = std::max(width, name.size());
+    for (std::size_t i = 0; set.index && i < set.images.size(); ++i) {
+      width = std::max(width, printable(set.platform(i)).size() + 2);
     }
   }
-  if (ui.options.json) ui.answer(canonical({{"schema", "mlenv.images/1"}, {"images", items}}));
+  const auto line = [&](const std::string& name, const ImageSet& set) {
+    ui.answer(fmt::format("{:<{}}  {:<12}  {:>8}  {}", name, width, set.digest().brief(),
+                          human_bytes(set.layer_bytes()), set.layer_count()));
+  };
+  if (!all.empty()) {
+    ui.answer(fmt::format("{:<{}}  {:<12}  {:>8}  LAYERS", "NAME", width, "DIGEST", "SIZE"));
+  }
+  for (const auto& [name, set] : all) {
+    line(name, set);
+    for (std::size_t i = 0; set.index && i < set.images.size(); ++i) {
+      line("  " + printable(set.platform(i)), set.images[i]);
+    }
+  }
+}
+
+int images_command(Ui& ui) {
+  std::vector<std::pair<std::string, ImageSet>> all;
+  for (const Store::Name& name : ui.store().names()) {
+    all.emplace_back(name.name, ui.store().image_set(name.manifest));
+  }
+  if (!ui.options.json) {
+    list_images(ui, all);
+    return 0;
+  }
+  nlohmann::json items = nlohmann::json::array();
+  for (const auto& [name, set] : all) {
+    items.push_back({{"name", name},
+                     {"digest", set.digest().str()},
+                     {"size_bytes", set.layer_bytes()},
+                     {"layers", set.layer_count()},
+                     {"platforms", platforms_as_json(set)}});
+  }
+  ui.answer(canonical({{"schema", "mlenv.images/1"}, {"images", items}}));
   return 0;
 }
 
@@ -59,7 +86,7 @@ nlohmann::json inspection(const Image& image, const std::string& name) {
           {"name", name},
           {"digest", image.digest().str()},
           {"platform", image.settings.os + "/" + image.settings.architecture},
-          {"size_bytes", blob_bytes(image)},
+          {"size_bytes", ImageSet{image}.layer_bytes()},
           {"layers", layers_as_json(image.layers)},
           {"env", image.settings.env},
           {"entrypoint", image.settings.entrypoint},
@@ -74,15 +101,43 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-int inspect_command(const std::string& name, Ui& ui) {
-  const Image image = image_named(ui, name);
+int inspect_index(const ImageSet& set, const std::string& name, const Ui& ui) {
   if (ui.options.json) {
-    ui.answer(canonical(inspection(image, name)));
+    ui.answer(canonical({{"schema", "mlenv.inspect-index/1"},
+                         {"name", name},
+                         {"digest", set.digest().str()},
+                         {"size_bytes", set.layer_bytes()},
+                         {"platforms", platforms_as_json(set)}}));
+    return 0;
+  }
+  ui.answer("digest    " + set.digest().str());
+  ui.answer("size      " + human_bytes(set.layer_bytes()));
+  for (std::size_t i = 0; i < set.images.size(); ++i) {
+    const ImageSet one = set.images[i];
+    ui.answer(fmt::format("image     {}  {}  {} in {} layers", printable(set.platform(i)),
+                          one.digest().str(), human_bytes(one.layer_bytes()), one.layer_count()));
+  }
+  return 0;
+}
+
+struct InspectOptions {
+  std::string name;
+  std::string platform;
+};
+
+int inspect_command(const InspectOptions& options, Ui& ui) {
+  if (options.platform.empty()) {
+    const ImageSet set = image_set_named(ui, options.name);
+    if (set.index) return inspect_index(set, options.name, ui);
+  }
+  const Image image = image_named(ui, options.name, options.platform);
+  if (ui.options.json) {
+    ui.answer(canonical(inspection(image, options.name)));
     return 0;
   }
   ui.answer("digest    " + image.digest().str());
   ui.answer("platform  " + printable(image.settings.os + "/" + image.settings.architecture));
-  ui.answer("size      " + human_bytes(blob_bytes(image)));
+  ui.answer("size      " + human_bytes(ImageSet{image}.layer_bytes()));
   ui.answer("command   " + printable(joined(image.settings.command)));
   ui.answer("workdir   " + printable(image.settings.workdir));
   for (const std::string& variable : image.settings.env) {
@@ -120,10 +175,13 @@ Action declare_images(CLI::App& app) {
 }
 
 Action declare_inspect(CLI::App& app) {
-  auto name = std::make_shared<std::string>();
-  take_word_of(app.add_option("IMAGE", *name, "name or digest")->required(), WordKind::image);
+  auto options = std::make_shared<InspectOptions>();
+  take_word_of(app.add_option("IMAGE", options->name, "name or digest")->required(),
+               WordKind::image);
+  app.add_option("--platform", options->platform, "of an index the image for OS/ARCHITECTURE")
+      ->type_name("PLATFORM");
   app.footer("example: mlenv inspect jax-cpu");
-  return [name](Ui& ui) { return inspect_command(*name, ui); };
+  return [options](Ui& ui) { return inspect_command(*options, ui); };
 }
 
 }  // namespace mlenv::cli

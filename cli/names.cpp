@@ -33,16 +33,15 @@ int tag_command(const TagOptions& options, Ui& ui) {
         .because("an image's digest follows from its content; it is not given")
         .hint("write a name such as `train:v1`");
   }
-  const Image image = image_named(ui, options.image);
-  if (name.digest() && *name.digest() != image.digest()) {
+  const Digest digest = image_set_named(ui, options.image).digest();
+  if (name.digest() && *name.digest() != digest) {
     throw usage_error("bad-reference", "`{}` names another image", options.name)
-        .because(fmt::format("`{}` is {}", options.image, image.digest().str()));
+        .because(fmt::format("`{}` is {}", options.image, digest.str()));
   }
-  ui.store().tag(name, image.digest());
+  ui.store().tag(name, digest);
   if (ui.options.json) {
-    ui.answer(canonical({{"schema", "mlenv.tag/1"},
-                         {"name", listed_name(name)},
-                         {"digest", image.digest().str()}}));
+    ui.answer(canonical(
+        {{"schema", "mlenv.tag/1"}, {"name", listed_name(name)}, {"digest", digest.str()}}));
   }
   return 0;
 }

@@ -1,11 +1,15 @@
 #pragma once
 // Which platform a command is about, where a recipe or lock is for several.
 #include <string>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "recipes/lock_set.hpp"
 
 namespace mlenv::cli {
+
+/// Word of `--platform` for every platform of a recipe, or of an index.
+inline constexpr std::string_view kAllPlatforms = "all";
 
 /// The platform of a recipe to build: the one `asked` for, else this machine's, else the only one.
 /// Throws `no-platform` (usage) for one that the recipe is not for.

@@ -6,6 +6,7 @@
 #include "base/json.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/platforms.hpp"
 #include "cli/recipes_use.hpp"
 
 namespace mlenv::cli {
@@ -26,7 +27,7 @@ int push_command(const PushOptions& options, Ui& ui) {
     throw usage_error("no-registry", "`{}` names no registry to push to", to)
         .hint("name one: `mlenv push " + options.image + " HOST/REPOSITORY:TAG`");
   }
-  const Image image = image_named(ui, options.image);
+  const ImageSet image = image_set_named(ui, options.image);
   const Pusher::Pushed pushed = push(ui.store(), image, ui.http(), target,
                                      registry_options(options.plain_http), ui.progress());
   ui.store().tag(target, image.digest());
@@ -68,14 +69,16 @@ int pull_command(const PullOptions& options, Ui& ui) {
         .hint("name one: `mlenv pull HOST/REPOSITORY:TAG`");
   }
   RegistryOptions access = registry_options(options.plain_http);
-  access.platform = checked_platform(options.platform);
-  const Image image = pull(ui.store(), ui.http(), source, access, ui.progress());
+  const bool all = options.platform == kAllPlatforms;
+  access.platform = all ? std::string{} : checked_platform(options.platform);
+  const ImageSet image = all ? pull_all(ui.store(), ui.http(), source, access, ui.progress())
+                             : pull(ui.store(), ui.http(), source, access, ui.progress());
   sync_in_background(ui.store());
   if (ui.options.json) {
     ui.answer(canonical({{"schema", "mlenv.pull/1"},
                          {"reference", source.str()},
                          {"digest", image.digest().str()},
-                         {"layers", image.layers.size()}}));
+                         {"layers", image.layer_count()}}));
     return 0;
   }
   ui.answer(image.digest().str());
@@ -99,7 +102,7 @@ Action declare_pull(CLI::App& app) {
   auto options = std::make_shared<PullOptions>();
   app.add_option("REF", options->source, "HOST/REPOSITORY:TAG or …@sha256:…")->required();
   app.add_option("--platform", options->platform,
-                 "take the image for OS/ARCHITECTURE; by default this machine's")
+                 "take the image for OS/ARCHITECTURE, or `all`; by default this machine's")
       ->type_name("PLATFORM");
   app.add_flag("--plain-http", options->plain_http, "the registry has no TLS");
   app.footer("example: mlenv pull registry.example.org/team/jax-cpu:v1");

@@ -222,15 +222,41 @@ std::size_t layers_below_files(const BuildResult& result, const ProjectFiles& fi
 
 }  // namespace
 
+LockOutcome provide_lock_aloud(Ui& ui, const Recipe& recipe, const LockChoice& choice) {
+  LockOutcome locked = provide_lock(ui, recipe, choice);
+  for (const std::string& change : locked.changes) ui.say(change);
+  if (locked.written) ui.say(lock_summary(recipe, locked));
+  return locked;
+}
+
+void record_index(const Ui& ui, const Recipe& recipe, const ImageSet& index) {
+  const fs::path path = built_path(recipe.path);
+  BuiltSet records = read_built(path);
+  const bool of_these =
+      records.builds.size() == index.images.size() &&
+      std::all_of(records.builds.begin(), records.builds.end(), [&](const Built& built) {
+        return std::any_of(index.images.begin(), index.images.end(),
+                           [&](const Image& image) { return image.digest() == built.image; });
+      });
+  if (!of_these || records.index == index.digest()) return;
+  if (records.index) {
+    throw refusal("not-reproduced", "this build differs from what `{}` records", path.string())
+        .because(
+            fmt::format("index: recorded {}, built {}", records.index->str(), index.digest().str()))
+        .hint(fmt::format("restore `{0}` if it was edited; remove it to accept this build",
+                          path.string()));
+  }
+  records.index = index.digest();
+  write_built(ui, path, records);
+}
+
 BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice& choice) {
   const Recipe recipe = read_recipe(recipe_path);
   require_files(recipe);  // a misspelt path is not to be told after minutes
   require_apart(recipe, choice.outputs);
   const std::string platform = build_platform(recipe, choice.platform);
-  const LockOutcome locked = provide_lock(ui, recipe, choice.lock);
+  const LockOutcome locked = provide_lock_aloud(ui, recipe, choice.lock);
   const Lock& lock = *locked.locks.find(platform);
-  for (const std::string& change : locked.changes) ui.say(change);
-  if (locked.written) ui.say(lock_summary(recipe, locked));
   const Digest digest = lock_digest(lock);
   const fs::path record = built_path(recipe.path);
   BuiltSet records = read_built(record);

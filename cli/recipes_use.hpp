@@ -37,6 +37,12 @@ struct BuildOutcome {
 /// steps gave is taken from the record where its layers can be had; where a step was executed and
 /// gave something else, that is a refusal with `locked` and a note without.
 BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice& choice);
+/// Locks, saying on stderr what changed.
+LockOutcome provide_lock_aloud(Ui& ui, const Recipe& recipe, const LockChoice& choice);
+/// Notes in recipe.built that these images, which it records, make this index. Throws
+/// `not-reproduced` where it records another index of them; a file that cannot be written is a
+/// warning, and nothing is noted where it does not record the images.
+void record_index(const Ui& ui, const Recipe& recipe, const ImageSet& index);
 /// The image for this machine alone, ready to run.
 Image built_image(Ui& ui, const fs::path& recipe_path, bool locked);
 

@@ -15,6 +15,7 @@ constexpr const char* kTitleLabel = "org.opencontainers.image.title";
 
 struct Options {
   std::string image;
+  std::string platform;  ///< of an index; empty: all of it
   std::vector<std::string> outputs;
 };
 
@@ -27,7 +28,7 @@ std::optional<Reference> reference_or_none(std::string_view text) {
 }
 
 /// The name that was asked for; of a digest the image's title, where that is fit for a name.
-Reference name_in_files(Ui& ui, const Image& image, const std::string& asked) {
+Reference name_in_files(Ui& ui, const ImageSet& image, const std::string& asked) {
   const std::vector<Store::Name> names = ui.store().names();
   if (const auto reference = reference_or_none(asked)) {
     const std::string listed = listed_name(*reference);
@@ -35,8 +36,8 @@ Reference name_in_files(Ui& ui, const Image& image, const std::string& asked) {
                                      [&](const Store::Name& one) { return one.name == listed; });
     if (is_name) return *reference;
   }
-  const auto title = image.settings.labels.find(kTitleLabel);
-  if (title != image.settings.labels.end()) {
+  const auto& labels = image.images.front().settings.labels;
+  if (const auto title = labels.find(kTitleLabel); title != labels.end()) {
     if (auto reference = reference_or_none(title->second)) return *std::move(reference);
   }
   return Reference::parse("image@" + image.digest().str());
@@ -44,7 +45,12 @@ Reference name_in_files(Ui& ui, const Image& image, const std::string& asked) {
 
 int save_command(const Options& options, Ui& ui) {
   const std::vector<Output> outputs = chosen_outputs(ui, options.outputs);
-  const Image image = image_named(ui, options.image);
+  const ImageSet image = options.platform.empty()
+                             ? image_set_named(ui, options.image)
+                             : image_named(ui, options.image, options.platform);
+  if (image.index) {
+    for (const Output& output : outputs) output.require_index();
+  }
   const Reference name = name_in_files(ui, image, options.image);
   for (const Output& output : outputs) {
     write_output(ui.store(), image, name, output, ui.progress());
@@ -84,6 +90,8 @@ Action declare_save(CLI::App& app) {
                      "oci:DIR, oci-archive:FILE or docker-archive:FILE; FILE `-`: standard output")
           ->required(),
       WordKind::output);
+  app.add_option("--platform", options->platform, "of an index the image for OS/ARCHITECTURE alone")
+      ->type_name("PLATFORM");
   app.footer("example: mlenv save jax-cpu docker-archive:- | docker load");
   return [options](Ui& ui) { return save_command(*options, ui); };
 }

@@ -109,8 +109,11 @@ std::string human_bytes(std::uint64_t bytes);
 /// to do; any other as it is.
 Error explained_by_store(Error error);
 /// The image that a name or digest in the store means. Throws `not-found` with a near name where
-/// there is one, `bad-reference` or `bad-digest` (usage) for what can be neither.
-Image image_named(Ui& ui, std::string_view name);
+/// there is one, `bad-reference` or `bad-digest` (usage) for what can be neither. Of an index the
+/// image for `platform`; empty: this machine's.
+Image image_named(Ui& ui, std::string_view name, std::string_view platform = {});
+/// The same, and of an index all of it.
+ImageSet image_set_named(Ui& ui, std::string_view name);
 /// Throws `bad-reference` (usage) with what to do when the argument is a file's name and no
 /// image's.
 void refuse_file(Ui& ui, std::string_view argument);

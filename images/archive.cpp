@@ -66,18 +66,18 @@ std::string docker_manifest(const Image& image, const Reference& name) {
   return canonical(json::array({std::move(entry)}));
 }
 
-void write_tar(const Store& store, const Image& image, const Reference& name, Output::Format format,
-               Sink& out) {
+void write_tar(const Store& store, const ImageSet& image, const Reference& name,
+               Output::Format format, Sink& out) {
   TarFile tar{out};
   // In the order of their names.
   tar.add_folder("blobs");
   tar.add_folder("blobs/sha256");
-  for (const auto& [digest, size_bytes] : blobs_of(image)) {
+  for (const auto& [digest, size_bytes] : image.blobs()) {
     tar.add_blob(blob_path(digest), store, digest, size_bytes);
   }
   tar.add_text("index.json", index_text(json::array({index_entry(image, name, name.tag())})));
   if (format == Output::Format::docker_archive) {
-    tar.add_text("manifest.json", docker_manifest(image, name));
+    tar.add_text("manifest.json", docker_manifest(image.images.front(), name));
   }
   tar.add_text("oci-layout", kLayoutText);
   tar.finish();
@@ -110,16 +110,6 @@ std::string activity_name(const Output& output) {
 
 }  // namespace
 
-std::map<Digest, std::uint64_t> blobs_of(const Image& image) {
-  std::map<Digest, std::uint64_t> blobs;
-  blobs.emplace(image.manifest_descriptor.digest, image.manifest_descriptor.size_bytes);
-  blobs.emplace(image.config_descriptor.digest, image.config_descriptor.size_bytes);
-  for (const Layer& layer : image.layers) {
-    blobs.emplace(layer.blob.digest, layer.blob.size_bytes);
-  }
-  return blobs;
-}
-
 void copy_blob(const Store& store, const Digest& digest, std::uint64_t size_bytes, Sink& out) {
   const auto source = store.open(digest);
   VerifyingSink checked{out, digest, size_bytes, "the blob `" + digest.str() + "`"};
@@ -127,13 +117,14 @@ void copy_blob(const Store& store, const Digest& digest, std::uint64_t size_byte
   checked.finish();
 }
 
-void write_output(const Store& store, const Image& image, const Reference& name,
+void write_output(const Store& store, const ImageSet& image, const Reference& name,
                   const Output& output, Progress& progress) {
   output.check();
+  if (image.index) output.require_index();
   const std::string where = output.is_stdout() ? output.shown() : "`" + output.shown() + "`";
   while_doing("writing the image to " + where, [&] {
     std::uint64_t total = 0;
-    for (const auto& [digest, size_bytes] : blobs_of(image)) total += size_bytes;
+    for (const auto& [digest, size_bytes] : image.blobs()) total += size_bytes;
     Activity activity{progress, activity_name(output), total};
     if (output.format == Output::Format::oci) {
       write_layout(store, image, name, output.path, activity);

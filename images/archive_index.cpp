@@ -22,7 +22,7 @@ std::string annotation(const json& entry, const char* key) {
   return annotations->value(key, "");
 }
 
-bool is_replaced(const json& old, const Image& image, const std::string& name) {
+bool is_replaced(const json& old, const ImageSet& image, const std::string& name) {
   const json& digest = old.at("digest");  // throws when it is no descriptor
   const std::string old_name = annotation(old, kFullName);
   const std::string old_ref = annotation(old, kRefName);
@@ -31,7 +31,7 @@ bool is_replaced(const json& old, const Image& image, const std::string& name) {
 }
 
 /// Without the entry that is replaced; all else that it says is kept.
-json read_index(const fs::path& index, const Image& image, const std::string& name) {
+json read_index(const fs::path& index, const ImageSet& image, const std::string& name) {
   const auto text = read_file_if_exists(index);
   if (!text) return {{"manifests", json::array()}};
   try {
@@ -62,13 +62,12 @@ std::string full_name(const Reference& name) {
   return (name.host().empty() ? "" : name.host() + "/") + name.repository() + ":" + name.tag();
 }
 
-json index_entry(const Image& image, const Reference& name, const std::string& ref_name) {
-  json entry{
-      {"mediaType", image.manifest_descriptor.media_type},
-      {"digest", image.digest().str()},
-      {"size", image.manifest_descriptor.size_bytes},
-      {"platform", {{"architecture", image.settings.architecture}, {"os", image.settings.os}}}};
-  if (!image.settings.variant.empty()) entry["platform"]["variant"] = image.settings.variant;
+json index_entry(const ImageSet& image, const Reference& name, const std::string& ref_name) {
+  // An index has no platform of its own.
+  json entry = image.index ? json{{"mediaType", image.descriptor().media_type},
+                                  {"digest", image.digest().str()},
+                                  {"size", image.descriptor().size_bytes}}
+                           : platform_entry(image.images.front());
   if (!ref_name.empty()) {
     entry["annotations"] = {{kRefName, ref_name}, {kFullName, full_name(name)}};
   }
@@ -77,7 +76,7 @@ json index_entry(const Image& image, const Reference& name, const std::string& r
 
 std::string index_text(json entries) { return text_of({{"manifests", std::move(entries)}}); }
 
-std::string updated_index(const fs::path& index, const Image& image, const Reference& name) {
+std::string updated_index(const fs::path& index, const ImageSet& image, const Reference& name) {
   json all = read_index(index, image, full_name(name));
   json& entries = all["manifests"];
   const bool tag_is_taken = std::any_of(entries.begin(), entries.end(), [&](const json& other) {

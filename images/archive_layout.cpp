@@ -35,13 +35,13 @@ FileLock lock_layout(const fs::path& folder) {
 
 }  // namespace
 
-void write_layout(const Store& store, const Image& image, const Reference& name,
+void write_layout(const Store& store, const ImageSet& image, const Reference& name,
                   const fs::path& folder, Activity& activity) {
   const fs::path blobs = folder / "blobs" / "sha256";
   make_folders(folder);
   (void)lock_layout(folder);  // from here on the folder is known as a layout
   make_folders(blobs);
-  for (const auto& [digest, size_bytes] : blobs_of(image)) {
+  for (const auto& [digest, size_bytes] : image.blobs()) {
     const fs::path target = blobs / digest.hex();
     if (holds(target, digest, size_bytes)) {
       activity.advance(size_bytes);

@@ -116,4 +116,10 @@ void Output::check() const {
   }
 }
 
+void Output::require_index() const {
+  if (format != Format::docker_archive) return;
+  throw usage_error("bad-output", "a Docker archive holds one platform's image, not an index")
+      .hint("write `oci:DIR` or `oci-archive:FILE`, or name one with `--platform`");
+}
+
 }  // namespace mlenv

@@ -1,6 +1,5 @@
 #pragma once
 // What the forms of an image in files share. For images/archive*.cpp only.
-#include <map>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,21 +17,19 @@ std::string full_name(const Reference& name);
 /// Where a link to a file leads, else the path itself.
 fs::path real_file(const fs::path& path);
 
-/// Everything that goes under blobs/sha256/, each once, by digest.
-std::map<Digest, std::uint64_t> blobs_of(const Image& image);
-
 /// Verified while it passes.
 void copy_blob(const Store& store, const Digest& digest, std::uint64_t size_bytes, Sink& out);
 
-/// An image's line in index.json. `ref_name` is what programs select it by in a layout; empty:
-/// none.
-nlohmann::json index_entry(const Image& image, const Reference& name, const std::string& ref_name);
+/// The line in index.json of an image, or of an index. `ref_name` is what programs select it by in
+/// a layout; empty: none.
+nlohmann::json index_entry(const ImageSet& image, const Reference& name,
+                           const std::string& ref_name);
 std::string index_text(nlohmann::json entries);
 /// `index` with the image's entry in it: in the place of the one of the same name, beside all
 /// others. Without a tag it replaces the same image without a name. An entry is selected by its
 /// tag; where another image has that tag, by its whole name. Throws `bad-image` when `index` is
 /// none.
-std::string updated_index(const fs::path& index, const Image& image, const Reference& name);
+std::string updated_index(const fs::path& index, const ImageSet& image, const Reference& name);
 
 class Counted final : public Sink {
  public:
@@ -48,7 +45,7 @@ class Counted final : public Sink {
 };
 
 /// The OCI layout folder.
-void write_layout(const Store& store, const Image& image, const Reference& name,
+void write_layout(const Store& store, const ImageSet& image, const Reference& name,
                   const fs::path& folder, Activity& activity);
 
 }  // namespace mlenv

@@ -104,6 +104,10 @@ json read_manifest(std::string_view text) {
   if (!manifest.contains("config") || !manifest.contains("layers")) {
     throw failure("bad-image", "the manifest has no config or no layers: it is not an image's");
   }
+  // Which of the two it is would be each reader's own choice.
+  if (manifest.contains("manifests")) {
+    throw failure("bad-image", "the manifest is an image's and an index at once");
+  }
   return manifest;
 }
 

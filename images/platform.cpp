@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
-#include "images/oci.hpp"
+#include "images/image_index.hpp"
 
 namespace mlenv {
 namespace {
@@ -17,19 +17,6 @@ namespace {
 std::string text_of(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
-}
-
-/// `linux/amd64`, `linux/arm/v7`. The variants that every machine of an architecture has go without
-/// saying (image-spec image-index.md "Platform Variants"); those that only some have stay. Empty:
-/// no platform is named.
-std::string platform_of(const nlohmann::json& entry) {
-  const auto platform = entry.find("platform");
-  if (platform == entry.end() || !platform->is_object()) return {};
-  const std::string architecture = text_of(*platform, "architecture");
-  const std::string variant = text_of(*platform, "variant");
-  const bool usual = variant.empty() || (architecture == "amd64" && variant == "v1") ||
-                     (architecture == "arm64" && (variant == "v8" || variant == "8"));
-  return text_of(*platform, "os") + "/" + architecture + (usual ? "" : "/" + variant);
 }
 
 }  // namespace
@@ -54,7 +41,7 @@ Digest choose_platform(const std::string& index, std::string_view what, std::str
   }
   for (const nlohmann::json& entry : *manifests) {
     if (!entry.is_object()) continue;
-    const std::string found = platform_of(entry);
+    const std::string found = platform_name(entry);
     if (found == wanted || (found.empty() && manifests->size() == 1)) {
       return Digest::parse(text_of(entry, "digest"));
     }

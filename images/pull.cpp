@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/pool.hpp"
+#include "images/platform.hpp"
 #include "images/pull_source.hpp"
 #include "images/registry.hpp"
 
@@ -32,24 +33,33 @@ void check_platform(const Image& image, const Reference& from, const std::string
   throw failure("not-found", "`{}` is an image for {}, not for {}", from.str(), found, platform);
 }
 
-Image get_image(Store& store, PullSource& source, const Reference& from,
-                const RegistryOptions& options, Progress& progress) {
-  std::optional<Registry::Manifest> manifest = source.get_manifest(from.manifest_name());
-  if (!manifest) {
-    throw failure("not-found", "the registry has no image `{}`", from.str())
-        .hint("check repository and tag; a registry may also hide what it does not let you read");
-  }
-  const Descriptor config = config_of_manifest(manifest->bytes);
+Error no_image(const Reference& from) {
+  return failure("not-found", "the registry has no image `{}`", from.str())
+      .hint("check repository and tag; a registry may also hide what it does not let you read");
+}
+
+/// What pulling needs to know at each step.
+struct Pull {
+  Store& store;
+  PullSource& source;
+  unsigned uploads;
+  Progress& progress;
+};
+
+/// Config and layers of a manifest, and the image itself once `accept` has not thrown.
+template <typename Accept>
+Image get_image(const Pull& pull, std::string manifest, Accept&& accept) {
+  const auto& [store, source, uploads, progress] = pull;
+  const Descriptor config = config_of_manifest(manifest);
   if (!store.has(config.digest)) {
     Activity activity{progress, "pull config", config.size_bytes};
     source.fetch_blob(store, config, activity);
   }
-  Image image = parse_image(std::move(manifest->bytes), store.read(config.digest));
-  check_platform(image, from, options.platform);
+  Image image = parse_image(std::move(manifest), store.read(config.digest));
+  accept(image);
   const std::vector<Layer> missing = missing_layers(store, image);
   if (!missing.empty()) {
-    const std::size_t threads =
-        std::min<std::size_t>(std::max(1U, options.uploads), missing.size());
+    const std::size_t threads = std::min<std::size_t>(std::max(1U, uploads), missing.size());
     Pool pool{static_cast<unsigned>(threads)};
     pool.for_each(missing.size(), [&](std::size_t i) {
       const Layer& layer = missing[i];
@@ -60,6 +70,28 @@ Image get_image(Store& store, PullSource& source, const Reference& from,
   }
   store.put_image(image);
   return image;
+}
+
+ImageSet get_set(const Pull& pull, const Reference& from) {
+  const auto as_it_is = [](const Image&) {};
+  std::optional<Registry::Manifest> top = pull.source.get_unresolved(from.manifest_name());
+  if (!top) throw no_image(from);
+  if (!is_index(top->media_type, top->bytes)) {
+    return get_image(pull, std::move(top->bytes), as_it_is);
+  }
+  ImageIndex index = parse_index(std::move(top->bytes));
+  std::vector<Image> images;
+  for (const ImageIndex::Entry& entry : index.entries) {
+    while_doing("the image for " + entry.platform, [&] {
+      const std::string digest = entry.manifest.digest.str();
+      std::optional<Registry::Manifest> one = pull.source.get_unresolved(digest);
+      if (!one)
+        throw failure("not-found", "the registry lacks `{}`, which its index lists", digest);
+      images.push_back(get_image(pull, std::move(one->bytes), as_it_is));
+    });
+  }
+  pull.store.put_index(index);
+  return {std::move(index), std::move(images)};
 }
 
 }  // namespace
@@ -93,7 +125,10 @@ Image fetch_image(Store& store, Http& http, const Reference& from, const Registr
                   Progress& progress) {
   return while_doing(fmt::format("pulling `{}`", from.str()), [&] {
     PullSource source{http, from, options};
-    return get_image(store, source, from, options, progress);
+    std::optional<Registry::Manifest> manifest = source.get_manifest(from.manifest_name());
+    if (!manifest) throw no_image(from);
+    return get_image({store, source, options.uploads, progress}, std::move(manifest->bytes),
+                     [&](const Image& image) { check_platform(image, from, options.platform); });
   });
 }
 
@@ -102,6 +137,16 @@ Image pull(Store& store, Http& http, const Reference& from, const RegistryOption
   Image image = fetch_image(store, http, from, options, progress);
   store.tag(from, image.digest());
   return image;
+}
+
+ImageSet pull_all(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
+                  Progress& progress) {
+  ImageSet set = while_doing(fmt::format("pulling `{}`", from.str()), [&] {
+    PullSource source{http, from, options};
+    return get_set({store, source, options.uploads, progress}, from);
+  });
+  store.tag(from, set.digest());
+  return set;
 }
 
 }  // namespace mlenv

@@ -56,11 +56,19 @@ void PullSource::pass_over(Place& place, const Error& error) {
 }
 
 std::optional<Registry::Manifest> PullSource::get_manifest(const std::string& name) {
+  return ask(name, &Registry::get_manifest);
+}
+
+std::optional<Registry::Manifest> PullSource::get_unresolved(const std::string& name) {
+  return ask(name, &Registry::get_unresolved);
+}
+
+std::optional<Registry::Manifest> PullSource::ask(const std::string& name, Get get) {
   for (Place& place : places_) {
-    if (&place == &places_.back()) return place.registry.get_manifest(name);
+    if (&place == &places_.back()) return (place.registry.*get)(name);
     if (place.lost) continue;
     try {
-      std::optional<Registry::Manifest> found = place.registry.get_manifest(name);
+      std::optional<Registry::Manifest> found = (place.registry.*get)(name);
       if (found) {
         log::debug("`{}` is what the mirror `{}` says it is: {}", name, place.from.where.str(),
                    found->digest.str());

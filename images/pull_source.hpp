@@ -24,6 +24,7 @@ class PullSource {
 
   /// As Registry's: a mirror's word is taken for what a tag means.
   std::optional<Registry::Manifest> get_manifest(const std::string& name);
+  std::optional<Registry::Manifest> get_unresolved(const std::string& name);
   /// As `fetch_blob`: every byte is held against the digest, whoever gives it.
   void fetch_blob(Store& store, const Descriptor& blob, Activity& activity);
 
@@ -36,6 +37,8 @@ class PullSource {
   };
   /// In a handler of a mirror's failure; goes on with it where it is none of the mirror's.
   static void pass_over(Place& place, const Error& error);
+  using Get = std::optional<Registry::Manifest> (Registry::*)(const std::string&);
+  std::optional<Registry::Manifest> ask(const std::string& name, Get get);
 
   std::list<Place> places_;
 };

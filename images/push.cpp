@@ -25,6 +25,8 @@ struct Pusher::State {
   void send(const Layer& layer) noexcept;
   /// True when bytes were sent.
   bool upload(const Descriptor& blob, const std::string& name);
+  /// Config and, under `name`, manifest.
+  void put(const Image& image, const std::string& name);
   void wait();
 
   Store& store;
@@ -100,28 +102,38 @@ void Pusher::add(const Layer& layer) {
   state_->pool.submit([state = state_.get(), layer] { state->send(layer); });
 }
 
-Pusher::Pushed Pusher::finish(const Image& image, const Reference& reference) {
+void Pusher::State::put(const Image& image, const std::string& name) {
+  const Descriptor& config = image.config_descriptor;
+  if (!registry.has_blob(config.digest)) {
+    registry.upload_blob(
+        config,
+        [&](std::uint64_t offset) {
+          return std::make_unique<MemorySource>(as_bytes(image.config).subspan(offset));
+        },
+        nullptr);
+    pushed.uploaded_bytes += config.size_bytes;
+  }
+  registry.put_manifest(name, image.manifest, image.manifest_descriptor.media_type);
+}
+
+Pusher::Pushed Pusher::finish(const ImageSet& image, const Reference& reference) {
   if (reference.digest().value_or(image.digest()) != image.digest()) {
     throw usage_error("bad-reference", "`{}` names another image than the one pushed",
                       reference.str())
         .because(fmt::format("the image is {}", image.digest().str()));
   }
-  for (const Layer& layer : image.layers) add(layer);
+  for (const Image& one : image.images) {
+    for (const Layer& layer : one.layers) add(layer);
+  }
   state_->wait();
   while_doing(fmt::format("pushing `{}`", reference.str()), [&] {
-    Registry& registry = state_->registry;
-    const Descriptor& config = image.config_descriptor;
-    if (!registry.has_blob(config.digest)) {
-      registry.upload_blob(
-          config,
-          [&](std::uint64_t offset) {
-            return std::make_unique<MemorySource>(as_bytes(image.config).subspan(offset));
-          },
-          nullptr);
-      state_->pushed.uploaded_bytes += config.size_bytes;
-    }
     const std::string name = reference.tag().empty() ? image.digest().str() : reference.tag();
-    registry.put_manifest(name, image.manifest, image.manifest_descriptor.media_type);
+    if (!image.index) return state_->put(image.images.front(), name);
+    Registry& registry = state_->registry;
+    for (const Image& one : image.images) {
+      if (!registry.has_manifest(one.digest())) state_->put(one, one.digest().str());
+    }
+    registry.put_manifest(name, image.index->bytes, image.index->descriptor.media_type);
   });
   state_->pushed.digest = image.digest();
   return state_->pushed;
@@ -137,7 +149,7 @@ RegistryOptions push_options(RegistryOptions options, const Reference& to) {
 
 // One more parameter than usual: it is Pusher and Registry in one call.
 // NOLINTNEXTLINE(readability-function-size)
-Pusher::Pushed push(Store& store, const Image& image, Http& http, const Reference& to,
+Pusher::Pushed push(Store& store, const ImageSet& image, Http& http, const Reference& to,
                     const RegistryOptions& options, Progress& progress) {
   Registry registry{http, to, push_options(options, to)};
   Pusher pusher{store, registry, progress, options.uploads};

@@ -155,6 +155,19 @@ Error Registry::State::refused(const HttpResponse& response, std::string_view wh
   return error;
 }
 
+HttpHeaders Registry::State::manifest_types() {
+  HttpHeaders accept;
+  for (const std::string_view type :
+       {kManifestType, kIndexType, kDockerManifestType, kDockerIndexType}) {
+    accept.emplace_back("Accept", type);
+  }
+  return accept;
+}
+
+std::string Registry::State::manifest_place(const std::string& name) const {
+  return fmt::format("{}/{}:{}", where.host(), where.repository(), name);
+}
+
 Registry::Registry(Http& http, const Reference& where, RegistryOptions options)
     : state_(std::make_unique<State>(http, where, std::move(options))) {}
 Registry::~Registry() = default;
@@ -196,16 +209,11 @@ void Registry::download_blob(const Descriptor& blob, int file,
               [&] { state_->http.download(what, file, count); });
 }
 
-std::optional<Registry::Manifest> Registry::get_manifest(const std::string& name) {
-  const std::string what =
-      fmt::format("{}/{}:{}", state_->where.host(), state_->where.repository(), name);
+std::optional<Registry::Manifest> Registry::get_unresolved(const std::string& name) {
   HttpRequest request;
   request.url = state_->url("manifests/" + name);
   request.answer_limit = kLargestManifest;
-  for (const std::string_view type :
-       {kManifestType, kIndexType, kDockerManifestType, kDockerIndexType}) {
-    request.headers.emplace_back("Accept", type);
-  }
+  request.headers = state_->manifest_types();
   HttpResponse response = state_->call(request);
   if (response.status == 404) return std::nullopt;
   if (response.status != 200) throw state_->refused(response, "give a manifest");
@@ -213,15 +221,33 @@ std::optional<Registry::Manifest> Registry::get_manifest(const std::string& name
   const std::string promised =
       name.starts_with("sha256:") ? name : response.header("docker-content-digest").value_or("");
   if (promised.starts_with("sha256:") && promised != found.str()) {
-    throw failure("digest-mismatch", "the manifest `{}` is not what was promised", what)
+    throw failure("digest-mismatch", "the manifest `{}` is not what was promised",
+                  state_->manifest_place(name))
         .because(fmt::format("needs {}, found {}", promised, found.str()));
   }
   std::string type = response.header("content-type").value_or("");
   type.resize(std::min(type.find(';'), type.size()));
-  if (!is_index(type, response.body)) return Manifest{std::move(response.body), type, found};
-  const Digest chosen = choose_platform(response.body, what, state_->options.platform);
-  if (chosen == found) throw failure("bad-image", "the index `{}` names itself", what);
+  return Manifest{std::move(response.body), type, found};
+}
+
+std::optional<Registry::Manifest> Registry::get_manifest(const std::string& name) {
+  std::optional<Manifest> found = get_unresolved(name);
+  if (!found || !is_index(found->media_type, found->bytes)) return found;
+  const std::string what = state_->manifest_place(name);
+  const Digest chosen = choose_platform(found->bytes, what, state_->options.platform);
+  if (chosen == found->digest) throw failure("bad-image", "the index `{}` names itself", what);
   return get_manifest(chosen.str());
+}
+
+bool Registry::has_manifest(const Digest& digest) {
+  HttpRequest request;
+  request.method = "HEAD";
+  request.url = state_->url("manifests/" + digest.str());
+  request.headers = state_->manifest_types();
+  const HttpResponse response = state_->call(request);
+  if (response.status == 200) return true;
+  if (response.status == 404) return false;
+  throw state_->refused(response, "say whether it has a manifest");
 }
 
 void Registry::put_manifest(const std::string& name, std::string_view bytes,

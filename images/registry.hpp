@@ -57,6 +57,9 @@ class Registry {
   /// By tag or digest; an index is resolved for the options' platform. Verified
   /// against the digest asked for, else the one the registry tells. nullopt: 404.
   std::optional<Manifest> get_manifest(const std::string& name);
+  /// The same, and of an index the index itself.
+  std::optional<Manifest> get_unresolved(const std::string& name);
+  bool has_manifest(const Digest& digest);
   void put_manifest(const std::string& name, std::string_view bytes, std::string_view media_type);
 
   struct State;  ///< private to images/registry*.cpp
@@ -78,20 +81,21 @@ class Pusher {
   /// Returns at once; the layer's bytes must be in the store. Twice the same is fine.
   void add(const Layer& layer);
   /// Adds what is missing, waits for all, then config, then the manifest under `reference`'s tag.
+  /// Of an index: each image's config and manifest (by digest), then the index under the tag.
   struct Pushed {
     Digest digest;
     std::size_t uploaded = 0;
     std::size_t present = 0;
     std::uint64_t uploaded_bytes = 0;
   };
-  Pushed finish(const Image& image, const Reference& reference);
+  Pushed finish(const ImageSet& image, const Reference& reference);
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-Pusher::Pushed push(Store& store, const Image& image, Http& http, const Reference& to,
+Pusher::Pushed push(Store& store, const ImageSet& image, Http& http, const Reference& to,
                     const RegistryOptions& options, Progress& progress);
 
 /// What `options` are for a push to `to`, which goes nowhere else: as its `hosts` say. Throws
@@ -112,5 +116,9 @@ Image fetch_image(Store& store, Http& http, const Reference& from, const Registr
 /// The same, then tags.
 Image pull(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
            Progress& progress);
+/// Fetches all images of an index and the index itself, then tags it; what is no index as `pull`
+/// does, whatever its platform.
+ImageSet pull_all(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
+                  Progress& progress);
 
 }  // namespace mlenv

@@ -20,6 +20,10 @@ struct Registry::State {
   std::string url(std::string_view path) {
     return base() + "/v2/" + where.repository() + "/" + std::string(path);
   }
+  /// For messages.
+  std::string manifest_place(const std::string& name) const;
+  /// `Accept` for every kind of manifest and index.
+  static HttpHeaders manifest_types();
   /// Sends with the login that the registry asks for, asking it once what that is. The login goes
   /// to the registry's own host only.
   HttpResponse call(HttpRequest request);

@@ -21,6 +21,7 @@
 
 #include "base/digest.hpp"
 #include "base/files.hpp"
+#include "images/image_index.hpp"
 #include "images/oci.hpp"
 #include "images/reference.hpp"
 
@@ -135,20 +136,24 @@ class Store {
   // --- images and names --------------------------------------------------------------------------
   /// Publishes manifest and config (durably: fsync). Throws `absent` unless all layers are there.
   void put_image(const Image& image);
-  /// Throws `absent` or `damaged`.
+  /// The same for an index. Throws `absent` unless all that it lists is there.
+  void put_index(const ImageIndex& index);
+  /// Throws `absent` or `damaged`; `bad-image` for an index.
   Image image(const Digest& manifest) const;
+  /// An image alone, or an index with all of its images. Throws `absent` or `damaged`.
+  ImageSet image_set(const Digest& manifest_or_index) const;
   /// Durable. `name` without tag means `latest`; one with a digest alone is kept as it is. Throws
   /// `absent` when the store has no such manifest.
   void tag(const Reference& name, const Digest& manifest);
   bool untag(const Reference& name);
   struct Name {
     std::string name;  ///< `jax-cpu:latest`, `host:5000/team/jax:v1`
-    Digest manifest;
+    Digest manifest;   ///< or index
   };
   /// Sorted by name.
   std::vector<Name> names() const;
-  /// By reference, full digest or unique digest prefix (at least 6 hex digits). nullopt when there
-  /// is none; throws `ambiguous` (usage).
+  /// Manifest or index by reference, full digest or unique digest prefix (at least 6 hex digits).
+  /// nullopt when there is none; throws `ambiguous` (usage).
   std::optional<Digest> find_image(std::string_view name_or_digest) const;
 
   // --- soundness ---------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "images/platform.hpp"
 #include "images/store.hpp"
 #include "images/store_folder.hpp"
 #include "images/store_names.hpp"
@@ -22,11 +23,17 @@ std::string_view hex_prefix(std::string_view text) {
   return hex && text.size() >= kShortestPrefix && text.size() <= 64 ? text : std::string_view{};
 }
 
+/// Or an index.
 bool is_manifest(const Store& store, const Digest& digest) {
   const auto size = store.size_of(digest);
   if (!size || *size > kManifestLimit) return false;
   try {
-    (void)config_of_manifest(store.read(digest));
+    std::string text = store.read(digest);
+    if (is_index({}, text)) {
+      (void)parse_index(std::move(text));
+    } else {
+      (void)config_of_manifest(text);
+    }
     return true;
   } catch (const Error&) {
     return false;
@@ -62,6 +69,26 @@ void Store::put_image(const Image& image) {
     folder_->publish_small(*content, folder_->blob(digest), true);
     folder_->marks().clear(StoreFolder::Item::blob, digest);
   }
+}
+
+void Store::put_index(const ImageIndex& index) {
+  for (const ImageIndex::Entry& entry : index.entries) {
+    if (!folder_->has_blob(entry.manifest.digest)) throw absent_blob(entry.manifest.digest);
+  }
+  folder_->publish_small(index.bytes, folder_->blob(index.digest()), true);
+  folder_->marks().clear(StoreFolder::Item::blob, index.digest());
+}
+
+ImageSet Store::image_set(const Digest& manifest_or_index) const {
+  std::string text = read(manifest_or_index, kManifestLimit);
+  if (!is_index({}, text)) return image(manifest_or_index);
+  ImageIndex index = parse_index(std::move(text));
+  std::vector<Image> images;
+  for (const ImageIndex::Entry& entry : index.entries) {
+    images.push_back(while_doing("the image for " + entry.platform,
+                                 [&] { return image(entry.manifest.digest); }));
+  }
+  return {std::move(index), std::move(images)};
 }
 
 Image Store::image(const Digest& manifest) const {

@@ -148,21 +148,31 @@ class Verifier {
     });
   }
 
-  /// What is missing of an image; remembers its layers.
+  /// What is missing of an image, or of one that an index lists; remembers its layers.
   std::string image_flaw(const Digest& manifest) {
     return flaw_of([&]() -> std::string {
-      const Image image = store_.image(manifest);
+      const ImageSet set = store_.image_set(manifest);
       std::string flaw;
-      for (const Layer& layer : image.layers) {
-        const Digest& blob = layer.blob.digest;
-        if (!flawed_.contains(blob) && store_.has(blob)) {
-          layers_.insert_or_assign(layer.diff_id, layer);
-        } else if (flaw.empty()) {
-          flaw = "its layer `" + blob.str() + "` is damaged or not in the store";
-        }
+      for (std::size_t i = 0; i < set.images.size(); ++i) {
+        const std::string one = layers_flaw(set.images[i]);
+        if (one.empty() || !flaw.empty()) continue;
+        flaw = set.index ? fmt::format("its image for {}: {}", set.platform(i), one) : one;
       }
       return flaw;
     });
+  }
+
+  std::string layers_flaw(const Image& image) {
+    std::string flaw;
+    for (const Layer& layer : image.layers) {
+      const Digest& blob = layer.blob.digest;
+      if (!flawed_.contains(blob) && store_.has(blob)) {
+        layers_.insert_or_assign(layer.diff_id, layer);
+      } else if (flaw.empty()) {
+        flaw = "its layer `" + blob.str() + "` is damaged or not in the store";
+      }
+    }
+    return flaw;
   }
 
   void check_names() {

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kCode = "built-invalid";
 constexpr int kVersion = 1;
 constexpr int kOnePlatform = 1;  // 1: files
-constexpr int kRevision = 2;     // 2: others
+constexpr int kRevision = 2;     // 2: others, index
 
 std::vector<std::pair<std::string, Digest>> read_layers(const TomlReader& reader,
                                                         const TomlValue& root) {
@@ -87,13 +87,15 @@ void BuiltSet::put(const Built& built) {
   builds.insert(std::find_if(builds.begin(), builds.end(),
                              [&](const Built& other) { return other.platform > built.platform; }),
                 built);
+  index.reset();
 }
 
 std::string render_builds(const BuiltSet& set) {
   const Built& first = set.builds.front();
   std::string out = "# Written by `mlenv build`: what the lock's bytes make. Worth committing.\n";
   out += fmt::format("version = {}\nrevision = {}\n", kVersion,
-                     set.builds.size() > 1 ? kRevision : kOnePlatform);
+                     set.builds.size() > 1 || set.index ? kRevision : kOnePlatform);
+  if (set.index) out += fmt::format("index = \"{}\"\n", set.index->hex());
   out += fmt::format("platform = {}\n", toml_text(first.platform)) + render_build(first);
   for (std::size_t i = 1; i < set.builds.size(); ++i) {
     const Built& other = set.builds[i];
@@ -109,11 +111,12 @@ BuiltSet parse_builds(std::string_view text, const fs::path& shown_path) {
                      .hint = "restore it, or remove it and run `mlenv build`"});
   const TomlValue root = parse_toml(reader.file());
   read_format(reader, root, kVersion, kRevision);
-  constexpr std::array<std::string_view, 9> kKeys = {"version",      "revision", "platform",
-                                                     "layer-format", "lock",     "files",
-                                                     "image",        "layers",   "others"};
+  constexpr std::array<std::string_view, 10> kKeys = {
+      "version", "revision", "index", "platform", "layer-format",
+      "lock",    "files",    "image", "layers",   "others"};
   reader.only(root, kKeys);
   BuiltSet set;
+  if (root.find("index") != nullptr) set.index = read_digest(reader, root, "index");
   set.builds.push_back(read_build(reader, root, read_platform(reader, root)));
   read_others(reader, root, set);
   return set;

@@ -1,6 +1,7 @@
 #pragma once
 // What recipe.built holds: the record of each platform's last build. Of one platform the file is as
 // `render_built` writes it. Format: docs/lock.md.
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,10 +12,12 @@ namespace mlenv {
 
 struct BuiltSet {
   std::vector<Built> builds;  ///< sorted by platform, each once; in a file at least one
+  /// Of all these images as one; nullopt: none was made of them.
+  std::optional<Digest> index = std::nullopt;
 
   /// nullptr: nothing was built for that.
   const Built* find(std::string_view platform) const;
-  /// In place of the record of its platform.
+  /// In place of the record of its platform. What is recorded of an index goes.
   void put(const Built& built);
   friend bool operator==(const BuiltSet&, const BuiltSet&) = default;
 };

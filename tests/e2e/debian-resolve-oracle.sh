@@ -5,33 +5,14 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
-
-need apt-get apt-cache
+# shellcheck source=tests/support/apt.sh
+. "$root/tests/support/apt.sh"
 # shellcheck source=/dev/null
 . /etc/os-release
 [ "${ID:-}" = debian ] || skip "apt's sources here are not Debian's"
 
-apt=$work/apt
-mkdir -p "$apt/lists/partial" "$apt/archives/partial"
-: >"$apt/status"
-cat >"$work/apt.conf" <<CONF
-Dir::State "$apt";
-Dir::State::status "$apt/status";
-Dir::Cache "$apt";
-Dir::Cache::archives "$apt/archives";
-Dir::Cache::pkgcache "pkgcache.bin";
-Dir::Cache::srcpkgcache "srcpkgcache.bin";
-APT::Install-Recommends "false";
-APT::Sandbox::User "";
-CONF
-if [ -n "${MLENV_DEBIAN_SOURCES:-}" ]; then
-  cp "$(realpath "$MLENV_DEBIAN_SOURCES")" "$work/machine.list"
-  printf 'Dir::Etc::sourcelist "%s";\nDir::Etc::sourceparts "-";\n' "$work/machine.list" >>"$work/apt.conf"
-fi
-export APT_CONFIG=$work/apt.conf
 suite=$VERSION_CODENAME
-update() { apt-get update -qq >"$work/update.log" 2>&1 || skip "apt-get update: $(tail -n 1 "$work/update.log")"; }
-update
+own_apt ""
 # Debian's own archives alone, as mlenv takes them; backports lie where the suite itself does.
 # shellcheck disable=SC2016  # for apt-get
 apt-get indextargets --format '$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
@@ -40,17 +21,12 @@ archive=$(awk -v suite="$suite" '$3 == suite { print $2; exit }' "$work/debian.l
 [ -n "$archive" ] || skip "this machine's apt has no archive of $suite"
 echo "deb $archive $suite-backports main" >>"$work/debian.list"
 printf 'Dir::Etc::sourcelist "%s";\nDir::Etc::sourceparts "-";\n' "$work/debian.list" >>"$work/apt.conf"
-update
+update_apt
 
-apt-cache dumpavail | awk -v RS= '/\nEssential: yes/ || /\nPriority: required/ { print $2 }' |
-  LC_ALL=C sort -u >"$work/base"
+apt_base >"$work/base"
 [ "$(wc -l <"$work/base")" -gt 20 ] || fail "apt knows only $(wc -l <"$work/base") base packages"
 mapfile -t base <"$work/base"
 
-by_apt() {
-  apt-get install -s "${base[@]}" apt "$@" >"$work/apt.log" 2>&1 || fail "apt: $(tail -n 3 "$work/apt.log")"
-  sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*/\1 \2/p' "$work/apt.log" | LC_ALL=C sort
-}
 by_mlenv() {
   local list
   printf -v list '%s, ' "$@"
@@ -108,7 +84,7 @@ equal_sets=0
 for set in "${sets[@]}"; do
   note "$set"
   read -ra packages <<<"$set"
-  by_apt "${packages[@]}" >"$work/expected"
+  apt_takes "${base[@]}" apt "${packages[@]}" >"$work/expected"
   by_mlenv "${packages[@]}" >"$work/found"
   [ "$(wc -l <"$work/found")" -ge ${#base[@]} ] || fail "only $(wc -l <"$work/found") packages locked"
   if diff -u --label apt --label mlenv "$work/expected" "$work/found" >"$work/diff"; then

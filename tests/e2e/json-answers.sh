@@ -19,6 +19,10 @@ image=$registry/team/small:v1
   "$MLENV" --json --progress json build "$work/small.yaml" 2>"$work/err"
   cat "$work/err"
   "$MLENV" --json build "$work/small.yaml" 2>"$work/err" | tee "$work/again"
+  "$MLENV" --json build --platform all "$work/small.yaml" 2>"$work/err"
+  "$MLENV" --json images
+  "$MLENV" --json inspect small
+  "$MLENV" --json build "$work/small.yaml" 2>"$work/err" >"$work/again"
   "$MLENV" --json add --recipe "$work/small.yaml" idna
   "$MLENV" --json add --recipe "$work/small.yaml" six 2>"$work/err"
   "$MLENV" --json remove --recipe "$work/small.yaml" six 2>"$work/err"

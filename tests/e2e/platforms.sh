@@ -1,11 +1,18 @@
 #!/usr/bin/env bash
 # One lock for linux/amd64 and linux/arm64, from the real indexes of both; on one machine the images of
-# both on bases that are images. Oracles: apt for arm64, skopeo, umoci, the wheels' own ELF headers.
+# both on bases that are images, each alone and both under one name. Oracles: apt for arm64, skopeo, umoci, crane,
+# docker-registry, the wheels' own ELF headers.
 # shellcheck disable=SC2016 # backticks stand in messages
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/apt.sh
+. "$root/tests/support/apt.sh"
+# shellcheck source=tests/support/crane.sh
+. "$root/tests/support/crane.sh"
 need apt-get dpkg-deb jq skopeo umoci
+need_root
+crane_program
 # shellcheck source=/dev/null
 . /etc/os-release
 [ "${ID:-}" = debian ] || skip "apt's sources here are not Debian's"
@@ -52,29 +59,9 @@ grep -qF 'compared for linux/amd64; `--platform` compares for linux/arm64' "$wor
 "$MLENV" diff --platform "$there" "$lock" "$two" >/dev/null
 
 note "arm64's packages are those that apt takes"
-apt=$work/apt
-mkdir -p "$apt/lists/partial" "$apt/archives/partial"
-: >"$apt/status"
-cat >"$work/apt.conf" <<CONF
-APT::Architecture "arm64";
-APT::Architectures { "arm64"; };
-Dir::State "$apt";
-Dir::State::status "$apt/status";
-Dir::Cache "$apt";
-Dir::Cache::archives "$apt/archives";
-APT::Install-Recommends "false";
-APT::Sandbox::User "";
-CONF
-if [ -n "${MLENV_DEBIAN_SOURCES:-}" ]; then
-  cp "$(realpath "$MLENV_DEBIAN_SOURCES")" "$work/machine.list"
-  printf 'Dir::Etc::sourcelist "%s";\nDir::Etc::sourceparts "-";\n' "$work/machine.list" >>"$work/apt.conf"
-fi
-export APT_CONFIG=$work/apt.conf
-apt-get update -qq >"$work/update.log" 2>&1 || skip "apt-get update: $(tail -n 1 "$work/update.log")"
-mapfile -t base < <(apt-cache dumpavail |
-  awk -v RS= '/\nEssential: yes/ || /\nPriority: required/ { print $2 }' | LC_ALL=C sort -u)
-apt-get install -s "${base[@]}" apt ca-certificates python3 >"$work/apt.log" 2>&1 || fail "$(tail -n 3 "$work/apt.log")"
-sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*/\1 \2/p' "$work/apt.log" | LC_ALL=C sort >"$work/by-apt"
+own_apt arm64
+mapfile -t base < <(apt_base)
+apt_takes "${base[@]}" apt ca-certificates python3 >"$work/by-apt"
 python3 - "$lock" >"$work/by-mlenv" <<'PYTHON'
 import sys, tomllib
 lock = tomllib.load(open(sys.argv[1], "rb"))
@@ -99,10 +86,9 @@ note "bases of both, of Debian's own files, under one name"
 umoci init --layout "$work/layout"
 for machine in arm64 amd64; do
   mkdir "$work/debs-$machine"
+  own_apt "$machine"
   (
     cd "$work/debs-$machine"
-    sed -i "s/^APT::Architecture .*/APT::Architecture \"$machine\";/; s/^APT::Architectures .*/APT::Architectures { \"$machine\"; };/" "$APT_CONFIG"
-    [ "$machine" = arm64 ] || apt-get update -qq
     apt-get download -qq libc6 python3.11-minimal libpython3.11-minimal zlib1g libexpat1 base-files
   )
   umoci new --image "$work/layout:$machine"
@@ -159,3 +145,53 @@ export MLENV_STORE=$work/other
 failing_with foreign-platform "$MLENV" --json build --locked --platform "$there" "$on"
 "$MLENV" -q pull --platform "$there" "$registry/team/on:arm64" >/dev/null
 equal "image" "$arm" "$(tell build --locked --platform "$there" "$on" | jq -r .image)"
+
+note "both as one"
+both=$registry/team/on:both
+"$MLENV" build --locked --platform all --push "$both" --output "oci:$work/both" --output "oci-archive:$work/both.tar" "$on" \
+  >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+index=$(tail -n 1 "$work/out")
+equal "recorded" "index = \"${index#sha256:}\"" "$(grep '^index' "$work/on/on.built")"
+equal "digest of the index" "$index" "sha256:$(skopeo inspect --raw "oci:$work/both:latest" | sha256sum | cut -d' ' -f1)"
+skopeo inspect --raw "oci:$work/both:latest" >"$work/index"
+equal "platforms" 'amd64 arm64/v8' "$(jq -r '[.manifests[].platform | [.architecture, .variant // empty] | join("/")] | join(" ")' "$work/index")"
+equal "canonical" "$(jq -cS . "$work/index")" "$(cat "$work/index")"
+equal "arm64's image" "$arm" "$(jq -r '.manifests[1].digest' "$work/index")"
+for from in "oci:$work/both:latest" "oci-archive:$work/both.tar:latest" "docker://$both"; do
+  rm -rf "$work/copy"
+  skopeo copy -q --all --preserve-digests --src-tls-verify=false "$from" "dir:$work/copy"
+  cmp "$work/index" "$work/copy/manifest.json"
+done
+"${crane:?}" validate --insecure --remote "$both"
+for machine in amd64 arm64; do "$crane" validate --insecure --platform "linux/$machine" --remote "$both"; done
+"$MLENV" images >"$work/list"
+grep -qE '^  linux/arm64 +[0-9a-f]{12} ' "$work/list" || fail "$(cat "$work/list")"
+equal "inspected" "$arm" "$(tell inspect --platform linux/arm64 on | jq -r .digest)"
+verify_store
+tell build --locked "$on" >/dev/null
+equal "a name of this machine's image alone" linux/amd64 "$(tell inspect on | jq -r .platform)"
+
+note "pulled as one, or this machine's alone"
+export MLENV_STORE=$work/whole
+equal "pulled" "$index" "$("$MLENV" -q pull --platform all "$both")"
+verify_store
+"$MLENV" -q tag "$both" "$registry/other/on:copy"
+"$MLENV" -q push "$registry/other/on:copy" >/dev/null
+equal "pushed elsewhere" "$index" "$("$crane" digest --insecure "$registry/other/on:copy")"
+"$MLENV" -q save "$both" "oci:$work/saved"
+cmp <(skopeo inspect --raw "oci:$work/saved:both") "$work/index"
+failing_with bad-output "$MLENV" --json save "$both" "docker-archive:$work/one.tar"
+"$MLENV" -q save --platform "$there" "$both" "docker-archive:$work/one.tar"
+"$MLENV" rm "$both" "$registry/other/on:copy"
+[ -z "$("$MLENV" images --names)" ] || fail "names left: $("$MLENV" images --names)"
+export MLENV_STORE=$work/part
+equal "this machine's" "$(jq -r '.manifests[0].digest' "$work/index")" "$("$MLENV" -q pull "$both")"
+
+note "a platform that cannot be built here takes nothing from the other"
+printf 'name: half\nbase: oci:../layout:v1\nplatforms: [linux/arm64, linux/amd64]\npackages: [markupsafe]\n' >"$work/on/half.yaml"
+failing_with foreign-platform "$MLENV" --json build --platform all "$work/on/half.yaml"
+tail -n 1 "$work/err" | jq -r '.frames[]' >"$work/frames"
+grep -qF 'cannot be built here for linux/arm64' "$work/frames" || fail "$(cat "$work/err")"
+grep -qF 'the image for linux/amd64 is there, as `half:latest`' "$work/frames" || fail "$(cat "$work/err")"
+grep -q '^platform = "linux/amd64"$' "$work/on/half.built" || fail "not recorded"
+equal "named" linux/amd64 "$(tell inspect half | jq -r .platform)"

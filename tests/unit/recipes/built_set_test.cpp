@@ -51,6 +51,20 @@ TEST(BuiltSet, KeepsARecordForEachPlatform) {
   EXPECT_EQ(set.find("linux/mips"), nullptr);
 }
 
+TEST(BuiltSet, AnIndexIsOfTheseImagesAlone) {
+  BuiltSet set;
+  set.put(built_for("linux/amd64"));
+  const std::string without = render_builds(set);
+  set.index = Digest::of("index");
+  const std::string text = render_builds(set);
+  EXPECT_NE(text.find("revision = 2\nindex = \"" + set.index->hex() + "\"\nplatform = "),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(parse_builds(text, "r.built"), set);
+  set.put(built_for("linux/amd64"));
+  EXPECT_EQ(render_builds(set), without);
+}
+
 TEST(BuiltSet, RefusesWhatIsNoRecord) {
   const std::string text = render_builds({{built_for("linux/amd64"), built_for("linux/arm64")}});
   const auto with = [&](std::string_view from, std::string_view to) {
