@@ -1,29 +1,14 @@
 #pragma once
 // GPU architectures, and which device code runs on which of them (CUDA C++ Programming Guide,
 // "Application Compatibility" and "Feature Set Compiler Targets"; read in November 2026).
-#include <compare>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "images/inspect/device_code.hpp"
+
 namespace mlenv {
-
-/// What one piece of device code was compiled for: machine code (`sm_90`, `sm_90a`, `sm_100f`) or
-/// PTX (`compute_90`), which a driver compiles when it is loaded.
-struct DeviceCode {
-  bool ptx = false;
-  int major = 0;
-  int minor = 0;
-  char variant = 0;  ///< `a`: that architecture alone; `f`: its family; 0: later minors too
-  friend auto operator<=>(const DeviceCode&, const DeviceCode&) = default;
-
-  std::string name() const;
-};
-
-/// nullopt for other text.
-std::optional<DeviceCode> parse_device_code(std::string_view text);
 
 /// Whether code for `code` runs on a GPU of architecture `gpu` (`sm_86`); of PTX as far as the
 /// driver can read it.

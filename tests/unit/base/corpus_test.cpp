@@ -1,6 +1,7 @@
-// The seed corpora of the zip and tar fuzz targets, through the same functions.
+// The seed corpora of the zip, tar and ELF fuzz targets, through the same functions.
 #include <gtest/gtest.h>
 
+#include "tests/fuzz/one_elf.hpp"
 #include "tests/fuzz/one_tar.hpp"
 #include "tests/fuzz/one_zip.hpp"
 #include "tests/support/corpus.hpp"
@@ -15,6 +16,10 @@ TEST(Corpus, Zips) {
 TEST(Corpus, Tars) {
   EXPECT_GE(
       run_corpus("tar", [](const std::string& text) { return fuzz::one_tar(as_bytes(text)); }), 6);
+}
+TEST(Corpus, Elves) {
+  EXPECT_GE(
+      run_corpus("elf", [](const std::string& text) { return fuzz::one_elf(as_bytes(text)); }), 6);
 }
 
 }  // namespace

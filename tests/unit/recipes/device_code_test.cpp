@@ -3,76 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "tests/support/fatbin.hpp"
 #include "tests/support/zip_builder.hpp"
 
 namespace mlenv {
 namespace {
 
-using test::little_endian;
-
-struct Entry {
-  std::uint64_t kind = 2;  ///< 1: PTX, 2: machine code
-  std::uint64_t architecture = 80;
-  std::uint64_t flags = 0x11;
-  std::size_t size = 24;
-};
-
-/// As nvcc's fatbinary writes them (laid out like those of libtorch_cuda.so 2.15).
-std::string fatbin(const std::vector<Entry>& entries) {
-  std::string body;
-  for (const Entry& entry : entries) {
-    std::string header = little_endian(entry.kind, 2) + little_endian(0x101, 2) +
-                         little_endian(64, 4) + little_endian(entry.size, 8);
-    header.resize(28);
-    header += little_endian(entry.architecture, 4);
-    header.resize(40);
-    header += little_endian(entry.flags, 8);
-    header.resize(64);
-    // Code may hold anything, a container's magic number too.
-    body += header + little_endian(0xBA55ED50, 4) + std::string(entry.size - 4, '\x7f');
-  }
-  return little_endian(0xBA55ED50, 4) + little_endian(1, 2) + little_endian(16, 2) +
-         little_endian(body.size(), 8) + body;
-}
-
-std::string names(const std::set<DeviceCode>& codes) {
-  std::string text;
-  for (const DeviceCode& code : codes) text += code.name() + ' ';
-  return text;
-}
-
-std::string scanned(std::string_view bytes, std::size_t chunk) {
-  FatbinScanner scanner;
-  for (std::size_t at = 0; at < bytes.size(); at += chunk) {
-    scanner.write(as_bytes(bytes.substr(at, chunk)));
-  }
-  return names(scanner.found());
-}
-
-TEST(FatbinScanner, FindsEveryEntryHoweverTheBytesArrive) {
-  const std::string bytes =
-      "\x7f"
-      "ELF of something\x50\xed\x55" +
-      fatbin({{2, 75}, {2, 90, 0x100011}, {1, 120, 0x8011, 300}}) + std::string(5000, '\0') +
-      fatbin({{2, 100, 0x1008011, 70000}}) + "end";
-  for (const std::size_t chunk :
-       {std::size_t{1}, std::size_t{7}, std::size_t{4096}, bytes.size()}) {
-    EXPECT_EQ(scanned(bytes, chunk), "sm_75 sm_90a sm_100 compute_120 ") << chunk;
-  }
-}
-
-TEST(FatbinScanner, PassesOverWhatOnlyLooksLikeOne) {
-  const std::string magic = little_endian(0xBA55ED50, 4);
-  EXPECT_EQ(scanned(magic, 1), "");
-  EXPECT_EQ(scanned(magic + magic + fatbin({{2, 80}}), 3), "sm_80 ");
-  // An entry that says it is larger than its container, and one of a kind that is no code.
-  std::string wrong = fatbin({{2, 86}});
-  wrong[16 + 8] = '\x7f';
-  EXPECT_EQ(scanned(wrong + fatbin({{2, 80}}), 64), "sm_80 ");
-  EXPECT_EQ(scanned(fatbin({{16, 90}, {2, 80}}), 64), "sm_80 ");
-  const std::string whole = fatbin({{2, 75}, {2, 80}});
-  EXPECT_EQ(scanned(whole.substr(0, whole.size() - 80), 64), "sm_75 ");
-}
+using test::fatbin;
 
 class DeviceCodeOfWheels : public testing::Test {
  protected:
