@@ -7,8 +7,10 @@
 #include "base/json.hpp"
 #include "base/printable.hpp"
 #include "cli/command_tree.hpp"
+#include "cli/image_facts_text.hpp"
 #include "cli/settings.hpp"
 #include "cli/ui.hpp"
+#include "images/inspect/inspect.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -123,6 +125,7 @@ int inspect_index(const ImageSet& set, const std::string& name, const Ui& ui) {
 struct InspectOptions {
   std::string name;
   std::string platform;
+  bool facts = false;
 };
 
 int inspect_command(const InspectOptions& options, Ui& ui) {
@@ -148,6 +151,18 @@ int inspect_command(const InspectOptions& options, Ui& ui) {
   for (const Layer& layer : image.layers) {
     ui.answer(fmt::format("layer     {}  {:>8}  {}", layer.blob.digest.brief(),
                           human_bytes(layer.blob.size_bytes), printable(layer.title)));
+  }
+  return 0;
+}
+
+int image_facts_command(const InspectOptions& options, Ui& ui) {
+  const Image image = image_named(ui, options.name, options.platform);
+  ImageFacts facts = image_facts(ui.store(), image, ui.progress());
+  facts.name = printable(options.name);
+  if (ui.options.json) {
+    ui.answer(render_image_facts(facts));
+  } else {
+    for (const std::string& line : image_facts_text(facts)) ui.answer(line);
   }
   return 0;
 }
@@ -180,8 +195,12 @@ Action declare_inspect(CLI::App& app) {
                WordKind::image);
   app.add_option("--platform", options->platform, "of an index the image for OS/ARCHITECTURE")
       ->type_name("PLATFORM");
-  app.footer("example: mlenv inspect jax-cpu");
-  return [options](Ui& ui) { return inspect_command(*options, ui); };
+  app.add_flag("--facts", options->facts,
+               "what it needs of a host, and what its own files lack, as its files say");
+  app.footer("example: mlenv inspect jax-cpu --facts");
+  return [options](Ui& ui) {
+    return options->facts ? image_facts_command(*options, ui) : inspect_command(*options, ui);
+  };
 }
 
 }  // namespace mlenv::cli

@@ -28,6 +28,7 @@ image=$registry/team/small:v1
   "$MLENV" --json remove --recipe "$work/small.yaml" six 2>"$work/err"
   "$MLENV" --json images
   "$MLENV" --json inspect small
+  "$MLENV" --json inspect small --facts
   "$MLENV" --json push small "$image" 2>"$work/err"
   "$MLENV" --json push small "$image" 2>"$work/err"
   "$MLENV" --json diff small "$work/small.yaml"

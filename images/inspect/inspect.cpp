@@ -1,0 +1,230 @@
+#include "images/inspect/inspect.hpp"
+
+#include <elf.h>
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "base/paths.hpp"
+#include "base/pool.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
+#include "images/inspect/image_tree.hpp"
+#include "images/inspect/linkage_facts.hpp"
+#include "images/inspect/software.hpp"
+#include "images/inspect/waste.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr const char* kFiles = "the image's files";
+constexpr const char* kPackages = "names of files and packages";
+constexpr const char* kElf = "its ELF files";
+constexpr const char* kConfig = "its configuration";
+
+struct Machine {
+  std::string_view architecture;
+  std::uint64_t number;
+};
+constexpr std::array<Machine, 7> kMachines = {{{"amd64", EM_X86_64},
+                                               {"arm64", EM_AARCH64},
+                                               {"386", EM_386},
+                                               {"arm", EM_ARM},
+                                               {"ppc64le", EM_PPC64},
+                                               {"s390x", EM_S390},
+                                               {"riscv64", EM_RISCV}}};
+
+std::uint64_t machine_of(std::string_view architecture) {
+  for (const Machine& one : kMachines) {
+    if (one.architecture == architecture) return one.number;
+  }
+  return EM_NONE;
+}
+
+bool is_heeded(std::string_view variable) {
+  constexpr std::array<std::string_view, 3> kPrefixes = {"NVIDIA_", "CUDA_", "NCCL_"};
+  constexpr std::array<std::string_view, 4> kNames = {"LD_LIBRARY_PATH", "LD_PRELOAD",
+                                                      "OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME"};
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [&](std::string_view one) { return variable.starts_with(one); }) ||
+         std::find(kNames.begin(), kNames.end(), variable) != kNames.end();
+}
+
+/// The last of several of one name holds, as in the kernel's and the shell's eyes.
+std::vector<Variable> environment_of(const ImageConfig& config) {
+  std::map<std::string, std::string> all;
+  for (const std::string& entry : config.env) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string name = entry.substr(0, equals);
+    if (is_heeded(name)) all[name] = entry.substr(equals + 1);
+  }
+  std::vector<Variable> list;
+  for (auto& [name, value] : all) list.push_back({name, std::move(value)});
+  return list;
+}
+
+std::string library_path(const ImageConfig& config) {
+  for (const Variable& one : environment_of(config)) {
+    if (one.name == "LD_LIBRARY_PATH") return one.value;
+  }
+  return {};
+}
+
+std::vector<DeviceLibrary> device_code_of(const ImageTree& tree) {
+  std::vector<DeviceLibrary> found;
+  for (const auto& [path, node] : tree.nodes()) {
+    if (node.elf == nullptr || node.elf->device_code.empty()) continue;
+    if (node.entry->kind != "file") continue;
+    found.push_back({"/" + path, node.elf->device_code, !is_nvidia_library("/" + path)});
+  }
+  return found;
+}
+
+std::vector<std::string> texts_of(const nlohmann::json& list) {
+  std::vector<std::string> texts;
+  if (!list.is_array()) return texts;
+  for (const nlohmann::json& one : list) {
+    texts.push_back(one.is_string() ? one.get<std::string>() : one.dump());
+  }
+  return texts;
+}
+
+std::vector<ForwardCompatibility> forward_compatibility_of(const ImageTree& tree) {
+  std::vector<ForwardCompatibility> found;
+  for (const auto& [path, node] : tree.nodes()) {
+    if (node.elf == nullptr || node.elf->forward_compatibility.empty()) continue;
+    const nlohmann::json note =
+        nlohmann::json::parse(node.elf->forward_compatibility, nullptr, /*allow_exceptions=*/false);
+    if (node.entry->kind != "file" || !note.is_object()) continue;
+    ForwardCompatibility one;
+    one.path = "/" + path;
+    const auto version = note.find("CUDA Version");
+    if (version != note.end()) {
+      one.cuda_version = version->is_string() ? version->get<std::string>() : version->dump();
+    }
+    if (note.contains("Driver")) one.drivers = texts_of(note["Driver"]);
+    if (note.contains("Device")) one.devices = texts_of(note["Device"]);
+    found.push_back(std::move(one));
+  }
+  return found;
+}
+
+Fact<std::vector<std::string>> user_ids_of(const ImageTree& tree) {
+  const ImageTree::Node* passwd = tree.find("etc/passwd");
+  if (passwd == nullptr || passwd->text == nullptr)
+    return known(std::vector<std::string>{}, "no /etc/passwd");
+  std::set<std::string> ids;
+  for (const std::string_view line : split(*passwd->text, '\n')) {
+    const auto parts = split(line, ':');
+    if (parts.size() >= 4 && !parts[2].empty()) ids.emplace(parts[2]);
+  }
+  return known(std::vector<std::string>(ids.begin(), ids.end()), "/etc/passwd");
+}
+
+void take_config(const ImageConfig& config, ImageFacts& facts) {
+  facts.architecture = config.architecture;
+  facts.environment = environment_of(config);
+  facts.user = known(config.user, kConfig);
+  const auto label = [&](const char* name) -> const std::string* {
+    const auto found = config.labels.find(name);
+    return found == config.labels.end() ? nullptr : &found->second;
+  };
+  const std::string* driver = label("dev.mlenv.min-driver");
+  facts.oldest_driver = driver == nullptr ? unknown<std::string>("no label dev.mlenv.min-driver")
+                                          : known(*driver, "label dev.mlenv.min-driver");
+  std::vector<std::string> gpus;
+  if (const std::string* text = label("dev.mlenv.sm")) {
+    for (const std::string_view gpu : split(*text, ' ')) gpus.emplace_back(gpu);
+  } else if (label("dev.mlenv.lock") == nullptr) {
+    facts.gpus = unknown<std::vector<std::string>>("no label dev.mlenv.sm");
+    return;
+  }
+  facts.gpus = known(std::move(gpus), "label dev.mlenv.sm");
+}
+
+void take_tree(const ImageTree& tree, const ImageConfig& config, ImageFacts& facts) {
+  const std::uint64_t machine = machine_of(config.architecture);
+  const std::vector<PythonPackage> packages = python_packages(tree);
+  facts.cuda_runtimes =
+      known(libraries_in(tree, packages, "libcudart", "nvidia-cuda-runtime"), kPackages);
+  facts.cudnn = known(libraries_in(tree, packages, "libcudnn", "nvidia-cudnn"), kPackages);
+  facts.nccl = known(libraries_in(tree, packages, "libnccl", "nvidia-nccl"), kPackages);
+  facts.frameworks = known(frameworks_in(tree, packages), "its Python packages");
+  facts.device_code = known(device_code_of(tree), "fat binaries in its ELF files");
+  facts.forward_compatibility =
+      known(forward_compatibility_of(tree), "ELF notes .note.cuda.fwd_compatibility");
+  facts.cpu = known(cpu_needs_of(tree, machine, packages), "its packages and ELF properties");
+  facts.unpacked_bytes = known(tree.all_bytes(), kFiles);
+  facts.waste = known(waste_in(tree), kFiles);
+  facts.user_ids = user_ids_of(tree);
+  take_linkage(tree, machine, library_path(config), kElf, facts);
+}
+
+/// Paths and names are anybody's bytes: as text they are UTF-8, and harmless to a terminal.
+struct Cleaner {
+  void clean(std::string& text) const { text = printable(text); }
+  template <class T>
+  void clean(std::vector<T>& list) const {
+    for (T& item : list) clean(item);
+  }
+  template <class T>
+  void clean(std::optional<T>& value) const {
+    if (value) clean(*value);
+  }
+  template <class T>
+  void clean(Fact<T>& fact) const {
+    clean(fact.value);
+  }
+  template <class T>
+  void clean(T& value) const {
+    if constexpr (requires { T::fields(value, [](const char*, auto&) {}); }) {
+      T::fields(value, [this](const char*, auto& field) { this->clean(field); });
+    }
+  }
+};
+
+ImageFacts gather(Store& store, const Image& image, Progress& progress) {
+  std::vector<LayerFacts> layers(image.layers.size());
+  // The largest first: what is left at the end is small.
+  std::vector<std::size_t> order(layers.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return image.layers[a].blob.size_bytes > image.layers[b].blob.size_bytes;
+  });
+  Pool pool;
+  pool.for_each(order.size(), [&](std::size_t i) {
+    layers[order[i]] = layer_facts(store, image.layers[order[i]], progress);
+  });
+  ImageFacts facts;
+  facts.kind = "image";
+  facts.digest = image.digest().str();
+  take_config(image.settings, facts);
+  take_tree(ImageTree{std::move(layers)}, image.settings, facts);
+  Cleaner{}.clean(facts);
+  return facts;
+}
+
+}  // namespace
+
+ImageFacts image_facts(Store& store, const Image& image, Progress& progress) {
+  const Digest key = Digest::of("mlenv.image-facts/1.1\n" + image.digest().str());
+  if (const auto text = store.find_key(key)) {
+    try {
+      return read_image_facts(*text, "remembered facts");
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+      // Another version's: made anew.
+    }
+  }
+  ImageFacts facts = gather(store, image, progress);
+  store.put_key(key, render_image_facts(facts));
+  return facts;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,18 @@
+#pragma once
+// Facts of an image, from its configuration and its bytes.
+#include <string>
+
+#include "base/progress.hpp"
+#include "images/inspect/image_facts.hpp"
+#include "images/store.hpp"
+
+namespace mlenv {
+
+/// Of an image in the store, whoever made it; `name` is left empty for the caller, `kind` is
+/// `image`. Layers are read from their unpacked trees, else from their blobs as they stream by, in
+/// parallel; what was found is remembered in the store, of a layer by its diff-id and of an image
+/// by its digest. Throws what reading a layer throws (`absent`, `damaged`, `bad-tar`), and
+/// `too-large` for an image of more files than mlenv looks through.
+ImageFacts image_facts(Store& store, const Image& image, Progress& progress);
+
+}  // namespace mlenv

@@ -1,0 +1,125 @@
+#include "images/inspect/linkage_facts.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.hpp"
+#include "images/inspect/linkage.hpp"
+#include "images/inspect/software.hpp"
+
+namespace mlenv {
+namespace {
+
+/// `2.34` of `GLIBC_2.34`; empty for others, `GLIBC_PRIVATE` among them.
+std::string_view number_of(std::string_view version, std::string_view prefix) {
+  if (!version.starts_with(prefix)) return {};
+  version.remove_prefix(prefix.size());
+  return !version.empty() && is_digit(version.front()) ? version : std::string_view{};
+}
+
+/// The highest version of one prefix.
+class Highest {
+ public:
+  explicit Highest(std::string_view prefix) : prefix_(prefix) {}
+  /// Whether it is higher than what was there.
+  bool take(std::string_view version) {
+    const std::string_view number = number_of(version, prefix_);
+    if (number.empty() ||
+        (!text_.empty() && !is_older_version(number_of(text_, prefix_), number))) {
+      return false;
+    }
+    text_ = version;
+    return true;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string_view prefix_;
+  std::string text_;
+};
+
+bool is_debug_file(std::string_view path) { return path.starts_with("usr/lib/debug/"); }
+
+/// What the image's files ask of one library of the system's.
+Fact<SymbolVersions> symbol_versions(const ImageTree& tree, std::uint64_t machine, Linker& linker,
+                                     std::string_view prefix, const char* library,
+                                     const char* source) {
+  SymbolVersions found;
+  Highest needed{prefix};
+  const ElfFile* like = nullptr;
+  for (const auto& [path, node] : tree.nodes()) {
+    if (node.elf == nullptr || node.elf->machine != machine || is_debug_file(path)) continue;
+    if (like == nullptr) like = node.elf;
+    for (const VersionNeed& need : node.elf->version_needs) {
+      for (const std::string& version : need.versions) {
+        if (needed.take(version)) found.needed_by = "/" + path;
+      }
+    }
+  }
+  found.needed = needed.text();
+  if (like != nullptr) {
+    const ImageTree::Node* node = tree.find(linker.find_library(library, *like));
+    Highest present{prefix};
+    if (node != nullptr && node->elf != nullptr) {
+      for (const std::string& version : node->elf->versions) present.take(version);
+    }
+    found.present = present.text();
+  }
+  return known(std::move(found), source);
+}
+
+Fact<std::string> least_kernel_of(const ImageTree& tree, std::uint64_t machine, Linker& linker) {
+  for (const auto& [path, node] : tree.nodes()) {
+    if (node.elf == nullptr || node.elf->machine != machine) continue;
+    const std::string libc = linker.find_library("libc.so.6", *node.elf);
+    const ImageTree::Node* found = libc.empty() ? nullptr : tree.find(libc);
+    if (found == nullptr || found->elf == nullptr || found->elf->least_kernel.empty()) break;
+    return known(found->elf->least_kernel, ".note.ABI-tag of " + libc);
+  }
+  return unknown<std::string>("no C library of GNU's with a .note.ABI-tag");
+}
+
+/// Who misses a thing.
+struct Missed {
+  std::string first;
+  std::uint64_t files = 0;
+  void add(const std::string& path) {
+    if (files++ == 0) first = "/" + path;
+  }
+};
+
+}  // namespace
+
+void take_linkage(const ImageTree& tree, std::uint64_t machine, const std::string& library_path,
+                  const char* source, ImageFacts& facts) {
+  Linker linker{tree, library_path};
+  std::map<std::string, Missed> libraries;
+  std::map<std::pair<std::string, std::string>, Missed> versions;
+  for (const auto& [path, node] : tree.nodes()) {
+    const bool is_linked = node.elf != nullptr && node.entry->kind == "file" &&
+                           node.elf->machine == machine && node.elf->is_dynamic;
+    if (!is_linked || is_debug_file(path)) continue;
+    const Linkage linkage = linker.link(path);
+    for (const LinkedLibrary& one : linkage.libraries) {
+      if (one.path.empty() && one.needed_by == path) libraries[one.name].add(path);
+    }
+    for (const LackingVersion& one : linkage.versions) {
+      if (one.needed_by == path) versions[{one.library, one.version}].add(path);
+    }
+  }
+  std::vector<MissingLibrary> missing;
+  for (const auto& [name, who] : libraries) {
+    missing.push_back({name, who.first, who.files, is_from_driver(name)});
+  }
+  std::vector<MissingVersion> lacking;
+  for (const auto& [what, who] : versions) {
+    lacking.push_back({what.first, what.second, who.first, who.files});
+  }
+  facts.missing_libraries = known(std::move(missing), source);
+  facts.missing_versions = known(std::move(lacking), source);
+  facts.glibc = symbol_versions(tree, machine, linker, "GLIBC_", "libc.so.6", source);
+  facts.libstdcxx = symbol_versions(tree, machine, linker, "GLIBCXX_", "libstdc++.so.6", source);
+  facts.least_kernel = least_kernel_of(tree, machine, linker);
+}
+
+}  // namespace mlenv
