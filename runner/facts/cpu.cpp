@@ -3,55 +3,13 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "runner/facts/cpu_flags.hpp"
 #include "runner/facts/probe.hpp"
 
 namespace mlenv {
 namespace {
 
 using Words = std::vector<std::string_view>;
-
-// Names of the kernel's arch/x86/include/asm/cpufeatures.h and arch/arm64/kernel/cpuinfo.c that
-// libraries in wheels (NumPy, oneDNN, OpenBLAS, PyTorch's own) choose their kernels by.
-constexpr std::array<std::string_view, 37> kWatched = {"aes",         "amx_bf16",
-                                                       "amx_int8",    "amx_tile",
-                                                       "asimd",       "asimddp",
-                                                       "asimdhp",     "atomics",
-                                                       "avx",         "avx2",
-                                                       "avx512_bf16", "avx512_fp16",
-                                                       "avx512_vnni", "avx512_vpopcntdq",
-                                                       "avx512bw",    "avx512cd",
-                                                       "avx512dq",    "avx512f",
-                                                       "avx512ifma",  "avx512vbmi",
-                                                       "avx512vl",    "avx_vnni",
-                                                       "bf16",        "bmi1",
-                                                       "bmi2",        "f16c",
-                                                       "fma",         "gfni",
-                                                       "i8mm",        "pclmulqdq",
-                                                       "popcnt",      "sha_ni",
-                                                       "sse4_1",      "sse4_2",
-                                                       "ssse3",       "sve",
-                                                       "sve2"};
-
-// x86-64 psABI, "Micro-architecture levels", in /proc/cpuinfo's names (pni: SSE3, abm: LZCNT).
-constexpr std::array<std::string_view, 7> kLevel2 = {"cx16",   "lahf_lm", "popcnt", "pni",
-                                                     "sse4_1", "sse4_2",  "ssse3"};
-constexpr std::array<std::string_view, 9> kLevel3 = {"abm",  "avx", "avx2",  "bmi1", "bmi2",
-                                                     "f16c", "fma", "movbe", "xsave"};
-constexpr std::array<std::string_view, 5> kLevel4 = {"avx512bw", "avx512cd", "avx512dq", "avx512f",
-                                                     "avx512vl"};
-
-template <std::size_t N>
-bool has_all(const Words& flags, const std::array<std::string_view, N>& wanted) {
-  return std::all_of(wanted.begin(), wanted.end(), [&](std::string_view flag) {
-    return std::find(flags.begin(), flags.end(), flag) != flags.end();
-  });
-}
-
-std::string level_of(const Words& flags) {
-  if (!has_all(flags, kLevel2)) return "x86-64-v1";
-  if (!has_all(flags, kLevel3)) return "x86-64-v2";
-  return has_all(flags, kLevel4) ? "x86-64-v4" : "x86-64-v3";
-}
 
 void flag_facts(const Text& info, CpuFacts& facts) {
   Text line = named_value(info, "flags", ':');
@@ -60,13 +18,13 @@ void flag_facts(const Text& info, CpuFacts& facts) {
   facts.flags = derived<std::vector<std::string>>(line, [](const std::string& text) {
     const Words words = words_of(text);
     std::vector<std::string> found;
-    for (const std::string_view flag : kWatched) {
+    for (const std::string_view flag : watched_cpu_flags()) {
       if (std::find(words.begin(), words.end(), flag) != words.end()) found.emplace_back(flag);
     }
     return std::optional(found);
   });
   facts.level = !info    ? unknown<std::string>(info.source)
-                : is_x86 ? known(level_of(words_of(*line)), line.source)
+                : is_x86 ? known(cpu_level_of(words_of(*line)), line.source)
                          : unknown<std::string>("levels are x86-64's alone");
 }
 

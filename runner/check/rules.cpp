@@ -1,0 +1,147 @@
+#include "runner/check/rules.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace mlenv {
+namespace {
+
+using S = Severity;
+
+struct Row {
+  Rule rule;
+  void (*look)(Case&);  ///< null: it shows between images alone
+};
+
+constexpr std::string_view kGuide = "NVIDIA, CUDA Compatibility guide";
+constexpr std::string_view kDriverApi = "NVIDIA, CUDA Driver API, CUresult";
+constexpr std::string_view kToolkit = "NVIDIA container toolkit";
+
+constexpr std::array kRows = std::to_array<Row>({
+    {{"driver-too-old", S::blocks, "the NVIDIA driver is too old", kGuide}, driver_too_old},
+    {{"ptx-too-new", S::blocks, "the driver cannot compile the code for its GPU", kGuide},
+     ptx_too_new},
+    {{"forward-compatibility-refused", S::blocks,
+      "the image's libcuda may not be used with this GPU or driver", kGuide},
+     forward_compatibility_refused},
+    {{"driver-mismatch", S::blocks, "the parts of the NVIDIA driver differ", kDriverApi},
+     driver_mismatch},
+    {{"driver-not-loaded", S::blocks, "no NVIDIA driver is loaded", kDriverApi}, driver_not_loaded},
+    {{"device-nodes-missing", S::blocks, "the GPUs' device files are missing", kToolkit},
+     device_nodes_missing},
+    {{"fabric-manager-missing", S::blocks, "Fabric Manager does not run",
+      "NVIDIA, Fabric Manager user guide"},
+     fabric_manager_missing},
+    {{"cuda-init-fails", S::blocks, "CUDA cannot be initialised", kDriverApi}, cuda_init_fails},
+    {{"requirement-unmet", S::blocks, "the image's NVIDIA_REQUIRE_… is not met", kToolkit},
+     requirement_unmet},
+    {{"driver-below-recipe", S::blocks, "the driver is older than the image asks for",
+      "the recipe's `driver`, docs/recipe.md"},
+     driver_below_recipe},
+    {{"no-device-code", S::blocks, "the image holds no code for the GPU",
+      "NVIDIA, CUDA C++ Programming Guide, Application Compatibility"},
+     no_device_code},
+    {{"recipe-gpus", S::blocks, "the image is made for other GPUs",
+      "the recipe's `gpus`, docs/recipe.md"},
+     recipe_gpus},
+    {{"no-gpu", S::slows, "there is no GPU", "the image's and the host's own facts"}, no_gpu},
+    {{"architecture-differs", S::blocks, "the image is for another architecture",
+      "OCI image specification, config"},
+     architecture_differs},
+    {{"cpu-instructions", S::blocks, "the processor lacks instructions",
+      "x86-64 psABI, micro-architecture levels"},
+     cpu_instructions},
+    {{"kernel-too-old", S::blocks, "the kernel is too old for the C library",
+      "glibc, .note.ABI-tag"},
+     kernel_too_old},
+    {{"namespaces-forbidden", S::blocks, "namespaces are forbidden", "docs/sandbox.md"},
+     namespaces_forbidden},
+    {{"library-missing", S::risks, "libraries are missing", "ld.so(8)"}, library_missing},
+    {{"symbol-version-missing", S::risks, "a library is too old for those that use it",
+      "ld.so(8); Linux Standard Base, Symbol Versioning"},
+     symbol_version_missing},
+    {{"two-cuda-runtimes", S::risks, "there are two CUDA runtimes", "ld.so(8)"}, two_cuda_runtimes},
+    {{"cdi-missing", S::risks, "containers get no GPU", "Container Device Interface"}, cdi_missing},
+    {{"gpus-after-daemon-reload", S::risks, "containers may lose their GPUs", kToolkit},
+     gpus_after_daemon_reload},
+    {{"shared-memory-small", S::risks, "shared memory is small",
+      "PyTorch, torch.utils.data; docker run --shm-size"},
+     shared_memory_small},
+    {{"memlock-low", S::risks, "little memory may be locked", "NCCL user guide, troubleshooting"},
+     memlock_low},
+    {{"open-files-low", S::risks, "few files may be open", "PyTorch, torch.multiprocessing"},
+     open_files_low},
+    {{"user-without-name", S::risks, "the user has no name in the image", "getpwuid(3)"},
+     user_without_name},
+    {{"disk-space", S::risks, "the disk is too full", "the image's own size"}, disk_space},
+    {{"host-name-loopback", S::risks, "the host's name leads to itself",
+      "getaddrinfo(3); PyTorch, torch.distributed"},
+     host_name_loopback},
+    {{"interface-choice", S::risks, "another network interface may be chosen",
+      "NCCL user guide, NCCL_SOCKET_IFNAME"},
+     interface_choice},
+    {{"nccl-differs", S::risks, "the images have different versions of NCCL",
+      "NCCL user guide, troubleshooting"},
+     nullptr},
+    {{"cpu-only-framework", S::slows, "the framework cannot use the GPU",
+      "the image's and the host's own facts"},
+     cpu_only_framework},
+    {{"ptx-only", S::slows, "code for the GPU is compiled at each start",
+      "NVIDIA, CUDA C++ Programming Guide, Application Compatibility"},
+     ptx_only},
+    {{"gpudirect-missing", S::slows, "GPUs and network do not reach each other's memory",
+      "NVIDIA, GPUDirect RDMA"},
+     gpudirect_missing},
+    {{"minor-version-compatibility", S::note, "it runs by minor-version compatibility", kGuide},
+     minor_version_compatibility},
+    {{"forward-compatibility", S::note, "it runs by forward compatibility", kGuide},
+     forward_compatibility},
+    {{"mig", S::note, "a GPU is split", "NVIDIA, Multi-Instance GPU user guide"}, mig},
+    {{"wsl", S::note, "this is Linux on Windows", "NVIDIA, CUDA on WSL user guide"}, wsl},
+    {{"wasted-bytes", S::note, "the image holds bytes that nobody sees",
+      "OCI image specification, layers"},
+     wasted_bytes},
+    {{"clock-unsynchronised", S::note, "nobody sets the clock", "adjtimex(2)"},
+     clock_unsynchronised},
+    {{"persistence-off", S::note, "the driver unloads between programs",
+      "NVIDIA, Driver Persistence"},
+     persistence_off},
+});
+
+constexpr auto kRules = [] {
+  std::array<Rule, kRows.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all.at(i) = kRows.at(i).rule;
+  return all;
+}();
+
+}  // namespace
+
+std::string_view name_of(Severity severity) {
+  constexpr std::array<std::string_view, 4> kNames = {"blocks", "risks", "slows", "note"};
+  return kNames.at(static_cast<std::size_t>(severity));
+}
+
+bool Verdict::blocks() const { return worst() == Severity::blocks; }
+
+std::optional<Severity> Verdict::worst() const {
+  if (findings.empty()) return std::nullopt;
+  return findings.front().severity;
+}
+
+std::span<const Rule> rules() { return kRules; }
+
+const Rule* find_rule(std::string_view id) {
+  const auto* found =
+      std::find_if(kRules.begin(), kRules.end(), [&](const Rule& one) { return one.id == id; });
+  return found == kRules.end() ? nullptr : found;
+}
+
+Verdict judge(const ImageFacts& image, const Facts& host, const Use& use) {
+  Case here(image, host, use);
+  for (const Row& row : kRows) {
+    if (row.look != nullptr) row.look(here);
+  }
+  return std::move(here).verdict();
+}
+
+}  // namespace mlenv

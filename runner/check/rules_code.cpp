@@ -1,0 +1,122 @@
+// Whether the image holds code for the host's GPUs.
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "recipes/compat/cuda_releases.hpp"
+#include "recipes/text.hpp"
+#include "runner/check/driver_standing.hpp"
+#include "runner/check/rules.hpp"
+
+namespace mlenv {
+namespace {
+
+using Codes = std::vector<std::string>;
+
+/// GPUs without code, and what there is instead.
+struct Missing {
+  std::vector<const Gpu*> gpus;
+  std::string needed;
+  std::string found;
+  std::string source;
+};
+
+/// By what the release's compiler could make at most, where the code itself does not decide.
+void by_release(Case& here, const Gpu& gpu, Missing& missing) {
+  const auto need = cuda_need(here.image());
+  const auto architecture = architecture_of(gpu);
+  if (!need || !need->is_exact() || !architecture) return;
+  if (most_coverage(need->release, *architecture) != Coverage::none) return;
+  missing.gpus.push_back(&gpu);
+  missing.needed = fmt::format("code for {}", architecture->name());
+  missing.found = fmt::format("{}, which makes none for {}", need->shown(), architecture->name());
+  missing.source = need->source + "; host gpus";
+}
+
+void look_at(Case& here, const Gpu& gpu, Missing& missing) {
+  const auto standing = code_standing(here.image(), gpu);
+  const bool decides = standing && !standing->library.empty();
+  if (!decides) {
+    const std::size_t before = missing.gpus.size();
+    by_release(here, gpu, missing);
+    if (!standing && missing.gpus.size() == before) {
+      here.cannot_judge("no-device-code",
+                        here.image().device_code ? "host gpus" : "image device_code",
+                        standing.source);
+    }
+    return;
+  }
+  if (standing->coverage != Coverage::none) return;
+  const auto architecture = architecture_of(gpu);
+  missing.gpus.push_back(&gpu);
+  missing.needed = fmt::format("code for {} in `{}`",
+                               architecture ? architecture->name() : "the GPU", standing->library);
+  missing.found =
+      standing->code.empty() ? "no device code" : "code for " + join(standing->code, " ");
+  missing.source = "image device_code; host gpus";
+}
+
+}  // namespace
+
+void no_device_code(Case& here) {
+  constexpr const char* kRule = "no-device-code";
+  if (!here.on_gpus(kRule) || !here.knows(kRule, "host gpus", here.host().gpus)) return;
+  Missing missing;
+  for (const Gpu& gpu : *here.host().gpus) look_at(here, gpu, missing);
+  if (missing.gpus.empty()) return;
+  // Of several GPUs a program may be given others.
+  const std::size_t left = here.host().gpus->size() - missing.gpus.size();
+  const bool blocks = left < std::max(here.use().gpus.value_or(1), 1U);
+  here.find(kRule, blocks ? Severity::blocks : Severity::risks,
+            {std::move(missing.needed),
+             fmt::format("{}, on {}", missing.found, shown(*missing.gpus.front())),
+             std::move(missing.source),
+             blocks ? "take a build for this GPU: newer for a new one, older for an old one; "
+                      "`gpus:` in a recipe makes sure of it"
+                    : "hide this GPU: CUDA_VISIBLE_DEVICES with the others"});
+}
+
+void ptx_only(Case& here) {
+  constexpr const char* kRule = "ptx-only";
+  if (here.uses_cuda().value != true || here.has_gpu().value != true || here.use().gpus == 0U)
+    return;
+  const auto gpus = gpus_by_ptx(here.image(), here.host());
+  if (gpus.empty() || ptx_is_too_new(here)) return;
+  const auto standing = code_standing(here.image(), *gpus.front());
+  const auto architecture = architecture_of(*gpus.front());
+  here.find(kRule,
+            {fmt::format("machine code for {} in `{}`", architecture ? architecture->name() : "",
+                         standing ? standing->library : ""),
+             fmt::format("{}, of which {} compiles PTX", standing ? join(standing->code, " ") : "",
+                         shown(*gpus.front())),
+             "image device_code; host gpus",
+             "take a build that holds code for this GPU; else keep ~/.nv/ComputeCache between "
+             "runs, so that it is compiled once"});
+}
+
+void recipe_gpus(Case& here) {
+  constexpr const char* kRule = "recipe-gpus";
+  const auto& promised = here.image().gpus;
+  if (!promised || promised->empty() || here.use().gpus == 0U) return;
+  if (here.has_gpu().value == false) return;  // rule no-gpu
+  if (!here.knows(kRule, "host gpus", here.host().gpus)) return;
+  for (const Gpu& gpu : *here.host().gpus) {
+    const auto architecture = architecture_of(gpu);
+    if (!architecture) {
+      here.cannot_judge(kRule, "host gpus", gpu.compute_capability.source);
+      return;
+    }
+    const bool serves = std::any_of(promised->begin(), promised->end(), [&](const auto& name) {
+      const auto code = parse_device_code(name);
+      return code && runs_on(*code, *architecture);
+    });
+    if (serves) return;
+  }
+  if (here.host().gpus->empty()) return;
+  here.find(kRule,
+            {"a GPU that runs code for " + join(*promised, " "), shown(here.host().gpus->front()),
+             fmt::format("{}; {}", promised.source, here.host().gpus.source),
+             "add this GPU to the recipe's `gpus`, and lock it again"});
+}
+
+}  // namespace mlenv

@@ -1,0 +1,184 @@
+// What containers on the host are given: GPUs, namespaces, memory, disk, a user.
+#include <algorithm>
+#include <array>
+
+#include <fmt/core.h>
+
+#include "recipes/text.hpp"
+#include "runner/check/rules.hpp"
+
+namespace mlenv {
+namespace {
+
+/// Docker's and Kubernetes' /dev/shm, if nobody asks for more.
+constexpr std::uint64_t kUsualShm = 64ULL << 20U;
+/// The kernel's own, where no systemd raises it; and what shells start with.
+constexpr std::uint64_t kFewFiles = 4096;
+constexpr std::uint64_t kFewestFiles = 1024;
+
+bool has_engine(const Facts& host, std::string_view name) {
+  const auto& engines = host.containers.engines;
+  return engines && std::any_of(engines->begin(), engines->end(),
+                                [&](const Engine& one) { return one.name == name; });
+}
+
+/// Whether a CDI file names NVIDIA's GPUs; a file that cannot be read may.
+bool has_cdi(const Facts& host) {
+  const auto& files = host.containers.cdi;
+  return files && std::any_of(files->begin(), files->end(), [](const CdiFile& one) {
+           return !one.kind || one.kind->starts_with("nvidia.com/");
+         });
+}
+
+std::string container_sources(const Facts& host) {
+  return fmt::format("{}; {}", host.containers.cdi.source, host.containers.engines.source);
+}
+
+/// What of the kernel's settings forbids namespaces, and what to do.
+struct Forbidden {
+  std::string reason;
+  std::string source;
+  std::string remedy;
+};
+Forbidden why_forbidden(const Case& here) {
+  const IsolationFacts& facts = here.host().isolation;
+  if (facts.max_user_namespaces && *facts.max_user_namespaces == 0) {
+    return {"user.max_user_namespaces is 0", facts.max_user_namespaces.source,
+            "`sysctl -w user.max_user_namespaces=15000`"};
+  }
+  if (facts.unprivileged_user_namespaces && !*facts.unprivileged_user_namespaces) {
+    return {"kernel.unprivileged_userns_clone is 0", facts.unprivileged_user_namespaces.source,
+            "`sysctl -w kernel.unprivileged_userns_clone=1`, or run as root"};
+  }
+  if (here.in_container()) {
+    return {"the container that this is forbids them", here.host().system.container.source,
+            "start that container with `--security-opt seccomp=unconfined --security-opt "
+            "apparmor=unconfined --security-opt systempaths=unconfined`"};
+  }
+  if (facts.apparmor_restricts_namespaces && *facts.apparmor_restricts_namespaces) {
+    return {"AppArmor restricts them (kernel.apparmor_restrict_unprivileged_userns is 1)",
+            facts.apparmor_restricts_namespaces.source,
+            "install mlenv's AppArmor profile (docs/sandbox.md), or run as root"};
+  }
+  return {"mlenv's sandbox does not work", facts.sandbox.source,
+          "see docs/sandbox.md; `mlenv build` names the step that the kernel refuses"};
+}
+
+/// The user id that it runs as; nothing for a name.
+std::optional<std::string> user_id_of(const Case& here) {
+  std::string user = here.use().user;
+  if (user.empty()) user = here.image().user.value.value_or("");
+  user = user.substr(0, user.find(':'));
+  if (user.empty()) user = "0";
+  return all_digits(user) ? std::optional(user) : std::nullopt;
+}
+
+}  // namespace
+
+void cdi_missing(Case& here) {
+  constexpr const char* kRule = "cdi-missing";
+  const Facts& host = here.host();
+  if (here.in_container() || here.has_gpu().value != true || !here.on_gpus(kRule)) return;
+  if (!here.knows(kRule, "host containers.cdi", host.containers.cdi)) return;
+  if (!here.knows(kRule, "host containers.engines", host.containers.engines)) return;
+  if (has_cdi(host) || has_engine(host, "nvidia-ctk")) return;
+  here.find(kRule, {"a CDI file for nvidia.com/gpu, or NVIDIA's container toolkit", "neither",
+                    container_sources(host),
+                    "install nvidia-container-toolkit and run `nvidia-ctk cdi generate "
+                    "--output=/etc/cdi/nvidia.yaml`"});
+}
+
+void gpus_after_daemon_reload(Case& here) {
+  constexpr const char* kRule = "gpus-after-daemon-reload";
+  const Facts& host = here.host();
+  if (here.in_container() || here.has_gpu().value != true || !here.on_gpus(kRule)) return;
+  constexpr std::array<std::string_view, 4> kEngines = {"docker", "containerd", "nerdctl",
+                                                        "podman"};
+  const auto* engine = std::find_if(kEngines.begin(), kEngines.end(),
+                                    [&](std::string_view name) { return has_engine(host, name); });
+  // Engines let systemd keep their groups where there is v2 alone.
+  const Text& groups = host.isolation.cgroup_version;
+  const bool by_systemd = groups && *groups == "v2";
+  if (engine == kEngines.end() || !by_systemd || !host.containers.cdi || has_cdi(host)) return;
+  if (!has_engine(host, "nvidia-ctk")) return;  // rule cdi-missing
+  here.find(kRule,
+            {"GPUs given to containers by CDI, which systemd knows of",
+             fmt::format("{} with systemd's cgroups, and no CDI file: a hook adds the devices "
+                         "behind systemd's back",
+                         *engine),
+             container_sources(host) + "; " + groups.source,
+             "`nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`, and start containers with "
+             "`--device nvidia.com/gpu=all`; else each `systemctl daemon-reload` takes their GPUs "
+             "away"});
+}
+
+void namespaces_forbidden(Case& here) {
+  constexpr const char* kRule = "namespaces-forbidden";
+  const Truth& sandbox = here.host().isolation.sandbox;
+  if (!here.knows(kRule, "host isolation.sandbox", sandbox) || *sandbox) return;
+  Forbidden why = why_forbidden(here);
+  here.find(kRule, {"user and mount namespaces, which `mlenv run` makes", std::move(why.reason),
+                    std::move(why.source), std::move(why.remedy)});
+}
+
+void shared_memory_small(Case& here) {
+  constexpr const char* kRule = "shared-memory-small";
+  const auto& builds = here.image().frameworks;
+  if (builds && builds->empty()) return;  // nobody has data loaders
+  const Number& size = here.host().storage.shared_memory.size_bytes;
+  const auto asked = here.use().shm_bytes;
+  if (!asked && !here.knows(kRule, "host storage.shared_memory.size_bytes", size)) return;
+  const std::uint64_t bytes = asked ? *asked : *size;
+  if (bytes > kUsualShm) return;
+  here.find(kRule, {"more than 64 MiB in /dev/shm, through which data loaders hand over batches",
+                    size_text(bytes), asked ? "as asked for" : size.source,
+                    "start the container with `--shm-size=8g` or `--ipc=host`; else workers end "
+                    "with a bus error"});
+}
+
+void open_files_low(Case& here) {
+  constexpr const char* kRule = "open-files-low";
+  const LimitFacts& limits = here.host().limits;
+  const auto& builds = here.image().frameworks;
+  if (builds && builds->empty()) return;
+  if (!here.knows(kRule, "host limits.open_files_soft", limits.open_files_soft)) return;
+  const auto& soft = limits.open_files_soft->most;
+  const Limit hard = limits.open_files_hard.value.value_or(Limit{});
+  const bool is_low = soft && (*soft < kFewestFiles || (hard.most && *hard.most <= kFewFiles));
+  if (!is_low) return;
+  here.find(kRule,
+            {"limits of 1024 open files and more, with room above",
+             fmt::format("{}{}", *soft, hard.most ? fmt::format(", at most {}", *hard.most) : ""),
+             limits.open_files_soft.source,
+             "`ulimit -n 65536`, or LimitNOFILE= of the service that starts it; data "
+             "loaders fail with \"Too many open files\""});
+}
+
+void user_without_name(Case& here) {
+  constexpr const char* kRule = "user-without-name";
+  const auto id = user_id_of(here);
+  const auto& names = here.image().user_ids;
+  if (!id || (!names && *id == "0")) return;
+  if (!here.knows(kRule, "image user_ids", names)) return;
+  if (std::find(names->begin(), names->end(), *id) != names->end()) return;
+  here.find(kRule, {"an entry in /etc/passwd for user id " + *id, "none in the image", names.source,
+                    "`-e USER=me -e HOME=/tmp -e TORCHINDUCTOR_CACHE_DIR=/tmp/inductor`, or add "
+                    "the user to the image; programs that ask for their name end with "
+                    "\"getpwuid(): uid not found\""});
+}
+
+void disk_space(Case& here) {
+  constexpr const char* kRule = "disk-space";
+  const auto& size = here.image().unpacked_bytes;
+  const DiskFacts& disk = here.host().storage.store;
+  if (!size) return;  // known after the build
+  if (!here.knows(kRule, "host storage.store.free_bytes", disk.free_bytes)) return;
+  if (*disk.free_bytes >= *size) return;
+  here.find(kRule, {size_text(*size) + " to unpack the image",
+                    fmt::format("{} free{}", size_text(*disk.free_bytes),
+                                disk.mount_point ? " on " + *disk.mount_point : ""),
+                    fmt::format("{}; {}", size.source, disk.free_bytes.source),
+                    "free space there, or set MLENV_STORE to a folder on another disk"});
+}
+
+}  // namespace mlenv

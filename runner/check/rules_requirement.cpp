@@ -1,0 +1,87 @@
+#include <fmt/core.h>
+
+#include "base/text.hpp"
+#include "recipes/resolve/versions.hpp"
+#include "runner/check/driver_standing.hpp"
+#include "runner/check/requirement.hpp"
+#include "runner/check/rules.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr const char* kRule = "requirement-unmet";
+constexpr std::string_view kPrefix = "NVIDIA_REQUIRE_";
+
+/// As Go's strconv.ParseBool has it.
+bool is_true(std::string_view text) {
+  return text == "1" || text == "t" || text == "T" || text == "true" || text == "TRUE" ||
+         text == "True";
+}
+
+std::vector<Variable> requirements_of(const ImageFacts& image) {
+  std::vector<Variable> all;
+  const std::string* disabled = variable_of(image, "NVIDIA_DISABLE_REQUIRE");
+  if (disabled != nullptr && is_true(*disabled)) return all;
+  for (const Variable& one : image.environment) {
+    const bool is_one = one.name.starts_with(kPrefix) &&
+                        !one.name.starts_with("NVIDIA_REQUIRE_JETPACK") && !trim(one.value).empty();
+    if (is_one) all.push_back(one);
+  }
+  // Images older than the variable.
+  const std::string* cuda = variable_of(image, "NVIDIA_REQUIRE_CUDA");
+  const std::string* version = variable_of(image, "CUDA_VERSION");
+  if (version != nullptr && !version->empty() && (cuda == nullptr || cuda->empty())) {
+    all.push_back({"CUDA_VERSION", "cuda>=" + version_prefix(*version, 2)});
+  }
+  return all;
+}
+
+void judge_one(Case& here, const Variable& asked, const Gpu* gpu) {
+  const Facts& host = here.host();
+  RequirementFacts facts;
+  facts.cuda = driver_cuda(host).value.value_or("");
+  facts.driver = driver_of(host).value.value_or("");
+  if (gpu != nullptr) {
+    facts.arch = gpu->compute_capability.value.value_or("");
+    facts.brand = brands_of(gpu->name.value.value_or(""));
+  }
+  const Met met = requirement_met(asked.value, facts);
+  if (met == Met::yes) return;
+  if (met != Met::no) {
+    here.cannot_judge(kRule, met == Met::unknown ? "host nvidia" : "image environment",
+                      met == Met::unknown
+                          ? fmt::format("what `{}` asks is not all known of this host", asked.name)
+                          : fmt::format("`{}={}` is not understood", asked.name, asked.value));
+    return;
+  }
+  here.find(kRule,
+            {fmt::format("{}={}", asked.name, asked.value),
+             fmt::format("{}{}", shown_driver(host), gpu == nullptr ? "" : ", " + shown(*gpu)),
+             fmt::format("image environment; {}", driver_source(host)),
+             "update the NVIDIA driver, or take an image for an older CUDA; "
+             "NVIDIA_DISABLE_REQUIRE=1 leaves the check out"});
+}
+
+}  // namespace
+
+void requirement_unmet(Case& here) {
+  const Facts& host = here.host();
+  const std::vector<Variable> asked = requirements_of(here.image());
+  const bool unloaded = host.nvidia.kernel_driver && *host.nvidia.kernel_driver == "none";
+  if (asked.empty() || here.use().gpus == 0U || here.has_gpu().value == false || unloaded) return;
+  if (!here.knows(kRule, "host gpus", here.has_gpu())) return;
+  for (const Variable& one : asked) {
+    if (!host.gpus || host.gpus->empty()) {
+      judge_one(here, one, nullptr);
+      continue;
+    }
+    // The first that it does not hold for tells enough.
+    for (const Gpu& gpu : *host.gpus) {
+      const std::size_t before = here.count();
+      judge_one(here, one, &gpu);
+      if (here.count() != before) break;
+    }
+  }
+}
+
+}  // namespace mlenv

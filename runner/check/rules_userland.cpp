@@ -1,0 +1,172 @@
+// What the image's own files need of each other, of the processor and of the kernel.
+#include <algorithm>
+#include <array>
+
+#include <fmt/core.h>
+
+#include "recipes/text.hpp"
+#include "runner/check/driver_standing.hpp"
+#include "runner/check/rules.hpp"
+#include "runner/facts/cpu_flags.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::size_t kMostNamed = 3;
+
+/// OCI's name (GOARCH) for what uname(2) says.
+std::string oci_architecture(const std::string& machine) {
+  struct Name {
+    std::string_view machine;
+    std::string_view oci;
+  };
+  constexpr std::array<Name, 4> kNames = {
+      {{"x86_64", "amd64"}, {"aarch64", "arm64"}, {"i686", "386"}, {"armv7l", "arm"}}};
+  for (const Name& one : kNames) {
+    if (one.machine == machine) return std::string(one.oci);
+  }
+  return machine;
+}
+
+/// Machines run the 32-bit programs of their kind.
+bool runs(const std::string& host, const std::string& image) {
+  return host == image || (host == "amd64" && image == "386") ||
+         (host == "arm64" && image == "arm");
+}
+
+/// `5.15.0` of `5.15.0-91-generic`.
+std::string numbers_of(const std::string& release) {
+  return release.substr(0, release.find_first_not_of("0123456789."));
+}
+
+/// `GLIBC_2.38` → `2.38`
+std::string number_of_symbols(const std::string& version) {
+  const std::size_t at = version.find('_');
+  return at == std::string::npos ? version : version.substr(at + 1);
+}
+
+/// What a need lacks here; nothing is added where the flags are there.
+void lacking(const Facts& host, const CpuNeed& need, std::vector<std::string>& missing,
+             std::vector<std::string>& untold) {
+  const std::vector<std::string>& flags = *host.cpu.flags;
+  const auto watched = watched_cpu_flags();
+  for (const std::string& flag : need.flags) {
+    if (std::find(flags.begin(), flags.end(), flag) != flags.end()) continue;
+    if (host.cpu.level && level_has_flag(*host.cpu.level, flag)) continue;
+    const bool is_watched = std::find(watched.begin(), watched.end(), flag) != watched.end();
+    (is_watched ? missing : untold).push_back(flag);
+  }
+}
+
+struct Old {
+  std::vector<std::string> needed;
+  std::vector<std::string> found;
+};
+
+void look_at(const Fact<SymbolVersions>& fact, std::string_view library, Old& old) {
+  if (!fact || fact->needed.empty()) return;
+  const bool enough = !fact->present.empty() &&
+                      !is_older(number_of_symbols(fact->present), number_of_symbols(fact->needed));
+  if (enough) return;
+  old.needed.push_back(fmt::format("{} of {} (`{}`)", fact->needed, library, fact->needed_by));
+  old.found.push_back(fact->present.empty() ? fmt::format("no {} in the image", library)
+                                            : fact->present);
+}
+
+}  // namespace
+
+void architecture_differs(Case& here) {
+  constexpr const char* kRule = "architecture-differs";
+  const Text& machine = here.host().system.architecture;
+  const std::string& wanted = here.image().architecture;
+  if (wanted.empty()) return;
+  if (!here.knows(kRule, "host system.architecture", machine)) return;
+  const std::string found = oci_architecture(*machine);
+  if (runs(found, wanted)) return;
+  here.find(kRule, {wanted, found, "image architecture; " + machine.source,
+                    fmt::format("build or pull it for linux/{}: `platforms` in a recipe, "
+                                "`--platform` of `build` and `pull`",
+                                found)});
+}
+
+void library_missing(Case& here) {
+  const auto& missing = here.image().missing_libraries;
+  if (!missing) return;
+  std::vector<std::string> names;
+  std::vector<std::string> users;
+  for (const MissingLibrary& one : *missing) {
+    if (one.from_driver) continue;
+    names.push_back(one.library);
+    users.push_back(fmt::format("`{}`{}", one.needed_by,
+                                one.files > 1 ? fmt::format(" and {} more", one.files - 1) : ""));
+  }
+  if (names.empty()) return;
+  here.find("library-missing",
+            {listed(names, kMostNamed), "not where the linker looks, for " + listed(users, 2),
+             missing.source,
+             "add the packages that hold them (`system:` in a recipe); what is never used may "
+             "stay missing"});
+}
+
+void symbol_version_missing(Case& here) {
+  const ImageFacts& image = here.image();
+  Old old;
+  look_at(image.glibc, "glibc", old);
+  look_at(image.libstdcxx, "libstdc++", old);
+  for (const MissingVersion& one :
+       image.missing_versions.value.value_or(std::vector<MissingVersion>{})) {
+    const bool is_told = std::any_of(old.needed.begin(), old.needed.end(), [&](const auto& text) {
+      return text.starts_with(one.version + ' ');
+    });
+    if (is_told) continue;
+    old.needed.push_back(fmt::format("{} of {} (`{}`)", one.version, one.library, one.needed_by));
+    old.found.push_back(fmt::format("a {} without it", one.library));
+  }
+  if (old.needed.empty()) return;
+  here.find("symbol-version-missing",
+            {listed(old.needed, kMostNamed), listed(old.found, kMostNamed), image.glibc.source,
+             "take a newer base, or packages built for an older one"});
+}
+
+void cpu_instructions(Case& here) {
+  constexpr const char* kRule = "cpu-instructions";
+  const auto& needs = here.image().cpu;
+  const Facts& host = here.host();
+  const Text& machine = host.system.architecture;
+  // Of another architecture all of them are missing.
+  if (!needs || needs->empty()) return;
+  if (machine && oci_architecture(*machine) != here.image().architecture) return;
+  if (!here.knows(kRule, "host cpu.flags", host.cpu.flags)) return;
+  std::vector<std::string> untold;
+  for (const CpuNeed& need : *needs) {
+    std::vector<std::string> missing;
+    lacking(host, need, missing, untold);
+    if (missing.empty()) continue;
+    here.find(kRule,
+              {fmt::format("{} for {}", join(missing, ", "), need.who),
+               host.cpu.model ? *host.cpu.model : "a processor without",
+               fmt::format("{}; {}", needs.source, host.cpu.flags.source),
+               "take a build for older processors, or an older version; as it is it ends with "
+               "\"Illegal instruction\""});
+    return;
+  }
+  if (!untold.empty()) {
+    here.cannot_judge(kRule, "host cpu.flags",
+                      "facts of a host do not tell of " + join(untold, ", "));
+  }
+}
+
+void kernel_too_old(Case& here) {
+  constexpr const char* kRule = "kernel-too-old";
+  const auto& least = here.image().least_kernel;
+  const Text& kernel = here.host().system.kernel;
+  if (!least || least->empty()) return;
+  if (!here.knows(kRule, "host system.kernel", kernel)) return;
+  if (!is_older(numbers_of(*kernel), *least)) return;
+  here.find(kRule, {"Linux " + *least + " or newer", "Linux " + *kernel,
+                    fmt::format("{}; {}", least.source, kernel.source),
+                    "take an image of an older distribution, or update the host; programs end "
+                    "with \"FATAL: kernel too old\""});
+}
+
+}  // namespace mlenv

@@ -1,0 +1,82 @@
+#pragma once
+// Whether an image runs on a host, and how well: every rule that the two break, with what is
+// needed, what was found, and what to do. Pure: facts in, verdict out.
+//
+// A fact that is unknown never gives a finding; the rule is then named among those that could not
+// be judged, with the reason. Rules that are about nothing here (drivers for an image without
+// CUDA) are silent.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "images/inspect/image_facts.hpp"
+#include "runner/facts/facts.hpp"
+
+namespace mlenv {
+
+/// Worst first.
+enum class Severity {
+  blocks,  ///< it does not run
+  risks,   ///< it may fail, by what it does or where it is started
+  slows,   ///< it runs, slower than it could
+  note     ///< worth knowing
+};
+/// `blocks`
+std::string_view name_of(Severity severity);
+
+struct Finding {
+  std::string rule;  ///< stable; its page is docs/rules/RULE.md
+  Severity severity = Severity::note;
+  std::string needed;
+  std::string found;
+  std::string source;  ///< where both come from: files of the image, facts of the host
+  std::string remedy;
+  friend bool operator==(const Finding&, const Finding&) = default;
+};
+
+/// A rule that would have needed a fact.
+struct Unjudged {
+  std::string rule;
+  std::string fact;  ///< `host nvidia.kernel_driver`, `image device_code`
+  std::string why;   ///< the fact's own reason
+  friend bool operator==(const Unjudged&, const Unjudged&) = default;
+};
+
+struct Verdict {
+  std::vector<Finding> findings;   ///< worst first, then in the order of `rules()`
+  std::vector<Unjudged> unjudged;  ///< in that order
+
+  bool blocks() const;
+  /// Of the worst finding; nullopt: there is none.
+  std::optional<Severity> worst() const;
+  friend bool operator==(const Verdict&, const Verdict&) = default;
+};
+
+/// How it is to be run. What is not said is as the image and the host have it.
+struct Use {
+  std::optional<unsigned> gpus;  ///< on this host; 0: GPUs do not matter
+  unsigned nodes = 1;
+  std::string user;                        ///< `1000`, `1000:100`, a name; empty: the image's
+  std::optional<std::uint64_t> shm_bytes;  ///< of /dev/shm
+};
+
+Verdict judge(const ImageFacts& image, const Facts& host, const Use& use = {});
+
+/// What only shows between images that are to work together, one rank each: `nccl-differs`.
+Verdict judge_together(std::span<const ImageFacts> images);
+
+/// A rule, as it is documented.
+struct Rule {
+  std::string_view id;
+  Severity severity;        ///< unless the case says otherwise
+  std::string_view title;   ///< what is wrong: `the NVIDIA driver is too old for the image`
+  std::string_view source;  ///< who says so
+};
+std::span<const Rule> rules();
+/// nullptr for an unknown id.
+const Rule* find_rule(std::string_view id);
+
+}  // namespace mlenv

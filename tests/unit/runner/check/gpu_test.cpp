@@ -1,0 +1,184 @@
+#include <gtest/gtest.h>
+
+#include "tests/unit/runner/check/pair.hpp"
+
+namespace mlenv {
+namespace {
+
+using test::gpu;
+using test::Pair;
+using test::torch_on_h100;
+using Strings = std::vector<std::string>;
+
+template <class T>
+Fact<T> told(T value) {
+  return known(std::move(value), "test");
+}
+
+Pair with_code(Strings code) {
+  Pair pair = torch_on_h100();
+  pair.image.device_code =
+      told(std::vector<DeviceLibrary>{{"/v/libtorch_cuda.so", std::move(code), true}});
+  return pair;
+}
+
+TEST(NoDeviceCode, CubinsRunOnLaterMinorsOfTheirMajor) {
+  EXPECT_EQ(with_code({"sm_90"}).found(), "");
+  EXPECT_EQ(with_code({"sm_90a"}).found(), "");
+  EXPECT_EQ(with_code({"sm_89"}).found(), "no-device-code");
+  EXPECT_EQ(with_code({"sm_100"}).found(), "no-device-code");
+  EXPECT_EQ(with_code({}).found(), "no-device-code");
+  Pair pair = with_code({"sm_80"});
+  pair.host.gpus = told(std::vector<Gpu>{gpu(0, "NVIDIA L4", "8.9")});
+  EXPECT_EQ(pair.found(), "");
+  pair = with_code({"sm_90a"});
+  pair.host.gpus = told(std::vector<Gpu>{gpu(0, "NVIDIA B200", "10.0")});
+  const Finding finding = pair.finding("no-device-code");
+  EXPECT_EQ(finding.needed, "code for sm_100 in `/v/libtorch_cuda.so`");
+  EXPECT_EQ(finding.found, "code for sm_90a, on GPU 0, NVIDIA B200 (compute capability 10.0)");
+}
+
+TEST(NoDeviceCode, OfSeveralGpusOneMayBeLeftOut) {
+  Pair pair = with_code({"sm_80", "sm_86"});
+  pair.host.gpus = told(std::vector<Gpu>{gpu(0, "NVIDIA GeForce GTX 1080", "6.1"),
+                                         gpu(1, "NVIDIA GeForce RTX 3090", "8.6")});
+  EXPECT_EQ(pair.found(), "no-device-code=risks");
+  pair.use.gpus = 1;
+  EXPECT_EQ(pair.found(), "no-device-code=risks");
+  pair.use.gpus = 2;
+  EXPECT_EQ(pair.found(), "no-device-code");
+}
+
+TEST(NoDeviceCode, ByTheReleaseBeforeTheBuild) {
+  Pair pair = torch_on_h100();
+  pair.image.device_code = unknown<std::vector<DeviceLibrary>>("known after the build");
+  EXPECT_EQ(pair.unjudged(), "no-device-code");
+  pair.host.gpus = told(std::vector<Gpu>{gpu(0, "Tesla V100-SXM2-32GB", "7.0")});
+  EXPECT_EQ(pair.unjudged(), "no-device-code");
+  pair.image.frameworks = told(std::vector<FrameworkBuild>{{"torch", "2.12.0", "13.0"}});
+  test::set_driver(pair.host, "580.65.06", "13.0");
+  EXPECT_EQ(pair.found(), "no-device-code");
+  EXPECT_EQ(pair.unjudged(), "");
+}
+
+TEST(NoDeviceCode, AGpuThatIsNotKnown) {
+  Pair pair = torch_on_h100();
+  pair.host.gpus = told(std::vector<Gpu>{Gpu{}});
+  EXPECT_EQ(pair.found(), "");
+  EXPECT_EQ(pair.unjudged(), "no-device-code");
+}
+
+TEST(PtxOnly, CompiledAtEachStart) {
+  EXPECT_EQ(with_code({"sm_80", "compute_80"}).found(), "ptx-only");
+  EXPECT_EQ(with_code({"sm_90", "compute_80"}).found(), "");
+  EXPECT_EQ(with_code({"compute_90a"}).found(), "ptx-only");
+  EXPECT_EQ(with_code({"compute_100"}).found(), "no-device-code");
+}
+
+TEST(RecipeGpus, OneOfThemMustBeHere) {
+  Pair pair = torch_on_h100();
+  pair.image.gpus = told(Strings{"sm_80", "sm_90"});
+  EXPECT_EQ(pair.found(), "");
+  pair.image.gpus = told(Strings{"sm_80"});
+  EXPECT_EQ(pair.found(), "recipe-gpus");
+  pair.host.gpus = told(std::vector<Gpu>{gpu(0, "NVIDIA A40", "8.6")});
+  EXPECT_EQ(pair.found(), "");
+  pair.image.gpus = told(Strings{"sm_89"});
+  EXPECT_EQ(pair.found(), "recipe-gpus");
+  pair.host.gpus = told(std::vector<Gpu>{Gpu{}});
+  EXPECT_NE(pair.unjudged().find("recipe-gpus"), std::string::npos);
+}
+
+Pair without_gpu() {
+  Pair pair = test::plain_on_cpu();
+  pair.image = torch_on_h100().image;
+  return pair;
+}
+
+TEST(NoGpu, SlowsUnlessItWasAskedFor) {
+  Pair pair = without_gpu();
+  EXPECT_EQ(pair.found(), "no-gpu");
+  EXPECT_EQ(pair.verdict().worst(), Severity::slows);
+  pair.image.gpus = told(Strings{"sm_90"});
+  EXPECT_EQ(pair.found(), "no-gpu=blocks");
+  pair = without_gpu();
+  pair.image.oldest_driver = told<std::string>("570");
+  EXPECT_EQ(pair.found(), "no-gpu");  // each image of mlenv's says so
+  pair.image.kind = "recipe";
+  EXPECT_EQ(pair.found(), "no-gpu=blocks");
+  pair = without_gpu();
+  pair.use.gpus = 1;
+  EXPECT_EQ(pair.found(), "no-gpu=blocks");
+  pair.use.gpus = 0;
+  EXPECT_EQ(pair.found(), "");
+  EXPECT_EQ(test::plain_on_cpu().found(), "");
+}
+
+TEST(NoGpu, FewerThanAskedFor) {
+  Pair pair = torch_on_h100();
+  pair.use.gpus = 1;
+  EXPECT_EQ(pair.found(), "");
+  pair.use.gpus = 2;
+  EXPECT_EQ(pair.found(), "no-gpu=blocks");
+  EXPECT_EQ(pair.finding("no-gpu").needed, "2 GPUs");
+  EXPECT_EQ(pair.finding("no-gpu").found, "1 GPU");
+}
+
+TEST(NoGpu, WhatIsNotKnown) {
+  Pair pair = without_gpu();
+  pair.host.gpus = unknown<std::vector<Gpu>>("NVML hangs");
+  pair.host.nvidia.pci_devices = unknown<Strings>("no /sys");
+  EXPECT_EQ(pair.found(), "");
+  EXPECT_NE(pair.unjudged().find("no-gpu"), std::string::npos);
+}
+
+TEST(CpuOnlyFramework, OnAHostWithGpus) {
+  Pair pair = torch_on_h100();
+  pair.image.frameworks = told(std::vector<FrameworkBuild>{{"torch", "2.9.1+cpu", "cpu"}});
+  pair.image.cuda_runtimes = told(std::vector<FoundLibrary>{});
+  pair.image.device_code = told(std::vector<DeviceLibrary>{});
+  EXPECT_EQ(pair.found(), "cpu-only-framework");
+  pair.use.gpus = 0;
+  EXPECT_EQ(pair.found(), "");
+  pair.use = {};
+  pair.host = test::plain_on_cpu().host;
+  EXPECT_EQ(pair.found(), "");
+}
+
+TEST(Mig, IsTold) {
+  Pair pair = torch_on_h100();
+  std::vector<Gpu> gpus = *pair.host.gpus;
+  gpus.front().mig = told(true);
+  pair.host.gpus = told(gpus);
+  EXPECT_EQ(pair.found(), "mig");
+}
+
+TEST(Cdi, MissingWithoutTheToolkit) {
+  Pair pair = torch_on_h100();
+  pair.host.containers.cdi = told(std::vector<CdiFile>{});
+  EXPECT_EQ(pair.found(), "gpus-after-daemon-reload");
+  pair.host.containers.engines = told(std::vector<Engine>{{"docker", "/usr/bin/docker", {}}});
+  EXPECT_EQ(pair.found(), "cdi-missing");
+  pair.host.system.container = told<std::string>("docker");
+  EXPECT_EQ(pair.found(), "");
+}
+
+TEST(Cdi, OfOtherDevicesDoesNotCount) {
+  Pair pair = torch_on_h100();
+  pair.host.containers.cdi =
+      told(std::vector<CdiFile>{{"/etc/cdi/x.json", told<std::string>("example.com/nic"), {}}});
+  EXPECT_EQ(pair.found(), "gpus-after-daemon-reload");
+}
+
+TEST(DaemonReload, OnlyWhereSystemdKeepsTheGroups) {
+  Pair pair = torch_on_h100();
+  pair.host.containers.cdi = told(std::vector<CdiFile>{});
+  pair.host.isolation.cgroup_version = told<std::string>("v1");
+  EXPECT_EQ(pair.found(), "");
+  pair.host.isolation.cgroup_version = told<std::string>("v2");
+  pair.host.containers.engines = told(std::vector<Engine>{{"nvidia-ctk", "/usr/bin/x", {}}});
+  EXPECT_EQ(pair.found(), "");
+}
+
+}  // namespace
+}  // namespace mlenv

@@ -1,0 +1,311 @@
+#include <gtest/gtest.h>
+
+#include "tests/unit/runner/check/pair.hpp"
+
+namespace mlenv {
+namespace {
+
+using test::Pair;
+using test::plain_on_cpu;
+using test::torch_on_h100;
+using Strings = std::vector<std::string>;
+
+template <class T>
+Fact<T> told(T value) {
+  return known(std::move(value), "test");
+}
+
+TEST(Architecture, Differs) {
+  Pair pair = plain_on_cpu();
+  pair.image.architecture = "arm64";
+  EXPECT_EQ(pair.found(), "architecture-differs");
+  EXPECT_EQ(pair.finding("architecture-differs").found, "amd64");
+  pair.host.system.architecture = told<std::string>("aarch64");
+  EXPECT_EQ(pair.found(), "");
+  pair.image.architecture = "arm";
+  EXPECT_EQ(pair.found(), "");
+  pair.image.architecture = "386";
+  EXPECT_EQ(pair.found(), "architecture-differs");
+  pair.host.system.architecture = unknown<std::string>("?");
+  EXPECT_EQ(pair.unjudged(), "architecture-differs");
+}
+
+TEST(LibraryMissing, DriversOwnAreTheHosts) {
+  Pair pair = plain_on_cpu();
+  EXPECT_EQ(pair.found(), "");
+  pair.image.missing_libraries = told(std::vector<MissingLibrary>{
+      {"libcuda.so.1", "/t.so", 3, true}, {"libGL.so.1", "/cv2.so", 2, false}});
+  EXPECT_EQ(pair.found(), "library-missing");
+  EXPECT_EQ(pair.finding("library-missing").needed, "libGL.so.1");
+  EXPECT_EQ(pair.finding("library-missing").found,
+            "not where the linker looks, for `/cv2.so` and 1 more");
+}
+
+TEST(SymbolVersion, OfTheCLibrary) {
+  Pair pair = plain_on_cpu();
+  pair.image.glibc = told(SymbolVersions{"GLIBC_2.36", "/x", "GLIBC_2.36"});
+  EXPECT_EQ(pair.found(), "");
+  pair.image.glibc = told(SymbolVersions{"GLIBC_2.38", "/x", "GLIBC_2.36"});
+  EXPECT_EQ(pair.found(), "symbol-version-missing");
+  pair.image.glibc = told(SymbolVersions{"GLIBC_2.9", "/x", "GLIBC_2.36"});
+  EXPECT_EQ(pair.found(), "");
+  pair.image.glibc = told(SymbolVersions{"GLIBC_2.17", "/x", ""});
+  EXPECT_EQ(pair.found(), "symbol-version-missing");
+}
+
+TEST(SymbolVersion, OfOtherLibraries) {
+  Pair pair = plain_on_cpu();
+  pair.image.libstdcxx = told(SymbolVersions{"GLIBCXX_3.4.32", "/x", "GLIBCXX_3.4.30"});
+  pair.image.missing_versions =
+      told(std::vector<MissingVersion>{{"libstdc++.so.6", "GLIBCXX_3.4.32", "/x", 1}});
+  EXPECT_EQ(pair.finding("symbol-version-missing").needed, "GLIBCXX_3.4.32 of libstdc++ (`/x`)");
+  pair.image.libstdcxx = unknown<SymbolVersions>("?");
+  EXPECT_EQ(pair.finding("symbol-version-missing").needed,
+            "GLIBCXX_3.4.32 of libstdc++.so.6 (`/x`)");
+}
+
+TEST(CpuInstructions, WatchedFlagsAreMissed) {
+  Pair pair = plain_on_cpu();
+  pair.image.cpu = told(std::vector<CpuNeed>{{"tensorflow 2.21.0", {"avx", "sse4_2"}}});
+  EXPECT_EQ(pair.found(), "");
+  pair.image.cpu = told(std::vector<CpuNeed>{{"tensorflow 2.21.0", {"avx", "avx512f"}}});
+  EXPECT_EQ(pair.finding("cpu-instructions").needed, "avx512f for tensorflow 2.21.0");
+  // Of the level, though the list does not name them; and what nothing names.
+  pair.image.cpu = told(std::vector<CpuNeed>{{"x", {"cx16", "movbe", "sse2"}}});
+  EXPECT_EQ(pair.found(), "");
+  EXPECT_EQ(pair.unjudged(), "");
+  pair.image.cpu = told(std::vector<CpuNeed>{{"x", {"waitpkg"}}});
+  EXPECT_EQ(pair.found(), "");
+  EXPECT_EQ(pair.unjudged(), "cpu-instructions");
+  pair.host.cpu.flags = unknown<Strings>("?");
+  EXPECT_EQ(pair.unjudged(), "cpu-instructions");
+}
+
+TEST(KernelTooOld, Boundary) {
+  Pair pair = plain_on_cpu();
+  pair.image.least_kernel = told<std::string>("6.1.0");
+  EXPECT_EQ(pair.found(), "");
+  pair.image.least_kernel = told<std::string>("6.1.1");
+  EXPECT_EQ(pair.found(), "kernel-too-old");
+  pair.host.system.kernel = told<std::string>("6.10.0-rc1");
+  EXPECT_EQ(pair.found(), "");
+}
+
+TEST(TwoCudaRuntimes, OfDifferentReleases) {
+  Pair pair = torch_on_h100();
+  pair.image.cuda_runtimes = told(std::vector<FoundLibrary>{
+      {"/usr/local/cuda/lib64/libcudart.so.12", "12.8.57"}, {"/v/libcudart.so.12", "12.8.90"}});
+  EXPECT_EQ(pair.found(), "");
+  pair.image.cuda_runtimes = told(std::vector<FoundLibrary>{
+      {"/usr/local/cuda/lib64/libcudart.so.12", "12.4.127"}, {"/v/libcudart.so.12", "12.8.90"}});
+  EXPECT_EQ(pair.found(), "two-cuda-runtimes");
+  // A copy within a library is its own.
+  pair.image.cuda_runtimes = told(
+      std::vector<FoundLibrary>{{"/v/libcudart.so.12", "12.8.90"}, {"/v/libnccl.so.2", "12.4.0"}});
+  EXPECT_EQ(pair.found(), "");
+}
+
+TEST(WastedBytes, FromTenMegabytesOn) {
+  Pair pair = plain_on_cpu();
+  pair.image.waste = told(std::vector<Waste>{{"pip-cache", 9'000'000, 4}});
+  EXPECT_EQ(pair.found(), "");
+  pair.image.waste =
+      told(std::vector<Waste>{{"pip-cache", 9'000'000, 4}, {"shadowed", 1'000'000, 1}});
+  EXPECT_EQ(pair.found(), "wasted-bytes");
+  EXPECT_EQ(pair.finding("wasted-bytes").found, "10 MB (pip-cache 9 MB, shadowed 1 MB)");
+}
+
+TEST(Namespaces, WithTheReason) {
+  Pair pair = plain_on_cpu();
+  pair.host.isolation.sandbox = told(false);
+  EXPECT_EQ(pair.finding("namespaces-forbidden").found, "mlenv's sandbox does not work");
+  pair.host.isolation.apparmor_restricts_namespaces = told(true);
+  EXPECT_NE(pair.finding("namespaces-forbidden").found.find("AppArmor"), std::string::npos);
+  pair.host.system.container = told<std::string>("docker");
+  EXPECT_NE(pair.finding("namespaces-forbidden").remedy.find("seccomp=unconfined"),
+            std::string::npos);
+  pair.host.isolation.unprivileged_user_namespaces = told(false);
+  EXPECT_NE(pair.finding("namespaces-forbidden").found.find("userns_clone"), std::string::npos);
+  pair.host.isolation.max_user_namespaces = told<std::uint64_t>(0);
+  EXPECT_NE(pair.finding("namespaces-forbidden").found.find("max_user"), std::string::npos);
+  pair.host.isolation.sandbox = told(true);
+  EXPECT_EQ(pair.found(), "");
+  pair.host.isolation.sandbox = unknown<bool>("?");
+  EXPECT_EQ(pair.unjudged(), "namespaces-forbidden");
+}
+
+TEST(SharedMemory, SixtyFourMebibytesAreSmall) {
+  Pair pair = torch_on_h100();
+  pair.host.storage.shared_memory.size_bytes = told<std::uint64_t>(67108864);
+  EXPECT_EQ(pair.found(), "shared-memory-small");
+  pair.host.storage.shared_memory.size_bytes = told<std::uint64_t>(67108865);
+  EXPECT_EQ(pair.found(), "");
+  pair.use.shm_bytes = 1000;
+  EXPECT_EQ(pair.found(), "shared-memory-small");
+  pair.image = plain_on_cpu().image;  // without a framework
+  EXPECT_EQ(pair.found(), "");
+}
+
+TEST(OpenFiles, Low) {
+  Pair pair = torch_on_h100();
+  pair.host.limits.open_files_hard = told(Limit{4096});
+  EXPECT_EQ(pair.found(), "open-files-low");
+  pair.host.limits.open_files_hard = told(Limit{4097});
+  EXPECT_EQ(pair.found(), "");
+  pair.host.limits.open_files_soft = told(Limit{1023});
+  EXPECT_EQ(pair.found(), "open-files-low");
+  pair.host.limits.open_files_soft = told(Limit{});
+  EXPECT_EQ(pair.found(), "");
+}
+
+TEST(User, NeedsAName) {
+  Pair pair = plain_on_cpu();
+  pair.use.user = "33:100";
+  EXPECT_EQ(pair.found(), "");
+  pair.use.user = "1000";
+  EXPECT_EQ(pair.found(), "user-without-name");
+  pair.use.user = "somebody";
+  EXPECT_EQ(pair.found(), "");
+  pair.use.user.clear();
+  pair.image.user = told<std::string>("1001");
+  EXPECT_EQ(pair.found(), "user-without-name");
+  pair.image.user_ids = unknown<Strings>("?");
+  EXPECT_EQ(pair.found(), "");
+  EXPECT_EQ(pair.unjudged(), "user-without-name");
+}
+
+TEST(DiskSpace, Boundary) {
+  Pair pair = plain_on_cpu();
+  pair.host.storage.store.free_bytes = told<std::uint64_t>(9'000'000'000);
+  EXPECT_EQ(pair.found(), "");
+  pair.host.storage.store.free_bytes = told<std::uint64_t>(8'999'999'999);
+  EXPECT_EQ(pair.found(), "disk-space");
+  pair.image.unpacked_bytes = unknown<std::uint64_t>("known after the build");
+  EXPECT_EQ(pair.found(), "");
+}
+
+Pair with_rdma(const char* state) {
+  Pair pair = torch_on_h100();
+  RdmaPort port;
+  port.device = "mlx5_0";
+  port.port = 1;
+  port.state = told<std::string>(state);
+  pair.host.network.rdma = told(std::vector<RdmaPort>{port});
+  return pair;
+}
+
+TEST(Memlock, MattersToActivePorts) {
+  Pair pair = with_rdma("ACTIVE");
+  EXPECT_EQ(pair.found(), "");
+  pair.host.limits.memlock_soft_bytes = told(Limit{(1ULL << 30U) - 1});
+  EXPECT_EQ(pair.found(), "memlock-low");
+  pair.host.limits.memlock_soft_bytes = told(Limit{1ULL << 30U});
+  EXPECT_EQ(pair.found(), "");
+  pair = with_rdma("DOWN");
+  pair.host.limits.memlock_soft_bytes = told(Limit{65536});
+  EXPECT_EQ(pair.found(), "");
+}
+
+TEST(GpuDirect, OneOfTwoWays) {
+  Pair pair = with_rdma("ACTIVE");
+  pair.host.nvidia.dma_buf = told(false);
+  EXPECT_EQ(pair.found(), "gpudirect-missing");
+  pair.host.nvidia.peermem = told(true);
+  EXPECT_EQ(pair.found(), "");
+  pair.host.nvidia.peermem = unknown<bool>("?");
+  EXPECT_EQ(pair.unjudged(), "gpudirect-missing");
+  pair = with_rdma("DOWN");
+  pair.host.nvidia.dma_buf = told(false);
+  EXPECT_EQ(pair.found(), "");
+}
+
+TEST(HostName, MattersToSeveralNodes) {
+  Pair pair = torch_on_h100();
+  pair.host.network.host_is_loopback = told(true);
+  EXPECT_EQ(pair.found(), "");
+  pair.use.nodes = 2;
+  EXPECT_EQ(pair.found(), "host-name-loopback");
+  pair.host.network.host_is_loopback = unknown<bool>("?");
+  EXPECT_EQ(pair.unjudged(), "host-name-loopback");
+}
+
+void set_interfaces(Pair& pair, const Strings& names) {
+  std::vector<NetworkInterface> all;
+  for (const std::string& name : names) {
+    NetworkInterface one;
+    one.name = name;
+    one.state = told<std::string>("up");
+    one.addresses = told(Strings{"192.0.2.2/24"});
+    all.push_back(one);
+  }
+  pair.host.network.interfaces = told(all);
+}
+
+std::string with_variable(const char* name, const char* value, const Strings& interfaces) {
+  Pair pair = torch_on_h100();
+  pair.image.environment = {{name, value}};
+  set_interfaces(pair, interfaces);
+  return pair.found();
+}
+
+TEST(Interface, NcclMatchesByPrefix) {
+  const char* nccl = "NCCL_SOCKET_IFNAME";
+  EXPECT_EQ(with_variable(nccl, "eth0", {"eth0", "lo"}), "");
+  EXPECT_EQ(with_variable(nccl, "eth", {"eth0", "eth1", "lo"}), "interface-choice");
+  EXPECT_EQ(with_variable(nccl, "eth1", {"eth1", "eth10"}), "interface-choice");
+  EXPECT_EQ(with_variable(nccl, "=eth1", {"eth1", "eth10"}), "");
+  EXPECT_EQ(with_variable(nccl, "=eth", {"eth1", "eth10"}), "interface-choice");
+  EXPECT_EQ(with_variable(nccl, "ens3", {"eth0"}), "interface-choice");
+  EXPECT_EQ(with_variable(nccl, "eth0,eth1", {"eth0", "eth1"}), "");
+  EXPECT_EQ(with_variable(nccl, "^docker,lo", {"eth0", "docker0", "lo"}), "");
+  EXPECT_EQ(with_variable(nccl, "^docker,lo", {"docker0", "lo"}), "interface-choice");
+}
+
+TEST(Interface, GlooMatchesExactly) {
+  const char* gloo = "GLOO_SOCKET_IFNAME";
+  EXPECT_EQ(with_variable(gloo, "eth0", {"eth0", "eth01"}), "");
+  EXPECT_EQ(with_variable(gloo, "eth", {"eth0"}), "interface-choice");
+}
+
+TEST(Interface, WithoutAVariableOnSeveralNodes) {
+  Pair pair = torch_on_h100();
+  set_interfaces(pair, {"docker0", "lo"});
+  EXPECT_EQ(pair.found(), "");
+  pair.use.nodes = 2;
+  EXPECT_EQ(pair.found(), "interface-choice");
+  set_interfaces(pair, {"docker0", "ens3", "lo"});
+  EXPECT_EQ(pair.found(), "");
+  pair.host.network.interfaces = unknown<std::vector<NetworkInterface>>("?");
+  EXPECT_EQ(pair.unjudged(), "interface-choice");
+}
+
+TEST(Clock, Unsynchronised) {
+  Pair pair = plain_on_cpu();
+  pair.host.time.synchronised = told(false);
+  EXPECT_EQ(pair.found(), "clock-unsynchronised");
+}
+
+TEST(Wsl, IsTold) {
+  Pair pair = plain_on_cpu();
+  pair.host.system.wsl = told(true);
+  EXPECT_EQ(pair.found(), "wsl");
+}
+
+TEST(NcclDiffers, BetweenImages) {
+  ImageFacts one = torch_on_h100().image;
+  ImageFacts other = one;
+  other.name = "eval";
+  const auto judged = [&] { return judge_together(std::vector{one, other}); };
+  EXPECT_EQ(judged(), Verdict{});
+  other.nccl = told(std::vector<FoundLibrary>{{"/v/libnccl.so.2", "2.28.9"}});
+  ASSERT_EQ(judged().findings.size(), 1U);
+  EXPECT_EQ(judged().findings.front().rule, "nccl-differs");
+  EXPECT_EQ(judged().findings.front().found, "2.27.5 in train, 2.28.9 in eval");
+  other.nccl = told(std::vector<FoundLibrary>{});  // it has none
+  EXPECT_EQ(judged(), Verdict{});
+  other.nccl = unknown<std::vector<FoundLibrary>>("?");
+  EXPECT_EQ(judged().unjudged.size(), 1U);
+}
+
+}  // namespace
+}  // namespace mlenv
