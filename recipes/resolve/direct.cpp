@@ -13,10 +13,12 @@ namespace {
 using AddressKind = PackageAddress::Kind;
 
 std::optional<DirectRequirement> direct_of(const Recipe& recipe, const std::string& text,
-                                           const Placed* place, const ListedText* listed) {
+                                           const Placed* place, const ListedText* listed,
+                                           const MarkerEnvironment& environment) {
   const auto read = parse_requirement(text);
   const auto* one = std::get_if<Requirement>(&read);
   if (one == nullptr || one->address.empty()) return std::nullopt;
+  if (!marker_holds(one->marker, environment)) return std::nullopt;
   const auto address = parse_package_address(one->address);
   return DirectRequirement{one->normalised_name(), std::get<PackageAddress>(address), &recipe,
                            place, listed};
@@ -44,24 +46,34 @@ Error DirectRequirement::mistake(std::string_view message) const {
   return recipe_error(*recipe, *place, message);
 }
 
-std::vector<DirectRequirement> direct_requirements(const Recipe& recipe) {
-  std::vector<DirectRequirement> all;
-  const auto add = [&](std::optional<DirectRequirement> one) {
+DirectRequirements direct_requirements(const Recipe& recipe, const MarkerEnvironment& environment) {
+  DirectRequirements all;
+  const auto add = [&](std::optional<DirectRequirement> one, std::vector<DirectRequirement>& to) {
     if (!one) return;
-    for (const DirectRequirement& known : all) {
-      if (known.name != one->name) continue;
-      if (known.address == one->address) return;
-      throw one->mistake(fmt::format("`{}` is asked for from `{}` too; a package has one address",
-                                     one->name, known.address.str()));
+    for (const auto* list : {&all.required, &all.constraints}) {
+      for (const DirectRequirement& known : *list) {
+        if (known.name != one->name) continue;
+        if (known.address == one->address) return;
+        throw one->mistake(fmt::format("`{}` is asked for from `{}` too; a package has one address",
+                                       one->name, known.address.str()));
+      }
     }
-    all.push_back(*std::move(one));
+    to.push_back(*std::move(one));
   };
-  for (const Placed& one : recipe.packages) add(direct_of(recipe, one.text, &one, nullptr));
-  for (const auto* list : {&recipe.listed.requirements, &recipe.listed.constraints}) {
-    for (const ListedText& one : *list) add(direct_of(recipe, one.text, nullptr, &one));
+  for (const Placed& one : recipe.packages) {
+    add(direct_of(recipe, one.text, &one, nullptr, environment), all.required);
   }
-  std::sort(all.begin(), all.end(),
-            [](const DirectRequirement& a, const DirectRequirement& b) { return a.name < b.name; });
+  for (const ListedText& one : recipe.listed.requirements) {
+    add(direct_of(recipe, one.text, nullptr, &one, environment), all.required);
+  }
+  for (const ListedText& one : recipe.listed.constraints) {
+    add(direct_of(recipe, one.text, nullptr, &one, environment), all.constraints);
+  }
+  for (auto* list : {&all.required, &all.constraints}) {
+    std::sort(
+        list->begin(), list->end(),
+        [](const DirectRequirement& a, const DirectRequirement& b) { return a.name < b.name; });
+  }
   return all;
 }
 

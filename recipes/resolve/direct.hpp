@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "recipes/lock.hpp"
+#include "recipes/marker.hpp"
 #include "recipes/package_address.hpp"
 #include "recipes/recipe.hpp"
 
@@ -24,9 +25,13 @@ struct DirectRequirement {
   Error mistake(std::string_view message) const;
 };
 
-/// One a package, sorted by name; of constraints too. Throws a mistake where one package has two
-/// addresses. They point into the recipe.
-std::vector<DirectRequirement> direct_requirements(const Recipe& recipe);
+/// Sorted by name, no package twice; those alone whose markers hold.
+struct DirectRequirements {
+  std::vector<DirectRequirement> required;
+  std::vector<DirectRequirement> constraints;  ///< they count for what is needed anyway
+};
+/// Throws a mistake where one package has two addresses. They point into the recipe.
+DirectRequirements direct_requirements(const Recipe& recipe, const MarkerEnvironment& environment);
 
 /// Whether the source is of that address, whatever is there now.
 bool is_from(const LockedSource& source, const PackageAddress& address);

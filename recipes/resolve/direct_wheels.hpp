@@ -8,7 +8,8 @@
 namespace mlenv {
 
 /// Puts the wheels of `direct` (at their `path`, under their own names) where the question names
-/// them by their addresses, and where one of them asks for another by an address of its own.
+/// them by their addresses, and where one of them asks for another by an address of its own. What
+/// is named by an address and has no wheel is not needed, and leaves the question.
 void name_wheels(const std::vector<BuiltRelease>& direct, UvQuestion& question);
 
 }  // namespace mlenv

@@ -9,11 +9,14 @@
 #include "recipes/environment.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/requirement.hpp"
+#include "recipes/resolve/alternatives.hpp"
+#include "recipes/resolve/direct_search.hpp"
 #include "recipes/resolve/interpreter.hpp"
 #include "recipes/resolve/listed_python.hpp"
 #include "recipes/resolve/locations.hpp"
 #include "recipes/resolve/lock_gaps.hpp"
 #include "recipes/resolve/versions.hpp"
+#include "recipes/resolve/wheel_tags.hpp"
 #include "recipes/resolve/wheels.hpp"
 #include "recipes/text.hpp"
 
@@ -51,25 +54,6 @@ bool same_wheels(const Lock& previous, const Lock& now) {
          previous.request.libraries == now.request.libraries &&
          previous.request.base == now.request.base &&
          (previous.sources.empty() || builds_alike(previous, now));
-}
-
-/// Adds the repositories and URLs that a built one asks for by their addresses, in any environment
-/// and without an extra, where nothing else says where those packages are. They are said to be at
-/// its place.
-void add_further(const DirectRequirement& built, const ReleaseMetadata& metadata,
-                 std::vector<DirectRequirement>& all) {
-  for (const std::string& text : metadata.requires_dist) {
-    const auto read = parse_requirement(text);
-    const auto* one = std::get_if<Requirement>(&read);
-    if (one == nullptr || one->address.empty()) continue;
-    if (one->marker.find("extra") != std::string::npos) continue;
-    const auto address = std::get<PackageAddress>(parse_package_address(one->address));
-    const std::string name = one->normalised_name();
-    const bool known = std::any_of(
-        all.begin(), all.end(), [&](const DirectRequirement& other) { return other.name == name; });
-    if (known || address.kind == PackageAddress::Kind::path) continue;
-    all.push_back({name, address, built.recipe, built.place, built.listed});
-  }
 }
 
 /// Where wheels lie under their own names, as uv wants them, for as long as the cache does.
@@ -317,11 +301,7 @@ class Resolver {
         return options_.build(release, lock_);
       };
     }
-    std::vector<BuiltRelease> direct;
-    if (auto conflict = build_direct(direct)) return std::move(*conflict);
-    request.direct = &direct;
-    const fs::path uv = provide_uv(options_.cache, progress_);
-    auto found = resolve_wheels(request, uv, http_, options_.cache, progress_);
+    auto found = ask_for_wheels(request);
     if (auto* conflict = std::get_if<Conflict>(&found)) return std::move(*conflict);
     auto& resolution = std::get<WheelResolution>(found);
     for (const LockedWheel& wheel : resolution.wheels) {
@@ -336,25 +316,31 @@ class Resolver {
     return std::nullopt;
   }
 
-  /// Before anything is asked of uv, which is only told of wheels.
-  std::optional<Conflict> build_direct(std::vector<BuiltRelease>& built) {
-    std::vector<DirectRequirement> all = direct_requirements(recipe_);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const DirectRequirement wanted = all[i];
-      const bool moves = std::find(options_.moved.begin(), options_.moved.end(), wanted.name) !=
-                         options_.moved.end();
-      auto answer = options_.build_direct(wanted, lock_, moves ? nullptr : kept());
-      if (auto* conflict = std::get_if<Conflict>(&answer)) {
-        conflict->facts.insert(conflict->facts.begin(),
-                               wanted.shown(fmt::format("`{}` is asked for", wanted.name)));
-        return std::move(*conflict);
-      }
-      built.push_back(std::get<BuiltRelease>(std::move(answer)));
-      BuiltRelease& one = built.back();
-      one.path = named_wheel(options_.cache, one.wheel, one.path);
-      add_further(wanted, one.metadata, all);
+  std::variant<BuiltRelease, Conflict> build_direct(const DirectRequirement& wanted) const {
+    const bool moves = std::find(options_.moved.begin(), options_.moved.end(), wanted.name) !=
+                       options_.moved.end();
+    auto answer = options_.build_direct(wanted, lock_, moves ? nullptr : kept());
+    if (auto* one = std::get_if<BuiltRelease>(&answer)) {
+      one->path = named_wheel(options_.cache, one->wheel, one->path);
     }
-    return std::nullopt;
+    return answer;
+  }
+
+  /// Packages by address first: uv is only told of wheels.
+  WheelAnswer ask_for_wheels(WheelRequest& request) {
+    DirectSearch direct(recipe_, {lock_.python, std::string(machine_name(request.architecture))},
+                        [&](const DirectRequirement& wanted) { return build_direct(wanted); });
+    for (;;) {
+      if (auto conflict = direct.build_needed()) return std::move(*conflict);
+      request.direct = &direct.built();
+      const fs::path uv = provide_uv(options_.cache, progress_);
+      auto found = resolve_wheels(request, uv, http_, options_.cache, progress_);
+      const auto* conflict = std::get_if<Conflict>(&found);
+      const bool more = conflict != nullptr
+                            ? direct.needs_more(*conflict)
+                            : direct.needs_more(std::get<WheelResolution>(found).wheels);
+      if (!more) return found;
+    }
   }
 
   const Recipe& recipe_;

@@ -53,18 +53,31 @@ mkdir -p app/dist
 git -C served/far update-server-info
 files_port=$(free_port)
 start "$work/files.log" python3 -m http.server "$files_port" --bind 127.0.0.1 --directory "$work/served"
-python3 - "http://127.0.0.1:$files_port/far/.git" <<'PY'
+python3 - "http://127.0.0.1:$files_port/far/.git" "http://127.0.0.1:$files_port/spare-1-py3-none-any.whl" <<'PY'
 import sys, zipfile
 info = "made-1.dist-info/"
 files = {"made.py": "VALUE = 1\n", info + "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
          info + "METADATA": "Metadata-Version: 2.1\nName: made\nVersion: 1\n"
-         f"Requires-Dist: far @ git+{sys.argv[1]}\n"}
+         f"Requires-Dist: far @ git+{sys.argv[1]}\n"
+         f"Provides-Extra: more\nRequires-Dist: spare @ {sys.argv[2]} ; extra == 'more'\n"
+         "Provides-Extra: author\nRequires-Dist: x @ file:///nonexistent/x ; extra == 'author'\n"}
 files[info + "RECORD"] = "".join(f"{one},,\n" for one in [*files, info + "RECORD"])
-with zipfile.ZipFile("app/dist/made-1-py3-none-any.whl", "w") as wheel:
-    for one in files:
-        wheel.writestr(one, files[one])
+def write(path, name):
+    with zipfile.ZipFile(path, "w") as wheel:
+        for one in files:
+            wheel.writestr(one.replace("made", name), files[one].replace("made", name))
+write("app/dist/made-1-py3-none-any.whl", "made")
+files[info + "METADATA"] = "Metadata-Version: 2.1\nName: made\nVersion: 1\n"
+write("served/spare-1-py3-none-any.whl", "spare")
 PY
-printf -- '-e ./libs/mylib\n./dist/made-1-py3-none-any.whl\n' >app/requirements.txt
+cat >app/requirements.txt <<'TXT'
+-e ./libs/mylib
+made[more] @ ./dist/made-1-py3-none-any.whl
+made @ ./dist/for-another-machine-1-py3-none-any.whl ; platform_machine == 'riscv64'
+-c constraints.txt
+TXT
+# Nothing needs it, and nobody answers there.
+echo 'unwanted @ git+git://127.0.0.1:1/unwanted' >app/constraints.txt
 cd app
 recipe_of() { printf 'name: %s\nbase: debian:bookworm\npython: "3.11"\n%s\n' "$1" "$2" >"$1.yaml"; }
 
@@ -76,6 +89,7 @@ grep -q "name = \"tool\", version = \"1.4\", git = \"$url\", reference = \"main\
 grep -q 'name = "mylib", version = "0.1", path = "./libs/mylib", sha256.*built-with = \["flit_core-' own.lock || fail "lock: $(cat own.lock)"
 grep -q 'name = "made", version = "1", path = "./dist/made-1-py3-none-any.whl", file' own.lock || fail "lock: $(cat own.lock)"
 grep -q 'name = "far", version = "0.1", git = "http://' own.lock || fail "what the wheel names by address is not locked"
+grep -q 'name = "spare", version = "1", url = "http://' own.lock || fail "what its extra names by address is not locked"
 grep -q '{ name = "six"' own.lock || fail "what they need is not locked"
 if grep -qF "$work" own.lock; then fail "a folder of this machine is in the lock"; fi
 image=$(build_digest own.yaml)

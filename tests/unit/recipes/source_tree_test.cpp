@@ -111,13 +111,14 @@ TEST_F(SourceTreeTest, ChangesSinceALockAreTold) {
 
 TEST_F(SourceTreeTest, OneAddressAPackage) {
   const Recipe twice = recipe("[\"b @ ./b\", \"a @ ./a\", \"B[x] @ b\"]");
-  const auto found = direct_requirements(twice);
+  const MarkerEnvironment here{"3.11.2", "x86_64"};
+  const auto found = direct_requirements(twice, here).required;
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].name, "a");
   EXPECT_EQ(found[1].address.place, "./b");
   const Recipe torn = recipe("[\"a @ ./a\", \"a @ ./b\"]");
   try {
-    direct_requirements(torn);
+    direct_requirements(torn, here);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), "recipe-invalid");
@@ -125,6 +126,11 @@ TEST_F(SourceTreeTest, OneAddressAPackage) {
               std::string::npos)
         << error.frames().front();
   }
+  const Recipe apart = recipe(
+      "[\"a @ ./a ; platform_machine == 'x86_64'\", \"a @ ./b ; platform_machine == 'aarch64'\"]");
+  EXPECT_EQ(direct_requirements(apart, here).required.at(0).address.place, "./a");
+  EXPECT_EQ(direct_requirements(apart, {"3.11.2", "aarch64"}).required.at(0).address.place, "./b");
+  EXPECT_TRUE(direct_requirements(apart, {"3.11.2", "riscv64"}).required.empty());
   try {
     find_direct_path(found[0]);
     FAIL();
