@@ -1,5 +1,7 @@
 #include "runner/facts/nvidia.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -48,26 +50,7 @@ Facts as_facts(const GpuAnswers& answers) {
 
 /// In a process that is killed when a sick driver holds it.
 GpuAnswers asked_aside(const FactSources& from, const std::string& library) {
-  const Text answer = from.ask({own_executable().string(), std::string(kReexec), library});
-  GpuAnswers answers;
-  if (!answer) {
-    answers.gpus = unknown<std::vector<Gpu>>(answer.source);
-    return answers;
-  }
-  Facts facts;
-  try {
-    facts = read_facts(*answer, library);
-  } catch (const Error& error) {  // the library wrote something of its own
-    answers.gpus =
-        unknown<std::vector<Gpu>>(fmt::format("{} gave no answer: {}", library, error.what()));
-    return answers;
-  }
-  return {facts.nvidia.user_driver,
-          facts.nvidia.cuda_version,
-          facts.nvidia.cuda_status,
-          facts.nvidia.dma_buf,
-          facts.gpus,
-          facts.gpu_paths};
+  return answers_of(from.ask({own_executable().string(), std::string(kReexec), library}), library);
 }
 
 /// The kernel module's own list.
@@ -91,15 +74,16 @@ Fact<std::vector<Gpu>> gpus_of_proc(const FactSources& from) {
   });
 }
 
-Texts pci_devices(const FactSources& from) {
+/// Bus addresses of NVIDIA's devices of a class, which is given by its beginning (pci.ids: `0x03`
+/// display controllers, 3D ones among them).
+Texts pci_devices(const FactSources& from, std::string_view wanted) {
   const fs::path folder = "/sys/bus/pci/devices";
   return derived<Names>(names_in(from, folder), [&](const Names& addresses) {
     Names found;
     for (const std::string& address : addresses) {
-      // Vendor 0x10de; class 0x03: display controllers, 3D ones among them.
       const Text vendor = file_text(from, folder / address / "vendor");
       const Text kind = file_text(from, folder / address / "class");
-      if (vendor && *vendor == "0x10de" && kind && kind->starts_with("0x03")) {
+      if (vendor && *vendor == "0x10de" && kind && kind->starts_with(wanted)) {
         found.push_back(address);
       }
     }
@@ -155,14 +139,43 @@ Truth mismatch(const NvidiaFacts& facts) {
   return known(!same, "kernel_driver and user_driver");
 }
 
+/// The driver lists those that it drives; otherwise the PCI bus tells, if it can be seen.
 Truth nvswitch(const FactSources& from) {
   const Texts devices = names_in(from, "/proc/driver/nvidia-nvswitch/devices");
-  if (devices) return known(!devices->empty(), devices.source);
-  return present(from, "/proc/driver") ? known(false, devices.source)
-                                       : unknown<bool>(devices.source);
+  if (devices && !devices->empty()) return known(true, devices.source);
+  constexpr std::string_view kOtherBridge = "0x0680";
+  return derived<bool>(pci_devices(from, kOtherBridge),
+                       [](const Names& found) { return std::optional(!found.empty()); });
 }
 
 }  // namespace
+
+GpuAnswers no_answers(const std::string& why) {
+  return {unknown<std::string>(why),      unknown<std::string>(why),
+          unknown<std::uint64_t>(why),    unknown<bool>(why),
+          unknown<std::vector<Gpu>>(why), unknown<std::vector<GpuPath>>(why)};
+}
+
+std::string cuda_version(int version) {
+  constexpr int kMajor = 1000;
+  constexpr int kMinor = 10;
+  return fmt::format("{}.{}", version / kMajor, version % kMajor / kMinor);
+}
+
+GpuAnswers answers_of(const Text& answer, const std::string& library) {
+  if (!answer) return no_answers(answer.source);
+  try {
+    Facts facts = read_facts(*answer, library);
+    return {std::move(facts.nvidia.user_driver),
+            std::move(facts.nvidia.cuda_version),
+            std::move(facts.nvidia.cuda_status),
+            std::move(facts.nvidia.dma_buf),
+            std::move(facts.gpus),
+            std::move(facts.gpu_paths)};
+  } catch (const Error& error) {
+    return no_answers(fmt::format("{} gave no answer: {}", library, error.what()));
+  }
+}
 
 std::optional<std::string> driver_version(std::string_view text) {
   for (const std::string_view word : words_of(text)) {
@@ -191,7 +204,7 @@ Text probe_kernel_driver(const FactSources& from) {
 void probe_nvidia(const FactSources& from, Facts& into) {
   NvidiaFacts& facts = into.nvidia;
   facts.kernel_driver = probe_kernel_driver(from);
-  facts.pci_devices = pci_devices(from);
+  facts.pci_devices = pci_devices(from, "0x03");
   facts.open_module = open_module(from, facts.kernel_driver);
   facts.device_nodes = device_nodes(from);
   facts.nvswitch = nvswitch(from);
@@ -233,8 +246,11 @@ void probe_nvidia(const FactSources& from, Facts& into) {
 std::optional<int> facts_main(int argc, char** argv) {
   if (argc != 3 || argv[1] != kReexec) return std::nullopt;
   const std::string_view library = argv[2];
+  // The libraries, and what they load, may print: that goes to stderr, the answer alone to stdout.
+  const Fd answer{::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
+  if (!answer || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return 1;
   const GpuAnswers answers = library == "cuda" ? ask_cuda() : ask_nvml();
-  write_all(1, as_bytes(render_facts(as_facts(answers))));
+  write_all(answer.get(), as_bytes(render_facts(as_facts(answers))));
   return 0;
 }
 

@@ -13,6 +13,13 @@ struct GpuAnswers {
   Fact<std::vector<GpuPath>> paths;
 };
 
+/// Nothing known, for this reason.
+GpuAnswers no_answers(const std::string& why);
+/// `13.0` of 13000: CUDA's CUDA_VERSION, 1000 * major + 10 * minor.
+std::string cuda_version(int version);
+/// What a process that asked one of the libraries wrote; why there is nothing where it could not.
+GpuAnswers answers_of(const Text& answer, const std::string& library);
+
 /// libnvidia-ml.so.1 in this process: it may hang with the driver.
 GpuAnswers ask_nvml();
 /// libcuda.so.1, the same: `cuda_version`, `cuda_status` and `dma_buf` alone.

@@ -49,6 +49,26 @@ equal "silent unknown facts" 0 "$(jq '[.. | objects | select(has("source") and .
 "$MLENV" facts facts.json >text
 grep -q "^  kernel  *$(uname -r)$" text || fail "no kernel in the text: $(cat text)"
 
+if command -v cc >/dev/null; then
+  note "a library that prints on stdout gets nothing into the answer"
+  mkdir lib
+  cat >lib/noise.c <<'C'
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((constructor)) static void at_loading(void) { printf("loading\n"); (void)!write(1, "now\n", 4); }
+int nvmlInit_v2(void) { return 9; }
+const char *nvmlErrorString(int status) { return status == 9 ? "Driver Not Loaded" : "?"; }
+C
+  cc -shared -fPIC -o lib/libnvidia-ml.so.1 lib/noise.c
+  LD_LIBRARY_PATH=$work/lib "$MLENV" __facts nvml >answer 2>noise
+  equal "answer" "nvmlInit_v2: Driver Not Loaded" "$(jq -r .gpus.source answer)"
+  equal "noise" "loading now" "$(LC_ALL=C sort noise | paste -sd ' ')"
+fi
+if command -v taskset >/dev/null; then
+  first=$(taskset -cp $$ | grep -oE '[0-9]+' | sed -n 2p)
+  equal "usable of one" 1 "$(taskset -c "$first" "$MLENV" facts --json | jq .cpu.usable.value)"
+fi
+
 note "without parts of /sys and /proc"
 lines=(facts.json)
 if unshare -rm true 2>/dev/null; then
