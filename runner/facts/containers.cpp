@@ -7,6 +7,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "recipes/text.hpp"
+#include "recipes/yaml.hpp"
 #include "runner/facts/probe.hpp"
 
 namespace mlenv {
@@ -40,44 +41,62 @@ std::optional<std::string> version_in(std::string_view text) {
   return std::nullopt;
 }
 
-/// `"cdiVersion"`, `"kind"` and names of `"devices"`, of JSON or of nvidia-ctk's YAML, which has
-/// one key a line.
-CdiFile cdi_file(const FactSources& from, const fs::path& path) {
-  using Names = std::vector<std::string>;
-  const Text text = file_text(from, path);
-  CdiFile file{path.string(), unknown<std::string>(text.source), unknown<Names>(text.source)};
-  if (!text) return file;
-  if (path.extension() == ".json") {
-    try {
-      const nlohmann::json root = parse_json(*text, path.string());
-      file.kind = known(root.at("kind").get<std::string>(), text.source);
-      Names names;
-      for (const auto& device : root.at("devices")) names.push_back(device.at("name"));
-      file.devices = known(std::move(names), text.source);
-    } catch (const Error& error) {
-      file.kind = unknown<std::string>(error.what());
-      file.devices = unknown<Names>(error.what());
-    } catch (const nlohmann::json::exception&) {
-      file.devices = unknown<Names>(text.source + ": not understood");
-      if (!file.kind) file.kind = unknown<std::string>(file.devices.source);
-    }
-    return file;
-  }
-  file.kind = named_value(text, "kind", ':');
+using Names = std::vector<std::string>;
+
+void read_json(const Text& text, CdiFile& file) {
+  const nlohmann::json root = parse_json(*text, file.path);
+  file.kind = known(root.at("kind").get<std::string>(), text.source);
   Names names;
-  bool devices = false;
-  for (const std::string_view line : split(*text, '\n')) {
-    if (!line.empty() && line.front() != ' ' && line.front() != '-') {
-      devices = line.starts_with("devices:");
-    }
-    // A device's own name, not that of a hook or an edit below it.
-    const std::string_view inner = trim(line);
-    const bool own = line.find_first_not_of(" -") <= 4;
-    if (!devices || !own) continue;
-    const std::string_view key = inner.starts_with("- ") ? trim(inner.substr(2)) : inner;
-    if (const auto name = line_value(key, "name", ':')) names.push_back(*name);
+  for (const auto& device : root.at("devices")) names.push_back(device.at("name"));
+  file.devices = known(std::move(names), text.source);
+}
+
+const YamlNode* member(const YamlNode& map, std::string_view key) {
+  for (const YamlMember& one : map.members) {
+    if (one.key.text == key) return &one.value;
+  }
+  return nullptr;
+}
+
+void read_yaml(const Text& text, CdiFile& file) {
+  const YamlDocument document = parse_yaml(*text);
+  if (!document.complete) {
+    const std::string why =
+        document.mistakes.empty() ? "not understood" : document.mistakes.front().message;
+    file.kind = unknown<std::string>(text.source + ": " + why);
+    file.devices = unknown<Names>(file.kind.source);
+    return;
+  }
+  const YamlNode* const kind = member(document.root, "kind");
+  if (kind != nullptr) file.kind = known(kind->text, text.source);
+  const YamlNode* const devices = member(document.root, "devices");
+  if (devices == nullptr) return;
+  Names names;
+  for (const YamlNode& device : devices->items) {
+    const YamlNode* const name = member(device, "name");
+    if (name == nullptr) return;
+    names.push_back(name->text);
   }
   file.devices = known(std::move(names), text.source);
+}
+
+/// Kind, and names of the devices; what it does not say is unknown.
+CdiFile cdi_file(const FactSources& from, const fs::path& path) {
+  const Text text = file_text(from, path);
+  const std::string why = text ? text.source + ": not understood" : text.source;
+  CdiFile file{path.string(), unknown<std::string>(why), unknown<Names>(why)};
+  if (!text) return file;
+  if (path.extension() != ".json") {
+    read_yaml(text, file);
+    return file;
+  }
+  try {
+    read_json(text, file);
+  } catch (const Error& error) {
+    file.kind = unknown<std::string>(error.what());
+    file.devices = unknown<Names>(error.what());
+  } catch (const nlohmann::json::exception&) {  // what was read before it stays
+  }
   return file;
 }
 

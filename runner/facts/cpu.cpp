@@ -52,8 +52,8 @@ void count_processors(const FactSources& from, const Text& info, CpuFacts& facts
   facts.processors = counted(processors);
   facts.sockets = counted(sockets.size());
   facts.cores = counted(cores.size());
-  facts.usable = derived<std::uint64_t>(
-      named_value(file_text(from, "/proc/self/status"), "Cpus_allowed_list", ':'), count_of_ranges);
+  facts.usable =
+      from.usable_processors ? from.usable_processors() : unknown<std::uint64_t>("not recorded");
 }
 
 constexpr std::uint64_t kMilli = 1000;
@@ -68,26 +68,17 @@ std::optional<Limit> quota(std::string_view allowed, std::string_view period) {
 }
 
 Fact<Limit> cpu_limit(const FactSources& from) {
-  const Text version = cgroup_version(mounts(from));
-  if (!version) return unknown<Limit>(version.source);
-  if (*version == "none") return known(Limit{}, "no cgroups are mounted");
-  const bool is_v2 = *version == "v2";
-  Fact<Limit> least = known(Limit{}, "no cgroup that can be seen limits it");
-  for (const fs::path& folder : cgroup_folders(from, is_v2 ? "" : "cpu")) {
-    const fs::path file = folder / (is_v2 ? "cpu.max" : "cpu.cfs_quota_us");
+  return least_limit(from, "cpu", [&](const fs::path& folder, bool unified) {
+    const fs::path file = folder / (unified ? "cpu.max" : "cpu.cfs_quota_us");
+    if (!present(from, file)) return known(Limit{}, file.string());
     const Text text = file_text(from, file);
-    if (!text) continue;
+    if (!text) return unknown<Limit>(text.source);
+    const Text period = unified ? Text{} : file_text(from, folder / "cpu.cfs_period_us");
     Words words = words_of(*text);
-    const Text period = is_v2 ? Text{} : file_text(from, folder / "cpu.cfs_period_us");
-    if (!is_v2) words.push_back(period.value ? std::string_view(*period.value) : "");
-    if (words.size() != 2) return unknown<Limit>(text.source + ": not understood");
-    const auto limit = quota(words[0], words[1]);
-    if (!limit) return unknown<Limit>(text.source + ": not understood");
-    if (limit->most && (!least->most || *limit->most < *least->most)) {
-      least = known(*limit, text.source);
-    }
-  }
-  return least;
+    if (!unified) words.push_back(period.value ? std::string_view(*period.value) : "");
+    const auto limit = words.size() == 2 ? quota(words[0], words[1]) : std::nullopt;
+    return limit ? known(*limit, text.source) : unknown<Limit>(text.source + ": not understood");
+  });
 }
 
 }  // namespace

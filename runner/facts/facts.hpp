@@ -65,7 +65,9 @@ struct CpuFacts {
   /// `x86-64-v1` to `-v4` (x86-64 psABI); unknown on other architectures.
   Text level;
   Texts flags;  ///< those of the kernel's names that wheels choose their code by; sorted
-  Fact<Limit> limit_millicpus;  ///< the cgroup's quota: 1500 is one and a half processors
+  /// The least quota of its cgroup and those above that can be seen: 1500 is one and a half
+  /// processors.
+  Fact<Limit> limit_millicpus;
   friend bool operator==(const CpuFacts&, const CpuFacts&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {

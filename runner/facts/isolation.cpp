@@ -68,7 +68,8 @@ Texts controllers(const FactSources& from, const Text& version) {
   if (!version) return unknown<Names>(version.source);
   std::set<std::string> names;
   std::string source = "/proc/self/mountinfo";
-  for (const fs::path& folder : cgroup_folders(from, "")) {
+  const auto found = cgroup_folders(from, "");
+  for (const fs::path& folder : found.value.value_or(CgroupFolders{}).folders) {
     // The innermost has what its parent hands down.
     const Text text = file_text(from, folder / "cgroup.controllers");
     if (!text) continue;

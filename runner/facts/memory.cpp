@@ -42,21 +42,15 @@ Fact<std::vector<NumaNode>> numa(const FactSources& from) {
 constexpr std::uint64_t kUnlimited = 0x7ffffffffffff000 - 0x10000;
 
 Fact<Limit> memory_limit(const FactSources& from) {
-  const Text version = cgroup_version(mounts(from));
-  if (!version) return unknown<Limit>(version.source);
-  if (*version == "none") return known(Limit{}, "no cgroups are mounted");
-  const bool is_v2 = *version == "v2";
-  Fact<Limit> least = known(Limit{}, "no cgroup that can be seen limits it");
-  for (const fs::path& folder : cgroup_folders(from, is_v2 ? "" : "memory")) {
-    const Text text = file_text(from, folder / (is_v2 ? "memory.max" : "memory.limit_in_bytes"));
-    if (!text || *text == "max") continue;  // a hierarchy's first folder has no such file
-    const auto most = number_of(*text);
-    if (!most) return unknown<Limit>(text.source + ": not understood");
-    if (*most < kUnlimited && (!least->most || *most < *least->most)) {
-      least = known(Limit{*most}, text.source);
-    }
-  }
-  return least;
+  return least_limit(from, "memory", [&](const fs::path& folder, bool unified) {
+    const fs::path file = folder / (unified ? "memory.max" : "memory.limit_in_bytes");
+    if (!present(from, file)) return known(Limit{}, file.string());
+    return derived<Limit>(file_text(from, file), [](const std::string& text) {
+      const auto most = number_of(text);
+      if (text == "max" || (most && *most >= kUnlimited)) return std::optional(Limit{});
+      return most ? std::optional(Limit{most}) : std::nullopt;
+    });
+  });
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Mounts, and what is read off them: disks and control groups.
+// Mounts, and the disks behind them.
 #include <sys/statvfs.h>
 #include <algorithm>
 #include <cerrno>
@@ -95,8 +95,8 @@ Fact<std::vector<MountLine>> mounts(const FactSources& from) {
           const auto dash = std::find(words.begin(), words.end(), "-");
           // id, parent, device, root, point, options, tags…, `-`, type, source, options
           if (dash - words.begin() < 6 || words.end() - dash < 4) continue;
-          lines.push_back({unescaped(words[4]), std::string(dash[1]), std::string(words[5]),
-                           std::string(dash[3])});
+          lines.push_back({unescaped(words[3]), unescaped(words[4]), std::string(dash[1]),
+                           std::string(words[5]), std::string(dash[3])});
         }
         return lines.empty() ? std::nullopt : std::optional(lines);
       });
@@ -104,46 +104,6 @@ Fact<std::vector<MountLine>> mounts(const FactSources& from) {
 
 StorageFacts probe_storage(const FactSources& from) {
   return {disk(from, from.store), disk(from, from.temporary), disk(from, "/dev/shm")};
-}
-
-Text cgroup_version(const Fact<std::vector<MountLine>>& mounted) {
-  return derived<std::string>(mounted, [](const std::vector<MountLine>& lines) {
-    const auto has = [&](std::string_view type) {
-      return std::any_of(lines.begin(), lines.end(),
-                         [&](const MountLine& one) { return one.type == type; });
-    };
-    const bool old = has("cgroup");
-    const bool unified = has("cgroup2");
-    return std::optional<std::string>(old ? (unified ? "hybrid" : "v1")
-                                          : (unified ? "v2" : "none"));
-  });
-}
-
-std::vector<fs::path> cgroup_folders(const FactSources& from, std::string_view controller) {
-  fs::path mount_point;
-  for (const MountLine& one : mounts(from).value.value_or(std::vector<MountLine>{})) {
-    const bool fits = controller.empty()
-                          ? one.type == "cgroup2"
-                          : one.type == "cgroup" && holds(one.super_options, controller);
-    if (fits && mount_point.empty()) mount_point = one.point;
-  }
-  if (mount_point.empty()) return {};
-  std::string inner = "/";
-  const std::string groups = file_text(from, "/proc/self/cgroup").value.value_or("");
-  for (const std::string_view line : split(groups, '\n')) {
-    const auto parts = split(line, ':');  // ID:CONTROLLERS:PATH
-    if (parts.size() < 3) continue;
-    if (controller.empty() ? parts[1].empty() : holds(parts[1], controller)) inner = parts[2];
-  }
-  // In a container the path may be the host's, of which nothing is mounted here.
-  fs::path folder = mount_point / fs::path(inner).relative_path();
-  if (!folder.has_filename()) folder = folder.parent_path();
-  if (!present(from, folder)) folder = mount_point;
-  std::vector<fs::path> folders{folder};
-  while (folder != mount_point && folder.has_relative_path()) {
-    folders.push_back(folder = folder.parent_path());
-  }
-  return folders;
 }
 
 }  // namespace mlenv

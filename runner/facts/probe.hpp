@@ -39,6 +39,7 @@ std::optional<int> facts_main(int argc, char** argv);
 
 /// A line of /proc/self/mountinfo.
 struct MountLine {
+  std::string root;  ///< what of the file system is mounted: `/`, a folder in it
   std::string point;
   std::string type;
   std::string options;        ///< of the mount
@@ -47,8 +48,17 @@ struct MountLine {
 Fact<std::vector<MountLine>> mounts(const FactSources& from);
 /// `v1`, `v2`, `hybrid`, `none`.
 Text cgroup_version(const Fact<std::vector<MountLine>>& mounted);
-/// This process's folder in a hierarchy, and those above it to the mount's own, innermost first.
-/// `controller` is v1's; v2's hierarchy has none.
-std::vector<fs::path> cgroup_folders(const FactSources& from, std::string_view controller);
+struct CgroupFolders {
+  bool unified = false;           ///< of v2
+  std::vector<fs::path> folders;  ///< this process's, and those above it that are mounted
+};
+/// In the hierarchy that has the controller (none is asked for: v2's), innermost first; no folders
+/// where the kernel has none such. Unknown where they cannot be seen.
+Fact<CgroupFolders> cgroup_folders(const FactSources& from, std::string_view controller);
+/// What one cgroup allows; unlimited where the folder has no such file, as a hierarchy's first.
+using ReadLimit = std::function<Fact<Limit>(const fs::path& folder, bool unified)>;
+/// The least of all of them.
+Fact<Limit> least_limit(const FactSources& from, std::string_view controller,
+                        const ReadLimit& read);
 
 }  // namespace mlenv

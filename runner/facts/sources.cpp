@@ -1,6 +1,8 @@
 #include "runner/facts/sources.hpp"
 
+#include <sched.h>
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 
@@ -39,6 +41,25 @@ Text asked(const std::vector<std::string>& argv) {
   }
 }
 
+/// As `nproc` counts. The mask of /proc/self/status also has processors that are not there.
+Number affinity() {
+  constexpr std::size_t kFirst = 1024;
+  constexpr std::size_t kMost = std::size_t{1} << 20U;
+  // The kernel refuses a set that is smaller than its own, and does not tell how large that is.
+  for (std::size_t count = kFirst; count <= kMost; count *= 2) {
+    const std::size_t bytes = CPU_ALLOC_SIZE(count);
+    std::vector<unsigned long> bits(bytes / sizeof(unsigned long));
+    auto* const set = reinterpret_cast<cpu_set_t*>(bits.data());
+    if (::sched_getaffinity(0, bytes, set) == 0) {
+      return known<std::uint64_t>(static_cast<std::uint64_t>(CPU_COUNT_S(bytes, set)),
+                                  "sched_getaffinity");
+    }
+    const int error = errno;
+    if (error != EINVAL) return unknown<std::uint64_t>("sched_getaffinity: " + errno_text(error));
+  }
+  return unknown<std::uint64_t>("sched_getaffinity: more processors than can be asked for");
+}
+
 }  // namespace
 
 FactSources host_sources(fs::path store, fs::path temporary) {
@@ -47,6 +68,7 @@ FactSources host_sources(fs::path store, fs::path temporary) {
   sources.temporary = std::move(temporary);
   sources.ask = asked;
   sources.find = find_program;
+  sources.usable_processors = affinity;
   return sources;
 }
 
@@ -129,18 +151,6 @@ std::vector<std::string_view> words_of(std::string_view text) {
     text.remove_prefix(word.size());
   }
   return words;
-}
-
-std::optional<std::uint64_t> count_of_ranges(std::string_view ranges) {
-  std::uint64_t count = 0;
-  for (const std::string_view part : split(ranges, ',')) {
-    const std::size_t dash = part.find('-');
-    const auto first = number_of(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : number_of(part.substr(dash + 1));
-    if (!first || !last || *last < *first) return std::nullopt;
-    count += *last - *first + 1;
-  }
-  return count;
 }
 
 Text os_release(const FactSources& from) {

@@ -16,6 +16,8 @@ struct FactSources {
   /// not end in time.
   std::function<Text(const std::vector<std::string>& argv)> ask;
   std::function<std::optional<fs::path>(std::string_view name)> find;
+  /// How many this process may run on; empty: not recorded.
+  std::function<Number()> usable_processors;
 
   /// Whether system calls tell of this host too.
   bool live() const { return root == "/"; }
@@ -42,8 +44,6 @@ Text named_value(const Text& text, std::string_view name, char separator);
 std::optional<std::uint64_t> number_of(std::string_view text);
 /// Blank-separated.
 std::vector<std::string_view> words_of(std::string_view text);
-/// How many processors `0-3,8` names.
-std::optional<std::uint64_t> count_of_ranges(std::string_view ranges);
 
 /// What a Debian-like os-release(5) says.
 Text os_release(const FactSources& from);

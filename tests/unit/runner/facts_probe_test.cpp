@@ -1,4 +1,6 @@
 // Facts of recorded hosts: folders of files as the kernel and programs write them.
+#include <sched.h>
+
 #include <gtest/gtest.h>
 
 #include <map>
@@ -24,8 +26,9 @@ class RecordedHost : public testing::Test {
         "25 27 0:23 / /dev/shm rw - tmpfs shm rw,size=65536k\n");
     put("proc/self/cgroup", "0::/user.slice/job\n");
     put("sys/fs/cgroup/user.slice/cgroup.controllers", "cpu memory pids\n");
-    put("proc/self/status",
-        "Name:\tmlenv\nNoNewPrivs:\t0\nSeccomp:\t2\nCpus_allowed_list:\t0-2,7\n");
+    put("proc/self/status", "Name:\tmlenv\nNoNewPrivs:\t0\nSeccomp:\t2\n");
+    put("sys/fs/cgroup/user.slice/job/cgroup.procs", "4711\n");
+    from_.usable_processors = [] { return known<std::uint64_t>(4, "sched_getaffinity"); };
     link("proc/self/ns/pid", "pid:[4026531836]");
     put("proc/1/comm", "systemd\n");
     for (const char* folder :
@@ -322,8 +325,8 @@ TEST_F(RecordedHost, InfiniBandAndRoce) {
 TEST_F(RecordedHost, OldCgroups) {
   put("proc/self/mountinfo",
       "27 1 254:0 / / rw - ext4 /dev/vda rw\n"
-      "35 27 0:32 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
-      "36 27 0:33 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+      "35 27 0:32 /docker/12 /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+      "36 27 0:33 /docker/12 /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
   put("proc/self/cgroup", "4:memory:/docker/12\n3:cpu,cpuacct:/docker/12\n1:name=systemd:/\n");
   // As in a container: its own folder is the mount's first, the path the host's.
   put("sys/fs/cgroup/memory/memory.limit_in_bytes", "2147483648\n");
@@ -336,6 +339,107 @@ TEST_F(RecordedHost, OldCgroups) {
   EXPECT_EQ(facts().cpu.limit_millicpus.value, Limit{});
   put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
   EXPECT_EQ(facts().memory.limit_bytes.value, Limit{});
+}
+
+TEST_F(RecordedHost, OldAndNewCgroups) {
+  put("proc/self/mountinfo",
+      "27 1 254:0 / / rw - ext4 /dev/vda rw\n"
+      "36 27 0:33 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+      "41 27 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+  put("proc/self/cgroup", "4:memory:/jobs/7\n0::/jobs/7\n");
+  put("sys/fs/cgroup/memory/jobs/memory.limit_in_bytes", "9223372036854771712\n");
+  put("sys/fs/cgroup/memory/jobs/7/memory.limit_in_bytes", "1073741824\n");
+  put("sys/fs/cgroup/unified/jobs/7/memory.max", "1\n");
+  put("sys/fs/cgroup/unified/jobs/7/cpu.max", "250000 100000\n");
+  const Facts found = facts();
+  EXPECT_EQ(found.isolation.cgroup_version.value, "hybrid");
+  EXPECT_EQ(found.memory.limit_bytes.value, Limit{1073741824}) << "v1 has the memory";
+  EXPECT_EQ(found.cpu.limit_millicpus.value, Limit{2500}) << "v2 has the processors";
+}
+
+TEST_F(RecordedHost, CgroupsThatCannotBeSeenAreNoUnlimited) {
+  put("proc/self/cgroup", "0::/elsewhere\n");
+  EXPECT_FALSE(facts().memory.limit_bytes) << "the folder is not there";
+  EXPECT_EQ(facts().memory.limit_bytes.source,
+            "this process's cgroup of `memory`, `/elsewhere`, cannot be seen below /sys/fs/cgroup");
+  put("proc/self/cgroup", "0::/../../job\n");
+  EXPECT_FALSE(facts().cpu.limit_millicpus) << "above the cgroup namespace";
+  put("proc/self/cgroup", "4:memory:/job\n0::/user.slice/job\n");
+  EXPECT_EQ(facts().memory.limit_bytes.source, "the cgroup of `memory` is mounted nowhere here");
+  EXPECT_EQ(facts().cpu.limit_millicpus.value, Limit{}) << "v2's folders have no quota";
+  put("sys/fs/cgroup/user.slice/cpu.max", "a b\n");
+  EXPECT_FALSE(facts().cpu.limit_millicpus);
+  put("proc/self/mountinfo", "27 1 254:0 / / rw - ext4 /dev/vda rw\n");
+  EXPECT_EQ(facts().isolation.cgroup_version.value, "none");
+  EXPECT_FALSE(facts().cpu.limit_millicpus) << "not mounted here, and there all the same";
+  put("proc/self/cgroup", "1:name=systemd:/\n");
+  EXPECT_EQ(facts().memory.limit_bytes.value, Limit{}) << "the kernel has no such controller";
+}
+
+TEST_F(RecordedHost, UsableProcessorsAreNotGuessed) {
+  from_.usable_processors = nullptr;
+  EXPECT_EQ(facts().cpu.usable, unknown<std::uint64_t>("not recorded"));
+}
+
+TEST(HostSources, CountsTheProcessorsOfTheAffinity) {
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  const Number all = host_sources("/", "/tmp").usable_processors();
+  EXPECT_EQ(all.value, static_cast<std::uint64_t>(CPU_COUNT(&before)));
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(host_sources("/", "/tmp").usable_processors().value, 1U);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+TEST_F(RecordedHost, CdiFilesOfAnyIndentation) {
+  put("etc/cdi/wide.yaml",
+      "cdiVersion: 0.6.0\n"
+      "kind:     \"nvidia.com/gpu\"\n"
+      "devices:\n"
+      "      -     name:   gpu0\n"
+      "            containerEdits:\n"
+      "                  hooks:\n"
+      "                  -     hookName: createContainer\n"
+      "                        name: not-a-device\n"
+      "      -     containerEdits: {}\n"
+      "            name:  \"1:0\"\n"
+      "containerEdits:\n"
+      "      deviceNodes:\n"
+      "            -  name: neither\n");
+  put("etc/cdi/flow.yaml", "{kind: vendor.com/net, devices: [{name: a}, {name: b}]}\n");
+  put("etc/cdi/broken.yaml", "kind: [\n");
+  put("etc/cdi/half.json", R"({"kind": "nvidia.com/gpu"})");
+  const Facts found = facts();
+  ASSERT_TRUE(found.containers.cdi);
+  ASSERT_EQ(found.containers.cdi->size(), 4U);
+  const CdiFile& broken = (*found.containers.cdi)[0];
+  const CdiFile& flow = (*found.containers.cdi)[1];
+  const CdiFile& half = (*found.containers.cdi)[2];
+  const CdiFile& wide = (*found.containers.cdi)[3];
+  EXPECT_FALSE(broken.kind);
+  EXPECT_TRUE(broken.devices.source.starts_with("/etc/cdi/broken.yaml: ")) << broken.devices.source;
+  EXPECT_EQ(flow.devices.value, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(half.kind.value, "nvidia.com/gpu");
+  EXPECT_FALSE(half.devices);
+  EXPECT_EQ(wide.kind.value, "nvidia.com/gpu");
+  EXPECT_EQ(wide.devices.value, (std::vector<std::string>{"gpu0", "1:0"}));
+}
+
+TEST_F(RecordedHost, NvswitchesAreToldByDriverOrBus) {
+  EXPECT_EQ(facts().nvidia.nvswitch.value, false) << "the bus has none";
+  put("sys/bus/pci/devices/0000:05:00.0/vendor", "0x10de\n");
+  put("sys/bus/pci/devices/0000:05:00.0/class", "0x068000\n");
+  EXPECT_EQ(facts().nvidia.nvswitch.value, true) << "without a driver";
+  EXPECT_EQ(facts().nvidia.pci_devices.value, std::vector<std::string>{}) << "it is no GPU";
+  const TemporaryFolder without_bus{temporary_root()};
+  make_folders(without_bus.path() / "proc/driver");
+  from_.root = without_bus.path();
+  EXPECT_EQ(facts().nvidia.nvswitch, unknown<bool>("/sys/bus/pci/devices is absent"));
 }
 
 TEST_F(RecordedHost, RestrictedUbuntu) {
