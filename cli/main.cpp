@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "base/sandbox/sandbox.hpp"
+#include "cli/probe_text.hpp"
 #include "cli/settings.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
@@ -30,6 +31,7 @@ constexpr std::array kCommands = {
     Command{"inspect", "show what an image is made of", declare_inspect},
     Command{"diff", "tell what differs between two locks or images", declare_diff},
     Command{"facts", "tell what this host is: system, GPUs, network, limits", declare_facts},
+    Command{"probe", "try the GPUs: memory, a kernel, bandwidths, NCCL", declare_probe},
     Command{"data", "show and refresh what is known of CUDA releases", declare_data},
     Command{"tag", "give an image another name", declare_tag},
     Command{"rm", "take a name away", declare_rm},
@@ -116,5 +118,6 @@ int main(int argc, char** argv) {
   if (const std::optional<int> status = mlenv::sandbox_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::run_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::facts_main(argc, argv)) return *status;
+  if (const std::optional<int> status = mlenv::cli::probe_main(argc, argv)) return *status;
   return mlenv::cli::main_with(argc, argv);
 }

@@ -6,7 +6,7 @@ set -euo pipefail
 python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
 lines=$work/lines
 
-note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, push, pull, store, facts, data"
+note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, push, pull, store, facts, data, probe"
 base_store
 small_recipe "$work/small.yaml" idna
 start_registry
@@ -46,6 +46,7 @@ image=$registry/team/small:v1
   echo '{"nvidia_driver": {"version": "620.80.01", "linux-x86_64": {}}}' >"$work/index/redistrib_13.5.1.json"
   "$MLENV" --json data update --from "$work/index"
   "$MLENV" --json data show
+  "$MLENV" --json probe --size 1 || [ $? -eq 3 ]
 } >>"$lines"
 [ ! -s "$work/err" ] || fail "without --progress nothing but failures goes to stderr: $(cat "$work/err")"
 jq -e '.steps | length > 2 and all(.reused)' "$work/again" >/dev/null || fail "not all reused: $(cat "$work/again")"

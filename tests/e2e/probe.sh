@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# `mlenv probe` and mlenv-gpu-probe against a stand-in driver that works and one that is sick in every known
+# way; the kernel's PTX against ptxas. Where there is a GPU, against that.
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+need jq cc
+cd "$work"
+program=${MLENV%/*}/mlenv-gpu-probe
+[ -x "$program" ] || skip "mlenv-gpu-probe is not built (MLENV_GPU_PROBE=OFF)"
+
+mkdir driver lacking
+cc -Wall -Wextra -Werror -O1 -shared -fPIC -o driver/libcuda.so.1 "$root/tests/support/standin_cuda.c"
+cc -Wall -Wextra -Werror -O1 -shared -fPIC -o driver/libnccl.so.2 "$root/tests/support/standin_nccl.c"
+cc -O1 -shared -fPIC -DSTANDIN_WITHOUT_LAUNCH -o lacking/libcuda.so.1 "$root/tests/support/standin_cuda.c"
+: >lines
+
+# probe STATUS VARIABLE=VALUE… -- OPTION…: its answer is in the file `answer`.
+probe() {
+  local expected=$1 status=0 settings=()
+  shift
+  while [ "$1" != -- ]; do
+    settings+=("$1")
+    shift
+  done
+  env LD_LIBRARY_PATH="$work/driver" "${settings[@]}" "${command[@]}" "${@:2}" --size 1 >answer 2>err || status=$?
+  equal "status of ${settings[*]} $*" "$expected" "$status"
+  cat answer >>lines
+}
+found() { jq -rc "$1" answer; }
+# says STATUS VERDICT TEXT VARIABLE=VALUE… -- OPTION…
+says() {
+  local status=$1 verdict=$2 text=$3
+  shift 3
+  probe "$status" "$@"
+  equal "verdict of $*" "$verdict" "$(found .verdict)"
+  case $(found .reason) in *"$text"*) ;; *) fail "no \`$text\` for $*: $(cat answer)" ;; esac
+}
+
+for command in program mlenv; do
+  note "$command"
+  if [ "$command" = mlenv ]; then command=("$MLENV" --json probe); else command=("$program"); fi
+  probe 0 -- --nccl
+  equal "verdict" works "$(found .verdict)"
+  equal "GPUs" '[[0,"9.0",true],[1,"9.0",true]]' "$(found '[.gpus[] | [.index, .compute_capability, .kernel_right]]')"
+  equal "pairs" '[[0,1,true],[1,0,true]]' "$(found '[.pairs[] | [.from, .to, .peer_access]]')"
+  equal "rates" 0 "$(found '[.. | objects | to_entries[] | select((.key | endswith("_per_second")) and (.value // 0) <= 0)] | length')"
+  equal "NCCL" '["2.28.3",2,1048576,true]' "$(found '.nccl | [.version, .ranks, .bytes, .sums_right]')"
+  equal "bus bandwidth of two" true "$(found '.nccl | .bus_bytes_per_second == .algorithm_bytes_per_second')"
+  says 3 no-gpu 'cuInit: CUDA_ERROR_NO_DEVICE (100)' STANDIN_MODE=init-100 --
+  says 3 fails 'no answer within 1 s at: cuInit' STANDIN_MODE=hang -- --timeout 1
+  says 3 fails 'crashed (signal 11) at: the kernel of GPU 0' STANDIN_MODE=crash-kernel --
+done
+
+note "sick drivers"
+command=("$program")
+says 3 no-gpu 'cudaErrorInsufficientDriver (35)' STANDIN_MODE=init-35 --
+says 3 no-gpu 'CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)' STANDIN_MODE=init-803 --
+says 3 no-gpu 'COMPAT_NOT_SUPPORTED_ON_DEVICE (804)' STANDIN_MODE=init-804 --
+equal "advice" true "$(found '.advice | contains("LD_LIBRARY_PATH")')"
+says 3 no-gpu 'cuInit: error (12345)' STANDIN_MODE=init-12345 --
+says 3 no-gpu 'the driver has no GPU' STANDIN_MODE=none --
+says 3 fails 'crashed (signal 11) at: cuInit' STANDIN_MODE=crash --
+says 3 fails 'ended the process (status 0) at: cuInit' STANDIN_MODE=exit --
+says 3 fails 'no answer within 1 s at: the kernel of GPU 0' STANDIN_MODE=hang-kernel -- --timeout 1
+says 3 fails "the kernel's result is wrong" STANDIN_MODE=wrong --
+equal "the other GPU" false "$(found '.gpus[1].kernel_right')"
+says 3 fails 'copied to it and back is wrong at byte 4096' STANDIN_MODE=corrupt -- --size 2
+says 3 fails 'UNSUPPORTED_PTX_VERSION (222)' STANDIN_MODE=ptx --
+says 3 fails 'CUDA_ERROR_OUT_OF_MEMORY (2)' STANDIN_MODE=memory --
+says 3 no-driver 'has no cuLaunchKernel' "LD_LIBRARY_PATH=$work/lacking" --
+probe 0 STANDIN_MODE=no-peer --
+equal "way" '[false,false]' "$(found '[.pairs[].peer_access]')"
+probe 0 STANDIN_MODE=noisy -- # what the driver prints is no answer
+equal "noise" '["works",2]' "$(found '[.verdict, (.gpus | length)]')"
+probe 0 STANDIN_MODE=nameless STANDIN_GPUS=1 --
+equal "pairs of one" '[]' "$(found .pairs)"
+probe 0 STANDIN_GPUS=1 -- --nccl-library "$work/driver/libnccl.so.2"
+equal "bus of one" null "$(found .nccl.bus_bytes_per_second)"
+probe 0 STANDIN_GPUS=8 -- --nccl
+equal "pairs of eight" 56 "$(found '.pairs | length')"
+equal "bus bandwidth of eight" true "$(found '.nccl | .bus_bytes_per_second / .algorithm_bytes_per_second | . > 1.749 and . < 1.751')"
+says 3 fails 'the sum on rank 1 is wrong at byte 4' STANDIN_NCCL=wrong -- --nccl
+says 3 fails 'unhandled system error (2)' STANDIN_NCCL=fail -- --nccl
+says 3 fails "no answer within 1 s at: NCCL's start" STANDIN_NCCL=hang -- --nccl --timeout 1
+says 3 fails 'nowhere.so' -- --nccl-library nowhere.so
+
+note "this machine, and the words on the command line"
+status=0
+"$program" --size 16 >answer || status=$?
+cat answer >>lines
+if [ -e /dev/nvidiactl ]; then
+  equal "verdict of $(cat answer)" works "$(found .verdict)"
+else
+  equal "status without a GPU" 3 "$status"
+fi
+for words in '--size 0' '--size' '--timeout x' '--more'; do
+  status=0
+  # shellcheck disable=SC2086  # words
+  "$program" $words 2>err || status=$?
+  equal "status of $words" 2 "$status"
+  grep -q '^mlenv-gpu-probe: ' err || fail "not said: $words"
+done
+LD_LIBRARY_PATH=$work/driver STANDIN_MODE=nameless "$MLENV" probe --size 1 --nccl >text
+grep -q 'ranks: sums right' text || fail "the text lacks NCCL: $(cat text)"
+if grep -q $'\033' text; then fail "a name reaches the terminal"; fi
+if python3 -c 'import jsonschema' 2>/dev/null; then
+  equal "schema" mlenv.gpu-probe/1 "$(python3 "$root/tests/schema/check.py" <lines)"
+fi
+size=$(stat -c %s "$program")
+[ "$size" -lt 3000000 ] || fail "it has grown to $size bytes"
+for library in $(ldd "$program" | awk '{ print $1 }'); do
+  case ${library##*/} in
+    linux-vdso.so.* | libc.so.6 | libm.so.6 | ld-linux-*) ;;
+    *) fail "it needs $library" ;;
+  esac
+done
+
+note "the kernel's PTX against ptxas"
+uv=$(uv_program)
+[ -n "$uv" ] || skip "no uv to fetch ptxas with: nothing was locked with this cache yet"
+ptxas=$XDG_CACHE_HOME/ptxas/nvidia/cu13/bin/ptxas
+if [ ! -x "$ptxas" ]; then
+  "$uv" pip install -q --target "$XDG_CACHE_HOME/ptxas" --only-binary :all: --no-deps 'nvidia-cuda-nvcc==13.*' >uv.log 2>&1 ||
+    skip "no nvidia-cuda-nvcc on the machine's index: $(tail -n 1 uv.log)"
+fi
+sed -n '/R"(/,/)"/ { s/.*R"(//; s/)".*//; p }' "$root/runner/probe/kernel.hpp" >kernel.ptx
+for gpu in 75 80 90 100 120; do
+  "$ptxas" -arch="sm_$gpu" -o "kernel.$gpu" kernel.ptx || fail "ptxas refuses it for sm_$gpu"
+done
