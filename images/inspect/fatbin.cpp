@@ -16,8 +16,9 @@ constexpr std::uint64_t kMachineCode = 2;
 constexpr std::uint64_t kArchitectureSpecific = 0x100000;
 constexpr std::uint64_t kFamilySpecific = 0x200000;
 
-/// Sections lie further apart; between containers there is padding.
-constexpr std::uint64_t kNear = std::uint64_t{64} << 10U;
+/// Between containers of a section there is padding. Others may follow the section soon: cuBLAS
+/// keeps some among its data, for itself.
+constexpr std::uint64_t kNear = 64;
 constexpr std::size_t kMostRuns = 4096;
 
 /// Little-endian, at an offset of a header that is there.
