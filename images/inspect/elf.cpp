@@ -188,9 +188,10 @@ bool is_fatbin_section(const std::string& name) {
   return name == ".nv_fatbin" || name == "__nv_relfatbin";
 }
 
-bool is_within(std::uint64_t offset, const std::vector<ByteRange>& ranges) {
+bool is_in_one(const FatbinRun& run, const std::vector<ByteRange>& ranges) {
   return std::any_of(ranges.begin(), ranges.end(), [&](const ByteRange& range) {
-    return offset >= range.offset && offset - range.offset < range.size;
+    return run.begin >= range.offset ? run.begin - range.offset < range.size
+                                     : run.end > range.offset;
   });
 }
 
@@ -232,7 +233,7 @@ std::vector<std::string> device_code_of(const std::vector<FatbinRun>& runs,
                                         const std::optional<std::vector<ByteRange>>& sections) {
   std::set<DeviceCode> all;
   for (const FatbinRun& run : runs) {
-    if (sections && !is_within(run.begin, *sections)) continue;
+    if (sections && !is_in_one(run, *sections)) continue;
     all.insert(run.code.begin(), run.code.end());
   }
   std::vector<std::string> names;

@@ -81,7 +81,7 @@ std::optional<std::vector<ByteRange>> fatbin_sections(FileBytes& bytes);
 /// Ranges that `read_elf` and `fatbin_sections` will ask for, from a file's first bytes.
 std::vector<ByteRange> elf_tables(ByteView head);
 
-/// Of the runs that begin in one of the sections, or of all where sections are not known.
+/// Of the runs that reach into one of the sections, or of all where sections are not known.
 std::vector<std::string> device_code_of(const std::vector<FatbinRun>& runs,
                                         const std::optional<std::vector<ByteRange>>& sections);
 

@@ -16,10 +16,7 @@ constexpr std::uint64_t kMachineCode = 2;
 constexpr std::uint64_t kArchitectureSpecific = 0x100000;
 constexpr std::uint64_t kFamilySpecific = 0x200000;
 
-/// Between containers of a section there is padding. Others may follow the section soon: cuBLAS
-/// keeps some among its data, for itself.
-constexpr std::uint64_t kNear = 64;
-constexpr std::size_t kMostRuns = 4096;
+constexpr std::size_t kMostRuns = 16384;
 
 /// Little-endian, at an offset of a header that is there.
 std::uint64_t field(ByteView header, std::size_t offset, std::size_t bytes) {
@@ -52,10 +49,12 @@ char variant_of(std::uint64_t flags) {
 
 void FatbinScanner::begin_container(std::uint64_t bytes) {
   left_ = bytes;
-  const bool is_new = runs_.empty() || position_ - runs_.back().end > kNear;
-  if (runs_.empty() || (is_new && runs_.size() < kMostRuns)) {
-    runs_.push_back({position_, position_, {}});
+  if (runs_.size() > 1 && runs_.back().code == runs_[runs_.size() - 2].code) {
+    const std::uint64_t end = runs_.back().end;
+    runs_.pop_back();
+    runs_.back().end = end;
   }
+  if (runs_.size() < kMostRuns) runs_.push_back({position_, position_, {}});
   runs_.back().end = position_ + kContainerHeader;
 }
 

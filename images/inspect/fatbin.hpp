@@ -9,7 +9,7 @@
 
 namespace mlenv {
 
-/// A stretch of a file that holds fat binaries one after another, and what they are for.
+/// A stretch of a file in which all fat binaries are for the same.
 struct FatbinRun {
   std::uint64_t begin = 0;  ///< offset in what was written to the scanner
   std::uint64_t end = 0;
@@ -24,8 +24,7 @@ struct FatbinRun {
 class FatbinScanner final : public Sink {
  public:
   void write(ByteView data) override;
-  /// In order; those near each other are one. Where a file has more than a few thousand, the last
-  /// one stands for the rest.
+  /// In order. Where a file has more than many thousands, the last one stands for all others.
   const std::vector<FatbinRun>& runs() const { return runs_; }
   /// Of all runs.
   std::set<DeviceCode> found() const;

@@ -58,6 +58,16 @@ TEST(Elf, StaticAndSmallerKinds) {
   EXPECT_TRUE(narrow->is_dynamic);
 }
 
+TEST(Elf, CodeCountsInItsSectionAlone) {
+  // cuBLAS keeps more of it in a section of its own, which follows at once.
+  const std::vector<FatbinRun> runs = {{100, 200, {{false, 7, 5, 0}}},
+                                       {200, 300, {{false, 8, 0, 0}}},
+                                       {300, 400, {{false, 9, 0, 0}}}};
+  const std::vector<ByteRange> section = {{150, 150}};
+  EXPECT_EQ(device_code_of(runs, section), (Names{"sm_75", "sm_80"}));
+  EXPECT_EQ(device_code_of(runs, std::nullopt), (Names{"sm_75", "sm_80", "sm_90"}));
+}
+
 TEST(Elf, IsTheSameOpenedAndStreaming) {
   int count = 0;
   for (const fs::path& path : {fs::path("/proc/self/exe"), sample("good-top.so")}) {
