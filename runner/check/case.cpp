@@ -79,7 +79,16 @@ void Case::cannot_judge(std::string_view rule, std::string fact, std::string why
 bool Case::on_gpus(std::string_view rule) {
   const bool matters = use_->gpus != 0U && uses_cuda_.value != false && has_gpu_.value != false;
   if (!matters) return false;
-  return knows(rule, "image frameworks", uses_cuda_) && knows(rule, "host gpus", has_gpu_);
+  if (uses_cuda_ && has_gpu_) return true;
+  const Rule* row = find_rule(rule);
+  // The rules that decide say it for the others.
+  if (row == nullptr || !row->decides) return false;
+  if (!uses_cuda_) {
+    cannot_judge(rule, "image frameworks", uses_cuda_.source);
+  } else {
+    cannot_judge(rule, "host gpus", has_gpu_.source);
+  }
+  return false;
 }
 
 bool Case::in_container() const {

@@ -36,7 +36,7 @@ class Case {
   /// Whether the host has NVIDIA GPUs, with a driver or without.
   const Truth& has_gpu() const { return has_gpu_; }
   /// The image uses CUDA, is to use GPUs, and the host has them. Where that is unknown it is
-  /// recorded for the rule.
+  /// recorded for rules that decide.
   bool on_gpus(std::string_view rule);
   /// Whether the host's own facts say that they are a container's; false where unknown.
   bool in_container() const;

@@ -66,14 +66,15 @@ std::optional<Standing> by_release(const std::string& driver_cuda, const CudaNee
 
 /// By its number; nullopt: the table does not tell.
 std::optional<Standing> by_number(const std::string& driver, const CudaNeed& need) {
-  const std::string_view floor = cuda_driver_floor(major_of(need.release));
-  if (!floor.empty() && is_older(driver, floor)) return Standing::too_old;
   std::string_view own = cuda_driver(need.release);
   if (own.empty()) {
     own = need.is_exact() ? driver_that_surely_runs(need.release) : newest_driver(need.release);
   }
+  // Before the floor, which of CUDA 11 is above 11.0's own driver.
   if (!own.empty() && !is_older(driver, own)) return Standing::as_new;
+  const std::string_view floor = cuda_driver_floor(major_of(need.release));
   if (floor.empty()) return std::nullopt;
+  if (is_older(driver, floor)) return Standing::too_old;
   if (!need.is_exact()) return Standing::at_least_minor;
   if (cuda_driver(need.release).empty()) return std::nullopt;
   return Standing::minor_version;
@@ -145,7 +146,8 @@ Fact<CudaNeed> cuda_need(const ImageFacts& image) {
   std::optional<CudaNeed> need;
   for (const FrameworkBuild& one : image.frameworks.value.value_or(std::vector<FrameworkBuild>{})) {
     if (one.cuda.empty() || one.cuda == "cpu") continue;
-    CudaNeed asked{one.cuda, fmt::format("{} {}", one.name, one.version), "image frameworks"};
+    CudaNeed asked{one.cuda, one.name, "image frameworks"};
+    if (!one.version.empty()) asked.who += ' ' + one.version;
     if (!asked.is_exact()) {
       if (const auto* runtime = newest_runtime(image, asked.release)) {
         asked.release = version_prefix(runtime->version, 2);

@@ -18,7 +18,7 @@ constexpr std::string_view kDriverApi = "NVIDIA, CUDA Driver API, CUresult";
 constexpr std::string_view kToolkit = "NVIDIA container toolkit";
 
 constexpr std::array kRows = std::to_array<Row>({
-    {{"driver-too-old", S::blocks, "the NVIDIA driver is too old", kGuide}, driver_too_old},
+    {{"driver-too-old", S::blocks, "the NVIDIA driver is too old", kGuide, true}, driver_too_old},
     {{"ptx-too-new", S::blocks, "the driver cannot compile the code for its GPU", kGuide},
      ptx_too_new},
     {{"forward-compatibility-refused", S::blocks,
@@ -33,26 +33,26 @@ constexpr std::array kRows = std::to_array<Row>({
       "NVIDIA, Fabric Manager user guide"},
      fabric_manager_missing},
     {{"cuda-init-fails", S::blocks, "CUDA cannot be initialised", kDriverApi}, cuda_init_fails},
-    {{"requirement-unmet", S::blocks, "the image's NVIDIA_REQUIRE_… is not met", kToolkit},
+    {{"requirement-unmet", S::blocks, "the image's NVIDIA_REQUIRE_… is not met", kToolkit, true},
      requirement_unmet},
     {{"driver-below-recipe", S::blocks, "the driver is older than the image asks for",
-      "the recipe's `driver`, docs/recipe.md"},
+      "the recipe's `driver`, docs/recipe.md", true},
      driver_below_recipe},
     {{"no-device-code", S::blocks, "the image holds no code for the GPU",
-      "NVIDIA, CUDA C++ Programming Guide, Application Compatibility"},
+      "NVIDIA, CUDA C++ Programming Guide, Application Compatibility", true},
      no_device_code},
     {{"recipe-gpus", S::blocks, "the image is made for other GPUs",
-      "the recipe's `gpus`, docs/recipe.md"},
+      "the recipe's `gpus`, docs/recipe.md", true},
      recipe_gpus},
-    {{"no-gpu", S::slows, "there is no GPU", "the image's and the host's own facts"}, no_gpu},
+    {{"no-gpu", S::slows, "there is no GPU", "the image's and the host's own facts", true}, no_gpu},
     {{"architecture-differs", S::blocks, "the image is for another architecture",
-      "OCI image specification, config"},
+      "OCI image specification, config", true},
      architecture_differs},
     {{"cpu-instructions", S::blocks, "the processor lacks instructions",
-      "x86-64 psABI, micro-architecture levels"},
+      "x86-64 psABI, micro-architecture levels", true},
      cpu_instructions},
     {{"kernel-too-old", S::blocks, "the kernel is too old for the C library",
-      "glibc, .note.ABI-tag"},
+      "glibc, .note.ABI-tag", true},
      kernel_too_old},
     {{"namespaces-forbidden", S::blocks, "namespaces are forbidden", "docs/sandbox.md"},
      namespaces_forbidden},
@@ -126,6 +126,20 @@ bool Verdict::blocks() const { return worst() == Severity::blocks; }
 std::optional<Severity> Verdict::worst() const {
   if (findings.empty()) return std::nullopt;
   return findings.front().severity;
+}
+
+bool Verdict::is_open() const {
+  return std::any_of(unjudged.begin(), unjudged.end(), [](const Unjudged& one) {
+    const Rule* rule = find_rule(one.rule);
+    return rule != nullptr && rule->decides;
+  });
+}
+
+std::string_view Verdict::word() const {
+  if (blocks()) return "blocks";
+  if (is_open()) return "unknown";
+  if (worst() == Severity::risks) return "risks";
+  return worst() == Severity::slows ? "slows" : "runs";
 }
 
 std::span<const Rule> rules() { return kRules; }

@@ -30,6 +30,14 @@ bool has_cdi(const Facts& host) {
          });
 }
 
+/// An engine that has NVIDIA's hook add the devices, unless told of CDI; null: there is none.
+const std::string_view* hook_engine(const Facts& host) {
+  static constexpr std::array<std::string_view, 3> kEngines = {"docker", "containerd", "nerdctl"};
+  const auto* engine = std::find_if(kEngines.begin(), kEngines.end(),
+                                    [&](std::string_view name) { return has_engine(host, name); });
+  return engine == kEngines.end() ? nullptr : engine;
+}
+
 std::string container_sources(const Facts& host) {
   return fmt::format("{}; {}", host.containers.cdi.source, host.containers.engines.source);
 }
@@ -68,6 +76,9 @@ Forbidden why_forbidden(const Case& here) {
 std::optional<std::string> user_id_of(const Case& here) {
   std::string user = here.use().user;
   if (user.empty()) user = here.image().user.value.value_or("");
+  const Number& own = here.host().system.user_id;
+  // Elsewhere `mlenv run` shows whoever runs it as root.
+  if (user.empty() && here.in_container() && own) user = std::to_string(*own);
   user = user.substr(0, user.find(':'));
   if (user.empty()) user = "0";
   return all_digits(user) ? std::optional(user) : std::nullopt;
@@ -81,8 +92,9 @@ void cdi_missing(Case& here) {
   if (here.in_container() || here.has_gpu().value != true || !here.on_gpus(kRule)) return;
   if (!here.knows(kRule, "host containers.cdi", host.containers.cdi)) return;
   if (!here.knows(kRule, "host containers.engines", host.containers.engines)) return;
-  if (has_cdi(host) || has_engine(host, "nvidia-ctk")) return;
-  here.find(kRule, {"a CDI file for nvidia.com/gpu, or NVIDIA's container toolkit", "neither",
+  const bool by_hook = has_engine(host, "nvidia-ctk") && hook_engine(host) != nullptr;
+  if (has_cdi(host) || by_hook || host.containers.engines->empty()) return;
+  here.find(kRule, {"a CDI file for nvidia.com/gpu, by which containers are given GPUs", "none",
                     container_sources(host),
                     "install nvidia-container-toolkit and run `nvidia-ctk cdi generate "
                     "--output=/etc/cdi/nvidia.yaml`"});
@@ -92,14 +104,11 @@ void gpus_after_daemon_reload(Case& here) {
   constexpr const char* kRule = "gpus-after-daemon-reload";
   const Facts& host = here.host();
   if (here.in_container() || here.has_gpu().value != true || !here.on_gpus(kRule)) return;
-  constexpr std::array<std::string_view, 4> kEngines = {"docker", "containerd", "nerdctl",
-                                                        "podman"};
-  const auto* engine = std::find_if(kEngines.begin(), kEngines.end(),
-                                    [&](std::string_view name) { return has_engine(host, name); });
+  const std::string_view* engine = hook_engine(host);
   // Engines let systemd keep their groups where there is v2 alone.
   const Text& groups = host.isolation.cgroup_version;
   const bool by_systemd = groups && *groups == "v2";
-  if (engine == kEngines.end() || !by_systemd || !host.containers.cdi || has_cdi(host)) return;
+  if (engine == nullptr || !by_systemd || !host.containers.cdi || has_cdi(host)) return;
   if (!has_engine(host, "nvidia-ctk")) return;  // rule cdi-missing
   here.find(kRule,
             {"GPUs given to containers by CDI, which systemd knows of",
@@ -123,8 +132,6 @@ void namespaces_forbidden(Case& here) {
 
 void shared_memory_small(Case& here) {
   constexpr const char* kRule = "shared-memory-small";
-  const auto& builds = here.image().frameworks;
-  if (builds && builds->empty()) return;  // nobody has data loaders
   const Number& size = here.host().storage.shared_memory.size_bytes;
   const auto asked = here.use().shm_bytes;
   if (!asked && !here.knows(kRule, "host storage.shared_memory.size_bytes", size)) return;
@@ -139,8 +146,6 @@ void shared_memory_small(Case& here) {
 void open_files_low(Case& here) {
   constexpr const char* kRule = "open-files-low";
   const LimitFacts& limits = here.host().limits;
-  const auto& builds = here.image().frameworks;
-  if (builds && builds->empty()) return;
   if (!here.knows(kRule, "host limits.open_files_soft", limits.open_files_soft)) return;
   const auto& soft = limits.open_files_soft->most;
   const Limit hard = limits.open_files_hard.value.value_or(Limit{});

@@ -141,13 +141,13 @@ void forward_compatibility_refused(Case& here) {
   const bool for_gpu = *compat.what == Compat::refused_gpu;
   if (!for_gpu && *compat.what != Compat::refused_driver) return;
   const bool is_needed = standing == Standing::too_old;
-  // NVIDIA's runtime puts a newer libcuda in front of the host's, needed or not.
+  // NVIDIA's runtime puts a newer libcuda in front of the host's, needed or not, where it lists the
+  // driver.
   const Text cuda = driver_cuda(here.host());
   const bool is_newer = cuda && is_older(*cuda, compat.library.cuda_version);
   if (!is_needed && !compat.forced && !(for_gpu && is_newer)) return;
   here.find(
       "forward-compatibility-refused",
-      is_needed || compat.forced ? Severity::blocks : Severity::risks,
       {for_gpu ? "a data-centre GPU for the image's own libcuda"
                : fmt::format("a driver of {} for the image's own libcuda",
                              compat.library.drivers.empty() ? "an older release"
@@ -169,9 +169,8 @@ void driver_below_recipe(Case& here) {
   if (!asks || here.use().gpus == 0U || here.has_gpu().value != true) return;
   if (kernel && *kernel == "none") return;
   const Text driver = driver_of(here.host());
-  // Windows numbers its drivers otherwise.
-  const bool on_wsl = here.host().system.wsl && *here.host().system.wsl;
-  if (on_wsl || !driver) {
+  // Windows' number is never below the one that Linux has for the same driver.
+  if (!driver) {
     here.cannot_judge(kRule, "host nvidia.kernel_driver", driver.source);
     return;
   }

@@ -10,11 +10,12 @@
 namespace mlenv {
 namespace {
 
-/// Whether somebody asked for GPUs; an image's label tells of the driver whether or not the recipe
-/// did.
+/// Whether the recipe asks for GPUs. Of images the label tells what runs them at all, whether the
+/// recipe asks or not.
 bool are_asked_for(const ImageFacts& image) {
+  const Text& oldest = image.oldest_driver;
   const bool by_recipe =
-      image.kind != "image" && image.oldest_driver && !image.oldest_driver->empty();
+      oldest && !oldest->empty() && oldest.source.find("dev.mlenv.min-driver") == std::string::npos;
   return by_recipe || (image.gpus && !image.gpus->empty());
 }
 

@@ -50,6 +50,10 @@ struct Verdict {
   std::vector<Unjudged> unjudged;  ///< in that order
 
   bool blocks() const;
+  /// Whether a rule could not be judged without which nobody can say that it runs.
+  bool is_open() const;
+  /// `runs`, `slows`, `risks`, `unknown` (nothing blocks, and it is open) or `blocks`.
+  std::string_view word() const;
   /// Of the worst finding; nullopt: there is none.
   std::optional<Severity> worst() const;
   friend bool operator==(const Verdict&, const Verdict&) = default;
@@ -59,7 +63,8 @@ struct Verdict {
 struct Use {
   std::optional<unsigned> gpus;  ///< on this host; 0: GPUs do not matter
   unsigned nodes = 1;
-  std::string user;                        ///< `1000`, `1000:100`, a name; empty: the image's
+  /// `1000`, `1000:100`, a name; empty: the image's, in a container that of the host's facts.
+  std::string user;
   std::optional<std::uint64_t> shm_bytes;  ///< of /dev/shm
 };
 
@@ -74,6 +79,7 @@ struct Rule {
   Severity severity;        ///< unless the case says otherwise
   std::string_view title;   ///< what is wrong: `the NVIDIA driver is too old for the image`
   std::string_view source;  ///< who says so
+  bool decides = false;     ///< where it cannot be judged nobody can say that it runs
 };
 std::span<const Rule> rules();
 /// nullptr for an unknown id.

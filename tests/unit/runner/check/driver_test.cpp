@@ -53,6 +53,15 @@ TEST(DriverTooOld, Cuda13NeedsBranch580) {
   }
 }
 
+TEST(DriverTooOld, TheFirstDriverOfCuda11IsBelowItsFloor) {
+  Pair pair = with_driver("450.51.05", "11.0");
+  pair.image.frameworks = told(std::vector<FrameworkBuild>{{"torch", "1.7", "11.0"}});
+  pair.image.cuda_runtimes = told(std::vector<FoundLibrary>{});
+  EXPECT_EQ(pair.found(), "");
+  set_driver(pair.host, "450.51.04", "11.0");
+  EXPECT_EQ(pair.found(), "driver-too-old");
+}
+
 TEST(DriverTooOld, OfAMajorVersionAlone) {
   Pair pair = with_driver("525.60.12", "11.8");
   pair.image.frameworks = told(std::vector<FrameworkBuild>{{"jax", "0.4.30", "12"}});
@@ -181,8 +190,8 @@ TEST(ForwardCompatibilityRefused, WhereItIsNotNeeded) {
   Pair pair = with_driver("535.183.01", "12.2");
   set_compat(pair, "12.8", {"535"});
   set_gpu(pair, "NVIDIA GeForce RTX 4090", "8.9");
-  // NVIDIA's runtime tries it; others do not.
-  EXPECT_EQ(pair.found(), "forward-compatibility-refused=risks minor-version-compatibility");
+  // NVIDIA's runtime tries it.
+  EXPECT_EQ(pair.found(), "forward-compatibility-refused minor-version-compatibility");
   pair.image.environment = {{"LD_LIBRARY_PATH", "/usr/lib:/usr/local/cuda/compat/"}};
   EXPECT_EQ(pair.found(), "forward-compatibility-refused minor-version-compatibility");
   // The host's is newer: only a path puts the image's before it.
@@ -200,6 +209,9 @@ TEST(DriverBelowRecipe, Boundary) {
   EXPECT_EQ(pair.found(), "driver-below-recipe");
   pair.image.oldest_driver = told<std::string>("580");
   EXPECT_EQ(pair.found(), "driver-below-recipe");
+  pair.host.system.wsl = told(true);
+  EXPECT_EQ(pair.found(), "driver-below-recipe wsl");
+  pair.host.system.wsl = told(false);
   pair.use.gpus = 0;
   EXPECT_EQ(pair.found(), "");
 }

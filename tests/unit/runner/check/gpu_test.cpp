@@ -102,10 +102,11 @@ TEST(NoGpu, SlowsUnlessItWasAskedFor) {
   pair.image.gpus = told(Strings{"sm_90"});
   EXPECT_EQ(pair.found(), "no-gpu=blocks");
   pair = without_gpu();
-  pair.image.oldest_driver = told<std::string>("570");
-  EXPECT_EQ(pair.found(), "no-gpu");  // each image of mlenv's says so
-  pair.image.kind = "recipe";
+  pair.image.oldest_driver = known<std::string>("570", "the recipe's `driver`");
   EXPECT_EQ(pair.found(), "no-gpu=blocks");
+  // Each image of mlenv's with CUDA has the label.
+  pair.image.oldest_driver = known<std::string>("570", "label dev.mlenv.min-driver");
+  EXPECT_EQ(pair.found(), "no-gpu");
   pair = without_gpu();
   pair.use.gpus = 1;
   EXPECT_EQ(pair.found(), "no-gpu=blocks");
@@ -159,6 +160,12 @@ TEST(Cdi, MissingWithoutTheToolkit) {
   EXPECT_EQ(pair.found(), "gpus-after-daemon-reload");
   pair.host.containers.engines = told(std::vector<Engine>{{"docker", "/usr/bin/docker", {}}});
   EXPECT_EQ(pair.found(), "cdi-missing");
+  pair.host.containers.engines = told(
+      std::vector<Engine>{{"nvidia-ctk", "/usr/bin/x", {}}, {"podman", "/usr/bin/podman", {}}});
+  EXPECT_EQ(pair.found(), "cdi-missing");
+  pair.host.containers.engines = told(std::vector<Engine>{});
+  EXPECT_EQ(pair.found(), "");
+  pair.host.containers.engines = told(std::vector<Engine>{{"docker", "/usr/bin/docker", {}}});
   pair.host.system.container = told<std::string>("docker");
   EXPECT_EQ(pair.found(), "");
 }
@@ -170,14 +177,19 @@ TEST(Cdi, OfOtherDevicesDoesNotCount) {
   EXPECT_EQ(pair.found(), "gpus-after-daemon-reload");
 }
 
+TEST(DaemonReload, NotByCdi) {
+  Pair pair = torch_on_h100();
+  EXPECT_EQ(pair.found(), "");
+  pair.host.containers.cdi = told(std::vector<CdiFile>{});
+  EXPECT_EQ(pair.found(), "gpus-after-daemon-reload");
+}
+
 TEST(DaemonReload, OnlyWhereSystemdKeepsTheGroups) {
   Pair pair = torch_on_h100();
   pair.host.containers.cdi = told(std::vector<CdiFile>{});
   pair.host.isolation.cgroup_version = told<std::string>("v1");
   EXPECT_EQ(pair.found(), "");
   pair.host.isolation.cgroup_version = told<std::string>("v2");
-  pair.host.containers.engines = told(std::vector<Engine>{{"nvidia-ctk", "/usr/bin/x", {}}});
-  EXPECT_EQ(pair.found(), "");
 }
 
 }  // namespace

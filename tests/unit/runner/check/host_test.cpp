@@ -142,8 +142,6 @@ TEST(SharedMemory, SixtyFourMebibytesAreSmall) {
   EXPECT_EQ(pair.found(), "");
   pair.use.shm_bytes = 1000;
   EXPECT_EQ(pair.found(), "shared-memory-small");
-  pair.image = plain_on_cpu().image;  // without a framework
-  EXPECT_EQ(pair.found(), "");
 }
 
 TEST(OpenFiles, Low) {
@@ -167,6 +165,10 @@ TEST(User, NeedsAName) {
   pair.use.user = "somebody";
   EXPECT_EQ(pair.found(), "");
   pair.use.user.clear();
+  pair.host.system.user_id = told<std::uint64_t>(1002700000);
+  EXPECT_EQ(pair.found(), "");
+  pair.host.system.container = told<std::string>("kubernetes");
+  EXPECT_EQ(pair.found(), "user-without-name");
   pair.image.user = told<std::string>("1001");
   EXPECT_EQ(pair.found(), "user-without-name");
   pair.image.user_ids = unknown<Strings>("?");

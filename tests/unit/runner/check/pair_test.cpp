@@ -199,6 +199,25 @@ TEST(Verdict, WorstFirst) {
   EXPECT_TRUE(pair.verdict().blocks());
 }
 
+TEST(Verdict, InAWord) {
+  test::Pair pair = test::torch_on_h100();
+  EXPECT_EQ(pair.verdict().word(), "runs");
+  pair.host.time.synchronised = from_test(false);
+  EXPECT_EQ(pair.verdict().word(), "runs");
+  pair.image.device_code =
+      from_test(std::vector<DeviceLibrary>{{"/v/libtorch_cuda.so", {"compute_80"}, true}});
+  EXPECT_EQ(pair.verdict().word(), "slows");
+  pair.host.storage.shared_memory.size_bytes = from_test<std::uint64_t>(1);
+  EXPECT_EQ(pair.verdict().word(), "risks");
+  // Of little weight, and of much.
+  pair.host.nvidia.cuda_status = unknown<std::uint64_t>("?");
+  EXPECT_EQ(pair.verdict().word(), "risks");
+  pair.image.device_code = unknown<std::vector<DeviceLibrary>>("?");
+  EXPECT_EQ(pair.verdict().word(), "unknown");
+  pair.host.nvidia.mismatch = from_test(true);
+  EXPECT_EQ(pair.verdict().word(), "blocks");
+}
+
 TEST(Verdict, RulesAreNamedOnce) {
   std::vector<std::string_view> ids;
   for (const Rule& rule : rules()) {

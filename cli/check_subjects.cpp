@@ -1,0 +1,154 @@
+#include "cli/check_subjects.hpp"
+
+#include <algorithm>
+
+#include "cli/recipes_use.hpp"
+#include "cli/settings.hpp"
+#include "recipes/image_facts.hpp"
+#include "recipes/lock_set.hpp"
+#include "recipes/text.hpp"
+#include "runner/facts/probe.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+constexpr std::string_view kFactsEnd = ".json";
+constexpr std::string_view kLockEnd = ".lock";
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+Error no_file(const std::string& argument) {
+  return failure("absent", "there is no file `{}`", argument)
+      .hint("name an image of the store, a lock, a recipe, or facts of an image");
+}
+
+std::vector<ImageFacts> facts_of(const LockSet& locks) {
+  std::vector<ImageFacts> all;
+  for (const Lock& lock : locks.locks) all.push_back(image_facts_of(lock));
+  return all;
+}
+
+/// Nothing where there is none, or one of something else.
+std::optional<LockSet> own_lock(const Ui& ui, const Recipe& recipe) {
+  const fs::path path = lock_path(recipe.path);
+  if (!is_file(path)) return std::nullopt;
+  LockSet locks = parse_locks(read_file(path), path);
+  const Lock& first = locks.locks.front();
+  if (first.request == request_of(recipe) && first.settings == settings_of(recipe)) return locks;
+  ui.say(fmt::format("note: `{}` was changed after `{}` was made, which is not looked at",
+                     recipe.path.string(), path.string()));
+  return std::nullopt;
+}
+
+std::vector<ImageFacts> facts_of_recipe(const Ui& ui, const std::string& argument) {
+  if (!is_file(argument)) throw no_file(argument);
+  const Recipe recipe = read_recipe(argument);
+  if (const auto locks = own_lock(ui, recipe)) return facts_of(*locks);
+  std::vector<ImageFacts> all;
+  for (const std::string& platform : recipe.wanted_platforms()) {
+    all.push_back(image_facts_of(recipe, platform));
+  }
+  return all;
+}
+
+/// As far as the image's configuration tells.
+ImageFacts facts_of_image(const Image& image) {
+  constexpr const char* kWhy = "the image's files were not looked into";
+  ImageFacts facts;
+  ImageFacts::fields(facts, [&](const char*, auto& field) {
+    if constexpr (requires { field.source; }) field.source = kWhy;
+  });
+  facts.kind = "image";
+  facts.digest = image.digest().str();
+  facts.architecture = image.settings.architecture;
+  facts.user = known(image.settings.user, "the image's configuration");
+  for (const std::string& one : image.settings.env) {
+    const std::size_t equals = one.find('=');
+    if (equals == std::string::npos || !is_heeded_variable(one.substr(0, equals))) continue;
+    facts.environment.push_back({one.substr(0, equals), one.substr(equals + 1)});
+  }
+  std::sort(facts.environment.begin(), facts.environment.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  const auto& labels = image.settings.labels;
+  if (const auto found = labels.find("dev.mlenv.min-driver"); found != labels.end()) {
+    facts.oldest_driver = known(found->second, "label dev.mlenv.min-driver");
+  }
+  if (const auto found = labels.find("dev.mlenv.cuda"); found != labels.end()) {
+    facts.cuda_runtimes =
+        known(std::vector<FoundLibrary>{{"", found->second}}, "label dev.mlenv.cuda");
+  }
+  return facts;
+}
+
+}  // namespace
+
+const ImageFacts& Subject::on(const Facts& host) const {
+  const Text& machine = host.system.architecture;
+  const std::string wanted = !machine ? "" : *machine == "aarch64" ? "arm64" : "amd64";
+  const auto own = std::find_if(facts.begin(), facts.end(),
+                                [&](const auto& one) { return one.architecture == wanted; });
+  return own == facts.end() ? facts.front() : *own;
+}
+
+Subject subject_named(Ui& ui, const std::string& argument) {
+  Subject subject{argument, fs::path(argument).filename().string(), {}};
+  if (is_recipe_path(argument)) {
+    subject.facts = facts_of_recipe(ui, argument);
+  } else if (argument.ends_with(kLockEnd)) {
+    if (!is_file(argument)) throw no_file(argument);
+    subject.facts = facts_of(parse_locks(read_file(argument), argument));
+  } else if (argument.ends_with(kFactsEnd)) {
+    if (!is_file(argument)) throw no_file(argument);
+    subject.facts = {read_image_facts(read_file(argument), argument)};
+    subject.shown.resize(subject.shown.size() - kFactsEnd.size());
+  } else {
+    subject.facts = {facts_of_image(image_named(ui, argument))};
+    subject.shown = argument;
+  }
+  for (ImageFacts& one : subject.facts) one.name = subject.shown;
+  return subject;
+}
+
+CheckedHost this_host() {
+  const FactSources sources =
+      host_sources(fs::absolute(store_folder()), fs::absolute(temporary_root()));
+  return {CheckedHost::kThisHost, probe_facts(sources)};
+}
+
+CheckedHost host_of_file(const std::string& path) {
+  std::string name = fs::path(path).filename().string();
+  if (name.ends_with(kFactsEnd)) name.resize(name.size() - kFactsEnd.size());
+  return {std::move(name), read_facts(read_file(path), path)};
+}
+
+std::vector<CheckedHost> hosts_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code fault;
+  for (const fs::directory_entry& one : fs::directory_iterator{folder, fault}) {
+    if (one.path().extension() == kFactsEnd) files.push_back(one.path().string());
+  }
+  if (files.empty()) {
+    throw failure("absent", "`{}` holds no facts of hosts", folder)
+        .because(fault ? fault.message() : "there is no `*.json` in it")
+        .hint("`mlenv facts --json >FOLDER/NAME.json` on each host writes them");
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<CheckedHost> hosts;
+  hosts.reserve(files.size());
+  for (const std::string& file : files) hosts.push_back(host_of_file(file));
+  return hosts;
+}
+
+bool Checked::any(Severity at_least) const {
+  const auto has = [&](const Verdict& verdict) {
+    const auto worst = verdict.worst();
+    return worst && *worst <= at_least;
+  };
+  return has(together) || std::any_of(cells.begin(), cells.end(),
+                                      [&](const Cell& cell) { return has(cell.verdict); });
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,52 @@
+#pragma once
+// What `check` judges: subjects (images, locks, recipes, files of facts) on hosts.
+#include <string>
+#include <vector>
+
+#include "cli/ui.hpp"
+#include "runner/check/verdict.hpp"
+
+namespace mlenv::cli {
+
+struct Subject {
+  std::string name;               ///< as it was given
+  std::string shown;              ///< of a file: without its folder and `.json`
+  std::vector<ImageFacts> facts;  ///< one for each platform, never empty
+
+  /// That for the host's architecture, else the first.
+  const ImageFacts& on(const Facts& host) const;
+};
+
+/// A path that ends in `.yaml` or `.yml` means that recipe (its lock, where that is there and is
+/// the recipe's), one in `.lock` a lock, one in `.json` facts of an image; else what the store has
+/// by that name. Throws what reading them throws, `absent`, and what `image_named` does.
+Subject subject_named(Ui& ui, const std::string& argument);
+
+struct CheckedHost {
+  std::string name;  ///< `this host`, or its file's without `.json`
+  Facts facts;
+  bool is_this() const { return name == kThisHost; }
+  static constexpr const char* kThisHost = "this host";
+};
+CheckedHost this_host();
+CheckedHost host_of_file(const std::string& path);
+/// Every `*.json` in a folder, by name. Throws `absent` where there is none.
+std::vector<CheckedHost> hosts_in(const std::string& folder);
+
+/// One subject on one host.
+struct Cell {
+  const Subject* subject = nullptr;
+  const CheckedHost* host = nullptr;
+  Verdict verdict;
+};
+/// All that `check` has to say.
+struct Checked {
+  std::vector<Subject> subjects;
+  std::vector<CheckedHost> hosts;
+  std::vector<Cell> cells;  ///< subject by subject, each on every host; they point into the above
+  Verdict together;         ///< what only shows between the subjects
+
+  bool any(Severity at_least) const;
+};
+
+}  // namespace mlenv::cli

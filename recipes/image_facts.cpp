@@ -1,0 +1,209 @@
+#include "recipes/image_facts.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/core.h>
+
+#include "recipes/compat/cuda_libraries.hpp"
+#include "recipes/compat/framework_builds.hpp"
+#include "recipes/requirement.hpp"
+#include "recipes/text.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr const char* kAfterBuild = "known after the build";
+constexpr const char* kAfterLock = "known after `mlenv lock`";
+constexpr const char* kOfBase = "the image that is its base may bring some: known after the build";
+
+using Libraries = std::vector<FoundLibrary>;
+using Builds = std::vector<FrameworkBuild>;
+using DeviceLibraries = std::vector<DeviceLibrary>;
+
+std::string architecture_of_platform(const std::string& platform) {
+  return platform.substr(platform.find('/') + 1);
+}
+
+struct MakeUnknown {
+  const char* why;
+  template <class T>
+  void operator()(const char* /*name*/, Fact<T>& fact) const {
+    fact = unknown<T>(why);
+  }
+  template <class T>
+  void operator()(const char* /*name*/, T& /*certain*/) const {}
+};
+
+ImageFacts unknown_facts(const char* why) {
+  ImageFacts facts;
+  ImageFacts::fields(facts, MakeUnknown{why});
+  return facts;
+}
+
+std::vector<Variable> heeded(const std::map<std::string, std::string>& environment) {
+  std::vector<Variable> all;
+  for (const auto& [name, value] : environment) {
+    if (is_heeded_variable(name)) all.push_back({name, value});
+  }
+  return all;
+}
+
+/// `torch` of `pytorch>=2.9`; empty for what is no framework of ours.
+std::string framework_name(const std::string& normalised) {
+  constexpr std::array<std::string_view, 4> kNames = {"torch", "tensorflow", "tensorflow-cpu",
+                                                      "jax"};
+  const std::string name = normalised == "pytorch" ? "torch" : normalised;
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() ? name : std::string{};
+}
+
+std::optional<Requirement> framework_of(const Recipe& recipe) {
+  if (!recipe.framework) return std::nullopt;
+  auto read = parse_requirement(recipe.framework->text);
+  auto* requirement = std::get_if<Requirement>(&read);
+  return requirement == nullptr ? std::nullopt : std::optional(std::move(*requirement));
+}
+
+/// `2.9.1` of `==2.9.1`; empty where it is not told exactly.
+std::string exact_version(const std::string& specifier) {
+  constexpr std::string_view kExactly = "==";
+  const bool exact = specifier.starts_with(kExactly) && !specifier.ends_with(".*") &&
+                     specifier.find(',') == std::string::npos;
+  return exact ? specifier.substr(kExactly.size()) : std::string{};
+}
+
+std::optional<DeviceLibraries> known_code(const Builds& builds, const std::string& platform) {
+  DeviceLibraries libraries;
+  for (const FrameworkBuild& build : builds) {
+    if (build.cuda.empty() || build.cuda == "cpu") continue;
+    // The rows were read off wheels for that machine.
+    if (architecture_of_platform(platform) != "amd64") return std::nullopt;
+    const auto codes = known_device_code(build.name, build.version, build.cuda);
+    if (!codes) return std::nullopt;
+    DeviceLibrary library{build.name, {}, true};
+    for (const DeviceCode& code : *codes) library.code.push_back(code.name());
+    libraries.push_back(std::move(library));
+  }
+  return libraries;
+}
+
+void take_framework(const Recipe& recipe, const std::string& platform, ImageFacts& facts) {
+  const std::string cuda = recipe.cuda ? recipe.cuda->text : "";
+  if (cuda == "cpu") facts.cuda_runtimes = known(Libraries{}, "the recipe's `cuda`");
+  if (!cuda.empty() && cuda != "cpu") {
+    facts.cuda_runtimes = known(Libraries{{"", cuda}}, "the recipe's `cuda`");
+  }
+  const auto framework = framework_of(recipe);
+  const std::string name = framework ? framework_name(framework->normalised_name()) : "";
+  if (name.empty() || cuda.empty()) return;
+  const Builds builds = {{name, exact_version(framework->specifier), cuda}};
+  facts.frameworks = known(builds, "the recipe's `framework` and `cuda`");
+  if (const auto code = known_code(builds, platform)) {
+    facts.device_code = known(*code, "builds of the framework that were read before");
+  }
+}
+
+std::string cuda_of(const Lock& lock) { return lock.cuda ? lock.cuda->release : "cpu"; }
+
+Builds builds_in(const Lock& lock) {
+  Builds builds;
+  for (const LockedWheel& wheel : lock.wheels) {
+    const std::string name = framework_name(wheel.name);
+    if (!name.empty()) builds.push_back({name, wheel.version, cuda_of(lock)});
+  }
+  return builds;
+}
+
+Fact<Libraries> libraries_in(const Lock& lock, std::string_view name) {
+  const CudaLibrary* library = find_cuda_library(name);
+  Libraries found;
+  for (const LockedWheel& wheel : lock.wheels) {
+    if (library != nullptr && is_package_of(*library, wheel.name)) {
+      found.push_back({"", wheel.version});
+    }
+  }
+  if (found.empty() && lock.base) return unknown<Libraries>(kOfBase);
+  return known(std::move(found), "the lock's wheels");
+}
+
+void take_code(const Lock& lock, ImageFacts& facts) {
+  if (!facts.frameworks) {
+    facts.device_code = unknown<DeviceLibraries>(facts.frameworks.source);
+    return;
+  }
+  if (lock.cuda && !lock.cuda->architectures.empty()) {
+    facts.device_code =
+        known(DeviceLibraries{{"the framework", lock.cuda->architectures, true}}, "the lock");
+  } else if (const auto code = known_code(*facts.frameworks, lock.platform)) {
+    // Of other packages with device code nothing is known; with the framework's they are judged.
+    if (!code->empty() || !lock.cuda) {
+      facts.device_code = known(*code, "builds of the framework that were read before");
+    }
+  }
+}
+
+void take_demands(const std::string& driver, const std::vector<std::string>& gpus,
+                  const char* whose, ImageFacts& facts) {
+  std::string oldest;
+  std::copy_if(driver.begin(), driver.end(), std::back_inserter(oldest),
+               [](char c) { return is_digit(c) || c == '.'; });
+  facts.oldest_driver = known(oldest, fmt::format("{} `driver`", whose));
+  facts.gpus = known(gpus, fmt::format("{} `gpus`", whose));
+}
+
+}  // namespace
+
+bool is_heeded_variable(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kNames = {"LD_LIBRARY_PATH", "LD_PRELOAD",
+                                                      "OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME"};
+  return name.starts_with("NVIDIA_") || name.starts_with("CUDA_") || name.starts_with("NCCL_") ||
+         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+ImageFacts image_facts_of(const Recipe& recipe, const std::string& platform) {
+  ImageFacts facts = unknown_facts(kAfterLock);
+  facts.name = recipe.name;
+  facts.kind = "recipe";
+  facts.architecture = architecture_of_platform(platform);
+  facts.environment = heeded(recipe.env);
+  if (!recipe.base_is_image) {
+    facts.forward_compatibility =
+        known(std::vector<ForwardCompatibility>{}, "no package of the base holds one");
+    facts.user = known<std::string>("", "the base's");
+  }
+  const bool has_wheels = recipe.wants_python();
+  if (!has_wheels && !recipe.base_is_image) {
+    facts.frameworks = known(Builds{}, "the recipe names no Python packages");
+    facts.cuda_runtimes = known(Libraries{}, facts.frameworks.source);
+    facts.device_code = known(DeviceLibraries{}, facts.frameworks.source);
+  }
+  take_framework(recipe, platform, facts);
+  std::vector<std::string> gpus;
+  for (const Placed& gpu : recipe.gpus) gpus.push_back(gpu.text);
+  take_demands(recipe.oldest_driver(), gpus, "the recipe's", facts);
+  return facts;
+}
+
+ImageFacts image_facts_of(const Lock& lock) {
+  ImageFacts facts = unknown_facts(kAfterBuild);
+  facts.name = lock.settings.name;
+  facts.kind = "lock";
+  facts.architecture = architecture_of_platform(lock.platform);
+  facts.environment = heeded(lock.settings.env);
+  facts.cuda_runtimes = libraries_in(lock, "cudart");
+  facts.cudnn = libraries_in(lock, "cudnn");
+  facts.nccl = libraries_in(lock, "nccl");
+  Builds builds = builds_in(lock);
+  facts.frameworks = builds.empty() && lock.base ? unknown<Builds>(kOfBase)
+                                                 : known(std::move(builds), "the lock's wheels");
+  if (!lock.base) {
+    facts.forward_compatibility =
+        known(std::vector<ForwardCompatibility>{}, "no package of the lock holds one");
+    facts.user = known<std::string>("", "the base's");
+  }
+  take_code(lock, facts);
+  take_demands(lock.request.driver, lock.request.gpus, "the recipe's", facts);
+  return facts;
+}
+
+}  // namespace mlenv

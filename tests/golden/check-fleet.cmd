@@ -1,0 +1,4 @@
+# exit: 0
+tell() { echo "\$ $*"; "$@" || echo "exit $?"; }
+tell mlenv check torch.json eval.json --fleet hosts
+tell mlenv check torch.json eval.json --fleet hosts --markdown
