@@ -45,8 +45,9 @@ struct DeviceLibrary {
   std::string path;  ///< in facts of a lock: the package
   /// `sm_80`, `sm_90a`, `compute_90` (compat/architecture.hpp); sorted by number.
   std::vector<std::string> code;
-  /// Whether a GPU that it has no code for is at a loss: true for a framework's own kernels, false
-  /// for NVIDIA's libraries, which leave out what a GPU has no use for.
+  /// Whether a GPU that it has no code for is at a loss: true for a framework's main kernels, and
+  /// where there is no framework for all but NVIDIA's libraries, which leave out what a GPU has no
+  /// use for.
   bool decides = false;
   friend bool operator==(const DeviceLibrary&, const DeviceLibrary&) = default;
   template <class Self, class Visit>

@@ -84,6 +84,13 @@ std::vector<DeviceLibrary> device_code_of(const ImageTree& tree) {
     if (node.entry->kind != "file") continue;
     found.push_back({"/" + path, node.elf->device_code, !is_nvidia_library("/" + path)});
   }
+  // What else a framework ships, and what comes on top of it (one file for each CUDA release,
+  // kernels for some GPUs alone), is not asked of every GPU.
+  const bool has_framework = std::any_of(
+      found.begin(), found.end(), [](const auto& one) { return is_framework_kernels(one.path); });
+  for (DeviceLibrary& one : found) {
+    if (has_framework) one.decides = is_framework_kernels(one.path);
+  }
   return found;
 }
 

@@ -110,6 +110,12 @@ constexpr std::array<std::string_view, 32> kNvidiaLibraries = {
     "libnvcomp",     "libnvtiff",      "libnvptxcompiler", "libnvidia-",    "libnvvm",
     "libcublasmp",   "libcaffe2_nvrtc"};
 
+/// Where PyTorch (1.10's too), TensorFlow and JAX (XLA) have the kernels that every program of
+/// theirs needs; read off torch 2.15.0, tensorflow 2.21.0 and jax-cuda13-pjrt 0.10.2.
+constexpr std::array<std::string_view, 5> kFrameworkKernels = {
+    "libtorch_cuda.so", "libtorch_cuda_cu.so", "libtorch_cuda_cpp.so", "libtensorflow_cc.so",
+    "xla_cuda_plugin.so"};
+
 constexpr std::array<std::string_view, 12> kDriverLibraries = {
     "libcuda.so.",          "libnvidia-",          "libnvcuvid.so.",    "libcudadebugger.so.",
     "libnvoptix.so.",       "libEGL_nvidia.so.",   "libGLX_nvidia.so.", "libGLESv1_CM_nvidia.so.",
@@ -121,6 +127,12 @@ bool is_nvidia_library(std::string_view path) {
   const std::string_view name = last_part(path);
   return path.find("/nvidia/") != std::string_view::npos ||
          std::any_of(kNvidiaLibraries.begin(), kNvidiaLibraries.end(),
+                     [&](std::string_view known) { return name.starts_with(known); });
+}
+
+bool is_framework_kernels(std::string_view path) {
+  const std::string_view name = last_part(path);
+  return std::any_of(kFrameworkKernels.begin(), kFrameworkKernels.end(),
                      [&](std::string_view known) { return name.starts_with(known); });
 }
 

@@ -34,6 +34,8 @@ std::vector<CpuNeed> cpu_needs_of(const ImageTree& tree, std::uint64_t machine,
 
 /// Whether a library is one of NVIDIA's own, by its name.
 bool is_nvidia_library(std::string_view path);
+/// Whether it holds the kernels without which a framework can do nothing, by its name.
+bool is_framework_kernels(std::string_view path);
 
 /// Whether a run brings it from the host, with the GPU's driver.
 bool is_from_driver(std::string_view library);
