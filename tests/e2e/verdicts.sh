@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# What `mlenv check` says of the hosts and images of tests/verdicts is what the vendors' documents
+# and public failure reports say.
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+need python3
+cd "$work"
+
+for host in "$root"/tests/verdicts/hosts/*.json; do
+  "$MLENV" facts --json "$host" >facts.json || fail "$host cannot be read"
+done
+python3 -B "$root/tests/verdicts/check.py" "$MLENV"
