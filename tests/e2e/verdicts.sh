@@ -11,3 +11,8 @@ for host in "$root"/tests/verdicts/hosts/*.json; do
   "$MLENV" facts --json "$host" >facts.json || fail "$host cannot be read"
 done
 python3 -B "$root/tests/verdicts/check.py" "$MLENV"
+
+note "hosts and images that nobody thought of"
+count=60
+[ "$MLENV_TEST_LONG" = 0 ] || count=600
+python3 -B "$root/tests/verdicts/random_cells.py" "$MLENV" "$(date +%s)" "$count" 20

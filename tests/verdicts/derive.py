@@ -225,28 +225,36 @@ def code_rules(cell, host, image, knows_ptx, driver_known):
 
 
 def requirement(cell, host, image, driver):
-    """NVIDIA_REQUIRE_*: a space is OR, a comma is AND (libnvidia-container)."""
-    text = image.get("environment", {}).get("NVIDIA_REQUIRE_CUDA")
-    if not text:
-        return
-    gpus, cuda = host["gpus"], host["nvidia"]["cuda_version"]
-    if cuda == UNKNOWN:
-        cell.may.add("requirement-unmet")
-        return
-    brands = set()
-    if gpus != UNKNOWN:
-        name = gpus[0]["name"]
-        brands = {"geforce"} if "GeForce" in name else {"tesla", "nvidia", "nvidiartx"}
+    """NVIDIA_REQUIRE_*: a space is OR, a comma is AND, several variables are ANDed."""
+    wanted = [text for name, text in image.get("environment", {}).items()
+              if name.startswith("NVIDIA_REQUIRE_")]  # fmt: skip
+    have = {"cuda": host["nvidia"]["cuda_version"], "driver": driver}
+    if host["gpus"] != UNKNOWN:
+        geforce = "GeForce" in host["gpus"][0]["name"]
+        have["brand"] = {"geforce"} if geforce else {"tesla", "nvidia", "nvidiartx"}
+        have["arch"] = host["gpus"][0]["compute_capability"]
 
     def holds(term):
-        name, operator, value = re.fullmatch(r"(\w+)(>=|<=|=|<|>)(.+)", term).groups()
+        """Whether it does; None: not known."""
+        name, operator, value = re.fullmatch(r"(\w+)(>=|<=|!=|=|<|>)(.+)", term).groups()
+        own = have.get(name, UNKNOWN)
+        if own == UNKNOWN:
+            return None
         if name == "brand":
-            return value in brands
-        have = cuda if name == "cuda" else driver
-        return at_least(have, value) if operator == ">=" else not at_least(have, value)
+            return value in own
+        if operator in (">=", "<"):
+            return at_least(own, value) == (operator == ">=")
+        if operator in ("<=", ">"):
+            return at_least(value, own) == (operator == "<=")
+        return (at_least(own, value) and at_least(value, own)) == (operator == "=")
 
-    if not any(all(map(holds, one.split(","))) for one in text.split()):
-        cell.must.add("requirement-unmet")
+    for text in wanted:
+        answers = []
+        for one in text.split():
+            terms = [holds(term) for term in one.split(",")]
+            answers.append(False if False in terms else None if None in terms else True)
+        if True not in answers:
+            (cell.may if None in answers else cell.must).add("requirement-unmet")
 
 
 def recipe(cell, host, image, driver):
