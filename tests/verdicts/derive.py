@@ -113,17 +113,18 @@ def low(most, least):
 def own_host(cell, host, image):
     if host["isolation"]["sandbox"] is False:
         cell.must.add("namespaces-forbidden")
+    # Both are about data loaders, which are frameworks'; what others do is not told.
+    loaders = cell.must if image.get("frameworks") else cell.may
     if host["storage"]["shared_memory"]["size_bytes"] == 64 << 20:  # Docker's default
-        cell.must.add("shared-memory-small")
+        loaders.add("shared-memory-small")
     if low(host["limits"]["open_files_hard"], 1024):
-        cell.must.add("open-files-low")
+        loaders.add("open-files-low")
     if host["storage"]["store"]["free_bytes"] < image["unpacked_bytes"]:
         cell.must.add("disk-space")
-    torch = any(one["name"] == "torch" for one in image.get("frameworks", []))
     if image.get("user"):  # a number of the image's own that its /etc/passwd lacks
         cell.must.add("user-without-name")
-    if host["system"]["user_id"] not in (0, 1000):
-        (cell.must if torch else cell.may).add("user-without-name")
+    if host["system"]["user_id"] not in (0, 1000):  # mlenv shows that user as root (docs/run.md)
+        cell.may.add("user-without-name")
     if host["network"]["rdma"]:
         nccl = cell.must if image.get("nccl") else cell.may
         if low(host["limits"]["memlock_hard_bytes"], 1 << 30):
@@ -151,7 +152,11 @@ def state_of_driver(cell, nvidia):
         cell.must.add("fabric-manager-missing")
         explained.add(802)
     status = nvidia["cuda_status"]
-    if status not in (UNKNOWN, 0) and status not in explained:
+    if status == UNKNOWN:
+        cell.open = True
+    elif status and nvidia["device_nodes"] is False:
+        cell.may.add("cuda-init-fails")
+    elif status and status not in explained:
         cell.must.add("cuda-init-fails")
         if status == 802 and nvidia["fabric_manager"] == UNKNOWN:
             cell.may.add("fabric-manager-missing")
@@ -172,7 +177,7 @@ def driver_rules(cell, host, image, driver, toolkit):
     if cuda == UNKNOWN:
         cuda = make.CUDA_OF_BRANCH[version(driver)[0]]
     for library in image.get("forward_compatibility", []):
-        if at_least(cuda, library["cuda_version"]):
+        if at_least(cuda, library["cuda_version"]) and (first or second):
             continue  # the host's own libcuda is as new
         models = [] if gpus == UNKNOWN else [gpu["name"] for gpu in gpus]
         served = all(DATA_CENTRE.search(name) and "RTX" not in name for name in models)
@@ -189,11 +194,6 @@ def driver_rules(cell, host, image, driver, toolkit):
             return False
         if not second:
             cell.notes.add("forward-compatibility")
-        # libcuda of CUDA 13 has dropped what its toolkit has; the guide names no such pair.
-        old = gpus != UNKNOWN and any(not at_least(gpu["compute_capability"], "7.5")
-                                      for gpu in gpus if gpu["compute_capability"] != UNKNOWN)
-        if old and at_least(library["cuda_version"], "13.0"):
-            cell.may.add(REFUSED)
         return True
     if first:
         return True
@@ -202,6 +202,15 @@ def driver_rules(cell, host, image, driver, toolkit):
         return False
     cell.must.add("driver-too-old")
     return None
+
+
+def toolkit_rules(cell, gpus, toolkit):
+    """CUDA release notes: the last toolkit for 5.0 to 7.0 is 12.9. What is made with a newer one,
+    of which the image holds no device code yet, has none for these GPUs."""
+    if gpus == UNKNOWN or any(gpu["compute_capability"] == UNKNOWN for gpu in gpus):
+        cell.open = True
+    elif toolkit[0] >= 13 and any(not at_least(gpu["compute_capability"], "7.5") for gpu in gpus):
+        cell.must.add("no-device-code")
 
 
 def code_rules(cell, host, image, knows_ptx, driver_known):
@@ -218,6 +227,7 @@ def code_rules(cell, host, image, knows_ptx, driver_known):
                 cell.must.add("no-device-code")
             elif how == "ptx" and not driver_known:
                 cell.open = True
+                cell.may |= {"ptx-only", "ptx-too-new"}
             elif how == "ptx" and knows_ptx is None:
                 cell.may |= {"ptx-only", "ptx-too-new"}
             elif how == "ptx":
@@ -230,8 +240,10 @@ def requirement(cell, host, image, driver):
               if name.startswith("NVIDIA_REQUIRE_")]  # fmt: skip
     have = {"cuda": host["nvidia"]["cuda_version"], "driver": driver}
     if host["gpus"] != UNKNOWN:
-        geforce = "GeForce" in host["gpus"][0]["name"]
+        name = host["gpus"][0]["name"]
+        geforce = "GeForce" in name  # NVML: `geforce`, since some driver `geforcertx` for these
         have["brand"] = {"geforce"} if geforce else {"tesla", "nvidia", "nvidiartx"}
+        have["either"] = {"geforce", "geforcertx"} if geforce and "RTX" in name else set()
         have["arch"] = host["gpus"][0]["compute_capability"]
 
     def holds(term):
@@ -241,7 +253,7 @@ def requirement(cell, host, image, driver):
         if own == UNKNOWN:
             return None
         if name == "brand":
-            return value in own
+            return None if value in have["either"] else value in own
         if operator in (">=", "<"):
             return at_least(own, value) == (operator == ">=")
         if operator in ("<=", ">"):
@@ -269,14 +281,13 @@ def recipe(cell, host, image, driver):
     if host["gpus"] == UNKNOWN:
         cell.open = True
         return
-    for gpu in host["gpus"]:
-        capability = gpu["compute_capability"]
-        if capability == UNKNOWN:
-            cell.open = True
-        elif "sm_" + capability.replace(".", "") not in promised:
-            # Code for sm_80 runs on 8.6 and 8.9: whether they are "among them" is open.
-            near = covers(promised, capability) == "machine"
-            (cell.may if near else cell.must).add("recipe-gpus")
+    capabilities = [gpu["compute_capability"] for gpu in host["gpus"]]
+    if UNKNOWN in capabilities:
+        cell.open = True
+    elif not any("sm_" + one.replace(".", "") in promised for one in capabilities):
+        # Code for sm_80 runs on 8.6 and 8.9: whether they are "among them" is open.
+        near = any(covers(promised, one) == "machine" for one in capabilities)
+        (cell.may if near else cell.must).add("recipe-gpus")
 
 
 def engines(cell, host):
@@ -328,7 +339,10 @@ def gpu_rules(cell, host, image):
             cell.may |= cell.must - before
             cell.must, cell.notes = before, noted
         requirement(cell, host, image, driver)
-    code_rules(cell, host, image, knows_ptx, driver is not None)
+    if image.get("device_code"):
+        code_rules(cell, host, image, knows_ptx, driver is not None)
+    else:
+        toolkit_rules(cell, host["gpus"], toolkit)
     recipe(cell, host, image, driver)
 
 

@@ -40,6 +40,8 @@ def a_host(dice):
     for path, values in SETTINGS.items():
         if dice.random() < 0.08 and ("gpu" in entry or not path.startswith("nvidia.")):
             entry["set"][path] = dice.choice(values)
+    if "cpu.flags" in entry["set"]:
+        entry["set"]["cpu.level"] = "x86-64-v1"
     if dice.random() < 0.05:
         entry["like"] = ["wsl"] if "gpu" in entry else ["old-cpu"]
         entry["set"].pop("nvidia.cuda_version", None)  # Windows' driver says nothing else
