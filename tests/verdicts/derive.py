@@ -162,6 +162,12 @@ def state_of_driver(cell, nvidia):
             cell.may.add("fabric-manager-missing")
 
 
+def cuda_of(nvidia, driver):
+    """The CUDA version that the driver knows; each branch came with one toolkit."""
+    told = nvidia["cuda_version"]
+    return make.CUDA_OF_BRANCH[version(driver)[0]] if told == UNKNOWN else told
+
+
 def driver_rules(cell, host, image, driver, toolkit):
     """Rules 1 to 4. Returns whether the driver knows the toolkit's PTX; None where the image does
     not get that far."""
@@ -173,9 +179,7 @@ def driver_rules(cell, host, image, driver, toolkit):
     else:
         first = at_least(driver, OWN_DRIVER[toolkit])
         second = at_least(driver, FLOOR[toolkit.split(".")[0]])
-    cuda = nvidia["cuda_version"]
-    if cuda == UNKNOWN:
-        cuda = make.CUDA_OF_BRANCH[version(driver)[0]]
+    cuda = cuda_of(nvidia, driver)
     for library in image.get("forward_compatibility", []):
         if at_least(cuda, library["cuda_version"]) and (first or second):
             continue  # the host's own libcuda is as new
@@ -238,7 +242,7 @@ def requirement(cell, host, image, driver):
     """NVIDIA_REQUIRE_*: a space is OR, a comma is AND, several variables are ANDed."""
     wanted = [text for name, text in image.get("environment", {}).items()
               if name.startswith("NVIDIA_REQUIRE_")]  # fmt: skip
-    have = {"cuda": host["nvidia"]["cuda_version"], "driver": driver}
+    have = {"cuda": cuda_of(host["nvidia"], driver), "driver": driver}
     if host["gpus"] != UNKNOWN:
         name = host["gpus"][0]["name"]
         geforce = "GeForce" in name  # NVML: `geforce`, since some driver `geforcertx` for these
@@ -265,8 +269,10 @@ def requirement(cell, host, image, driver):
         for one in text.split():
             terms = [holds(term) for term in one.split(",")]
             answers.append(False if False in terms else None if None in terms else True)
-        if True not in answers:
-            (cell.may if None in answers else cell.must).add("requirement-unmet")
+        if None in answers and True not in answers:
+            cell.open = True
+        elif True not in answers:
+            cell.must.add("requirement-unmet")
 
 
 def recipe(cell, host, image, driver):

@@ -44,7 +44,8 @@ def a_host(dice):
         entry["set"]["cpu.level"] = "x86-64-v1"
     if dice.random() < 0.05:
         entry["like"] = ["wsl"] if "gpu" in entry else ["old-cpu"]
-        entry["set"].pop("nvidia.cuda_version", None)  # Windows' driver says nothing else
+        for path in ("nvidia.cuda_version", "nvidia.device_nodes"):  # WSL always has them
+            entry["set"].pop(path, None)
     return entry
 
 
