@@ -67,14 +67,22 @@ def answers(mlenv, image):
     return found
 
 
-def compare(cell, verdict, findings):
-    """What is wrong with an answer, in words; nothing: it is as expected."""
+def severities():
+    return {one["rule"]: one["severity"] for one in rows("rules.tsv")}
+
+
+def compare(cell, verdict, findings, usual):
+    """What is wrong with an answer, in words; nothing: it is as expected. `usual`: the severity
+    of each rule; no-gpu's depends on the recipe, and shows in the verdict."""
     counted = {one["rule"]: one["severity"] for one in findings if one["severity"] in COUNTED}
     must, may = words(cell["findings"]), set(words(cell["may"]))
     wrong = []
     for rule in must:
         if not counted.keys() & set(rule.split("|")):
             wrong.append(f"{rule} is not found")
+        for one in counted.keys() & set(rule.split("|")) - {"no-gpu"}:
+            if counted[one] != usual[one]:
+                wrong.append(f"{one} {counted[one]}, expected {usual[one]}")
     named = {one for rule in must for one in rule.split("|")}
     extra = {} if "*" in may else {rule for rule in counted if rule not in named | may}
     wrong += [f"{rule} ({counted[rule]}) should not be found" for rule in sorted(extra)]
@@ -91,6 +99,7 @@ def compare(cell, verdict, findings):
 def main():
     mlenv, only = sys.argv[1], sys.argv[2:]
     expected = {(one["host"], one["image"]): one for one in rows("expected.tsv")}
+    usual = severities()
     meaning = {one["rule"]: one for one in rows("rules.tsv")}
     wrong = own_table() + reports(expected)
     for line in wrong:
@@ -106,7 +115,7 @@ def main():
                 complaints, findings = ["no answer"], []
             else:
                 verdict, findings = found[host]
-                complaints = compare(cell, verdict, findings)
+                complaints = compare(cell, verdict, findings, usual)
             if not complaints:
                 continue
             differing += 1

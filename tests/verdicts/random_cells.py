@@ -93,7 +93,7 @@ def main():
     mlenv, seed, hosts, images = (sys.argv[1:] + ["1", "200", "30"][len(sys.argv) - 2:])[:4]
     dice = random.Random(int(seed))
     entries = {f"host-{at}": a_host(dice) for at in range(int(hosts))}
-    differing = 0
+    differing, usual = 0, check.severities()
     with tempfile.TemporaryDirectory() as folder:
         check.HERE = pathlib.Path(folder)
         for part in ("hosts", "images"):
@@ -108,7 +108,7 @@ def main():
                 cell = derive.derive(name, make.host_of(entry), image)
                 line = derive.row(name, str(at), cell).split("\t")
                 told = dict(zip(("host", "image", "verdict", "findings", "may", "notes"), line))
-                if wrong := check.compare(told, *found[name]):
+                if wrong := check.compare(told, *found[name], usual):
                     differing += 1
                     print(f"{'; '.join(wrong)}\n    {entry}\n    {json.dumps(image)}")
     print(f"{int(hosts) * int(images)} cells of seed {seed}, {differing} differ")
