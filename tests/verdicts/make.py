@@ -123,6 +123,11 @@ PROFILES = {
                   "nvidia.mismatch": UNKNOWN, "nvidia.open_module": UNKNOWN,
                   "nvidia.device_nodes": False, "nvidia.dma_buf": UNKNOWN, "gpus": UNKNOWN,
                   "gpu_paths": UNKNOWN, "containers.cdi": []},
+    "two-networks": {"network.interfaces": [
+        interface("docker0", "virtual", ["172.17.0.1/16"]),
+        interface("eth0", "physical", ["192.0.2.17/24"], 1000),
+        interface("eth1", "physical", ["198.51.100.17/24"], 100000),
+        interface("lo", "loopback", ["127.0.0.1/8"])]},
     "infiniband": {"network.rdma": [
         {"device": "mlx5_0", "port": 1, "link": "InfiniBand", "state": "ACTIVE",
          "interface": "ib0", "rate_gbps": 400.0}]},
