@@ -153,8 +153,8 @@ def state_of_driver(cell, nvidia):
         explained.add(802)
     status = nvidia["cuda_status"]
     if status == UNKNOWN:
-        cell.open = True
-    elif status and nvidia["device_nodes"] is False:
+        return  # it only adds what the other rules do not explain
+    if status and nvidia["device_nodes"] is False:
         cell.may.add("cuda-init-fails")
     elif status and status not in explained:
         cell.must.add("cuda-init-fails")
