@@ -32,6 +32,7 @@ constexpr std::array kCommands = {
     Command{"diff", "tell what differs between two locks or images", declare_diff},
     Command{"facts", "tell what this host is: system, GPUs, network, limits", declare_facts},
     Command{"check", "tell whether an image, lock or recipe runs on a host", declare_check},
+    Command{"explain", "say what a rule of `check` means, and what to do", declare_explain},
     Command{"probe", "try the GPUs: memory, a kernel, bandwidths, NCCL", declare_probe},
     Command{"data", "show and refresh what is known of CUDA releases", declare_data},
     Command{"tag", "give an image another name", declare_tag},

@@ -85,6 +85,7 @@ Action declare_inspect(CLI::App& app);
 Action declare_diff(CLI::App& app);
 Action declare_facts(CLI::App& app);
 Action declare_check(CLI::App& app);
+Action declare_explain(CLI::App& app);
 Action declare_probe(CLI::App& app);
 Action declare_data(CLI::App& app);
 Action declare_tag(CLI::App& app);

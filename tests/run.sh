@@ -48,6 +48,7 @@ step_if lint/format .ci/format
 step_if lint/layers .ci/layers
 step_if lint/bans .ci/lint
 step_if lint/errors .ci/errors
+step_if lint/rules .ci/rules
 step_if lint/shellcheck .ci/shellcheck
 
 area unit
