@@ -108,7 +108,10 @@ Subject subject_named(Ui& ui, const std::string& argument) {
     subject.facts = {facts_of_image(image_named(ui, argument))};
     subject.shown = argument;
   }
-  for (ImageFacts& one : subject.facts) one.name = subject.shown;
+  for (ImageFacts& one : subject.facts) {
+    one.name = subject.shown;
+    if (one.kind != "lock" && one.kind != "recipe") one.kind = "image";  // a file may say anything
+  }
   return subject;
 }
 

@@ -10,13 +10,13 @@
 namespace mlenv {
 namespace {
 
-/// Whether the recipe asks for GPUs. Of images the label tells what runs them at all, whether the
-/// recipe asks or not.
+/// Whether the recipe asks for GPUs. An image's labels tell what runs it and what it holds code
+/// for, whether its recipe asks or not.
 bool are_asked_for(const ImageFacts& image) {
-  const Text& oldest = image.oldest_driver;
-  const bool by_recipe =
-      oldest && !oldest->empty() && oldest.source.find("dev.mlenv.min-driver") == std::string::npos;
-  return by_recipe || (image.gpus && !image.gpus->empty());
+  constexpr std::string_view kLabel = "label dev.mlenv.";
+  const bool driver = image.oldest_driver && !image.oldest_driver->empty() &&
+                      !image.oldest_driver.source.starts_with(kLabel);
+  return driver || (image.gpus && !image.gpus->empty() && !image.gpus.source.starts_with(kLabel));
 }
 
 }  // namespace

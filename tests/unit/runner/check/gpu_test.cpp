@@ -107,6 +107,8 @@ TEST(NoGpu, SlowsUnlessItWasAskedFor) {
   // Each image of mlenv's with CUDA has the label.
   pair.image.oldest_driver = known<std::string>("570", "label dev.mlenv.min-driver");
   EXPECT_EQ(pair.found(), "no-gpu");
+  pair.image.gpus = known(Strings{"sm_90"}, "label dev.mlenv.sm");
+  EXPECT_EQ(pair.found(), "no-gpu");
   pair = without_gpu();
   pair.use.gpus = 1;
   EXPECT_EQ(pair.found(), "no-gpu=blocks");
