@@ -114,6 +114,15 @@ uv_program() {
   command -v uv || find "$XDG_CACHE_HOME/mlenv/uv" -name uv -type f -perm -u+x | LC_ALL=C sort | head -n 1
 }
 
+# some_uv: the same, fetched as mlenv does it where no test did so yet.
+some_uv() {
+  if [ -z "$(uv_program 2>/dev/null)" ]; then
+    small_recipe "$work/uv.yaml" idna
+    "$MLENV" -q lock "$work/uv.yaml" >&2
+  fi
+  uv_program
+}
+
 # make_user: an ordinary user, of an id that nobody has, with a home and an mlenv of its own.
 user_id=61234
 user_home=$work/home

@@ -123,7 +123,7 @@ std::string uuid_of(const Cuda& cuda, Device device) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
     std::array<char, 3> digits{};
-    std::snprintf(digits.data(), digits.size(), "%02x", static_cast<unsigned>(bytes[i]));
+    (void)std::snprintf(digits.data(), digits.size(), "%02x", static_cast<unsigned>(bytes[i]));
     text += digits.data();
   }
   return text;

@@ -119,6 +119,7 @@ class Ranks {
 
  private:
   static void* as_pointer(Address address) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the two libraries name one address in two ways
     return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
   }
   void enter(std::size_t rank) const {

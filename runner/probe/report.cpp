@@ -22,7 +22,7 @@ std::string rate(const Rate& value) {
 std::string number(const std::optional<double>& value) {
   if (!value) return "null";
   std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.9f", *value);
+  (void)std::snprintf(text.data(), text.size(), "%.9f", *value);
   return text.data();
 }
 
@@ -152,7 +152,7 @@ std::string json_text(std::string_view text) {
       out += {'\\', c};
     } else if (byte < 0x20) {
       std::array<char, 8> escape{};
-      std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(byte));
+      (void)std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(byte));
       out += escape.data();
     } else {
       out += byte < 0x7f ? c : '?';

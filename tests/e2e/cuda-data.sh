@@ -75,6 +75,5 @@ if python3 -c 'import jsonschema' 2>/dev/null; then
 fi
 
 note "against uv's own table of drivers"
-uv=$(uv_program)
-[ -n "$uv" ] || skip "no uv to ask: nothing was locked with this cache yet"
+uv=$(some_uv)
 python3 "$root/tests/support/uv_drivers.py" "$uv" known.json

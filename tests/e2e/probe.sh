@@ -117,8 +117,7 @@ for library in $(ldd "$program" | awk '{ print $1 }'); do
 done
 
 note "the kernel's PTX against ptxas"
-uv=$(uv_program)
-[ -n "$uv" ] || skip "no uv to fetch ptxas with: nothing was locked with this cache yet"
+uv=$(some_uv)
 ptxas=$XDG_CACHE_HOME/ptxas/nvidia/cu13/bin/ptxas
 if [ ! -x "$ptxas" ]; then
   "$uv" pip install -q --target "$XDG_CACHE_HOME/ptxas" --only-binary :all: --no-deps 'nvidia-cuda-nvcc==13.*' >uv.log 2>&1 ||
