@@ -87,7 +87,9 @@ void missing(Page& page, const ImageFacts& facts) {
     std::erase_if(*own.value, [](const MissingLibrary& one) { return one.from_driver; });
   }
   page.list("libraries", own, [](const MissingLibrary& one) {
-    return fmt::format("{} for {}", one.library, files_text(one.needed_by, one.files));
+    const std::string text =
+        fmt::format("{} for {}", one.library, files_text(one.needed_by, one.files));
+    return one.elsewhere.empty() ? text : text + ", though there is " + one.elsewhere;
   });
   if (!drivers.empty()) page.line("from the driver", join(drivers, " "));
   page.list("versions", facts.missing_versions, [](const MissingVersion& one) {

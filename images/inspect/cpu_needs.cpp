@@ -19,11 +19,10 @@ struct Row {
 };
 /// - tensorflow: its installation guide, "Hardware requirements" ("Starting with TensorFlow 1.6,
 ///   binaries use AVX instructions"), as it was in November 2026.
-/// - jaxlib: `cpu_feature_guard.so` of its wheels refuses to be imported without (jaxlib 0.10.2
-/// read
-///   in November 2026; release notes of jaxlib 0.1.4x name AVX first).
+/// - jaxlib: `cpu_feature_guard.so` of its wheels names AVX and lets nothing be imported without
+///   (jaxlib 0.4.30 and 0.10.2, read in November 2026).
 constexpr std::array<Row, 3> kRows = {
-    {{"tensorflow", "1.6", "avx"}, {"tensorflow-cpu", "1.6", "avx"}, {"jaxlib", "0.1.40", "avx"}}};
+    {{"tensorflow", "1.6", "avx"}, {"tensorflow-cpu", "1.6", "avx"}, {"jaxlib", "0.4.30", "avx"}}};
 
 /// x86-64 psABI, "Micro-Architecture Levels", by the names in /proc/cpuinfo; each level has those
 /// of the levels before it too.

@@ -95,6 +95,9 @@ struct MissingLibrary {
   std::uint64_t files = 0;  ///< that need it
   /// Whether a run brings it from the host: libcuda.so.1, libnvidia-ml.so.1 and the like.
   bool from_driver = false;
+  /// A file of that name in the image, where the linker does not look: a program may load it itself
+  /// before. Empty: there is none.
+  std::string elsewhere = {};
   friend bool operator==(const MissingLibrary&, const MissingLibrary&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -102,6 +105,7 @@ struct MissingLibrary {
     visit("needed_by", self.needed_by);
     visit("files", self.files);
     visit("from_driver", self.from_driver);
+    visit("elsewhere", self.elsewhere);
   }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/paths.hpp"
 #include "base/text.hpp"
 #include "images/inspect/linkage.hpp"
 #include "images/inspect/software.hpp"
@@ -88,6 +89,17 @@ struct Missed {
   }
 };
 
+/// The first file of that name for the processor; empty: none.
+std::string lying_elsewhere(const ImageTree& tree, std::uint64_t machine,
+                            std::string_view library) {
+  for (const auto& [path, node] : tree.nodes()) {
+    if (last_part(path) != library) continue;
+    const ImageTree::Node* file = tree.find(path);
+    if (file != nullptr && file->elf != nullptr && file->elf->machine == machine) return "/" + path;
+  }
+  return {};
+}
+
 }  // namespace
 
 void take_linkage(const ImageTree& tree, std::uint64_t machine, const std::string& library_path,
@@ -109,7 +121,8 @@ void take_linkage(const ImageTree& tree, std::uint64_t machine, const std::strin
   }
   std::vector<MissingLibrary> missing;
   for (const auto& [name, who] : libraries) {
-    missing.push_back({name, who.first, who.files, is_from_driver(name)});
+    missing.push_back(
+        {name, who.first, who.files, is_from_driver(name), lying_elsewhere(tree, machine, name)});
   }
   std::vector<MissingVersion> lacking;
   for (const auto& [what, who] : versions) {

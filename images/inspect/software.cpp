@@ -59,14 +59,24 @@ std::string torch_cuda(const ImageTree& tree, const std::string& site) {
   return value.empty() ? "cpu" : value;
 }
 
-/// tensorflow/python/platform/build_info.py: `("cuda_version", "12.5.1")`, or `("is_cuda_build",
-/// False)`.
+/// What stands behind a key of a dict, up to the pair's end: ` '12.5.1'` of `('cuda_version',
+/// '12.5.1'), …`.
+std::string_view value_of_pair(std::string_view text, std::string_view key) {
+  const std::size_t at = text.find(key);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = text.substr(at + key.size());
+  const std::string_view pair = rest.substr(0, rest.find(')'));
+  return pair.substr(std::min<std::size_t>(pair.size(), 2));
+}
+
+/// tensorflow/python/platform/build_info.py: `OrderedDict([('is_cuda_build', True),
+/// ('cuda_version', '12.5.1'), …])`.
 std::string tensorflow_cuda(const ImageTree& tree, const std::string& site) {
   const std::string* text = text_at(tree, below(site, "tensorflow/python/platform/build_info.py"));
   if (text == nullptr) return {};
-  const std::string value = quoted_after(*text, "cuda_version\"");
-  if (!value.empty()) return release_of(value);
-  return text->find("\"is_cuda_build\", True") == std::string::npos ? "cpu" : "";
+  const std::string version = quoted_after(value_of_pair(*text, "cuda_version"), "");
+  if (!version.empty()) return release_of(version);
+  return value_of_pair(*text, "is_cuda_build").find("False") == std::string_view::npos ? "" : "cpu";
 }
 
 /// The plugin's name has the CUDA major: jax-cuda13-plugin.
