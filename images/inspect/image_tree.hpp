@@ -17,6 +17,7 @@ class ImageTree {
   explicit ImageTree(std::vector<LayerFacts> layers);
   ImageTree(const ImageTree&) = delete;
   ImageTree& operator=(const ImageTree&) = delete;
+  ~ImageTree() = default;
 
   struct Node {
     const LayerEntry* entry = nullptr;

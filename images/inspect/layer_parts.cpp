@@ -19,7 +19,7 @@ std::size_t bytes_of(const ElfFile& elf) {
   std::size_t sum = sizeof elf + elf.interpreter.size() + elf.soname.size() + elf.rpath.size() +
                     elf.runpath.size() + elf.forward_compatibility.size();
   const auto add = [&sum](const std::vector<std::string>& texts) {
-    for (const std::string& text : texts) sum += sizeof text + text.size();
+    for (const std::string& text : texts) sum += sizeof(std::string) + text.size();
   };
   add(elf.needed);
   add(elf.versions);

@@ -41,12 +41,16 @@ class Highest {
 
 bool is_debug_file(std::string_view path) { return path.starts_with("usr/lib/debug/"); }
 
+struct SystemLibrary {
+  std::string_view prefix;  ///< of its versions
+  const char* name;
+};
+
 /// What the image's files ask of one library of the system's.
-Fact<SymbolVersions> symbol_versions(const ImageTree& tree, std::uint64_t machine, Linker& linker,
-                                     std::string_view prefix, const char* library,
-                                     const char* source) {
+SymbolVersions symbol_versions(const ImageTree& tree, std::uint64_t machine, Linker& linker,
+                               const SystemLibrary& library) {
   SymbolVersions found;
-  Highest needed{prefix};
+  Highest needed{library.prefix};
   const ElfFile* like = nullptr;
   for (const auto& [path, node] : tree.nodes()) {
     if (node.elf == nullptr || node.elf->machine != machine || is_debug_file(path)) continue;
@@ -59,14 +63,14 @@ Fact<SymbolVersions> symbol_versions(const ImageTree& tree, std::uint64_t machin
   }
   found.needed = needed.text();
   if (like != nullptr) {
-    const ImageTree::Node* node = tree.find(linker.find_library(library, *like));
-    Highest present{prefix};
+    const ImageTree::Node* node = tree.find(linker.find_library(library.name, *like));
+    Highest present{library.prefix};
     if (node != nullptr && node->elf != nullptr) {
       for (const std::string& version : node->elf->versions) present.take(version);
     }
     found.present = present.text();
   }
-  return known(std::move(found), source);
+  return found;
 }
 
 Fact<std::string> least_kernel_of(const ImageTree& tree, std::uint64_t machine, Linker& linker) {
@@ -130,8 +134,9 @@ void take_linkage(const ImageTree& tree, std::uint64_t machine, const std::strin
   }
   facts.missing_libraries = known(std::move(missing), source);
   facts.missing_versions = known(std::move(lacking), source);
-  facts.glibc = symbol_versions(tree, machine, linker, "GLIBC_", "libc.so.6", source);
-  facts.libstdcxx = symbol_versions(tree, machine, linker, "GLIBCXX_", "libstdc++.so.6", source);
+  facts.glibc = known(symbol_versions(tree, machine, linker, {"GLIBC_", "libc.so.6"}), source);
+  facts.libstdcxx =
+      known(symbol_versions(tree, machine, linker, {"GLIBCXX_", "libstdc++.so.6"}), source);
   facts.least_kernel = least_kernel_of(tree, machine, linker);
 }
 
