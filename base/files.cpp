@@ -1,6 +1,5 @@
 #include "base/files.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "base/folder_entries.hpp"
 #include "base/temporary_name.hpp"
 
 namespace mlenv {
@@ -56,11 +56,8 @@ void remove_entries(Fd folder_fd, const fs::path& shown) {
   const Folder folder{::fdopendir(folder_fd.get())};
   if (!folder) throw os_error(errno, "cannot list `{}`", shown.string());
   const int fd = folder_fd.release();  // the stream closes it
-  // readdir is safe here: no two threads share this stream.
-  while (const dirent* entry = ::readdir(folder.get())) {  // NOLINT(concurrency-mt-unsafe)
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    remove_entry(fd, entry->d_name, shown / name);
+  while (const dirent* entry = next_entry(folder.get(), shown)) {
+    remove_entry(fd, entry->d_name, shown / entry->d_name);
   }
 }
 

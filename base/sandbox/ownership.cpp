@@ -1,6 +1,5 @@
 #include "base/sandbox/ownership.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
@@ -8,6 +7,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/folder_entries.hpp"
 
 namespace mlenv::sandbox {
 namespace {
@@ -91,13 +91,8 @@ void Ownership::collect_folder(int folder, const std::string& path, Owners& owne
   const int copy = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const Folder stream{copy < 0 ? nullptr : ::fdopendir(copy)};
   if (!stream) throw os_error(errno, "cannot list `{}`", path);
-  while (true) {
-    errno = 0;  // the only way to tell a failure from the end (readdir(3))
-    const dirent* entry = ::readdir(stream.get());  // NOLINT(concurrency-mt-unsafe)
-    if (entry == nullptr && errno != 0) throw os_error(errno, "cannot list `{}`", path);
-    if (entry == nullptr) break;
+  while (const dirent* entry = next_entry(stream.get(), path)) {
     const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
     struct stat status {};
     if (::fstatat(copy, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
       throw os_error(errno, "cannot read `{}{}`", path, name);

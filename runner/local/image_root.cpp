@@ -1,6 +1,5 @@
 #include "runner/local/image_root.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
@@ -11,6 +10,7 @@
 #include <climits>
 
 #include "base/error.hpp"
+#include "base/folder_entries.hpp"
 
 namespace mlenv {
 ImageRoot::ImageRoot(const fs::path& folder) : folder_(open_file(folder, O_PATH | O_DIRECTORY)) {}
@@ -55,11 +55,7 @@ std::vector<std::string> ImageRoot::list(const std::string& path) const {
   const Owned<::closedir>::of<DIR> folder{::fdopendir(fd.get())};
   if (!folder) return names;
   (void)fd.release();  // the stream owns it now
-  // readdir is safe here: no two threads share this stream.
-  while (const dirent* entry = ::readdir(folder.get())) {  // NOLINT(concurrency-mt-unsafe)
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
+  while (const dirent* entry = next_entry(folder.get(), path)) names.emplace_back(entry->d_name);
   std::sort(names.begin(), names.end());
   return names;
 }

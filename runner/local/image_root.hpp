@@ -21,7 +21,8 @@ class ImageRoot {
   bool is_folder(const std::string& path) const;
   /// Where a link leads; nullopt when `path` is none.
   std::optional<std::string> link(const std::string& path) const;
-  /// Names in a folder, sorted; empty when it is absent.
+  /// Names in a folder, sorted; empty when it is absent. Throws `io` where it cannot be read
+  /// through.
   std::vector<std::string> list(const std::string& path) const;
   /// A new file in the place of whatever was there (a link is replaced, not followed). Its folders
   /// are made when absent. Throws `image-root`.

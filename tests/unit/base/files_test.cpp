@@ -1,8 +1,15 @@
 #include "base/files.hpp"
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+#include <array>
+#include <cstddef>
+#include <cstdlib>
 
 #include <gtest/gtest.h>
 
@@ -11,6 +18,20 @@
 
 namespace mlenv {
 namespace {
+
+/// From here on the kernel answers EIO to whoever lists a folder.
+void break_listing() {
+  std::array<sock_filter, 4> code{{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getdents64, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EIO),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
+  const bool done = ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+                    ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+  if (!done) std::_Exit(2);
+}
 
 class Files : public ::testing::Test {
  protected:
@@ -101,6 +122,17 @@ TEST_F(Files, RemoveTreeGoesAsDeepAsDescriptorsReach) {
   EXPECT_EQ(code_of([&] { remove_tree(at("deep")); }), "none");
   EXPECT_FALSE(fs::exists(at("deep")));
   ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+TEST_F(Files, AListingThatBreaksOffIsNotTheEnd) {
+  make_folders(at("tree") / "in");
+  EXPECT_EXIT(
+      {
+        break_listing();
+        std::_Exit(code_of([&] { remove_tree(at("tree")); }) == "io" ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+  EXPECT_TRUE(fs::exists(at("tree") / "in"));
 }
 
 TEST_F(Files, CloseReportsWhatWasLost) {
