@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "base/sandbox/read_own.hpp"
 #include "cli/settings.hpp"
 #include "cli/ui.hpp"
 #include "recipes/text.hpp"
@@ -12,6 +13,9 @@ namespace mlenv::cli {
 namespace {
 
 int verify_command(bool repair, Ui& ui) {
+  // Before there are threads. Where it cannot be had, shut folders of trees are opened up for a
+  // while.
+  (void)read_own_past_modes();
   std::size_t looked_at = 0;
   const std::vector<Store::Damage> damages =
       ui.store().verify(repair, [&](std::string_view) { ++looked_at; });

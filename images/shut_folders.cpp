@@ -8,7 +8,11 @@
 namespace mlenv {
 namespace {
 
-constexpr mode_t kListed = S_IRUSR | S_IXUSR;
+/// By trying: access(2) does not count capabilities.
+bool may_list(const fs::path& folder) {
+  const Fd fd{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+  return fd && Fd{::openat(fd.get(), ".", O_PATH | O_CLOEXEC)};
+}
 
 }  // namespace
 
@@ -46,7 +50,7 @@ bool ShutFolders::open_up_parents(const std::string& path) {
 void ShutFolders::open_up(const std::string& path) {
   struct stat found {};
   if (modes_.contains(path) || !status(path, found)) return;
-  if (!S_ISDIR(found.st_mode) || (found.st_mode & kListed) == kListed) return;
+  if (!S_ISDIR(found.st_mode) || may_list(root_ / path)) return;
   const mode_t mode = found.st_mode & 07777U;
   if (::chmod((root_ / path).c_str(), mode | S_IRWXU) == 0) modes_.emplace(path, mode);
 }

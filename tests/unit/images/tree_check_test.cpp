@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.hpp"
@@ -92,6 +93,21 @@ TEST_F(TreeCheckTest, ModesThatKeepTheOwnerOutAreNoDamage) {
   EXPECT_EQ(flaw(), std::nullopt) << "the check changed the tree";
   EXPECT_EQ(fs::status(tree() / "shut").permissions(), fs::perms::none);
   EXPECT_EQ(flaw("CONTENT"), "`shut/in/file` has other content");
+}
+
+TEST_F(TreeCheckTest, NothingIsOpenedUpForWhomNoModeKeepsOut) {
+  if (::geteuid() != 0) GTEST_SKIP() << "modes keep ordinary users out";
+  write();
+  const auto changed = [&](const char* name) {
+    struct stat status {};
+    EXPECT_EQ(::lstat((tree() / name).c_str(), &status), 0);
+    return std::pair(status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
+  };
+  const auto shut = changed("shut");
+  const auto file = changed("shut/in/file");
+  EXPECT_EQ(flaw(), std::nullopt);
+  EXPECT_EQ(changed("shut"), shut);
+  EXPECT_EQ(changed("shut/in/file"), file);
 }
 
 TEST_F(TreeCheckTest, WhatIsInAShutFolderAndNotInTheLayerIsFound) {
