@@ -49,23 +49,23 @@ struct Pull {
 /// Config and layers of a manifest, and the image itself once `accept` has not thrown.
 template <typename Accept>
 Image get_image(const Pull& pull, std::string manifest, Accept&& accept) {
-  const auto& [store, source, uploads, progress] = pull;
+  Store& store = pull.store;
   const Descriptor config = config_of_manifest(manifest);
   if (!store.has(config.digest)) {
-    Activity activity{progress, "pull config", config.size_bytes};
-    source.fetch_blob(store, config, activity);
+    Activity activity{pull.progress, "pull config", config.size_bytes};
+    pull.source.fetch_blob(store, config, activity);
   }
   Image image = parse_image(std::move(manifest), store.read(config.digest));
   accept(image);
   const std::vector<Layer> missing = missing_layers(store, image);
   if (!missing.empty()) {
-    const std::size_t threads = std::min<std::size_t>(std::max(1U, uploads), missing.size());
+    const std::size_t threads = std::min<std::size_t>(std::max(1U, pull.uploads), missing.size());
     Pool pool{static_cast<unsigned>(threads)};
     pool.for_each(missing.size(), [&](std::size_t i) {
       const Layer& layer = missing[i];
       const std::string name = layer.title.empty() ? layer.blob.digest.brief() : layer.title;
-      Activity activity{progress, "pull " + name, layer.blob.size_bytes};
-      source.fetch_blob(store, layer.blob, activity);
+      Activity activity{pull.progress, "pull " + name, layer.blob.size_bytes};
+      pull.source.fetch_blob(store, layer.blob, activity);
     });
   }
   store.put_image(image);
