@@ -9,6 +9,7 @@
 #include "recipes/resolve/base_image.hpp"
 #include "recipes/resolve/debian.hpp"
 #include "recipes/resolve/resolve.hpp"
+#include "recipes/source_tree.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -82,7 +83,7 @@ BaseAccess base_access(Ui& ui) {
   return {ui.store(), ui.http(), registry_options(/*plain_http=*/false), ui.progress()};
 }
 
-fs::path usual_vendor_folder(const Recipe& recipe) { return recipe.folder() / "vendor"; }
+fs::path usual_vendor_folder(const Recipe& recipe) { return recipe.folder() / kVendorFolder; }
 
 ReleaseBuilder release_builder(Ui& ui, const Recipe& recipe, unsigned jobs) {
   BuildPlace place{recipe, ui.store(), ui.http(), cache_folder(), ui.progress(), jobs};

@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <set>
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
+#include "base/temporary_name.hpp"
 #include "recipes/ignore.hpp"
 #include "recipes/lock.hpp"
 #include "recipes/text.hpp"
@@ -31,10 +33,46 @@ Digest hash_of(const fs::path& path) {
   return hash.finish();
 }
 
-/// What setuptools leaves beside a source that it built, and would take up again.
+/// Folders that setuptools leaves beside a source that it built, and would take up again (its
+/// documents: `build_base`, `build_lib`, `build_temp`, `build_scripts`, `bdist_base`, strict
+/// editable installs, `egg_info`, `.eggs`). What else is in `build` is the project's own.
 bool is_left_over(const std::string& path) {
-  if (last_part(path).ends_with(".egg-info")) return true;
-  return path == "build/lib" || path.starts_with("build/lib.") || path.starts_with("build/bdist.");
+  if (last_part(path).ends_with(".egg-info") || path == ".eggs" || path == "build/lib") return true;
+  constexpr std::array<std::string_view, 5> kBeginnings = {
+      "build/lib.", "build/temp.", "build/bdist.", "build/scripts-", "build/__editable__."};
+  return path.find('/', path.find('/') + 1) == std::string::npos &&
+         std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                     [&](std::string_view one) { return path.starts_with(one); });
+}
+
+/// Beside a recipe, by the first line that mlenv writes.
+bool is_record(const fs::path& file) {
+  const std::string ending = file.extension().string();
+  if (ending != ".lock" && ending != ".built") return false;
+  constexpr std::string_view kLine = "# Written by `mlenv ";
+  const Fd fd = open_file(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  SliceSource source{fd.get(), 0, std::min<std::uint64_t>(kLine.size(), fs::file_size(file))};
+  return read_all(source, kLine.size()) == kLine;
+}
+
+/// What `mlenv vendor` writes into a folder of copies: wheels, Debian packages, archives, and what
+/// is called by its digest.
+bool is_vendored(const std::string& name) {
+  constexpr std::array<std::string_view, 6> kEndings = {".whl",     ".deb",    ".tar.gz",
+                                                        ".tar.zst", ".tar.xz", ".tar"};
+  const bool named = std::any_of(kEndings.begin(), kEndings.end(),
+                                 [&](std::string_view one) { return name.ends_with(one); });
+  const bool digest =
+      name.size() == 64 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return named || digest;
+}
+
+/// What mlenv itself writes into a recipe's folder, `home`, of whichever recipe there.
+bool is_written_here(const fs::path& file, const fs::path& home) {
+  const std::string name = file.filename().string();
+  const bool vendored = file.parent_path() == home / kVendorFolder;
+  if (file.parent_path() != home && !vendored) return false;
+  return name.starts_with(kTemporaryPrefix) || (vendored ? is_vendored(name) : is_record(file));
 }
 
 /// What of a folder counts.
@@ -42,6 +80,7 @@ struct Choice {
   const IgnoreRules* rules = nullptr;  ///< null: everything does
   std::string prefix;                  ///< of paths, as the rules know them
   const Recipe* recipe = nullptr;      ///< whose data sets do not
+  fs::path home;                       ///< the recipe's folder
   std::set<fs::path> passed_over;
 };
 
@@ -61,7 +100,7 @@ class Walk {
     const bool chosen = choice_.rules != nullptr;
     const std::string shown = below(choice_.prefix, path);
     if (chosen) {
-      if (is_left_over(path) || choice_.passed_over.contains(from)) return;
+      if (choice_.passed_over.contains(from)) return;
       if (choice_.recipe != nullptr && is_data(*choice_.recipe, shown)) return;
       fate = choice_.rules->judge(shown, parent);
     }
@@ -70,10 +109,12 @@ class Walk {
       throw os_error(errno, "cannot read `{}`", from.string());
     }
     if (S_ISDIR(status.st_mode)) {
+      if (chosen && is_left_over(path)) return;
       if (chosen && fate.left_out() && !choice_.rules->may_return(shown, fate)) return;
       return folder(from, path, fate);
     }
     if (chosen && fate.left_out()) return;
+    if (chosen && S_ISREG(status.st_mode) && is_written_here(from, choice_.home)) return;
     add(from, path, status.st_mode);
   }
 
@@ -124,6 +165,7 @@ SourceTree read_project_tree(const Recipe& recipe, const std::string& path) {
   const ProjectIgnores ignores = read_ignores(inside ? recipe.folder() : folder);
   Choice choice;
   choice.rules = &ignores.rules;
+  choice.home = home;
   if (inside) {
     choice.recipe = &recipe;
     if (folder != home) choice.prefix = folder.lexically_relative(home).string();

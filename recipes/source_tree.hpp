@@ -3,6 +3,7 @@
 // links, and what may be executed; no times, owners or empty folders. A checkout and a copy of it
 // are the same tree.
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/digest.hpp"
@@ -28,13 +29,17 @@ struct SourceTree {
   Digest digest() const;
 };
 
+/// Where `mlenv vendor` puts copies, beside a recipe.
+inline constexpr std::string_view kVendorFolder = "vendor";
+
 /// All of a folder. Throws `bad-source` for sockets, pipes and devices.
 SourceTree read_source_tree(const fs::path& folder);
 
 /// Of the folder at `path` from the recipe's: less what the ignore rules say (those beside the
-/// recipe for what is in its folder, else the folder's own), version control, `*.egg-info`, what
-/// setuptools leaves in `build`, and the recipe, its lock and its record. Throws `bad-source`, also
-/// for a folder of which nothing is left.
+/// recipe for what is in its folder, else the folder's own), version control, the folders that
+/// setuptools leaves (`*.egg-info`, `.eggs`, its own in `build`), the recipe, and what mlenv writes
+/// beside it: locks, records, vendored copies, files that are being written. Throws `bad-source`,
+/// also for a folder of which nothing is left.
 SourceTree read_project_tree(const Recipe& recipe, const std::string& path);
 
 /// Copies it into `to`, which is made: files with modes 0644 and 0755, links as they are. Throws

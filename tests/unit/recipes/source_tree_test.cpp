@@ -88,6 +88,36 @@ TEST_F(SourceTreeTest, WhatDoesNotCount) {
   }
 }
 
+TEST_F(SourceTreeTest, OnlyFoldersOfBuildToolsAreLeftOvers) {
+  for (const char* path :
+       {"x/build/lib.py", "x/build/bdist.txt", "x/build/lib.linux-x86_64-3.11/x.py",
+        "x/build/temp.linux-x86_64-3.11/x.o", "x/build/bdist.linux-x86_64/x", "x/.eggs/y/z",
+        "x/build/scripts-3.11/run", "x/build/__editable__.x-1/x.py", "x/build/own/lib.x/y.py",
+        "x/sub/build/lib/y.py", "x/dist/app.js"}) {
+    put(path, "1");
+  }
+  EXPECT_EQ(paths("./x"),
+            "build/bdist.txt build/lib.py build/own/lib.x/y.py dist/app.js sub/build/lib/y.py ");
+}
+
+TEST_F(SourceTreeTest, WhatMlenvWritesBesideARecipeIsNoSource) {
+  const std::string digest(64, 'a');
+  for (const std::string& path :
+       {std::string("app.py"), std::string("vendor/x-1-py3-none-any.whl"),
+        std::string("vendor/a_1_all.deb"), "vendor/" + digest, std::string("vendor/y-1.tar.gz"),
+        std::string(".tmp-1f"), std::string("vendor/.tmp-2f"), std::string("vendor/lib.py"),
+        std::string("poetry.lock"), std::string("sub/vendor/z-1-py3-none-any.whl")}) {
+    put(path, "1");
+  }
+  Lock lock;
+  lock.request.base = "debian:bookworm";
+  put("other.lock", render_lock(lock));
+  put("other.built", "# Written by `mlenv build`: x\n");
+  put("sub/kept.lock", render_lock(lock));
+  EXPECT_EQ(paths("."),
+            "app.py poetry.lock sub/kept.lock sub/vendor/z-1-py3-none-any.whl vendor/lib.py ");
+}
+
 TEST_F(SourceTreeTest, ChangesSinceALockAreTold) {
   put("x/x.py", "1");
   put("w/x-1-py3-none-any.whl", "2");
