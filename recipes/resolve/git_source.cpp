@@ -266,9 +266,13 @@ SourceTree provide_git_tree(const std::string& url, const std::string& commit,
                             Progress& progress) {
   const fs::path home = cache / "git";
   const fs::path place = home / Digest::of(fmt::format("{}\n{}\n", url, commit)).hex();
+  const fs::path record = place.string() + ".tree";
   if (fs::is_directory(fs::symlink_status(place))) {
     SourceTree tree = read_source_tree(place);
-    if (!expected || tree.digest() == *expected) return tree;
+    const Digest found = tree.digest();
+    // What a crash left half on the disk is not what was recorded.
+    const bool whole = read_file_if_exists(record) == found.hex();
+    if (expected ? found == *expected : whole) return tree;
     remove_tree(place);
   }
   const Activity activity(progress, "fetch " + display_url(url), 0, "");
@@ -282,6 +286,7 @@ SourceTree provide_git_tree(const std::string& url, const std::string& commit,
   }
   const std::vector<Entry> entries = parse_entries(scratch.entries(commit), url);
   lay_out(scratch, entries, scratch.folder() / "tree");
+  write_file(record, read_source_tree(scratch.folder() / "tree").digest().hex(), /*durable=*/false);
   std::error_code other;
   fs::rename(scratch.folder() / "tree", place, other);  // or another process was first
   if (!fs::is_directory(fs::symlink_status(place))) {

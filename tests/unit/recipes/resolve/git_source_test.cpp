@@ -105,7 +105,7 @@ TEST_F(GitSourceTest, TheCacheAnswersAndIsMendedWhereItIsWrong) {
   const SourceTree found = tree(first_);
   fs::rename(repository(), folder_.path() / "gone");
   EXPECT_EQ(tree(first_).digest(), found.digest());
-  EXPECT_EQ(list_folder(cache() / "git").size(), 1U);
+  EXPECT_EQ(list_folder(cache() / "git").size(), 2U);  // the tree, and what it is
   write_file(found.folder / "a.py", "other", /*durable=*/false);
   const auto again = [&] {
     return provide_git_tree(url(), first_, found.digest(), cache(), progress_).digest();
@@ -113,6 +113,8 @@ TEST_F(GitSourceTest, TheCacheAnswersAndIsMendedWhereItIsWrong) {
   EXPECT_TRUE(refused(again).starts_with("git-failed: `file:///")) << refused(again);
   fs::rename(folder_.path() / "gone", repository());
   EXPECT_EQ(again(), found.digest());
+  write_file(found.folder / "a.py", "torn", /*durable=*/false);
+  EXPECT_EQ(tree(first_).digest(), found.digest());
   const std::string absent(40, 'a');
   EXPECT_EQ(refused([&] { tree(absent); }), "no-commit: `" + url() + "` has no commit " + absent);
 }
