@@ -73,6 +73,23 @@ std::optional<fs::path> VendorFolders::find(const LockedFile& file) const {
   return found.front();
 }
 
+bool keep_vendored(Store& store, const VendorFolders& folders, const LockedFile& file) {
+  if (store.has(file.digest)) return true;
+  for (const fs::path& path : folders.all(file)) {
+    if (!is_intact(path, file.size_bytes, file.digest)) continue;
+    Store::Staged staged = store.stage();
+    const Fd fd = open_file(path);
+    FdSource source{fd.get()};
+    FdSink sink{staged.fd()};
+    VerifyingSink verified{sink, file.digest, file.size_bytes, path.string()};
+    copy(source, verified);
+    verified.finish();
+    staged.commit(file.digest);
+    return true;
+  }
+  return false;
+}
+
 std::vector<std::string> snapshot_urls(const LockedFile& file,
                                        const std::vector<std::string>& archives) {
   std::vector<std::string> urls;

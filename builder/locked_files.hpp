@@ -8,6 +8,7 @@
 
 #include "base/digest.hpp"
 #include "base/files.hpp"
+#include "images/store.hpp"
 #include "recipes/lock.hpp"
 
 namespace mlenv {
@@ -43,6 +44,9 @@ class VendorFolders {
  private:
   std::vector<fs::path> folders_;
 };
+
+/// Puts an intact copy of a file that the store lacks into it; false where there is none.
+bool keep_vendored(Store& store, const VendorFolders& folders, const LockedFile& file);
 
 /// Where archives of snapshots would have it: `{path}`, `{file}` and `{sha256}` filled in; without
 /// any of these, below the archive's root. What has no path is not looked for by path.

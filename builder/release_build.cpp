@@ -30,12 +30,16 @@ struct WheelAt {
   std::string version;  ///< the same; empty: whatever the file says
 };
 
-struct Kept {
-  Digest digest;
-  std::uint64_t size_bytes;
-};
-
-Kept put_into(Store& store, const fs::path& path) {
+/// Into the store; what of it a lock holds.
+LockedWheel keep(Store& store, const WheelAt& at, const Lock& base) {
+  const auto& [path, file, wanted, version] = at;
+  const auto name = parse_wheel_name(file);
+  const bool same = name && normalise_wheel_name(name->name) == wanted &&
+                    (version.empty() || is_same_version(name->version, version));
+  if (!same || !tags_of(base).rank(file)) {
+    throw failure("build-failed", "`{}` is no wheel of `{}`{} for the image", file, wanted,
+                  version.empty() ? "" : ' ' + version);
+  }
   Store::Staged staged = store.stage();
   const Fd in = open_file(path);
   FdSource source{in.get()};
@@ -47,20 +51,6 @@ Kept put_into(Store& store, const fs::path& path) {
   const std::uint64_t size = copy(source, both);
   const Digest digest = hash.finish();
   staged.commit(digest);
-  return {digest, size};
-}
-
-/// Into the store; what of it a lock holds.
-LockedWheel keep(Store& store, const WheelAt& at, const Lock& base) {
-  const auto& [path, file, wanted, version] = at;
-  const auto name = parse_wheel_name(file);
-  const bool same = name && normalise_wheel_name(name->name) == wanted &&
-                    (version.empty() || is_same_version(name->version, version));
-  if (!same || !tags_of(base).rank(file)) {
-    throw failure("build-failed", "`{}` is no wheel of `{}`{} for the image", file, wanted,
-                  version.empty() ? "" : ' ' + version);
-  }
-  const auto [digest, size] = put_into(store, path);
   return {wanted, version.empty() ? std::string(name->version) : version, file, size, digest,
           false};
 }
@@ -263,12 +253,8 @@ std::optional<BuiltRelease> ReleaseBuilder::take_over(const LockedSource& source
 }
 
 bool ReleaseBuilder::is_at_hand(const LockedWheel& wheel) {
-  if (place_.store.path_of(wheel.digest)) return true;
-  const std::vector<fs::path> copies = place_.vendor.all(locked_file(wheel));
-  return std::any_of(copies.begin(), copies.end(), [&](const fs::path& copy) {
-    return is_intact(copy, wheel.size_bytes, wheel.digest) &&
-           put_into(place_.store, copy).digest == wheel.digest;
-  });
+  return place_.store.path_of(wheel.digest) ||
+         keep_vendored(place_.store, place_.vendor, locked_file(wheel));
 }
 
 std::optional<BuiltRelease> ReleaseBuilder::find_built(const LockedSource& source,

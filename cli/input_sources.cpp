@@ -62,14 +62,19 @@ class DebianSources {
       : ui_(ui), recipe_(recipe), lock_(lock) {}
   std::vector<std::string> urls(const LockedDeb& deb) {
     const std::lock_guard guard{mutex_};
-    if (!sources_) {
-      sources_ =
-          lock_.base ? package_sources(recipe_, lock_, base_access(ui_)) : debian_sources(recipe_);
-    }
+    if (!sources_) sources_ = lock_.base ? of_base() : debian_sources(recipe_);
     return deb_urls(deb, *sources_);
   }
 
  private:
+  /// The base's own files tell; a vendored copy of it is as good as its registry's.
+  std::vector<DebianSource> of_base() {
+    for (const LockedFile& file : base_files(lock_.base.value())) {
+      keep_vendored(ui_.store(), vendor_folders(recipe_), file);
+    }
+    return package_sources(recipe_, lock_, base_access(ui_));
+  }
+
   Ui& ui_;
   const Recipe& recipe_;
   const Lock& lock_;

@@ -188,8 +188,10 @@ class Resolver {
     if (!base.system) return std::nullopt;
     auto conflict = take_debs(resolve_on_base({recipe_, *base.system, system_request()}, http_,
                                               options_.cache, progress_));
-    if (conflict || !base.lacks_python) return conflict;
-    return python_on_top(*std::move(base.lacks_python));
+    if (conflict) return conflict;
+    if (base.lacks_python) return python_on_top(*std::move(base.lacks_python));
+    if (!lock_.python.empty()) lock_.python = python_after(lock_);
+    return std::nullopt;
   }
 
   /// The interpreter that the packages bring to a base without one.
@@ -358,6 +360,16 @@ std::string glibc_version(const Lock& lock) {
   const LockedDeb* libc = find_deb(lock.debs, "libc6");
   if (libc == nullptr) throw failure("no-glibc", "the base has no `libc6` package");
   return version_prefix(upstream_version(libc->version), 2);
+}
+
+std::string python_after(const Lock& lock) {
+  const std::string name = "python" + lock.python_minor();
+  if (!lock.base || lock.base->interpreter != "/usr/bin/" + name) return lock.python;
+  const LockedDeb* program = find_deb(lock.debs, name + "-minimal");
+  if (program == nullptr) return lock.python;
+  std::string version{upstream_version(program->version)};
+  std::erase(version, '~');  // 3.14.0~rc2
+  return version;
 }
 
 void require_known_revision(const Lock& lock) {

@@ -40,6 +40,10 @@ struct ResolveOptions {
 /// `2.36`, of the C library among a base's packages. Throws `no-glibc`.
 std::string glibc_version(const Lock& lock);
 
+/// The full version of the interpreter of a lock on an image once its Debian packages are in: they
+/// may replace the one that `python` is of.
+std::string python_after(const Lock& lock);
+
 /// Throws `lock-newer` (usage) for a lock that holds what this mlenv cannot write.
 void require_known_revision(const Lock& lock);
 
