@@ -58,8 +58,9 @@ LockedWheel keep(Store& store, const WheelAt& at, const Lock& base) {
 Recipe requirements_of_build(const Recipe& recipe, const std::vector<std::string>& requirements,
                              const std::string& shown) {
   Recipe wanted;
-  wanted.path = "[build-system]";
+  wanted.path = recipe.path.parent_path() / "[build-system]";
   wanted.sources = recipe.sources;
+  wanted.requirements = recipe.requirements;  // for the indexes that they name
   for (const std::string& one : requirements) {
     const auto read = parse_requirement(one);
     const auto* requirement = std::get_if<Requirement>(&read);

@@ -19,13 +19,19 @@ std::optional<RequirementFormat> requirement_format(std::string_view name, std::
 /// supported.
 RequirementLists read_requirement_files(const Recipe& recipe);
 
+/// Lines of the recipe's requirements.txt files that say where packages are looked for, as uv reads
+/// them in such a file: `--find-links file:///…`. Each time read anew; no lock holds them. Throws
+/// as `read_requirement_files`.
+std::vector<std::string> read_index_options(const Recipe& recipe);
+
 // Its parts, one a format.
 
 class RequirementFolder;
 
-/// requirements.txt, as pip reads it; `-r` and `-c` are followed.
+/// requirements.txt, as pip reads it; `-r` and `-c` are followed. Its index options go to
+/// `indexes`.
 void read_requirement_lines(const RequirementFolder& folder, const RequirementSource& source,
-                            RequirementLists& lists);
+                            RequirementLists& lists, std::vector<std::string>& indexes);
 /// `[project]` and `[dependency-groups]` of pyproject.toml.
 void read_pyproject(const RequirementFolder& folder, const RequirementSource& source,
                     std::shared_ptr<const RequirementsText> file, RequirementLists& lists);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/http.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/package_address.hpp"
 #include "recipes/project_name.hpp"
@@ -28,8 +29,9 @@ std::optional<std::string> beside(const std::string& file, const std::string& pa
 
 class LinesReader {
  public:
-  LinesReader(const RequirementFolder& folder, RequirementLists& lists)
-      : folder_(folder), lists_(lists) {}
+  LinesReader(const RequirementFolder& folder, RequirementLists& lists,
+              std::vector<std::string>& indexes)
+      : folder_(folder), lists_(lists), indexes_(indexes) {}
 
   void read(const std::string& path, const std::shared_ptr<const RequirementsText>& file,
             bool constraints) {
@@ -48,6 +50,9 @@ class LinesReader {
           break;
         case What::all_hashed:
           lists_.all_hashed = place;
+          break;
+        case What::index:
+          add_index(path, line, mistakes);
           break;
         case What::include:
         case What::constraints:
@@ -85,6 +90,33 @@ class LinesReader {
     }
     const std::string version = hashes.empty() ? "" : version_of(read);
     if (!version.empty()) lists_.add_hashes({read.normalised_name(), version}, hashes, place);
+  }
+
+  /// A path is one from the folder of the file that it stands in.
+  void add_index(const std::string& from, const RequirementLine& line, Mistakes& mistakes) {
+    const auto wrong = [&](std::string_view what) {
+      mistakes.add(line.line, line.column, fmt::format("`{}` {}", line.text, what));
+    };
+    std::string where = line.text;
+    const std::size_t scheme = where.find("://");
+    if (scheme == std::string::npos && !where.empty()) {
+      const fs::path path = folder_.path() / fs::path(from).parent_path() / where;
+      std::error_code unknown;
+      if (!fs::exists(path, unknown)) return wrong("does not exist");
+      where = "file://" + url_path_encode(fs::absolute(path).lexically_normal().string());
+    } else if (!where.empty()) {
+      const std::string_view kind = std::string_view(where).substr(0, scheme);
+      if (kind != "https" && kind != "http" && kind != "file") {
+        return wrong("is no URL that starts with `https://`, `http://` or `file://`");
+      }
+      const std::size_t end = std::min(where.find('/', scheme + 3), where.size());
+      if (where.substr(0, end).find('@') != std::string::npos) {
+        mistakes.add(line.line, line.column,
+                     "a file that people share must not hold a login; keep it in `~/.netrc`");
+        return;
+      }
+    }
+    indexes_.push_back(where.empty() ? line.option : line.option + ' ' + where);
   }
 
   /// Of a requirement that may have hashes.
@@ -149,6 +181,7 @@ class LinesReader {
 
   const RequirementFolder& folder_;
   RequirementLists& lists_;
+  std::vector<std::string>& indexes_;
   std::vector<std::string> open_;  ///< from the recipe's own down to the one being read
   std::size_t files_ = 0;
 };
@@ -156,8 +189,8 @@ class LinesReader {
 }  // namespace
 
 void read_requirement_lines(const RequirementFolder& folder, const RequirementSource& source,
-                            RequirementLists& lists) {
-  LinesReader(folder, lists).read(source.file.text, folder.open(source.file), false);
+                            RequirementLists& lists, std::vector<std::string>& indexes) {
+  LinesReader(folder, lists, indexes).read(source.file.text, folder.open(source.file), false);
 }
 
 }  // namespace mlenv

@@ -33,18 +33,21 @@ constexpr std::string_view kConstraint = "--constraint";
 constexpr std::string_view kAllHashed = "--require-hashes";
 constexpr std::string_view kHash = "--hash";
 constexpr std::string_view kEditable = "--editable";
+constexpr std::string_view kIndex = "--index-url";
+constexpr std::string_view kExtraIndex = "--extra-index-url";
+constexpr std::string_view kFindLinks = "--find-links";
+constexpr std::string_view kNoIndex = "--no-index";
 constexpr std::array<Option, 22> kOptions = {
     {{kInclude, "-r", true, {}},
      {kConstraint, "-c", true, {}},
      {kAllHashed, {}, false, {}},
      {kHash, {}, true, {}},
      {"--only-binary", {}, true, {}},  // what mlenv does anyway
-     {"--index-url", "-i", true, kSources},
-     {"--extra-index-url", {}, true, kSources},
+     {kIndex, "-i", true, {}},
+     {kExtraIndex, {}, true, {}},
      {"--pypi-url", {}, true, kSources},
-     {"--no-index", {}, false, "packages come from the indexes of this machine or of the recipe"},
-     {"--find-links", "-f", true,
-      "packages come from the indexes of this machine or of the recipe"},
+     {kNoIndex, {}, false, {}},
+     {kFindLinks, "-f", true, {}},
      {"--trusted-host", {}, true, "certificates are always checked; `SSL_CERT_FILE` names others"},
      {kEditable, "-e", true, {}},  // an image is not edited: installed as it is
      {"--no-binary", {}, true, "mlenv installs wheels"},
@@ -158,7 +161,7 @@ class LineReader {
   }
   RequirementLine placed(What what, std::string text, std::size_t offset) const {
     const auto [line, column] = line_.place(offset);
-    return {what, std::move(text), {}, {}, {}, line, column};
+    return {what, std::move(text), {}, {}, {}, line, column, {}};
   }
 
   /// Up to the first option.
@@ -265,6 +268,11 @@ class LineReader {
       requirement(value, value_at);
     } else if (option.name == kAllHashed) {
       found_.push_back(placed(What::all_hashed, {}, start));
+    } else if (option.name == kIndex || option.name == kExtraIndex || option.name == kFindLinks ||
+               option.name == kNoIndex) {
+      found_.push_back(
+          placed(What::index, std::string(value), option.has_value ? value_at : start));
+      found_.back().option = option.name;
     }
   }
 

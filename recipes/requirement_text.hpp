@@ -17,15 +17,17 @@ struct RequirementLine {
     include,
     constraints,
     all_hashed,
+    index,  ///< where packages are looked for
   };
   What what = What::requirement;
-  std::string text;      ///< PEP 508 as `Requirement::str` writes it; of the others the path as
-                         ///< written, of `nameless` as PackageAddress has it
+  std::string text;      ///< PEP 508 as `Requirement::str` writes it; of the others the path or
+                         ///< URL as written, of `nameless` as PackageAddress has it
   std::string extras{};  ///< of `nameless`: `[dev]`
   std::string marker{};  ///< of `nameless`
   std::set<std::string> sha256;  ///< hex
   int line = 0;                  ///< 1-based
   int column = 0;                ///< in characters
+  std::string option{};          ///< of `index`: `--find-links`
 };
 
 /// What is wrong, or cannot be honoured in a lock, goes to `mistakes`; the rest is in the answer.

@@ -24,12 +24,12 @@ struct Option {
 constexpr std::string_view kOwnProject =
     "the project itself: copy its code with `files`, or write `NAME @ .` into `packages`";
 constexpr std::string_view kNamed =
-    "it counts where the file itself is named, `requirements: [FILE]`, which takes no indexes";
+    "it counts where the file itself is named, `requirements: [FILE]`";
 constexpr std::array<Option, 11> kOptions = {
     {{"-c", kNamed},
      {"--constraint", kNamed},
-     {"-f", "pages of links are not read; an index can be named in `sources`"},
-     {"--find-links", "pages of links are not read; an index can be named in `sources`"},
+     {"-f", kNamed},
+     {"--find-links", kNamed},
      {"--pre", "write the pre-release into the package's version, as `>=2.0rc1`"},
      {"--no-binary", "mlenv builds from its source only what has no wheel"},
      {"--only-binary", "not needed: a wheel is taken wherever there is one"},
@@ -91,8 +91,8 @@ class RequirementsFile {
     }
     if (hashes_ > 0) {
       to_.leave_out(first_hash_, fmt::format("--hash, of {}", counted(hashes_, "requirement")),
-                    "the lock has the hash of each wheel; `requirements: [FILE]`, which takes no "
-                    "indexes, holds it against these");
+                    "the lock has the hash of each wheel; `requirements: [FILE]` holds it against "
+                    "these");
     }
   }
 

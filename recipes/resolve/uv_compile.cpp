@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "base/process.hpp"
+#include "recipes/requirement_files.hpp"
 #include "recipes/resolve/uv.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
@@ -130,7 +131,10 @@ UvAnswer ask_uv(const UvQuestion& question, const WheelRequest& request, const f
   const TemporaryFolder folder(temporary_root(), "mlenv-uv-");
   // Settings files above the folder are not the machine's: an own one ends uv's search.
   write_file(folder.path() / "uv.toml", settings(question.known), false);
-  write_file(folder.path() / "requirements.in", lines(question.requirements), false);
+  std::vector<std::string> wanted;
+  if (request.recipe != nullptr) wanted = read_index_options(*request.recipe);
+  wanted.insert(wanted.end(), question.requirements.begin(), question.requirements.end());
+  write_file(folder.path() / "requirements.in", lines(wanted), false);
   write_file(folder.path() / "constraints.txt", lines(question.constraints), false);
   if (!question.overrides.empty()) {
     write_file(folder.path() / "overrides.txt", lines(question.overrides), false);

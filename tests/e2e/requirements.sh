@@ -50,6 +50,34 @@ refused 1 'the Python index has other bytes of `attrs` 23.2.0 than `wrong.txt` p
 failing_with hash-mismatch "$MLENV" --json lock wrong.yaml
 grep -qF "has sha256 $file" err || fail "says: $(cat err)"
 
+note "where the file says that packages are"
+mkdir -p req/wheels
+python3 - req/wheels <<'PYTHON'
+import sys, zipfile
+info = "mlenv_made-1.dist-info/"
+files = {"mlenv_made.py": "VALUE = 1\n", info + "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+         info + "METADATA": "Metadata-Version: 2.1\nName: mlenv-made\nVersion: 1\nRequires-Dist: idna\n"}
+files[info + "RECORD"] = "".join(f"{one},,\n" for one in [*files, info + "RECORD"])
+with zipfile.ZipFile(sys.argv[1] + "/mlenv_made-1-py3-none-any.whl", "w") as wheel:
+    for one in files:
+        wheel.writestr(one, files[one])
+PYTHON
+printf -- '--find-links wheels\nmlenv-made\n' >req/own.txt
+recipe_of own '[req/own.txt]'
+"$MLENV" lock own.yaml
+[[ $(wheels own) =~ ^idna\ [0-9.]+\ mlenv-made\ 1$ ]] || fail "locked: $(wheels own)"
+if grep -qF -e "$work" -e find-links own.lock; then fail "the lock says where: $(cat own.lock)"; fi
+port=$(free_port)
+export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1
+start "$work/wheels.log" python3 -m http.server "$port" --bind 127.0.0.1 --directory req/wheels
+wait_until 20 python3 -c "import urllib.request as r; r.build_opener(r.ProxyHandler({})).open('http://127.0.0.1:$port')"
+printf -- '--find-links http://127.0.0.1:%s/\nmlenv-made\n' "$port" >req/own.txt
+cp own.lock before.lock
+"$MLENV" lock --upgrade own.yaml
+cmp before.lock own.lock || fail "another lock: $(diff before.lock own.lock)"
+printf -- '--no-index\n--find-links wheels\nmlenv-made\n' >req/own.txt
+refused 3 'idna' "$MLENV" lock --upgrade own.yaml
+
 note "pyproject.toml, and what uv locked of it"
 cat >pyproject.toml <<'TOML'
 [project]

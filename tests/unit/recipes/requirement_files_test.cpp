@@ -84,6 +84,21 @@ TEST_F(RequirementFilesTest, LinesAsPipReadsThem) {
   EXPECT_EQ(lists("r.txt").requirement_texts(), found.requirement_texts());
 }
 
+TEST_F(RequirementFilesTest, IndexesArePassedOn) {
+  put("req/wheels/page.html", "");
+  put("req/r.txt",
+      "-i https://mirror.example/simple\n--extra-index-url=http://mirror.example/cpu\n"
+      "-fwheels\nnumpy\n--no-index\n");
+  const Strings texts = read_index_options(recipe("req/r.txt"));
+  ASSERT_EQ(texts.size(), 4U);
+  EXPECT_EQ(texts[0], "--index-url https://mirror.example/simple");
+  EXPECT_EQ(texts[1], "--extra-index-url http://mirror.example/cpu");
+  EXPECT_TRUE(texts[2].starts_with("--find-links file:///")) << texts[2];
+  EXPECT_TRUE(texts[2].ends_with("/req/wheels")) << texts[2];
+  EXPECT_EQ(texts[3], "--no-index");
+  EXPECT_EQ(lists("req/r.txt").requirement_texts(), Strings{"numpy"});
+}
+
 TEST_F(RequirementFilesTest, MistakesInLinesStandAtTheirPlace) {
   EXPECT_EQ(refused_line("numpy\nscipy=1\n"),
             "requirements-invalid r.txt:2:6: `=` is not a version operator; did you mean `==`?\n"
@@ -99,8 +114,10 @@ TEST_F(RequirementFilesTest, MistakesInLinesStandAtTheirPlace) {
         << found;
     EXPECT_NE(found.find(words), std::string::npos) << found;
   };
-  says("a\n  --extra-index-url https://mirror.example/simple", "2:3", "`sources: {pypi: […]}`");
-  says("-i https://mirror.example/simple", "1:1", "`--index-url` is not supported here");
+  says("a\n  --pypi-url https://mirror.example/simple", "2:3", "`sources: {pypi: […]}`");
+  says("-i https://me:secret@mirror.example/simple", "1:4", "must not hold a login");
+  says("--find-links ./nowhere", "1:14", "`./nowhere` does not exist");
+  says("a\n--extra-index-url=ftp://mirror.example", "2:19", "is no URL that starts with");
   says("-e .", "1:4", "`.` does not tell whose it is: write `NAME @ .`");
   says("./wheels/a.whl", "1:1", "say which package that is: `NAME @ ./wheels/a.whl`");
   says("a @ https://mirror.example/page", "1:5", "leads to no wheel");
