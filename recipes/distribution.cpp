@@ -116,6 +116,17 @@ std::string os_release_value(std::string_view text, std::string_view key) {
   return value;
 }
 
+namespace {
+
+/// As dpkg names them: `amd64`, `musl-linux-armhf`.
+bool is_architecture(std::string_view text) {
+  return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-';
+  });
+}
+
+}  // namespace
+
 DebianWish parse_debian_wish(std::string_view text) {
   DebianWish wish;
   if (const auto mark = text.find_first_of("=/"); mark != std::string_view::npos) {
@@ -132,7 +143,10 @@ DebianWish parse_debian_wish(std::string_view text) {
 
 bool is_debian_wish(std::string_view text) {
   const std::size_t mark = text.find_first_of("=/");
-  if (!is_debian_name(text.substr(0, mark))) return false;
+  const std::string_view package = text.substr(0, mark);
+  const std::size_t colon = std::min(package.find(':'), package.size());
+  if (!is_debian_name(package.substr(0, colon))) return false;
+  if (colon < package.size() && !is_architecture(package.substr(colon + 1))) return false;
   if (mark == std::string_view::npos) return true;
   const std::string_view rest = text.substr(mark + 1);
   return text[mark] == '=' ? is_debian_version(rest) : is_suite_name(rest);

@@ -146,8 +146,39 @@ ListEdit::Edited ListEdit::add_key(std::string_view item,
   const std::size_t key = offset(members[anchor].key);
   const std::string_view indentation = between(start_of_line(key), key);
   if (!trim(indentation).empty()) return std::nullopt;
+  const std::string line = line_end() + std::string(indentation) + entry;
+  if (const auto shown = end_of_shown(indentation)) {
+    const std::string text = with(*shown, *shown, line);
+    const YamlDocument made = parse_yaml(text);
+    // Else it was no comment.
+    if (made.mistakes.empty() && made.root.members.size() == members.size() + 1) return text;
+  }
   const std::size_t end = end_of_member(anchor);
-  return with(end, end, line_end() + std::string(indentation) + entry);
+  return with(end, end, line);
+}
+
+/// Of the key as a comment, `# packages:`, and the lines that go with it, `#   - numpy`.
+std::optional<std::size_t> ListEdit::end_of_shown(std::string_view indentation) const {
+  const std::string mark = std::string(indentation) + '#';
+  const auto depth_of = [&](std::string_view line) {
+    return std::min(line.find_first_not_of(' ', mark.size()), line.size());
+  };
+  std::optional<std::size_t> depth;  // of the key
+  std::size_t end = 0;
+  for (std::size_t at = 0; at < text_.size();) {
+    const std::string_view line = between(at, end_of_line(at));
+    const bool comment = line.starts_with(mark);
+    if (depth && (!comment || depth_of(line) <= *depth)) break;
+    const std::string_view said = comment ? line.substr(depth_of(line)) : std::string_view{};
+    if (!depth && said.starts_with(key_) && trim(said.substr(key_.size())).starts_with(':')) {
+      depth = depth_of(line);
+    }
+    if (depth) end = end_of_line(at);
+    const std::size_t next = text_.find('\n', at);
+    at = next == std::string::npos ? text_.size() : next + 1;
+  }
+  if (!depth) return std::nullopt;
+  return end;
 }
 
 ListEdit::Edited ListEdit::remove_flow(std::size_t at) const {

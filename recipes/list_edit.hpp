@@ -21,7 +21,8 @@ class ListEdit {
   ListEdit& operator=(const ListEdit&) = delete;
   ~ListEdit() = default;
 
-  /// Behind the last item. Without the key, it is added behind the last of `anchors` that is there.
+  /// Behind the last item. Without the key, it is added below the comment that shows it
+  /// (`# KEY:` and its lines), else behind the last of `anchors` that is there.
   std::optional<std::string> append(std::string_view item,
                                     std::span<const std::string_view> anchors) const;
   /// In the item's quotes, when it has some.
@@ -62,6 +63,7 @@ class ListEdit {
   Edited remove_flow(std::size_t at) const;
   Edited remove_block(std::size_t at) const;
   std::size_t end_of_member(std::size_t index) const;
+  std::optional<std::size_t> end_of_shown(std::string_view indentation) const;
 
   std::string mark_;  ///< byte order mark, if any
   std::string text_;  ///< without it

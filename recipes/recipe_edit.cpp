@@ -51,9 +51,14 @@ Requirement requirement_of(std::string_view word) {
 
 void check_debian(std::string_view word) {
   const std::size_t pin = word.find_first_of("=/");
-  if (!is_debian_name(word.substr(0, pin))) {
+  if (!is_debian_name(parse_debian_wish(word).name)) {
     throw bad_package(PackageList::system, word,
                       "a name is two or more lower-case letters, digits, `+`, `-` or `.`");
+  }
+  if (pin == std::string_view::npos && !is_debian_wish(word)) {
+    throw bad_package(
+        PackageList::system, word,
+        fmt::format("`{}` is not an architecture", parse_debian_wish(word).architecture));
   }
   if (!is_debian_wish(word)) {
     throw bad_package(PackageList::system, word,
@@ -64,7 +69,7 @@ void check_debian(std::string_view word) {
 
 /// By which two items are of one package. Items of a recipe are well formed.
 std::string name_in(PackageList list, std::string_view item) {
-  if (list == PackageList::system) return std::string(item.substr(0, item.find_first_of("=/")));
+  if (list == PackageList::system) return std::string(parse_debian_wish(item).name);
   return std::get<Requirement>(parse_requirement(item)).normalised_name();
 }
 
@@ -80,7 +85,7 @@ std::vector<std::size_t> places_of(const Recipe& recipe, PackageList list, std::
 /// What the item becomes when `word` is asked for too.
 std::string merged(PackageList list, const std::string& item, const std::string& word) {
   if (list == PackageList::system)
-    return word.find_first_of("=/") == std::string::npos ? item : word;
+    return word.find_first_of("=/:") == std::string::npos ? item : word;
   Requirement old = std::get<Requirement>(parse_requirement(item));
   const Requirement asked = requirement_of(word);
   const Requirement before = old;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include <fmt/core.h>
 
+#include "recipes/init/run_prefix.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -46,14 +48,10 @@ bool among(const std::array<std::string_view, N>& all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-/// The words from the program on, without assignments, sudo and env before it.
+/// The words from the program on, without what only changes how it is run.
 std::vector<std::string> program_words(const ShellCommand& command) {
-  auto first = std::find_if(command.words.begin(), command.words.end(), [](const std::string& one) {
-    const std::size_t equal = one.find('=');
-    const bool assigns =
-        equal != std::string::npos && is_env_name(std::string_view(one).substr(0, equal));
-    return !assigns && one != "sudo" && one != "env" && one != "exec" && one != "-E";
-  });
+  const auto first =
+      command.words.begin() + static_cast<std::ptrdiff_t>(prefix_length(std::span(command.words)));
   std::vector<std::string> words(first, command.words.end());
   if (!words.empty()) words.front().erase(0, words.front().rfind('/') + 1);
   return words;
@@ -74,6 +72,9 @@ std::string_view obstacle_of(const ShellCommand& command) {
   }
   const std::vector<std::string> words = program_words(command);
   if (words.empty()) return {};
+  if (!sudo_user(command.words).empty()) {
+    return "it runs as another user, and steps run as root: write it as a step of `run` if it may";
+  }
   for (const Manager& one : kManagers) {
     if (one.program == words.front()) return one.why;
   }
@@ -95,13 +96,6 @@ bool names_variable(std::string_view text, const std::string& name) {
     }
   }
   return false;
-}
-
-std::string without_sudo(std::string text) {
-  for (const std::string_view word : {"sudo -E ", "sudo "}) {
-    if (text.starts_with(word)) return std::string(trim(text.substr(word.size())));
-  }
-  return text;
 }
 
 class Converter {

@@ -8,6 +8,10 @@
 #include "recipes/distribution.hpp"
 #include "recipes/init/build_commands.hpp"
 #include "recipes/init/host_choice.hpp"
+#include "recipes/mistakes.hpp"
+#include "recipes/package_address.hpp"
+#include "recipes/project_name.hpp"
+#include "recipes/requirement_text.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 
@@ -53,6 +57,27 @@ std::string cuda_of_extra(std::string_view extra) {
   if (!extra.starts_with("cuda")) return {};
   const std::string_view rest = extra.substr(4);
   return std::string(rest.substr(0, rest.find_first_not_of("0123456789")));
+}
+
+/// `./libs/x` as `x @ ./libs/x`, where the folder or archive says whose it is; else as it is.
+std::string with_name(const fs::path& folder, std::string_view text) {
+  Mistakes mistakes({}, std::string(text));
+  const auto lines = parse_requirement_lines(text, mistakes);
+  if (lines.size() != 1 || lines[0].what != RequirementLine::What::nameless) {
+    return std::string(text);
+  }
+  const auto read = parse_package_address(lines[0].text);
+  const auto* address = std::get_if<PackageAddress>(&read);
+  if (address == nullptr) return std::string(text);
+  std::optional<std::string> name;
+  if (const auto file = parse_release_file(address->file())) {
+    name = file->name;
+  } else {
+    name = project_name((folder.empty() ? "." : folder) / address->place / address->subdirectory);
+  }
+  if (!name) return std::string(text);
+  const std::string marker = lines[0].marker.empty() ? "" : " ; " + lines[0].marker;
+  return *name + lines[0].extras + " @ " + lines[0].text + marker;
 }
 
 }  // namespace
@@ -124,7 +149,8 @@ bool Conversion::framework_package(const SourcePlace& place, Requirement require
 }
 
 void Conversion::python_package(const SourcePlace& place, std::string_view text) {
-  const auto read = parse_requirement(trim(text));
+  const std::string named = with_name(folder_, trim(text));
+  const auto read = parse_requirement(named);
   if (const auto* wrong = std::get_if<RequirementMistake>(&read)) {
     leave_out(place, text, wrong->message);
     return;

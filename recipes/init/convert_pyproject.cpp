@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "recipes/init/converters.hpp"
+#include "recipes/requirement.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
 
@@ -57,6 +58,8 @@ class Pyproject {
     const TomlValue* project = table(root_, "project");
     const TomlValue* tool = table(root_, "tool");
     const TomlValue* poetry = tool == nullptr ? nullptr : table(*tool, "poetry");
+    const TomlValue* uv_tool = tool == nullptr ? nullptr : table(*tool, "uv");
+    if (uv_tool != nullptr) sources_ = table(*uv_tool, "sources");
     if (project != nullptr) standard(*project);
     if (poetry != nullptr) read_poetry(*poetry);
     if (project == nullptr && poetry == nullptr) {
@@ -66,6 +69,7 @@ class Pyproject {
            "not asked for: `requirements: [{file: pyproject.toml, groups: [NAME]}]` takes one");
     if (const TomlValue* uv = tool == nullptr ? nullptr : table(*tool, "uv")) {
       for (const auto& [key, value] : uv->members) {
+        if (key == "sources") continue;
         leave_out(value, "tool.uv." + key, "a setting of uv's: indexes can be named in `sources`");
       }
     }
@@ -101,7 +105,7 @@ class Pyproject {
     if (const TomlValue* list = project.find("dependencies")) {
       for (const TomlValue& item : list->items) {
         if (item.kind == Is::text) {
-          to_.python_package(place(item), item.text);
+          project_package(item);
         } else {
           leave_out(item, "an item of dependencies", "not a text");
         }
@@ -119,6 +123,31 @@ class Pyproject {
         leave_out(item, "dynamic: dependencies", "they are known only when the project is built");
       }
     }
+  }
+
+  /// `[tool.uv.sources]` goes before the indexes.
+  void project_package(const TomlValue& item) {
+    const auto read = parse_requirement(trim(item.text));
+    const auto* one = std::get_if<Requirement>(&read);
+    const TomlValue* source = one == nullptr ? nullptr : source_of(one->normalised_name());
+    if (source == nullptr) return to_.python_package(place(item), item.text);
+    const bool plain = source->kind == Is::table && source->find("marker") == nullptr &&
+                       source->find("extra") == nullptr && source->find("group") == nullptr;
+    Requirement there = *one;
+    there.specifier.clear();
+    there.address = plain ? address_of(*source) : std::string{};
+    if (!there.address.empty()) return to_.python_package(place(item), there.str());
+    leave_out(*source, "tool.uv.sources." + one->name,
+              "neither one repository nor one path or URL: the package is taken from an index");
+    to_.python_package(place(item), item.text);
+  }
+
+  const TomlValue* source_of(const std::string& name) const {
+    if (sources_ == nullptr) return nullptr;
+    for (const auto& [key, value] : sources_->members) {
+      if (normalise_wheel_name(key) == normalise_wheel_name(name)) return &value;
+    }
+    return nullptr;
   }
 
   void read_poetry(const TomlValue& poetry) {
@@ -196,6 +225,7 @@ class Pyproject {
   const ConversionSource& source_;
   TomlValue root_;
   Conversion& to_;
+  const TomlValue* sources_ = nullptr;  ///< of uv's
 };
 
 }  // namespace

@@ -1,11 +1,15 @@
 // Commands of a build that install packages.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 
 #include <fmt/core.h>
 
+#include "recipes/distribution.hpp"
 #include "recipes/init/converters.hpp"
+#include "recipes/init/run_prefix.hpp"
+#include "recipes/platforms.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -22,18 +26,8 @@ constexpr std::string_view kDone = "not needed: mlenv does that itself";
 constexpr std::string_view kOnlyInstalls =
     "only what a package manager installs has a key; the rest can be a step of `run`";
 
-/// Without what only changes how it is run: `DEBIAN_FRONTEND=x`, sudo, env.
-Words bare(Words words) {
-  while (!words.empty()) {
-    const std::string& word = words.front();
-    const std::size_t equal = word.find('=');
-    const bool assigns =
-        equal != std::string::npos && is_env_name(std::string_view(word).substr(0, equal));
-    if (!assigns && word != "sudo" && word != "env" && word != "-E" && word != "exec") break;
-    words = words.subspan(1);
-  }
-  return words;
-}
+/// Without what only changes how it is run.
+Words bare(Words words) { return words.subspan(prefix_length(words)); }
 
 std::string_view program_of(std::string_view word) { return word.substr(word.rfind('/') + 1); }
 
@@ -87,19 +81,44 @@ class Install {
     });
   }
 
+  struct TargetRelease {
+    std::string suite;
+    bool took_next = false;
+  };
+  /// `-t X`, `-tX`, `-t=X`, `-yt X`, `--target-release X`, `--default-release=X`; nullopt: another
+  /// word.
+  static std::optional<TargetRelease> target_release(std::string_view word,
+                                                     const std::string& next) {
+    for (const std::string_view name : {"--target-release", "--default-release"}) {
+      if (word == name) return TargetRelease{next, true};
+      if (word.starts_with(name) && word.substr(name.size()).starts_with('=')) {
+        return TargetRelease{std::string(word.substr(name.size() + 1)), false};
+      }
+    }
+    if (!word.starts_with('-') || word.starts_with("--")) return std::nullopt;
+    // Behind letters that stand alone.
+    const std::size_t at = word.find_first_not_of("yqmfdsuVb", 1);
+    if (at == std::string_view::npos || word[at] != 't') return std::nullopt;
+    std::string_view suite = word.substr(at + 1);
+    if (suite.empty()) return TargetRelease{next, true};
+    if (suite.starts_with('=')) suite.remove_prefix(1);
+    return TargetRelease{std::string(suite), false};
+  }
+
   void apt(Words words) {
-    constexpr std::array<std::string_view, 5> kValued = {"-o", "-c", "-t", "--target-release",
-                                                         "--option"};
+    constexpr std::array<std::string_view, 4> kValued = {"-o", "-c", "--option", "--config-file"};
     constexpr std::array<std::string_view, 8> kTidy = {"update",       "upgrade", "dist-upgrade",
                                                        "full-upgrade", "clean",   "autoclean",
                                                        "autoremove",   ""};
     std::vector<std::string> rest;
     std::string suite;
     for (std::size_t i = 0; i < words.size(); ++i) {
-      if (among(kValued, words[i])) {
-        if (words[i].starts_with("-t") || words[i] == "--target-release") {
-          suite = i + 1 < words.size() ? words[i + 1] : "";
-        } else if (words[i] != "-o" && i + 1 < words.size()) {
+      const std::string next = i + 1 < words.size() ? words[i + 1] : "";
+      if (const auto release = target_release(words[i], next)) {
+        suite = release->suite;
+        if (release->took_next) ++i;
+      } else if (among(kValued, words[i])) {
+        if (words[i] != "-o" && words[i] != "--option" && i + 1 < words.size()) {
           leave_out(words[i] + ' ' + words[i + 1], "settings of apt's are not taken over");
         }
         ++i;
@@ -112,9 +131,10 @@ class Install {
     if (verb != "install") return leave_out(kOnlyInstalls);
     for (std::string package : std::span(rest).subspan(1)) {
       const bool chosen = package.find_first_of("=/") != std::string::npos;
-      if (const std::size_t colon = package.find(':'); colon != std::string::npos && !chosen) {
-        leave_out(package, "the recipe names the package alone, without its architecture");
-        package.resize(colon);
+      const std::string_view machine = parse_debian_wish(package).architecture;
+      if (!machine.empty() && !chosen && !is_known_platform(fmt::format("linux/{}", machine))) {
+        leave_out(package, "mlenv makes no images of that architecture: the name alone is kept");
+        package.resize(package.find(':'));
       }
       if (!suite.empty() && !chosen) package += '/' + suite;
       to_.system_package(command_.place, package);

@@ -53,6 +53,28 @@ TEST(RecipeEdit, AddsALineToListsOfLines) {
   EXPECT_EQ(added("packages:\n  - 'a'\n  # - b\n", "c"), "packages:\n  - 'a'\n  - c\n  # - b\n");
 }
 
+TEST(RecipeEdit, ANewListGoesBelowTheCommentThatShowsIt) {
+  EXPECT_EQ(added("# Python packages\n# packages:\n#   - numpy\n\n# system:\n#   - git\n", "c"),
+            "# Python packages\n# packages:\n#   - numpy\npackages: [c]\n\n# system:\n#   - git\n");
+  EXPECT_EQ(added("# packages:\n#   - numpy\n# system:\n#   - git", "curl", PackageList::system),
+            "# packages:\n#   - numpy\n# system:\n#   - git\nsystem: [curl]");
+  EXPECT_EQ(added("#packages: [a]\nworkdir: /w\n", "c"),
+            "#packages: [a]\npackages: [c]\nworkdir: /w\n");
+  EXPECT_EQ(added("# packages are few\nworkdir: /w\n", "c"),
+            "packages: [c]\n# packages are few\nworkdir: /w\n");
+  EXPECT_EQ(added("env: {\n# packages:\n  A: b}\n", "c"),
+            "packages: [c]\nenv: {\n# packages:\n  A: b}\n");
+}
+
+TEST(RecipeEdit, DebianPackagesMayNameTheirArchitecture) {
+  EXPECT_EQ(added("system: [git]\n", "git:amd64", PackageList::system),
+            "system: [\"git:amd64\"]\n");
+  EXPECT_EQ(added("system: [git:amd64]\n", "git", PackageList::system), "system: [git:amd64]\n");
+  EXPECT_EQ(removed("system: [git:amd64=1.0, curl]\n", "git", PackageList::system),
+            "system: [curl]\n");
+  EXPECT_EQ(code_of([] { added("", "git:AMD", PackageList::system); }), "bad-package");
+}
+
 TEST(RecipeEdit, AddsALineToBracketsOverLines) {
   EXPECT_EQ(added("packages: [\n  a,  # first\n  b,  # second\n]\n", "c"),
             "packages: [\n  a,  # first\n  b,  # second\n  c,\n]\n");

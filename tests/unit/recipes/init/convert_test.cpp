@@ -131,12 +131,30 @@ TEST_F(ConvertTest, InstallCommandsInTheirForms) {
       "RUN if true; then pip install nothing; fi\nRUN pip install black || true\n"
       "RUN apt-get install -y libgl1:amd64 zstd/bookworm-backports 'tar=1.34*'\n");
   EXPECT_EQ(draft.system,
-            (Words{"curl/bookworm-backports", "git", "libgl1", "zstd/bookworm-backports"}));
+            (Words{"curl/bookworm-backports", "git", "libgl1:amd64", "zstd/bookworm-backports"}));
   EXPECT_EQ(draft.packages, (Words{"idna==1.17", "six", "attrs", "tqdm>4"}));
   EXPECT_EQ(reasons(draft), (Words{"pip install numpy>=1.2", "pip install $UNKNOWN",
                                    "if true; then pip install nothing; fi", "pip install black",
-                                   "true", "libgl1:amd64", "tar=1.34*"}));
+                                   "true", "tar=1.34*"}));
   EXPECT_EQ(read_back(draft).system.size(), 4U);
+}
+
+TEST_F(ConvertTest, WordsBeforeACommandAndAptsReleaseInAllForms) {
+  const Draft draft = of_dockerfile(
+      "FROM debian:12\n"
+      "RUN sudo -H -u app pip install six && sudo -uapp --preserve-env=A env -i B=c pip install "
+      "idna\n"
+      "RUN sudo --user=root -- apt-get install -tbookworm-backports -y git\n"
+      "RUN apt-get -yqt bookworm-backports install curl wine:i386\n"
+      "RUN apt-get install --target-release=bookworm-backports zstd\n"
+      "RUN sudo -E -u root make -C /x 'a  b' && sudo -n touch /y\nRUN sudo -u app touch /z\n");
+  EXPECT_EQ(draft.packages, (Words{"six", "idna"}));
+  EXPECT_EQ(draft.system, (Words{"git/bookworm-backports", "curl/bookworm-backports",
+                                 "wine/bookworm-backports", "zstd/bookworm-backports"}));
+  const std::vector<RunStep> steps = read_back(draft).run;
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps[0].command.text, "cd /\nmake -C /x 'a  b'\ntouch /y");
+  EXPECT_EQ(reasons(draft), (Words{"wine:i386", "sudo -u app touch /z"}));
 }
 
 TEST_F(ConvertTest, OrdinaryCommandsBecomeSteps) {
@@ -231,6 +249,24 @@ TEST_F(ConvertTest, FrameworksAreFoundByTheirPackages) {
     EXPECT_EQ(draft.cuda, one.cuda) << one.requirement;
     EXPECT_NO_THROW(read_back(draft)) << one.requirement;
   }
+}
+
+TEST_F(ConvertTest, FoldersAndSourcesOfUvAreAddresses) {
+  put("libs/x/pyproject.toml", "[project]\nname = \"x\"\n");
+  put("requirements.txt", "./libs/x[dev] ; os_name == 'posix'\n-e ./libs/x\n./libs/nobody\n");
+  const Draft lines = converted("requirements.txt");
+  EXPECT_EQ(lines.packages, (Words{"x[dev] @ ./libs/x ; os_name == 'posix'", "x @ ./libs/x"}));
+  EXPECT_EQ(reasons(lines), Words{"./libs/nobody"});
+  put("pyproject.toml",
+      "[project]\nname = \"p\"\ndependencies = [\"x>=1\", \"My_Tool[cli]\", \"shared\", \"six\"]\n"
+      "[tool.uv]\npackage = true\n[tool.uv.sources]\nx = { path = \"libs/x\", editable = true }\n"
+      "my-tool = { git = \"https://h.example/t\", tag = \"v1\", subdirectory = \"a\" }\n"
+      "shared = { workspace = true }\n");
+  const Draft project = converted("pyproject.toml");
+  EXPECT_EQ(project.packages,
+            (Words{"x @ ./libs/x", "My_Tool[cli] @ git+https://h.example/t@v1#subdirectory=a",
+                   "shared", "six"}));
+  EXPECT_EQ(reasons(project), (Words{"tool.uv.sources.shared", "tool.uv.package"}));
 }
 
 TEST_F(ConvertTest, NoLoginIsCopied) {

@@ -1,0 +1,19 @@
+#pragma once
+// What stands before a command and only changes how it is run: `NAME=value`, env, exec, sudo.
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace mlenv {
+
+/// How many words those are, with sudo's and env's options (sudo(8), env(1)).
+std::size_t prefix_length(std::span<const std::string> words);
+
+/// The user that sudo runs it as; empty: root, or no sudo.
+std::string sudo_user(std::span<const std::string> words);
+
+/// A command's text without the sudo that it begins with, and its options.
+std::string without_sudo(std::string_view text);
+
+}  // namespace mlenv
