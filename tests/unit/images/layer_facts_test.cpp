@@ -31,11 +31,12 @@ std::uint64_t number_at(const std::string& bytes, std::size_t at) {
 std::string library_with_far_names() {
   constexpr std::size_t kMiddle = std::size_t{28} << 20U;
   constexpr std::size_t kSize = std::size_t{48} << 20U;
-  constexpr std::size_t kSegments = 64;
+  constexpr std::size_t kSegments = 64;  // where their table is
+  constexpr std::size_t kSegment = 56;
   constexpr std::uint64_t kStringTable = 5;
   std::string bytes = sample_library();
   put_number(bytes, kSegments + 32, kSize);  // the first segment's size in the file
-  const std::size_t dynamic = number_at(bytes, kSegments + 56 * 2 + 8);
+  const std::size_t dynamic = number_at(bytes, kSegments + 2 * kSegment + 8);
   for (std::size_t at = dynamic; number_at(bytes, at) != 0; at += 16) {
     if (number_at(bytes, at) != kStringTable) continue;
     const std::string names = bytes.substr(number_at(bytes, at + 8), 76);
