@@ -62,6 +62,7 @@ class Session {
         report_.cuda_version =
             std::to_string(version / 1000) + '.' + std::to_string(version % 1000 / 10);
       }
+      tell();
       doing("cuInit");
       cuda.check(cuda.init(0), "cuInit");
       int count = 0;

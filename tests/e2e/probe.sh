@@ -48,7 +48,8 @@ for command in program mlenv; do
   equal "NCCL" '["2.28.3",2,1048576,true]' "$(found '.nccl | [.version, .ranks, .bytes, .sums_right]')"
   equal "bus bandwidth of two" true "$(found '.nccl | .bus_bytes_per_second == .algorithm_bytes_per_second')"
   says 3 no-gpu 'cuInit: CUDA_ERROR_NO_DEVICE (100)' STANDIN_MODE=init-100 --
-  says 3 fails 'no answer within 1 s at: cuInit' STANDIN_MODE=hang -- --timeout 1
+  says 3 fails 'no answer within 3 s at: cuInit' STANDIN_MODE=hang -- --timeout 3
+  equal "what was known by then" '"13.0"' "$(found '.driver.cuda_version | tojson')"
   says 3 fails 'crashed (signal 11) at: the kernel of GPU 0' STANDIN_MODE=crash-kernel --
 done
 
@@ -62,7 +63,7 @@ says 3 no-gpu 'cuInit: error (12345)' STANDIN_MODE=init-12345 --
 says 3 no-gpu 'the driver has no GPU' STANDIN_MODE=none --
 says 3 fails 'crashed (signal 11) at: cuInit' STANDIN_MODE=crash --
 says 3 fails 'ended the process (status 0) at: cuInit' STANDIN_MODE=exit --
-says 3 fails 'no answer within 1 s at: the kernel of GPU 0' STANDIN_MODE=hang-kernel -- --timeout 1
+says 3 fails 'no answer within 3 s at: the kernel of GPU 0' STANDIN_MODE=hang-kernel -- --timeout 3
 says 3 fails "the kernel's result is wrong" STANDIN_MODE=wrong --
 equal "the other GPU" false "$(found '.gpus[1].kernel_right')"
 says 3 fails 'copied to it and back is wrong at byte 4096' STANDIN_MODE=corrupt -- --size 2
@@ -82,7 +83,7 @@ equal "pairs of eight" 56 "$(found '.pairs | length')"
 equal "bus bandwidth of eight" true "$(found '.nccl | .bus_bytes_per_second / .algorithm_bytes_per_second | . > 1.749 and . < 1.751')"
 says 3 fails 'the sum on rank 1 is wrong at byte 4' STANDIN_NCCL=wrong -- --nccl
 says 3 fails 'unhandled system error (2)' STANDIN_NCCL=fail -- --nccl
-says 3 fails "no answer within 1 s at: NCCL's start" STANDIN_NCCL=hang -- --nccl --timeout 1
+says 3 fails "no answer within 10 s at: NCCL's start" STANDIN_NCCL=hang STANDIN_GPUS=1 -- --nccl --timeout 10
 says 3 fails 'nowhere.so' -- --nccl-library nowhere.so
 
 note "this machine, and the words on the command line"
