@@ -4,6 +4,7 @@
 
 #include "cli/recipes_use.hpp"
 #include "cli/settings.hpp"
+#include "images/inspect/inspect.hpp"
 #include "recipes/image_facts.hpp"
 #include "recipes/lock_set.hpp"
 #include "recipes/text.hpp"
@@ -54,35 +55,6 @@ std::vector<ImageFacts> facts_of_recipe(const Ui& ui, const std::string& argumen
   return all;
 }
 
-/// As far as the image's configuration tells.
-ImageFacts facts_of_image(const Image& image) {
-  constexpr const char* kWhy = "the image's files were not looked into";
-  ImageFacts facts;
-  ImageFacts::fields(facts, [&](const char*, auto& field) {
-    if constexpr (requires { field.source; }) field.source = kWhy;
-  });
-  facts.kind = "image";
-  facts.digest = image.digest().str();
-  facts.architecture = image.settings.architecture;
-  facts.user = known(image.settings.user, "the image's configuration");
-  for (const std::string& one : image.settings.env) {
-    const std::size_t equals = one.find('=');
-    if (equals == std::string::npos || !is_heeded_variable(one.substr(0, equals))) continue;
-    facts.environment.push_back({one.substr(0, equals), one.substr(equals + 1)});
-  }
-  std::sort(facts.environment.begin(), facts.environment.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
-  const auto& labels = image.settings.labels;
-  if (const auto found = labels.find("dev.mlenv.min-driver"); found != labels.end()) {
-    facts.oldest_driver = known(found->second, "label dev.mlenv.min-driver");
-  }
-  if (const auto found = labels.find("dev.mlenv.cuda"); found != labels.end()) {
-    facts.cuda_runtimes =
-        known(std::vector<FoundLibrary>{{"", found->second}}, "label dev.mlenv.cuda");
-  }
-  return facts;
-}
-
 }  // namespace
 
 const ImageFacts& Subject::on(const Facts& host) const {
@@ -105,7 +77,7 @@ Subject subject_named(Ui& ui, const std::string& argument) {
     subject.facts = {read_image_facts(read_file(argument), argument)};
     subject.shown.resize(subject.shown.size() - kFactsEnd.size());
   } else {
-    subject.facts = {facts_of_image(image_named(ui, argument))};
+    subject.facts = {image_facts(ui.store(), image_named(ui, argument), ui.progress())};
     subject.shown = argument;
   }
   for (ImageFacts& one : subject.facts) {

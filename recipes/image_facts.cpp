@@ -153,13 +153,6 @@ void take_demands(const std::string& driver, const std::vector<std::string>& gpu
 
 }  // namespace
 
-bool is_heeded_variable(std::string_view name) {
-  constexpr std::array<std::string_view, 4> kNames = {"LD_LIBRARY_PATH", "LD_PRELOAD",
-                                                      "OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME"};
-  return name.starts_with("NVIDIA_") || name.starts_with("CUDA_") || name.starts_with("NCCL_") ||
-         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
-}
-
 ImageFacts image_facts_of(const Recipe& recipe, const std::string& platform) {
   ImageFacts facts = unknown_facts(kAfterLock);
   facts.name = recipe.name;

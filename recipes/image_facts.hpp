@@ -14,7 +14,4 @@ ImageFacts image_facts_of(const Recipe& recipe, const std::string& platform);
 /// recipes/compat knows. What an image as base brings along is unknown.
 ImageFacts image_facts_of(const Lock& lock);
 
-/// Whether rules heed the variable: ImageFacts::environment.
-bool is_heeded_variable(std::string_view name);
-
 }  // namespace mlenv

@@ -218,6 +218,9 @@ struct ImageFacts {
   }
 };
 
+/// Whether rules heed the variable: ImageFacts::environment.
+bool is_heeded_variable(std::string_view name);
+
 /// mlenv.image-facts/1 on one line, keys sorted, without the newline.
 std::string render_image_facts(const ImageFacts& facts);
 

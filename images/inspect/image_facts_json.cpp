@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <array>
+
 #include "base/record_json.hpp"
 #include "images/inspect/image_facts.hpp"
 
@@ -8,6 +11,13 @@ constexpr RecordKind kKind = {"mlenv.image-facts/1", "facts of an image",
                               "`mlenv inspect IMAGE --facts --json >FILE` writes them"};
 
 }  // namespace
+
+bool is_heeded_variable(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kNames = {"LD_LIBRARY_PATH", "LD_PRELOAD",
+                                                      "OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME"};
+  return name.starts_with("NVIDIA_") || name.starts_with("CUDA_") || name.starts_with("NCCL_") ||
+         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
 
 std::string render_image_facts(const ImageFacts& facts) {
   nlohmann::json root = RecordWriter::written(facts);

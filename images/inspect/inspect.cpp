@@ -47,15 +47,6 @@ std::uint64_t machine_of(std::string_view architecture) {
   return EM_NONE;
 }
 
-bool is_heeded(std::string_view variable) {
-  constexpr std::array<std::string_view, 3> kPrefixes = {"NVIDIA_", "CUDA_", "NCCL_"};
-  constexpr std::array<std::string_view, 4> kNames = {"LD_LIBRARY_PATH", "LD_PRELOAD",
-                                                      "OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME"};
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                     [&](std::string_view one) { return variable.starts_with(one); }) ||
-         std::find(kNames.begin(), kNames.end(), variable) != kNames.end();
-}
-
 /// The last of several of one name holds, as in the kernel's and the shell's eyes.
 std::vector<Variable> environment_of(const ImageConfig& config) {
   std::map<std::string, std::string> all;
@@ -63,7 +54,7 @@ std::vector<Variable> environment_of(const ImageConfig& config) {
     const std::size_t equals = entry.find('=');
     if (equals == std::string::npos) continue;
     const std::string name = entry.substr(0, equals);
-    if (is_heeded(name)) all[name] = entry.substr(equals + 1);
+    if (is_heeded_variable(name)) all[name] = entry.substr(equals + 1);
   }
   std::vector<Variable> list;
   for (auto& [name, value] : all) list.push_back({name, std::move(value)});

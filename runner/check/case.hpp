@@ -64,6 +64,12 @@ std::string shown(const Gpu& gpu);
 std::optional<DeviceCode> architecture_of(const Gpu& gpu);
 /// `67 MB`
 std::string size_text(std::uint64_t bytes);
+/// Whether the fact is what a recipe asks for. An image's labels tell what runs it and what it
+/// holds code for, whether its recipe asks or not.
+template <class T>
+bool is_demand(const Fact<T>& fact) {
+  return fact && !fact->empty() && !fact.source.starts_with("label dev.mlenv.");
+}
 /// A variable of the image; nullptr: it has none of that name.
 const std::string* variable_of(const ImageFacts& image, std::string_view name);
 

@@ -97,7 +97,7 @@ void ptx_only(Case& here) {
 void recipe_gpus(Case& here) {
   constexpr const char* kRule = "recipe-gpus";
   const auto& promised = here.image().gpus;
-  if (!promised || promised->empty() || here.use().gpus == 0U) return;
+  if (!is_demand(promised) || here.use().gpus == 0U) return;
   if (here.has_gpu().value == false) return;  // rule no-gpu
   if (!here.knows(kRule, "host gpus", here.host().gpus)) return;
   for (const Gpu& gpu : *here.host().gpus) {

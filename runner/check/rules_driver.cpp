@@ -164,9 +164,8 @@ void forward_compatibility_refused(Case& here) {
 void driver_below_recipe(Case& here) {
   constexpr const char* kRule = "driver-below-recipe";
   const Text& oldest = here.image().oldest_driver;
-  const bool asks = oldest && !oldest->empty();
   const Text& kernel = here.host().nvidia.kernel_driver;
-  if (!asks || here.use().gpus == 0U || here.has_gpu().value != true) return;
+  if (!is_demand(oldest) || here.use().gpus == 0U || here.has_gpu().value != true) return;
   if (kernel && *kernel == "none") return;
   const Text driver = driver_of(here.host());
   // Windows' number is never below the one that Linux has for the same driver.

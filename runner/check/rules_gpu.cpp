@@ -10,13 +10,8 @@
 namespace mlenv {
 namespace {
 
-/// Whether the recipe asks for GPUs. An image's labels tell what runs it and what it holds code
-/// for, whether its recipe asks or not.
 bool are_asked_for(const ImageFacts& image) {
-  constexpr std::string_view kLabel = "label dev.mlenv.";
-  const bool driver = image.oldest_driver && !image.oldest_driver->empty() &&
-                      !image.oldest_driver.source.starts_with(kLabel);
-  return driver || (image.gpus && !image.gpus->empty() && !image.gpus.source.starts_with(kLabel));
+  return is_demand(image.oldest_driver) || is_demand(image.gpus);
 }
 
 }  // namespace
