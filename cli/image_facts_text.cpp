@@ -87,8 +87,8 @@ void missing(Page& page, const ImageFacts& facts) {
     std::erase_if(*own.value, [](const MissingLibrary& one) { return one.from_driver; });
   }
   page.list("libraries", own, [](const MissingLibrary& one) {
-    const std::string text =
-        fmt::format("{} for {}", one.library, files_text(one.needed_by, one.files));
+    const std::string text = fmt::format("{} for {}{}", one.library, one.optional ? "plugin " : "",
+                                         files_text(one.needed_by, one.files));
     return one.elsewhere.empty() ? text : text + ", though there is " + one.elsewhere;
   });
   if (!drivers.empty()) page.line("from the driver", join(drivers, " "));

@@ -98,6 +98,9 @@ struct MissingLibrary {
   /// A file of that name in the image, where the linker does not look: a program may load it itself
   /// before. Empty: there is none.
   std::string elsewhere = {};
+  /// Whether no program and no Python module comes to need it when it starts: those that do are
+  /// plugins, which somebody may load or not.
+  bool optional = false;
   friend bool operator==(const MissingLibrary&, const MissingLibrary&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -106,6 +109,7 @@ struct MissingLibrary {
     visit("files", self.files);
     visit("from_driver", self.from_driver);
     visit("elsewhere", self.elsewhere);
+    visit("optional", self.optional);
   }
 };
 

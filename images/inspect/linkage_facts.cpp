@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/paths.hpp"
 #include "base/text.hpp"
@@ -104,6 +105,15 @@ std::string lying_elsewhere(const ImageTree& tree, std::uint64_t machine,
   return {};
 }
 
+/// Whether it is what somebody starts or imports, not a library or plugin that comes with it.
+bool is_started(std::string_view path, const ElfFile& elf) {
+  if (!elf.interpreter.empty()) return true;
+  const std::string_view name = last_part(path);
+  if (!name.ends_with(".so")) return false;
+  if (name.find(".cpython-") != std::string_view::npos || name.ends_with(".abi3.so")) return true;
+  return path.find("-packages/") != std::string_view::npos && !name.starts_with("lib");
+}
+
 }  // namespace
 
 void take_linkage(const ImageTree& tree, std::uint64_t machine, const std::string& library_path,
@@ -111,13 +121,17 @@ void take_linkage(const ImageTree& tree, std::uint64_t machine, const std::strin
   Linker linker{tree, library_path};
   std::map<std::string, Missed> libraries;
   std::map<std::pair<std::string, std::string>, Missed> versions;
+  std::set<std::string> at_start;
   for (const auto& [path, node] : tree.nodes()) {
     const bool is_linked = node.elf != nullptr && node.entry->kind == "file" &&
                            node.elf->machine == machine && node.elf->is_dynamic;
     if (!is_linked || is_debug_file(path)) continue;
     const Linkage linkage = linker.link(path);
+    const bool starts = is_started(path, *node.elf);
     for (const LinkedLibrary& one : linkage.libraries) {
-      if (one.path.empty() && one.needed_by == path) libraries[one.name].add(path);
+      if (!one.path.empty()) continue;
+      if (one.needed_by == path) libraries[one.name].add(path);
+      if (starts) at_start.insert(one.name);
     }
     for (const LackingVersion& one : linkage.versions) {
       if (one.needed_by == path) versions[{one.library, one.version}].add(path);
@@ -125,8 +139,8 @@ void take_linkage(const ImageTree& tree, std::uint64_t machine, const std::strin
   }
   std::vector<MissingLibrary> missing;
   for (const auto& [name, who] : libraries) {
-    missing.push_back(
-        {name, who.first, who.files, is_from_driver(name), lying_elsewhere(tree, machine, name)});
+    missing.push_back({name, who.first, who.files, is_from_driver(name),
+                       lying_elsewhere(tree, machine, name), !at_start.contains(name)});
   }
   std::vector<MissingVersion> lacking;
   for (const auto& [what, who] : versions) {

@@ -92,20 +92,25 @@ void architecture_differs(Case& here) {
 void library_missing(Case& here) {
   const auto& missing = here.image().missing_libraries;
   if (!missing) return;
+  const bool at_start = std::any_of(missing->begin(), missing->end(), [](const auto& one) {
+    return !one.from_driver && !one.optional;
+  });
   std::vector<std::string> names;
   std::vector<std::string> users;
   for (const MissingLibrary& one : *missing) {
-    if (one.from_driver) continue;
+    if (one.from_driver || (at_start && one.optional)) continue;
     names.push_back(one.library);
     users.push_back(fmt::format("`{}`{}", one.needed_by,
                                 one.files > 1 ? fmt::format(" and {} more", one.files - 1) : ""));
   }
   if (names.empty()) return;
-  here.find("library-missing",
-            {listed(names, kMostNamed), "not where the linker looks, for " + listed(users, 2),
-             missing.source,
-             "add the packages that hold them (`system:` in a recipe); what is never used may "
-             "stay missing"});
+  here.find(
+      "library-missing", at_start ? Severity::risks : Severity::note,
+      {listed(names, kMostNamed), "not where the linker looks, for " + listed(users, 2),
+       missing.source,
+       at_start ? "add the packages that hold them (`system:` in a recipe)"
+                : "nothing, unless you use these plugins: no program and no Python module needs "
+                  "them to start"});
 }
 
 void symbol_version_missing(Case& here) {

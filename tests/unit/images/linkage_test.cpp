@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/files.hpp"
+#include "images/inspect/linkage_facts.hpp"
 #include "images/inspect/waste.hpp"
 
 namespace mlenv {
@@ -185,6 +186,27 @@ TEST(LayerFactsText, RoundTrip) {
   std::string damaged = pack_layer_facts(facts);
   damaged.resize(damaged.size() / 2);
   EXPECT_EQ(unpack_layer_facts(damaged), std::nullopt);
+}
+
+TEST(LinkageFacts, WhatOnlyPluginsNeedIsOptional) {
+  ElfFile program = library({"liba.so", "libgone.so"});
+  program.interpreter = "/lib64/ld-linux-x86-64.so.2";
+  const ImageTree tree{
+      Stack{}
+          .elf("usr/bin/tool", program)
+          .elf("usr/lib64/liba.so", library({"libfar.so"}))
+          .elf("usr/lib64/transport_mpi.so.3", library({"libmpi.so.40"}))
+          .elf("opt/x/site-packages/x/_x.cpython-311-x86_64-linux-gnu.so", library({"libm9.so"}))
+          .take()};
+  ImageFacts facts;
+  take_linkage(tree, 62, "", "files", facts);
+  std::map<std::string, bool> optional;
+  ASSERT_TRUE(facts.missing_libraries);
+  for (const MissingLibrary& one : *facts.missing_libraries) optional[one.library] = one.optional;
+  EXPECT_EQ(optional, (std::map<std::string, bool>{{"libgone.so", false},
+                                                   {"libfar.so", false},
+                                                   {"libm9.so", false},
+                                                   {"libmpi.so.40", true}}));
 }
 
 }  // namespace

@@ -39,6 +39,18 @@ TEST(LibraryMissing, DriversOwnAreTheHosts) {
   EXPECT_EQ(pair.finding("library-missing").needed, "libGL.so.1");
   EXPECT_EQ(pair.finding("library-missing").found,
             "not where the linker looks, for `/cv2.so` and 1 more");
+  EXPECT_EQ(pair.finding("library-missing").severity, Severity::risks);
+}
+
+TEST(LibraryMissing, PluginsAreWorthKnowingAlone) {
+  Pair pair = plain_on_cpu();
+  const MissingLibrary plugin{"libmpi.so.40", "/bootstrap_mpi.so.3", 1, false, "", true};
+  pair.image.missing_libraries = told(std::vector<MissingLibrary>{plugin});
+  EXPECT_EQ(pair.finding("library-missing").severity, Severity::note);
+  pair.image.missing_libraries =
+      told(std::vector<MissingLibrary>{{"libGL.so.1", "/cv2.so", 2, false}, plugin});
+  EXPECT_EQ(pair.finding("library-missing").severity, Severity::risks);
+  EXPECT_EQ(pair.finding("library-missing").needed, "libGL.so.1");
 }
 
 TEST(SymbolVersion, OfTheCLibrary) {
