@@ -1,6 +1,7 @@
 // Whether the driver is new enough, and by which of NVIDIA's ways.
 #include <fmt/core.h>
 
+#include "recipes/compat/cuda_releases.hpp"
 #include "recipes/text.hpp"
 #include "runner/check/driver_standing.hpp"
 #include "runner/check/rules.hpp"
@@ -56,6 +57,19 @@ std::string update_to(const std::string& driver) {
                         : fmt::format("update the NVIDIA driver to {} or newer", driver);
 }
 
+/// The newest major version of CUDA of which the host's driver runs every release's machine code.
+std::string major_that_runs(const Facts& host) {
+  const Text driver = driver_of(host);
+  if (driver && host.system.wsl.value != true) {
+    for (const CudaRelease& one : cuda_releases()) {  // newest first
+      const std::string major = major_of(one.release);
+      const std::string_view floor = cuda_driver_floor(major);
+      if (!floor.empty() && !is_older(*driver, floor)) return major;
+    }
+  }
+  return major_of(driver_cuda(host).value.value_or("11"));
+}
+
 }  // namespace
 
 void driver_too_old(Case& here) {
@@ -72,8 +86,8 @@ void driver_too_old(Case& here) {
   here.find(kRule, {floor.empty() ? fmt::format("a driver for {}", need.shown())
                                   : fmt::format("driver {} or newer for {}", floor, need.shown()),
                     shown_driver(here.host()), both_sources(here, need),
-                    update_to(floor) + fmt::format(", or take a build for CUDA {} or older",
-                                                   driver_cuda(here.host()).value.value_or("11"))});
+                    fmt::format("{}, or take a build for CUDA {}", update_to(floor),
+                                major_that_runs(here.host()))});
 }
 
 void minor_version_compatibility(Case& here) {
