@@ -38,8 +38,7 @@ TEST(DriverTooOld, BelowTheFloorOfTheMajorVersion) {
   EXPECT_EQ(finding.needed, "driver 525.60.13 or newer for CUDA 12.8 (torch 2.9.1)");
   EXPECT_EQ(finding.found, "driver 525.60.12 (CUDA 11.8)");
   EXPECT_EQ(finding.remedy,
-            "update the NVIDIA driver to 525.60.13 or newer, or take a build for CUDA 11.8 or "
-            "older");
+            "update the NVIDIA driver to 525.60.13 or newer, or take a build for CUDA 11");
 }
 
 TEST(DriverTooOld, Cuda13NeedsBranch580) {
