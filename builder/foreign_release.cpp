@@ -76,6 +76,7 @@ std::variant<BuiltRelease, Conflict> ForeignBuilder::build_direct(const DirectRe
   if (wanted.address.is_wheel() || base.base) return builder_.build_direct(wanted, base, before);
   const LockedSource* kept = kept_source(wanted, before);
   if (kept != nullptr && builds_alike(*before, base) && is_unchanged(wanted, *kept)) {
+    builder_.require_promised(wanted, *kept);
     if (auto found = builder_.find_built(*kept, *before)) return *std::move(found);
   }
   auto here = here_();

@@ -29,6 +29,9 @@ class ReleaseBuilder {
   /// nothing is fetched or built.
   std::optional<BuiltRelease> find_built(const LockedSource& source, const Lock& lock);
 
+  /// Throws `hash-mismatch` where the recipe's files promise another hash of the source.
+  void require_promised(const DirectRequirement& wanted, const LockedSource& source) const;
+
   /// The wheel of a lock again, with what the lock says built it: in the store afterwards. Throws
   /// `wheel-differs` when it is not the locked one, `input-gone`, `foreign-platform`, and as
   /// `build`.
@@ -41,7 +44,6 @@ class ReleaseBuilder {
   std::variant<BuiltRelease, Conflict> take_wheel(const DirectRequirement& wanted,
                                                   LockedSource source, const fs::path& path,
                                                   const Lock& base);
-  void require_promised(const DirectRequirement& wanted, const LockedSource& source) const;
   bool is_at_hand(const LockedWheel& wheel);
   DirectSource bring(const DirectRequirement& wanted, const LockedSource* kept, const Lock* before);
   DirectSource bring_again(const LockedSource& source) const;

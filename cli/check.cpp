@@ -1,9 +1,11 @@
+#include <limits>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "base/text.hpp"
 #include "cli/check_text.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/usage.hpp"
@@ -34,9 +36,11 @@ std::uint64_t bytes_of(const std::string& text) {
     value = value * 10 + static_cast<std::uint64_t>(text[at++] - '0');
   }
   const std::string unit = text.substr(at);
-  const std::string_view units = "bkmg";
-  const std::size_t power = unit.empty() ? 0 : units.find(unit);
-  if (at == 0 || power == std::string_view::npos) {
+  const std::string_view units = "bkmgt";
+  const std::size_t power = unit.empty() ? 0 : units.find(to_lower(unit.front()));
+  const bool is_size = at > 0 && unit.size() <= 1 && power < units.size() &&
+                       value <= std::numeric_limits<std::uint64_t>::max() >> (10U * power);
+  if (!is_size) {
     throw usage_error("usage", "`--shm-size {}` is no size", text)
         .hint("write a number of bytes, or one with k, m or g: `--shm-size 8g`");
   }

@@ -220,6 +220,14 @@ std::size_t layers_below_files(const BuildResult& result, const ProjectFiles& fi
   return count;
 }
 
+/// For reading and writing the record as one: builds for several platforms may end at one time.
+FileLock lock_of_record(const fs::path& record) {
+  const fs::path folder = cache_folder() / "records";
+  make_folders(folder);
+  const std::string name = fs::absolute(record).lexically_normal().string();
+  return FileLock::wait(folder / Digest::of(name).hex(), FileLock::Mode::exclusive);
+}
+
 }  // namespace
 
 LockOutcome provide_lock_aloud(Ui& ui, const Recipe& recipe, const LockChoice& choice) {
@@ -231,6 +239,7 @@ LockOutcome provide_lock_aloud(Ui& ui, const Recipe& recipe, const LockChoice& c
 
 void record_index(const Ui& ui, const Recipe& recipe, const ImageSet& index) {
   const fs::path path = built_path(recipe.path);
+  const FileLock alone = lock_of_record(path);
   BuiltSet records = read_built(path);
   const bool of_these =
       records.builds.size() == index.images.size() &&
@@ -288,10 +297,14 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   if (recorded != nullptr && !news)
     compare(record, *recorded, built, layers_below_files(result, options.files, runs));
   ui.store().tag(Reference::parse(recipe.name + ":" + tag_for(platform)), result.image.digest());
-  if (recorded == nullptr || *recorded != built) {
+  const auto is_dropped = [&](const Built& one) {
+    return locked.locks.find(one.platform) == nullptr;
+  };
+  if (recorded == nullptr || *recorded != built ||
+      std::any_of(records.builds.begin(), records.builds.end(), is_dropped)) {
+    const FileLock alone = lock_of_record(record);
     records = read_built(record);  // a build for another platform may have ended meanwhile
-    std::erase_if(records.builds,
-                  [&](const Built& one) { return locked.locks.find(one.platform) == nullptr; });
+    if (std::erase_if(records.builds, is_dropped) > 0) records.index.reset();
     records.put(built);
     write_built(ui, record, records);
   }

@@ -101,7 +101,12 @@ std::vector<std::string> read_index_options(const Recipe& recipe) {
     const auto format = requirement_format(path.substr(path.rfind('/') + 1), why);
     if (format == RequirementFormat::lines) read_requirement_lines(folder, source, lists, indexes);
   }
-  return indexes;
+  // uv takes some of them once in a file, though several files of a recipe may say the same.
+  std::vector<std::string> once;
+  for (std::string& line : indexes) {
+    if (std::find(once.begin(), once.end(), line) == once.end()) once.push_back(std::move(line));
+  }
+  return once;
 }
 
 RequirementLists read_requirement_files(const Recipe& recipe) {

@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint64_t kMostSegments = 512;
 constexpr std::size_t kMostSections = 1024;  // libraries have 30 to 50
 constexpr std::uint64_t kLargestName = 4096;
+constexpr std::uint64_t kLargestEntry = 256;  // of a table; 64 are usual
 
 /// Of the header fields that differ between the classes: offset and width.
 struct Field {
@@ -62,10 +63,12 @@ std::optional<ElfLayout> ElfLayout::read(FileBytes& bytes) {
   layout.type_ = header->at(16, 2);
   layout.machine_ = header->at(18, 2);
   layout.segment_bytes_ = header->at(fields.entries, 2);
+  if (layout.segment_bytes_ > kLargestEntry) layout.segment_bytes_ = 0;
   const std::uint64_t segments = std::min(header->at(fields.entries + 2, 2), kMostSegments);
   layout.segments_ = {header->at(fields.segments.offset, fields.segments.width),
                       layout.segment_bytes_ * segments};
   layout.section_bytes_ = header->at(fields.entries + 4, 2);
+  if (layout.section_bytes_ > kLargestEntry) layout.section_bytes_ = 0;
   const std::uint64_t sections = header->at(fields.entries + 6, 2);
   layout.sections_ = {header->at(fields.sections.offset, fields.sections.width),
                       layout.section_bytes_ * sections};

@@ -212,7 +212,7 @@ ImageFacts gather(Store& store, const Image& image, Progress& progress) {
 }  // namespace
 
 ImageFacts image_facts(Store& store, const Image& image, Progress& progress) {
-  const Digest key = Digest::of("mlenv.image-facts/1.3\n" + image.digest().str());
+  const Digest key = Digest::of("mlenv.image-facts/1.4\n" + image.digest().str());
   if (const auto text = store.find_key(key)) {
     try {
       return read_image_facts(*text, "remembered facts");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/error.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
 
@@ -11,12 +12,12 @@ namespace mlenv {
 namespace {
 
 /// Where a C library of a kind has its dynamic linker, and what it calls its folders.
-struct Kind {
+struct Machine {
   std::string_view linker;
   std::string_view multiarch;
   std::string_view platform;
 };
-constexpr std::array<Kind, 4> kKinds = {
+constexpr std::array<Machine, 4> kKinds = {
     {{"/lib64/ld-linux-x86-64.so.2", "x86_64-linux-gnu", "x86_64"},
      {"/lib/ld-linux-aarch64.so.1", "aarch64-linux-gnu", "aarch64"},
      {"/lib64/ld64.so.2", "powerpc64le-linux-gnu", "power8"},
@@ -26,6 +27,10 @@ constexpr std::array<std::string_view, 3> kHwcaps = {"x86-64-v4", "x86-64-v3", "
 
 /// A chain of libraries that need each other is longer nowhere.
 constexpr std::size_t kMostLoaded = 4096;
+constexpr std::size_t kLongestName = 255;  // NAME_MAX: no file system has a longer one
+/// What look-ups may remember, and how many there may be (PyTorch's image: two million).
+constexpr std::size_t kMostRemembered = std::size_t{32} << 20U;
+constexpr std::size_t kMostLookups = 50'000'000;
 
 /// What ldconfig notes of an ELF file for this processor; 0: anything.
 std::uint64_t cache_flags(const ElfFile& elf) {
@@ -59,7 +64,7 @@ Linker::Linker(const ImageTree& tree, std::string_view library_path) : tree_(tre
 
 void Linker::set_default_folders() {
   default_folders_ = {"/lib64", "/usr/lib64"};
-  for (const Kind& kind : kKinds) {
+  for (const Machine& kind : kKinds) {
     const auto real = tree_.resolve(kind.linker);
     if (!real) continue;
     platform_ = kind.platform;
@@ -77,7 +82,16 @@ void Linker::set_default_folders() {
 }
 
 const Linker::Found& Linker::file(const std::string& path) {
+  if (++lookups_ > kMostLookups) {
+    throw failure("too-large", "the image's libraries cannot be followed")
+        .because("its files name too many libraries in too many folders");
+  }
+  if (remembered_bytes_ > kMostRemembered) {
+    files_.clear();
+    remembered_bytes_ = 0;
+  }
   const auto [at, is_new] = files_.try_emplace(path);
+  if (is_new) remembered_bytes_ += path.size() + sizeof(*at);
   if (is_new) {
     if (auto real = tree_.resolve(path)) {
       at->second.elf = tree_.nodes().find(*real)->second.elf;
@@ -152,6 +166,7 @@ std::string Linker::locate(const std::vector<Loaded>& all, std::size_t loader,
   const Loaded& by = all[loader];
   const ElfFile& like = *all[0].elf;
   std::string found;
+  if (name.size() > kLongestName) return {};
   if (name.find('/') != std::string::npos) {
     const std::vector<std::string> paths = expanded(name, by.path);
     return !paths.empty() && takes(paths.front(), like) ? paths.front() : std::string{};

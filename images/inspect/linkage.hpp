@@ -39,7 +39,8 @@ class Linker {
   /// `library_path` is LD_LIBRARY_PATH of the image's configuration.
   Linker(const ImageTree& tree, std::string_view library_path);
 
-  /// `path` as the tree has it: a dynamically linked file.
+  /// `path` as the tree has it: a dynamically linked file. Throws `too-large` where an image asks
+  /// for more look-ups than any honest one.
   Linkage link(const std::string& path);
   /// A library by its name, for a file that says nothing of where; empty: not found.
   std::string find_library(const std::string& name, const ElfFile& like);
@@ -58,6 +59,7 @@ class Linker {
   };
 
   void set_default_folders();
+  /// Until the next call.
   const Found& file(const std::string& path);
   bool takes(const std::string& path, const ElfFile& like);
   bool search(const std::vector<std::string>& folders, const std::string& name, const ElfFile& like,
@@ -75,7 +77,9 @@ class Linker {
   std::string lib_ = "lib64";  ///< what `$LIB` stands for
   std::string platform_ = "x86_64";
   std::multimap<std::string, CachedLibrary> cache_;
-  std::unordered_map<std::string, Found> files_;
+  std::unordered_map<std::string, Found> files_;  ///< by path; forgotten when it grows
+  std::size_t remembered_bytes_ = 0;
+  std::size_t lookups_ = 0;
 };
 
 }  // namespace mlenv

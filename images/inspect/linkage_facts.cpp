@@ -110,6 +110,8 @@ bool is_started(std::string_view path, const ElfFile& elf) {
   if (!elf.interpreter.empty()) return true;
   const std::string_view name = last_part(path);
   if (!name.ends_with(".so")) return false;
+  // Tk for those who want it, as in official images of Python; one module for each FFmpeg.
+  if (name.starts_with("_tkinter.") || path.find("/torio/") != std::string_view::npos) return false;
   if (name.find(".cpython-") != std::string_view::npos || name.ends_with(".abi3.so")) return true;
   return path.find("-packages/") != std::string_view::npos && !name.starts_with("lib");
 }

@@ -57,7 +57,8 @@ std::string update_to(const std::string& driver) {
                         : fmt::format("update the NVIDIA driver to {} or newer", driver);
 }
 
-/// The newest major version of CUDA of which the host's driver runs every release's machine code.
+/// The newest major version of CUDA of which the host's driver runs every release's machine code;
+/// empty: none that is known.
 std::string major_that_runs(const Facts& host) {
   const Text driver = driver_of(host);
   if (driver && host.system.wsl.value != true) {
@@ -67,7 +68,7 @@ std::string major_that_runs(const Facts& host) {
       if (!floor.empty() && !is_older(*driver, floor)) return major;
     }
   }
-  return major_of(driver_cuda(host).value.value_or("11"));
+  return major_of(driver_cuda(host).value.value_or(""));
 }
 
 }  // namespace
@@ -83,11 +84,13 @@ void driver_too_old(Case& here) {
   }
   if (*compat.what != Compat::none) return;  // the rules on forward compatibility
   const std::string floor = oldest_driver_for(need);
+  const std::string major = major_that_runs(here.host());
   here.find(kRule, {floor.empty() ? fmt::format("a driver for {}", need.shown())
                                   : fmt::format("driver {} or newer for {}", floor, need.shown()),
                     shown_driver(here.host()), both_sources(here, need),
-                    fmt::format("{}, or take a build for CUDA {}", update_to(floor),
-                                major_that_runs(here.host()))});
+                    major.empty()
+                        ? update_to(floor)
+                        : fmt::format("{}, or take a build for CUDA {}", update_to(floor), major)});
 }
 
 void minor_version_compatibility(Case& here) {

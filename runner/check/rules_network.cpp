@@ -68,6 +68,11 @@ Names chosen(const Choice& choice, const Names& interfaces) {
 
 constexpr const char* kInterfaceRule = "interface-choice";
 
+/// NCCL takes it where there is nothing else.
+bool is_last_choice(const std::string& name) {
+  return name.starts_with("lo") || name.starts_with("docker") || name.starts_with("virbr");
+}
+
 void judge_variable(Case& here, std::string_view variable, const Choice& choice,
                     const std::string& value) {
   const Names there = usable(here.host());
@@ -75,11 +80,12 @@ void judge_variable(Case& here, std::string_view variable, const Choice& choice,
   const std::string source =
       fmt::format("image environment; {}", here.host().network.interfaces.source);
   if (names.empty()) {
+    const auto better = std::find_if_not(there.begin(), there.end(), is_last_choice);
     here.find(kInterfaceRule,
               {fmt::format("an interface that {}={} names", variable, value),
                there.empty() ? "no interface that is up" : "only " + join(there, ", "), source,
                fmt::format("set it for this host: `-e {}={}`", variable,
-                           there.empty() ? "NAME" : there.back())});
+                           better == there.end() ? "NAME" : *better)});
     return;
   }
   if (choice.all_but || choice.exactly || names.size() <= choice.names.size()) return;
@@ -93,9 +99,6 @@ void judge_variable(Case& here, std::string_view variable, const Choice& choice,
 /// What NCCL takes by itself: InfiniBand's, else any but docker's and loopback, else those.
 void judge_default(Case& here) {
   const Names there = usable(here.host());
-  const auto is_last_choice = [](const std::string& name) {
-    return name.starts_with("lo") || name.starts_with("docker") || name.starts_with("virbr");
-  };
   if (!std::all_of(there.begin(), there.end(), is_last_choice)) return;
   here.find(kInterfaceRule,
             {"an interface that other hosts reach",

@@ -92,13 +92,15 @@ void architecture_differs(Case& here) {
 void library_missing(Case& here) {
   const auto& missing = here.image().missing_libraries;
   if (!missing) return;
-  const bool at_start = std::any_of(missing->begin(), missing->end(), [](const auto& one) {
-    return !one.from_driver && !one.optional;
-  });
+  // What lies elsewhere in the image is loaded by its own package first (torch for its extensions).
+  const auto harms = [](const MissingLibrary& one) {
+    return !one.from_driver && !one.optional && one.elsewhere.empty();
+  };
+  const bool at_start = std::any_of(missing->begin(), missing->end(), harms);
   std::vector<std::string> names;
   std::vector<std::string> users;
   for (const MissingLibrary& one : *missing) {
-    if (one.from_driver || (at_start && one.optional)) continue;
+    if (one.from_driver || (at_start && !harms(one))) continue;
     names.push_back(one.library);
     users.push_back(fmt::format("`{}`{}", one.needed_by,
                                 one.files > 1 ? fmt::format(" and {} more", one.files - 1) : ""));
@@ -109,8 +111,8 @@ void library_missing(Case& here) {
       {listed(names, kMostNamed), "not where the linker looks, for " + listed(users, 2),
        missing.source,
        at_start ? "add the packages that hold them (`system:` in a recipe)"
-                : "nothing, unless you use these plugins: no program and no Python module needs "
-                  "them to start"});
+                : "nothing, unless a program says that it cannot open them: only plugins need "
+                  "them, or their packages load them first"});
 }
 
 void symbol_version_missing(Case& here) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <thread>
 
 namespace mlenv::probe {
 namespace {
@@ -46,17 +47,15 @@ class Aside {
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
   ~Aside() {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      reap();
-    }
+    if (pid_ > 0) end_by_force();
     if (output_ >= 0) ::close(output_);
   }
 
   bool started() const { return pid_ > 0; }
 
-  /// Adds what it writes until it closes its end; false when the deadline passes first.
-  bool read_to_end(std::string& into, Clock::time_point deadline) const {
+  /// Adds what it writes until it closes its end; false when it writes nothing for so long.
+  bool read_to_end(std::string& into, std::chrono::seconds timeout) const {
+    Clock::time_point deadline = Clock::now() + timeout;
     std::array<char, 4096> buffer{};
     while (into.size() < kMostBytes) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
@@ -69,6 +68,7 @@ class Aside {
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return true;
       into.append(buffer.data(), static_cast<std::size_t>(count));
+      deadline = Clock::now() + timeout;
     }
     return true;
   }
@@ -84,6 +84,14 @@ class Aside {
   }
 
  private:
+  /// One that hangs within the kernel does not end even then, and is left behind.
+  void end_by_force() const {
+    ::kill(pid_, SIGKILL);
+    const auto deadline = Clock::now() + std::chrono::seconds(2);
+    while (::waitpid(pid_, nullptr, WNOHANG) == 0 && Clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
   int reap() const {
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -133,7 +141,7 @@ Answer ask_aside(const std::vector<std::string>& words, std::chrono::seconds tim
   Aside process(words);
   if (!process.started()) return read_lines("", "no process could be started");
   std::string lines;
-  if (!process.read_to_end(lines, Clock::now() + timeout)) {
+  if (!process.read_to_end(lines, timeout)) {
     return read_lines(lines,
                       "there was no answer within " + std::to_string(timeout.count()) + " s");
   }

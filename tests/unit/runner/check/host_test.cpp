@@ -42,6 +42,13 @@ TEST(LibraryMissing, DriversOwnAreTheHosts) {
   EXPECT_EQ(pair.finding("library-missing").severity, Severity::risks);
 }
 
+TEST(LibraryMissing, WhatThePackageLoadsItselfIsWorthKnowingAlone) {
+  Pair pair = plain_on_cpu();
+  pair.image.missing_libraries = told(std::vector<MissingLibrary>{
+      {"libc10.so", "/torchvision/_C.so", 1, false, "/torch/lib/libc10.so", false}});
+  EXPECT_EQ(pair.finding("library-missing").severity, Severity::note);
+}
+
 TEST(LibraryMissing, PluginsAreWorthKnowingAlone) {
   Pair pair = plain_on_cpu();
   const MissingLibrary plugin{"libmpi.so.40", "/bootstrap_mpi.so.3", 1, false, "", true};
