@@ -88,7 +88,7 @@ as_ldd lacking streamed.json
 rm -r "$MLENV_STORE/keys"
 "$MLENV" inspect lacking --facts --json | diff streamed.json - || fail "< from layers, > from trees"
 "$MLENV" inspect lacking --facts >text
-grep -q '^  libraries  *libdep.so.1 for /opt/lib/good-top.so$' text || fail "not in the text: $(cat text)"
+grep -q '^  libraries  *libdep.so.1 for plugin /opt/lib/good-top.so$' text || fail "not in the text: $(cat text)"
 verify_store
 [ "$MLENV_TEST_LONG" = 1 ] || exit 0
 
