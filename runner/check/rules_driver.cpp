@@ -63,7 +63,7 @@ std::string major_that_runs(const Facts& host) {
   const Text driver = driver_of(host);
   if (driver && host.system.wsl.value != true) {
     for (const CudaRelease& one : cuda_releases()) {  // newest first
-      const std::string major = major_of(one.release);
+      std::string major = major_of(one.release);
       const std::string_view floor = cuda_driver_floor(major);
       if (!floor.empty() && !is_older(*driver, floor)) return major;
     }
