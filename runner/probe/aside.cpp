@@ -3,12 +3,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <thread>
 
 namespace mlenv::probe {
 namespace {
@@ -87,10 +87,11 @@ class Aside {
   /// One that hangs within the kernel does not end even then, and is left behind.
   void end_by_force() const {
     ::kill(pid_, SIGKILL);
-    const auto deadline = Clock::now() + std::chrono::seconds(2);
-    while (::waitpid(pid_, nullptr, WNOHANG) == 0 && Clock::now() < deadline) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
+    pollfd wait{static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)), POLLIN, 0};
+    constexpr int kPatience = 2000;  // ms
+    ::poll(&wait, 1, wait.fd >= 0 ? kPatience : 0);
+    ::waitpid(pid_, nullptr, WNOHANG);
+    if (wait.fd >= 0) ::close(wait.fd);
   }
   int reap() const {
     int status = 0;
