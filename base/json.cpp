@@ -19,4 +19,9 @@ nlohmann::json parse_json(std::string_view text, std::string_view what) {
   }
 }
 
+std::string text_of(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
+}
+
 }  // namespace mlenv

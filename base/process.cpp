@@ -216,6 +216,23 @@ Captured run_captured(Command command, std::chrono::milliseconds deadline, std::
   return result;
 }
 
+void start_detached(const std::vector<std::string>& argv) {
+  const std::vector<char*> words = c_strings(argv);
+  const Fd nowhere = open_file("/dev/null", O_RDWR);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    // Its parent ends at once: the kernel then reaps it, and no zombie stays with us. Nothing here
+    // but system calls, for other threads may have held locks.
+    ::setsid();
+    for (int fd = 0; fd < 3; ++fd) ::dup2(nowhere.get(), fd);
+    if (::fork() == 0) ::execv(words[0], words.data());
+    ::_exit(0);
+  }
+  int status = 0;
+  while (pid > 0 && ::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+}
+
 std::optional<fs::path> find_program(std::string_view name) {
   const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe)
   std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";

@@ -145,4 +145,22 @@ class RecordReader {
 /// `bad-facts`.
 void check_kind(const nlohmann::json& root, std::string_view shown, const RecordKind& kind);
 
+/// On one line, keys sorted, without the newline.
+template <Record T>
+std::string render_record(const T& record, const RecordKind& kind) {
+  nlohmann::json root = RecordWriter::written(record);
+  root["schema"] = kind.schema;
+  return canonical(root);
+}
+
+/// The other way. Throws as `parse_json`, `check_kind` and RecordReader do.
+template <Record T>
+T read_record(std::string_view text, std::string_view shown, const RecordKind& kind) {
+  const nlohmann::json root = parse_json(text, shown);
+  check_kind(root, shown, kind);
+  T record;
+  RecordReader(shown, kind).read(root, "", record);
+  return record;
+}
+
 }  // namespace mlenv

@@ -108,10 +108,7 @@ std::variant<std::vector<LockedWheel>, Conflict> ForeignBuilder::tools_for(
     const std::vector<LockedWheel>& tools, const std::string& shown, const Lock& base) const {
   if (std::all_of(tools.begin(), tools.end(), runs_anywhere)) return tools;
   const BuildPlace& place = builder_.place();
-  Recipe recipe;
-  recipe.path = place.recipe.path.parent_path() / "[build-system]";
-  recipe.sources = place.recipe.sources;
-  recipe.requirements = place.recipe.requirements;  // for the indexes that they name
+  Recipe recipe = recipe_of_tools(place.recipe);
   for (const LockedWheel& tool : tools) {
     recipe.packages.push_back({fmt::format("{}=={}", tool.name, tool.version), 1, 1});
   }

@@ -57,10 +57,7 @@ LockedWheel keep(Store& store, const WheelAt& at, const Lock& base) {
 
 Recipe requirements_of_build(const Recipe& recipe, const std::vector<std::string>& requirements,
                              const std::string& shown) {
-  Recipe wanted;
-  wanted.path = recipe.path.parent_path() / "[build-system]";
-  wanted.sources = recipe.sources;
-  wanted.requirements = recipe.requirements;  // for the indexes that they name
+  Recipe wanted = recipe_of_tools(recipe);
   for (const std::string& one : requirements) {
     const auto read = parse_requirement(one);
     const auto* requirement = std::get_if<Requirement>(&read);
@@ -123,6 +120,14 @@ Error changed_since(const LockedSource& source, const Digest& now) {
 }
 
 }  // namespace
+
+Recipe recipe_of_tools(const Recipe& recipe) {
+  Recipe wanted;
+  wanted.path = recipe.path.parent_path() / "[build-system]";
+  wanted.sources = recipe.sources;
+  wanted.listed.indexes = recipe.listed.indexes;
+  return wanted;
+}
 
 fs::path ReleaseBuilder::fetch(const SourceRelease& release) const {
   fs::path path = place_.cache / "sources" / release.digest.hex();

@@ -9,6 +9,9 @@
 
 namespace mlenv {
 
+/// What a build's tools are chosen by: the recipe's indexes, and none of its packages yet.
+Recipe recipe_of_tools(const Recipe& recipe);
+
 class ReleaseBuilder {
  public:
   explicit ReleaseBuilder(BuildPlace place) : place_(std::move(place)) {}

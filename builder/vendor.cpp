@@ -5,8 +5,10 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 
 #include "base/error.hpp"
+#include "recipes/vendored.hpp"
 
 namespace mlenv {
 namespace {
@@ -50,6 +52,11 @@ class Vendor {
       what.path = folder_ / what.file.digest.hex();
       what.fetched = !is_intact(what.path, what.file.size_bytes, what.file.digest);
     });
+    std::set<std::string> names;
+    for (const Wanted& one : wanted_) {
+      if (one.what.fetched) names.insert(one.what.path.filename().string());
+    }
+    mark_vendored(folder_, names);
     try {
       fetch(pool);
     } catch (const Error& error) {

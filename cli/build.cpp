@@ -14,7 +14,9 @@
 #include "cli/platforms.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/run_steps.hpp"
+#include "cli/run_verdict.hpp"
 #include "cli/usage.hpp"
+#include "images/platform.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -153,6 +155,9 @@ int build_command(const Options& options, Ui& ui) {
     ui.store().tag(target->reference, built.image.digest());
     say_pushed(ui, target->reference, pushed);
   }
+  const BuildOutcome& first = built.outcomes.front();
+  const bool is_for_here = !built.image.index && first.lock.platform == machine_platform();
+  if (is_for_here && !ui.options.json) say_verdict(ui, first.result.image, options.recipe);
   answer(options, built, ui);
   return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "cli/check_suggest.hpp"
 #include "cli/check_text.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/usage.hpp"
@@ -25,6 +26,9 @@ struct Options {
   unsigned nodes = 1;
   std::string user;
   std::string shm;
+  bool suggests = false;
+  std::vector<std::string> suggested;  ///< its file
+  bool force = false;
 };
 
 /// `8g`, `512m`, `1073741824`, as Docker's `--shm-size` has it.
@@ -56,36 +60,78 @@ Use use_of(const Options& options) {
   return use;
 }
 
-void judge_all(Checked& checked, const Use& use) {
-  std::vector<ImageFacts> ranks;
-  for (const Subject& subject : checked.subjects) {
-    ranks.push_back(subject.on(checked.hosts.front().facts));
-    for (const CheckedHost& host : checked.hosts) {
-      checked.cells.push_back({&subject, &host, judge(subject.on(host.facts), host.facts, use)});
-    }
-  }
-  checked.together = judge_together(ranks);
-}
-
-int check_command(const Options& options, Ui& ui) {
-  const Use use = use_of(options);
-  Checked checked;
+std::vector<std::string> subjects_of(const Options& options) {
   std::vector<std::string> names = options.subjects;
   if (names.empty()) names.emplace_back("recipe.yaml");
-  for (const std::string& name : names) checked.subjects.push_back(subject_named(ui, name));
+  std::error_code unknown;
+  if (options.subjects.empty() && !options.suggested.empty() &&
+      fs::exists(options.suggested.front(), unknown)) {
+    throw usage_error("usage", "`--suggest {}` names the file to write", options.suggested.front())
+        .hint(fmt::format("write the recipe first: `mlenv check {} --suggest`",
+                          options.suggested.front()));
+  }
+  if (options.force && !options.suggests) {
+    throw usage_error("usage", "--force is for `--suggest`").hint("leave it out");
+  }
+  if (options.suggests && names.size() > 1) {
+    throw usage_error("usage", "`--suggest` is for one recipe, not for {}", names.size())
+        .hint("check them one after the other");
+  }
+  return names;
+}
+
+void take_hosts(const Options& options, Checked& checked) {
   if (!options.fleet.empty()) {
     checked.hosts = hosts_in(options.fleet);
   } else {
     checked.hosts.push_back(options.host.empty() ? this_host() : host_of_file(options.host));
   }
-  judge_all(checked, use);
+}
+
+void answer(const Options& options, const Checked& checked,
+            const std::optional<Suggestion>& suggestion, const Ui& ui) {
   if (ui.options.json) {
-    ui.answer(canonical(check_json(checked)));
-  } else {
-    const auto lines = options.markdown ? check_markdown(checked) : check_text(checked);
-    for (const std::string& line : lines) ui.answer(line);
+    nlohmann::json all = check_json(checked);
+    if (suggestion) all["suggestion"] = suggestion_json(*suggestion);
+    ui.answer(canonical(all));
+    return;
   }
-  return checked.any(options.strict ? Severity::risks : Severity::blocks) ? kNo : 0;
+  std::vector<std::string> lines = options.markdown ? check_markdown(checked) : check_text(checked);
+  if (suggestion) {
+    for (std::string& line : suggestion_text(*suggestion)) lines.push_back(std::move(line));
+  }
+  for (const std::string& line : lines) ui.answer(line);
+}
+
+int check_command(const Options& options, Ui& ui) {
+  const Use use = use_of(options);
+  const std::vector<std::string> names = subjects_of(options);
+  Checked checked;
+  const SuggestOptions asked{
+      names.front(), options.suggested.empty() ? "" : options.suggested.front(), options.force};
+  std::optional<RecipeNow> now;
+  take_hosts(options, checked);
+  if (options.suggests) now = recipe_now(ui, asked);
+  if (now) {
+    checked.subjects.push_back(subject_of(*now, names.front()));
+  } else {
+    for (const std::string& name : names) checked.subjects.push_back(subject_named(ui, name));
+  }
+  judge_all(checked, use);
+  std::optional<Suggestion> suggestion;
+  if (options.suggests) {
+    if (!now) ui.say(fmt::format("note: `{}` has no recipe that could be changed", names.front()));
+    suggestion = suggest(ui, now ? &*now : nullptr, checked, {use, options.strict, false}, asked);
+    write_suggestion(*suggestion);
+  }
+  answer(options, checked, suggestion, ui);
+  if (suggestion && suggestion->recipe) {
+    const fs::path& path = suggestion->recipe->path;
+    ui.say(fmt::format("wrote `{}` and `{}`", path.string(), lock_path(path).string()));
+  }
+  if (!options.strict) return checked.any(Severity::blocks) ? kNo : 0;
+  const bool is_sure = !checked.any(Severity::risks) && !checked.leaves_open(Severity::risks);
+  return is_sure ? 0 : kNo;
 }
 
 }  // namespace
@@ -102,8 +148,15 @@ Action declare_check(CLI::App& app) {
   auto* fleet = app.add_option("--fleet", options->fleet, "a folder of such files: all of them");
   take_word_of(fleet, WordKind::file);
   host->excludes(fleet);
-  app.add_flag("--strict", options->strict, "exit 3 for risks too");
-  app.add_flag("--markdown", options->markdown, "for a pull request");
+  app.add_flag("--strict", options->strict, "exit 3 for risks too, and for what is unknown");
+  auto* markdown = app.add_flag("--markdown", options->markdown, "for a pull request");
+  auto* suggested =
+      app.add_option("--suggest", options->suggested,
+                     "find the nearest change of the recipe that runs, lock it and write it to "
+                     "FILE; by default NAME.suggested.yaml");
+  suggested->type_name("[FILE]")->expected(0, 1)->excludes(markdown);
+  take_word_of(suggested, WordKind::file);
+  app.add_flag("--force", options->force, "write over FILE");
   app.add_option("--gpus", options->gpus, "GPUs wanted on a host; 0: none is needed")
       ->check(CLI::Range(0, 1024));
   app.add_option("--nodes", options->nodes, "hosts that work together")
@@ -112,7 +165,10 @@ Action declare_check(CLI::App& app) {
   app.add_option("--shm-size", options->shm, "size of /dev/shm, as in `8g`");
   app.footer(
       "exit status: 0 it runs, 3 it does not\nexample: mlenv check train.yaml --fleet hosts/");
-  return [options](Ui& ui) { return check_command(*options, ui); };
+  return [options, suggested](Ui& ui) {
+    options->suggests = suggested->count() > 0;
+    return check_command(*options, ui);
+  };
 }
 
 }  // namespace mlenv::cli

@@ -37,7 +37,7 @@ void add_head(Lines& out, const Lines& names) {
 std::string mark_of(const Verdict& verdict) {
   const std::string_view word = verdict.word();
   if (word == "blocks") return "❌ no";
-  if (word == "unknown") return "❔ not known";
+  if (is_as_far_as_known(verdict)) return "❔ as far as known";
   if (word == "risks") return "⚠️ at risk";
   return word == "slows" ? "🐢 slower" : "✅ yes";
 }
@@ -49,16 +49,32 @@ void add_finding(Lines& out, const Finding& finding, const std::string& place) {
   out.push_back(row_of(cells));
 }
 
-void add_unjudged(Lines& out, const std::vector<Unjudged>& unjudged) {
-  if (unjudged.empty()) return;
-  out.insert(out.end(), {"", "<details><summary>not judged</summary>", ""});
-  Lines lines;
-  for (const Unjudged& one : unjudged) {
-    lines.push_back(fmt::format("- `{}`: {}", one.rule, cell_of(one.why)));
+/// Folded; the facts' names are to be seen.
+void add_unknown(Lines& out, const Checked& checked) {
+  const std::vector<UnknownFact> facts = unknown_facts(checked);
+  if (facts.empty()) return;
+  constexpr std::size_t kMostNamed = 6;
+  Lines names;
+  for (const UnknownFact& one : facts) {
+    const bool is_told = std::find(names.begin(), names.end(), one.first.fact) != names.end();
+    if (!is_told) names.push_back(one.first.fact);
   }
-  std::sort(lines.begin(), lines.end());
-  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  out.insert(out.end(), lines.begin(), lines.end());
+  out.insert(
+      out.end(),
+      {"", fmt::format("<details><summary>not known: {}</summary>", listed(names, kMostNamed)),
+       ""});
+  const bool is_table = checked.cells.size() > 1;
+  Lines head = {"not known", "why", "leaves open", "what to do"};
+  if (is_table) head.emplace_back("where");
+  add_head(out, head);
+  for (const UnknownFact& one : facts) {
+    Lines cells = {cell_of(one.first.fact), cell_of(one.first.why),
+                   '`' + join(one.rules, "`, `") + '`', cell_of(one.first.how)};
+    if (is_table) {
+      cells.push_back(one.cells.empty() ? "all of them" : cell_of(holds_for(checked, one.cells)));
+    }
+    out.push_back(row_of(cells));
+  }
   out.insert(out.end(), {"", "</details>"});
 }
 
@@ -71,7 +87,7 @@ Lines one_markdown(const Checked& checked) {
     add_head(out, {"rule", "needed", "found", "what to do"});
   }
   for (const Finding& one : cell.verdict.findings) add_finding(out, one, {});
-  add_unjudged(out, cell.verdict.unjudged);
+  add_unknown(out, checked);
   return out;
 }
 
@@ -92,14 +108,14 @@ Lines many_markdown(const Checked& checked) {
     out.emplace_back();
     add_head(out, {"rule", "needed", "found", "what to do", "where"});
   }
-  for (const FindingGroup& one : groups) {
-    add_finding(out, one.finding, one.cells.empty() ? "all of them" : holds_for(checked, one));
+  for (const FindingGroup& group : groups) {
+    Finding shown = group.finding;
+    for (const FindingGroup::Found& one : group.found) {
+      shown.found = one.what;
+      add_finding(out, shown, one.cells.empty() ? "all of them" : holds_for(checked, one.cells));
+    }
   }
-  std::vector<Unjudged> unjudged = checked.together.unjudged;
-  for (const Cell& cell : checked.cells) {
-    unjudged.insert(unjudged.end(), cell.verdict.unjudged.begin(), cell.verdict.unjudged.end());
-  }
-  add_unjudged(out, unjudged);
+  add_unknown(out, checked);
   return out;
 }
 

@@ -26,13 +26,21 @@ Error no_file(const std::string& argument) {
       .hint("name an image of the store, a lock, a recipe, or facts of an image");
 }
 
+std::vector<ImageFacts> facts_of_recipe(const Ui& ui, const std::string& argument) {
+  if (!is_file(argument)) throw no_file(argument);
+  const Recipe recipe = read_recipe(argument);
+  if (const auto locks = own_lock(ui, recipe)) return facts_of(*locks);
+  return facts_of(recipe);
+}
+
+}  // namespace
+
 std::vector<ImageFacts> facts_of(const LockSet& locks) {
   std::vector<ImageFacts> all;
   for (const Lock& lock : locks.locks) all.push_back(image_facts_of(lock));
   return all;
 }
 
-/// Nothing where there is none, or one of something else.
 std::optional<LockSet> own_lock(const Ui& ui, const Recipe& recipe) {
   const fs::path path = lock_path(recipe.path);
   if (!is_file(path)) return std::nullopt;
@@ -44,18 +52,13 @@ std::optional<LockSet> own_lock(const Ui& ui, const Recipe& recipe) {
   return std::nullopt;
 }
 
-std::vector<ImageFacts> facts_of_recipe(const Ui& ui, const std::string& argument) {
-  if (!is_file(argument)) throw no_file(argument);
-  const Recipe recipe = read_recipe(argument);
-  if (const auto locks = own_lock(ui, recipe)) return facts_of(*locks);
+std::vector<ImageFacts> facts_of(const Recipe& recipe) {
   std::vector<ImageFacts> all;
   for (const std::string& platform : recipe.wanted_platforms()) {
     all.push_back(image_facts_of(recipe, platform));
   }
   return all;
 }
-
-}  // namespace
 
 const ImageFacts& Subject::on(const Facts& host) const {
   const Text& machine = host.system.architecture;
@@ -77,7 +80,9 @@ Subject subject_named(Ui& ui, const std::string& argument) {
     subject.facts = {read_image_facts(read_file(argument), argument)};
     subject.shown.resize(subject.shown.size() - kFactsEnd.size());
   } else {
-    subject.facts = {image_facts(ui.store(), image_named(ui, argument), ui.progress())};
+    const Image image = image_named(ui, argument);
+    subject.facts = {image_facts(ui.store(), image, ui.progress())};
+    subject.bytes_to_store = bytes_to_unpack(ui.store(), image, ui.progress());
     subject.shown = argument;
   }
   for (ImageFacts& one : subject.facts) {
@@ -117,6 +122,20 @@ std::vector<CheckedHost> hosts_in(const std::string& folder) {
   return hosts;
 }
 
+void judge_all(Checked& checked, const Use& use) {
+  std::vector<Rank> ranks;
+  for (const Subject& subject : checked.subjects) {
+    for (const CheckedHost& host : checked.hosts) {
+      const ImageFacts& image = subject.on(host.facts);
+      Use here = use;
+      if (host.is_this()) here.bytes_to_store = subject.bytes_to_store;
+      checked.cells.push_back({&subject, &host, judge(image, host.facts, here)});
+      ranks.push_back({&image, &host.facts, host.name});
+    }
+  }
+  checked.together = judge_together(ranks, use);
+}
+
 bool Checked::any(Severity at_least) const {
   const auto has = [&](const Verdict& verdict) {
     const auto worst = verdict.worst();
@@ -124,6 +143,12 @@ bool Checked::any(Severity at_least) const {
   };
   return has(together) || std::any_of(cells.begin(), cells.end(),
                                       [&](const Cell& cell) { return has(cell.verdict); });
+}
+
+bool Checked::leaves_open(Severity at_least) const {
+  return together.leaves_open(at_least) ||
+         std::any_of(cells.begin(), cells.end(),
+                     [&](const Cell& cell) { return cell.verdict.leaves_open(at_least); });
 }
 
 }  // namespace mlenv::cli

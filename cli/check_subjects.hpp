@@ -1,9 +1,13 @@
 #pragma once
 // What `check` judges: subjects (images, locks, recipes, files of facts) on hosts.
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/ui.hpp"
+#include "recipes/lock_set.hpp"
+#include "recipes/recipe.hpp"
 #include "runner/check/verdict.hpp"
 
 namespace mlenv::cli {
@@ -12,6 +16,8 @@ struct Subject {
   std::string name;               ///< as it was given
   std::string shown;              ///< of a file: without its folder and `.json`
   std::vector<ImageFacts> facts;  ///< one for each platform, never empty
+  /// What this host's store has not unpacked of it; nothing: it is no image of the store.
+  std::optional<std::uint64_t> bytes_to_store = {};
 
   /// That for the host's architecture, else the first.
   const ImageFacts& on(const Facts& host) const;
@@ -21,6 +27,12 @@ struct Subject {
 /// the recipe's), one in `.lock` a lock, one in `.json` facts of an image; else what the store has
 /// by that name. Throws what reading them throws, `absent`, and what `image_named` does.
 Subject subject_named(Ui& ui, const std::string& argument);
+
+/// The recipe's lock beside it; nullopt where there is none, or one of something else (it says so).
+std::optional<LockSet> own_lock(const Ui& ui, const Recipe& recipe);
+/// Of each platform.
+std::vector<ImageFacts> facts_of(const LockSet& locks);
+std::vector<ImageFacts> facts_of(const Recipe& recipe);
 
 struct CheckedHost {
   std::string name;  ///< `this host`, or its file's without `.json`
@@ -47,6 +59,10 @@ struct Checked {
   Verdict together;         ///< what only shows between the subjects
 
   bool any(Severity at_least) const;
+  /// Whether a rule could not be judged that may find something of that severity or a worse one.
+  bool leaves_open(Severity at_least) const;
 };
+/// Fills `cells` and `together`.
+void judge_all(Checked& checked, const Use& use);
 
 }  // namespace mlenv::cli

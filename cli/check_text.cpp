@@ -1,7 +1,6 @@
 #include "cli/check_text.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include <nlohmann/json.hpp>
 
@@ -13,9 +12,10 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-constexpr std::size_t kMostNamed = 6;
+constexpr std::size_t kMostFacts = 3;
 
 std::string_view title_of(const Finding& finding) {
+  if (!finding.title.empty()) return finding.title;
   const Rule* rule = find_rule(finding.rule);
   return rule == nullptr ? std::string_view(finding.rule) : rule->title;
 }
@@ -28,8 +28,8 @@ std::string where(const CheckedHost& host) {
 std::string_view cell_word(const Verdict& verdict) {
   const std::string_view word = verdict.word();
   if (word == "blocks") return "no";
+  if (is_as_far_as_known(verdict)) return "as far as known";
   if (word == "slows") return "slower";
-  if (word == "unknown") return "not known";
   return word == "risks" ? "at risk" : "yes";
 }
 
@@ -56,29 +56,47 @@ void add_field(Lines& out, std::string_view name, const std::string& text) {
   }
 }
 
-void add_finding(Lines& out, const Finding& finding) {
+void add_head(Lines& out, const Finding& finding) {
   out.emplace_back();
   out.push_back(
       fmt::format("  {:<8}{}: {}", name_of(finding.severity), finding.rule, title_of(finding)));
   add_field(out, "needed", finding.needed);
+}
+
+void add_finding(Lines& out, const Finding& finding) {
+  add_head(out, finding);
   add_field(out, "found", finding.found);
   add_field(out, "to do", finding.remedy);
 }
 
-/// Reasons, each with the rules that it leaves open.
-void add_unjudged(Lines& out, const std::vector<Unjudged>& unjudged) {
-  Lines reasons;
-  std::map<std::string, Lines> rules;
-  for (const Unjudged& one : unjudged) {
-    Lines& named = rules[one.why];
-    if (named.empty()) reasons.push_back(one.why);
-    if (std::find(named.begin(), named.end(), one.rule) == named.end()) named.push_back(one.rule);
+void add_group(Lines& out, const Checked& checked, const FindingGroup& group) {
+  add_head(out, group.finding);
+  for (const FindingGroup::Found& one : group.found) {
+    add_field(out, "found", one.what);
+    if (!one.cells.empty()) add_field(out, "where", holds_for(checked, one.cells));
   }
-  if (!reasons.empty()) out.insert(out.end(), {"", "  not judged"});
-  for (const std::string& why : reasons) {
-    out.push_back(fmt::format("    {}: {}", join(rules[why], ", "),
-                              why.empty() ? "not known" : printable(why)));
+  add_field(out, "to do", group.finding.remedy);
+}
+
+void add_unknown(Lines& out, const Checked& checked) {
+  const bool is_table = checked.cells.size() > 1;
+  for (const UnknownFact& one : unknown_facts(checked)) {
+    out.emplace_back();
+    const std::string why = one.first.why.empty() ? "nothing says" : one.first.why;
+    out.push_back(fmt::format("  unknown {}: {}", one.first.fact, printable(why)));
+    add_field(out, "rules", join(one.rules, ", "));
+    if (is_table && !one.cells.empty()) add_field(out, "where", holds_for(checked, one.cells));
+    add_field(out, "to do", one.first.how);
   }
+}
+
+/// `host nvidia.kernel_driver, image cpu`
+std::string open_facts(const Verdict& verdict) {
+  Lines facts;
+  for (const Unjudged& one : verdict.unjudged) {
+    if (std::find(facts.begin(), facts.end(), one.fact) == facts.end()) facts.push_back(one.fact);
+  }
+  return listed(facts, kMostFacts);
 }
 
 void add_explain(Lines& out, const Finding& first) {
@@ -89,7 +107,7 @@ Lines one_text(const Checked& checked) {
   const Cell& cell = checked.cells.front();
   Lines out = {printable(headline_of(cell))};
   for (const Finding& finding : cell.verdict.findings) add_finding(out, finding);
-  add_unjudged(out, cell.verdict.unjudged);
+  add_unknown(out, checked);
   if (!cell.verdict.findings.empty()) add_explain(out, cell.verdict.findings.front());
   return out;
 }
@@ -129,69 +147,32 @@ Lines many_text(const Checked& checked) {
   Lines out;
   add_table(out, table_of(checked));
   const std::vector<FindingGroup> groups = grouped(checked);
-  for (const FindingGroup& group : groups) {
-    add_finding(out, group.finding);
-    if (!group.cells.empty()) add_field(out, "where", holds_for(checked, group));
-  }
-  std::vector<Unjudged> unjudged = checked.together.unjudged;
-  for (const Cell& cell : checked.cells) {
-    unjudged.insert(unjudged.end(), cell.verdict.unjudged.begin(), cell.verdict.unjudged.end());
-  }
-  add_unjudged(out, unjudged);
+  for (const FindingGroup& group : groups) add_group(out, checked, group);
+  add_unknown(out, checked);
   if (!groups.empty()) add_explain(out, groups.front().finding);
   return out;
 }
 
 }  // namespace
 
+bool is_as_far_as_known(const Verdict& verdict) {
+  const std::string_view word = verdict.word();
+  if (word == "unknown") return true;
+  return (word == "runs" || word == "slows") && verdict.leaves_open(Severity::risks);
+}
+
 std::string headline_of(const Cell& cell) {
   const std::string at = where(*cell.host);
   const std::string_view word = cell.verdict.word();
   const auto& findings = cell.verdict.findings;
   if (word == "blocks") return fmt::format("does not run {}: {}", at, title_of(findings.front()));
-  if (word == "unknown") return fmt::format("runs {} as far as is known, which is not all", at);
+  if (is_as_far_as_known(cell.verdict)) {
+    return fmt::format("runs {} as far as is known; not known: {}", at, open_facts(cell.verdict));
+  }
   if (word == "risks") {
     return fmt::format("runs {}, and may fail: {}", at, title_of(findings.front()));
   }
   return fmt::format("runs {}{}", at, word == "slows" ? ", slower than it could" : "");
-}
-
-std::vector<FindingGroup> grouped(const Checked& checked) {
-  std::vector<FindingGroup> groups;
-  for (const Finding& one : checked.together.findings) groups.push_back({one, {}});
-  for (const Cell& cell : checked.cells) {
-    for (const Finding& one : cell.verdict.findings) {
-      const auto same = std::find_if(groups.begin(), groups.end(), [&](const FindingGroup& group) {
-        return group.finding.rule == one.rule && group.finding.severity == one.severity &&
-               group.finding.needed == one.needed;
-      });
-      if (same == groups.end()) {
-        groups.push_back({one, {&cell}});
-      } else {
-        same->cells.push_back(&cell);
-      }
-    }
-  }
-  std::stable_sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.finding.severity, find_rule(a.finding.rule)) <
-           std::pair(b.finding.severity, find_rule(b.finding.rule));
-  });
-  return groups;
-}
-
-std::string holds_for(const Checked& checked, const FindingGroup& group) {
-  std::vector<std::string> texts;
-  for (const Subject& subject : checked.subjects) {
-    Lines hosts;
-    for (const Cell* cell : group.cells) {
-      if (cell->subject == &subject) hosts.push_back(cell->host->name);
-    }
-    if (hosts.empty()) continue;
-    std::string text = listed(hosts, kMostNamed);
-    if (checked.subjects.size() > 1) text = fmt::format("{} on {}", subject.shown, text);
-    texts.push_back(std::move(text));
-  }
-  return join(texts, "; ");
 }
 
 std::vector<std::string> check_text(const Checked& checked) {
@@ -216,7 +197,7 @@ nlohmann::json check_json(const Checked& checked) {
   const auto unjudged = [](const std::vector<Unjudged>& all) {
     json items = json::array();
     for (const Unjudged& one : all) {
-      items.push_back({{"rule", one.rule}, {"fact", one.fact}, {"why", one.why}});
+      items.push_back({{"rule", one.rule}, {"fact", one.fact}, {"why", one.why}, {"how", one.how}});
     }
     return items;
   };

@@ -52,7 +52,7 @@ std::string shown(const FrameworkBuild& build) {
 
 /// One line for all libraries of the same code: frameworks split theirs.
 void device_code(Page& page, const Fact<std::vector<DeviceLibrary>>& libraries, bool decides) {
-  const char* label = decides ? "own kernels" : "NVIDIA's";
+  const char* label = decides ? "main kernels" : "others";
   std::map<std::string, std::vector<std::string>> paths;
   for (const DeviceLibrary& one : libraries.value.value_or(std::vector<DeviceLibrary>{})) {
     if (one.decides == decides) paths[join(one.code, " ")].push_back(one.path);
@@ -120,7 +120,8 @@ void needs(Page& page, const ImageFacts& facts) {
   const auto text = [](const std::string& value) { return value; };
   const auto versions = [](const SymbolVersions& value) { return shown(value); };
   page.fact("driver", facts.oldest_driver, text);
-  page.fact("kernel", facts.least_kernel, text);
+  page.fact("kernel", facts.least_kernel,
+            [](const std::string& kernel) { return kernel.empty() ? "any" : kernel; });
   page.list("processor", facts.cpu, [](const CpuNeed& need) {
     return fmt::format("{} for {}", join(need.flags, " "), need.who);
   });
@@ -136,6 +137,7 @@ std::vector<std::string> image_facts_text(const ImageFacts& facts) {
   page.list("frameworks", facts.frameworks, [](const FrameworkBuild& one) { return shown(one); });
   page.fact("user", facts.user,
             [](const std::string& user) { return user.empty() ? "root" : user; });
+  page.fact("packed", facts.packed_bytes, [](std::uint64_t bytes) { return human_bytes(bytes); });
   page.fact("unpacked", facts.unpacked_bytes,
             [](std::uint64_t bytes) { return human_bytes(bytes); });
   for (const Variable& one : facts.environment) page.line("variable", one.name + "=" + one.value);

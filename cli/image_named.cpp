@@ -68,6 +68,20 @@ void refuse_bad_reference(Ui& ui, std::string_view name) {
   }
 }
 
+/// Throws `not-found` also where the store has only others of the index's images.
+Image image_of_index(Ui& ui, const ImageSet& set, std::string_view name,
+                     std::string_view platform) {
+  const Digest digest = choose_platform(set.index->bytes, name, platform);
+  for (const ImageIndex::Entry& part : set.absent) {
+    if (part.manifest.digest != digest) continue;
+    throw failure("not-found", "{} is not in the store, only others of `{}`", part.shown(), name)
+        .hint(fmt::format("`mlenv pull --platform all {}` brings it, where that is a registry's; "
+                          "`mlenv build --platform all RECIPE` makes it",
+                          name));
+  }
+  return ui.store().image(digest);
+}
+
 }  // namespace
 
 void refuse_file(Ui& ui, std::string_view argument) {
@@ -85,7 +99,7 @@ void refuse_file(Ui& ui, std::string_view argument) {
 
 Image image_named(Ui& ui, std::string_view name, std::string_view platform) {
   ImageSet set = image_set_named(ui, name);
-  if (set.index) return ui.store().image(choose_platform(set.index->bytes, name, platform));
+  if (set.index) return image_of_index(ui, set, name, platform);
   const std::string found = set.platform(0);
   if (platform.empty() || platform == found) return std::move(set.images.front());
   throw failure("not-found", "`{}` is an image for {}, not for {}", name, found, platform);

@@ -103,13 +103,24 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+nlohmann::json index_inspection(const ImageSet& set, const std::string& name) {
+  nlohmann::json artifacts = nlohmann::json::array();
+  for (const Artifact& one : set.artifacts) {
+    artifacts.push_back({{"digest", one.digest().str()}, {"type", one.type}});
+  }
+  nlohmann::json absent = nlohmann::json::array();
+  for (const ImageIndex::Entry& one : set.absent) {
+    absent.push_back({{"digest", one.manifest.digest.str()}, {"platform", one.platform}});
+  }
+  return {{"schema", "mlenv.inspect-index/1"},   {"name", name},
+          {"digest", set.digest().str()},        {"size_bytes", set.layer_bytes()},
+          {"platforms", platforms_as_json(set)}, {"artifacts", std::move(artifacts)},
+          {"absent", std::move(absent)}};
+}
+
 int inspect_index(const ImageSet& set, const std::string& name, const Ui& ui) {
   if (ui.options.json) {
-    ui.answer(canonical({{"schema", "mlenv.inspect-index/1"},
-                         {"name", name},
-                         {"digest", set.digest().str()},
-                         {"size_bytes", set.layer_bytes()},
-                         {"platforms", platforms_as_json(set)}}));
+    ui.answer(canonical(index_inspection(set, name)));
     return 0;
   }
   ui.answer("digest    " + set.digest().str());
@@ -118,6 +129,12 @@ int inspect_index(const ImageSet& set, const std::string& name, const Ui& ui) {
     const ImageSet one = set.images[i];
     ui.answer(fmt::format("image     {}  {}  {} in {} layers", printable(set.platform(i)),
                           one.digest().str(), human_bytes(one.layer_bytes()), one.layer_count()));
+  }
+  for (const Artifact& one : set.artifacts) {
+    ui.answer(fmt::format("artifact  {}  {}", one.digest().str(), printable(one.type)));
+  }
+  for (const ImageIndex::Entry& one : set.absent) {
+    ui.answer("absent    " + printable(one.shown()));
   }
   return 0;
 }

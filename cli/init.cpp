@@ -11,6 +11,7 @@
 #include "recipes/init/conversion.hpp"
 #include "recipes/init/convert.hpp"
 #include "recipes/init/host_choice.hpp"
+#include "recipes/logins.hpp"
 #include "recipes/recipe.hpp"
 #include "recipes/recipe_schema.hpp"
 #include "recipes/requirement.hpp"
@@ -58,7 +59,7 @@ void take_framework(const Options& options, Draft& draft) {
   if (options.framework.empty()) return;
   const auto read = parse_requirement(trim(options.framework));
   if (const auto* wrong = std::get_if<RequirementMistake>(&read)) {
-    throw usage_error("bad-package", "`{}` is not a framework", options.framework)
+    throw usage_error("bad-package", "`{}` is not a framework", without_logins(options.framework))
         .because(wrong->message)
         .hint("write `pytorch`, `tensorflow`, `jax` or a Python requirement");
   }

@@ -13,6 +13,7 @@
 #include "recipes/compat/cuda_releases.hpp"
 #include "runner/facts/probe.hpp"
 #include "runner/local/run.hpp"
+#include "runner/record/run_recorder.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -25,6 +26,7 @@ constexpr std::array kCommands = {
     Command{"build", "build a recipe's image into the store", declare_build},
     Command{"vendor", "keep a copy of everything that a lock names", declare_vendor},
     Command{"run", "run a command in an image", declare_run},
+    Command{"runs", "list past and present runs", declare_runs},
     Command{"push", "push an image to a registry", declare_push},
     Command{"pull", "pull an image from a registry", declare_pull},
     Command{"images", "list the images in the store", declare_images},
@@ -120,6 +122,7 @@ int main(int argc, char** argv) {
   if (const std::optional<int> status = mlenv::sandbox_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::run_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::facts_main(argc, argv)) return *status;
+  if (const std::optional<int> status = mlenv::record_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::cli::probe_main(argc, argv)) return *status;
   return mlenv::cli::main_with(argc, argv);
 }

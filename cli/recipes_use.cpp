@@ -1,6 +1,5 @@
 #include "cli/recipes_use.hpp"
 
-#include <spawn.h>
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 #include "cli/lock_checks.hpp"
 #include "cli/platforms.hpp"
 #include "cli/run_steps.hpp"
+#include "cli/run_verdict.hpp"
 #include "cli/settings.hpp"
 #include "images/platform.hpp"
 #include "recipes/built_set.hpp"
@@ -169,6 +169,13 @@ std::optional<Image> recorded_image(const Store& store, const Digest& digest,
 
 /// The image is there all the same where the recipe's folder cannot be written.
 void write_built(const Ui& ui, const fs::path& path, const BuiltSet& builds) {
+  if (builds.newer) {
+    ui.say(
+        fmt::format("warning: `{0}` is a newer mlenv's and is left as it is, so nothing records "
+                    "this build: build with that one, or remove `{0}`",
+                    path.string()));
+    return;
+  }
   try {
     write_file(path, render_builds(builds));
   } catch (const Error& error) {
@@ -308,6 +315,7 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
     records.put(built);
     write_built(ui, record, records);
   }
+  remember_built_facts(ui.store(), result.image, lock);
   sync_in_background(ui.store());
   return {lock, std::move(options.files), std::move(result)};
 }
@@ -325,21 +333,8 @@ bool is_recipe_path(std::string_view argument) {
 
 void sync_in_background(const Store& store) {
   if (!store.needs_sync()) return;
-  // The child outlives us on purpose: nobody waits for the disk. It exits by itself after one sync.
-  const std::string program = own_executable().string();
-  std::array<char*, 5> argv{const_cast<char*>(program.c_str()), const_cast<char*>("-q"),
-                            const_cast<char*>("store"), const_cast<char*>("sync"), nullptr};
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawnattr_init(&attributes);
-  for (int fd = 0; fd < 3; ++fd)
-    ::posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", 2, 0);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
-  pid_t pid = 0;
-  (void)::posix_spawn(&pid, program.c_str(), &actions, &attributes, argv.data(), environ);
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&actions);
+  // It outlives us on purpose: nobody waits for the disk. It ends by itself after one sync.
+  start_detached({own_executable().string(), "-q", "store", "sync"});
 }
 
 }  // namespace mlenv::cli

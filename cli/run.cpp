@@ -9,9 +9,14 @@
 #include "cli/interrupt.hpp"
 #include "cli/platforms.hpp"
 #include "cli/recipes_use.hpp"
+#include "cli/run_devices.hpp"
+#include "cli/run_record.hpp"
+#include "cli/run_verdict.hpp"
 #include "cli/usage.hpp"
 #include "images/unpack.hpp"
 #include "runner/local/run.hpp"
+#include "runner/record/run_recorder.hpp"
+#include "runner/record/run_records.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -22,7 +27,9 @@ struct Options {
   std::vector<std::string> env;
   std::string workdir;
   std::string runtime;
+  DeviceWords devices;
   bool no_project = false;
+  bool no_check = false;
   bool tty = false;
   bool locked = false;
   std::vector<std::string> command;
@@ -33,14 +40,19 @@ bool is_recipe(const Options& options, Ui& ui) {
   return is_recipe_path(options.image) && !ui.store().find_image(options.image);
 }
 
+struct PreparedRun {
+  LocalRun run;
+  Image image;
+};
+
 /// Ready to run; Ctrl-C ends it as it ends a build.
-LocalRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts) {
+PreparedRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const bool of_recipe = is_recipe(options, ui);
   LocalRun run;
   run.mounts = std::move(mounts);
   if (of_recipe) add_data(run.mounts, options.image);
-  const Image image =
+  Image image =
       of_recipe ? built_image(ui, options.image, options.locked) : image_named(ui, options.image);
   require_runnable(image, options.image);
   run.config = image.settings;
@@ -51,7 +63,7 @@ LocalRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts) {
     run.project = of_recipe ? fs::absolute(fs::path(options.image)).lexically_normal().parent_path()
                             : fs::current_path();
   }
-  return run;
+  return {std::move(run), std::move(image)};
 }
 
 void check_variables(const std::vector<std::string>& variables) {
@@ -71,11 +83,61 @@ bool wants_terminal(const Options& options) {
   return options.tty || (on_terminal && ::isatty(STDOUT_FILENO) == 1);
 }
 
+/// A record that cannot be written stops no run.
+class Recording {
+ public:
+  Recording(Ui& ui, const RunStart& start) : ui_(ui) {
+    attempt([&] { recorder_.emplace(runs_folder(ui.store().root()), start); });
+  }
+  void ended(const Exit& exit) {
+    attempt([&] { recorder_->ended(exit); });
+  }
+  void gave_up(const Error& error) {
+    attempt([&] { recorder_->gave_up(error, ui_.failure_status.value_or(1)); });
+  }
+
+ private:
+  template <class Work>
+  void attempt(Work&& work) {
+    if (failed_) return;
+    try {
+      std::forward<Work>(work)();
+    } catch (const Error& error) {
+      failed_ = true;
+      ui_.say(fmt::format("this run is not recorded: {}", error.what()));
+    }
+  }
+
+  Ui& ui_;
+  std::optional<RunRecorder> recorder_;
+  bool failed_ = false;
+};
+
+Exit recorded_run(Ui& ui, const PreparedRun& prepared, const RunBackground& background) {
+  Recording recording{ui, run_start(prepared.run, prepared.image, background)};
+  try {
+    const Exit exit = run_local(prepared.run);
+    recording.ended(exit);
+    return exit;
+  } catch (const Error& error) {
+    recording.gave_up(error);
+    throw;
+  }
+}
+
 int run_image(const Options& options, Ui& ui) {
   std::vector<Mount> mounts = mounts_of(options.mounts);
   check_variables(options.env);
+  const DeviceChoice devices = parse_devices(options.devices);
   const bool terminal = wants_terminal(options);
-  LocalRun run = prepare(options, ui, std::move(mounts));
+  PreparedRun prepared = prepare(options, ui, std::move(mounts));
+  LocalRun& run = prepared.run;
+  const bool with_gpus = takes_gpus(ui, prepared.image, devices.gpus);
+  if (!options.no_check) {
+    require_verdict(ui, prepared.image, {options.image, devices.gpus, with_gpus});
+  }
+  ChosenDevices chosen = devices_for(devices, with_gpus);
+  run.devices = std::move(chosen.edits);
   run.env = options.env;
   run.workdir = options.workdir;
   run.argv = options.command;
@@ -83,7 +145,8 @@ int run_image(const Options& options, Ui& ui) {
   run.terminal = terminal;
   const TemporaryFolder scratch = ui.store().scratch();
   run.scratch = scratch.path();
-  return run_local(run).code;
+  return recorded_run(ui, prepared, {options.image, std::move(chosen.names), !options.no_check})
+      .code;
 }
 
 }  // namespace
@@ -91,7 +154,8 @@ int run_image(const Options& options, Ui& ui) {
 std::vector<std::string> separate_job(std::vector<std::string> words) {
   // Options that take the next word; `-eK=V` and `--env=K=V` take none.
   static const std::set<std::string, std::less<>> takes_word = {
-      "-v", "--volume", "-e", "--env", "-w", "--workdir", "--runtime", "--color", "--progress"};
+      "-v",        "--volume", "-e",       "--env",   "-w",        "--workdir",
+      "--runtime", "--gpus",   "--device", "--color", "--progress"};
   constexpr std::size_t kBeforeJob = 2;  // `run` and IMAGE
   std::size_t plain = 0;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -123,7 +187,13 @@ Action declare_run(CLI::App& app) {
   app.add_option("-w,--workdir", options->workdir, "start there; by default the image's");
   take_word_of(app.add_option("--runtime", options->runtime, "runc, crun or a path to one"),
                WordKind::file);
+  app.add_option("--gpus", options->devices.gpus,
+                 "all, none, how many, or device=0,2; by default all where the image uses CUDA")
+      ->type_name("GPUS");
+  take_one_word(app.add_option("--device", options->devices.devices,
+                               "a device of the Container Device Interface: VENDOR/CLASS=NAME"));
   app.add_flag("--no-project", options->no_project, "do not mount this folder at the workdir");
+  app.add_flag("--no-check", options->no_check, "start it even where it cannot run here");
   app.add_flag("-t,--tty", options->tty, "give it a terminal");
   app.add_flag("--locked", options->locked, "of a recipe: use its lock as it is");
   take_word_of(app.add_option("CMD", options->command, "the command; by default the image's"),

@@ -15,6 +15,7 @@ namespace {
 constexpr std::array kVariables = {
     Variable{"MLENV_STORE", "folder of images, wheels and unpacked layers"},
     Variable{"MLENV_VENDOR", "folder that `mlenv vendor` filled, looked into before all sources"},
+    Variable{"MLENV_HOST_FACTS", "facts of a host (`mlenv facts --json`) that runs are judged by"},
     Variable{"MLENV_DEBIAN_SOURCES", "file with apt sources to use instead of the machine's own"},
     Variable{"XDG_DATA_HOME", "the store is below it when MLENV_STORE is not set"},
     Variable{"XDG_CACHE_HOME", "what can be fetched again is kept below it"},

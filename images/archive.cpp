@@ -121,6 +121,7 @@ void write_output(const Store& store, const ImageSet& image, const Reference& na
                   const Output& output, Progress& progress) {
   output.check();
   if (image.index) output.require_index();
+  image.require_whole();
   const std::string where = output.is_stdout() ? output.shown() : "`" + output.shown() + "`";
   while_doing("writing the image to " + where, [&] {
     std::uint64_t total = 0;

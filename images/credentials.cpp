@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "images/credential_helper.hpp"
 
 namespace mlenv {
@@ -34,11 +35,6 @@ std::string_view plain_key(std::string_view key) {
 
 bool covers(std::string_view key, std::string_view name) {
   return name.starts_with(key) && (name.size() == key.size() || name[key.size()] == '/');
-}
-
-std::string text_of(const nlohmann::json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
 }
 
 /// nullopt: the entry is empty, which is how docker marks a login that a helper keeps.

@@ -12,11 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string text_of(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
-}
-
 ImageIndex::Entry read_entry(const json& entry) {
   ImageIndex::Entry out{{entry.at("mediaType").get<std::string>(),
                          Digest::parse(entry.at("digest").get_ref<const std::string&>()),
@@ -105,8 +100,34 @@ ImageIndex parse_index(std::string bytes) {
 }
 
 std::string ImageSet::platform(std::size_t at) const {
-  std::string named = index ? index->entries.at(at).platform : std::string{};
-  return named.empty() ? platform_name(images.at(at).settings) : named;
+  const Image& image = images.at(at);
+  if (!index) return platform_name(image.settings);
+  // One manifest may be listed for several platforms: the images are in the order of the entries.
+  const auto is_it = [&](const auto& other) { return other.digest() == image.digest(); };
+  auto before = std::count_if(images.begin(),
+                              std::next(images.begin(), static_cast<std::ptrdiff_t>(at)), is_it);
+  for (const ImageIndex::Entry& entry : index->entries) {
+    if (entry.manifest.digest != image.digest() || before-- > 0) continue;
+    if (!entry.platform.empty()) return entry.platform;
+    break;
+  }
+  return platform_name(image.settings);
+}
+
+std::string ImageIndex::Entry::shown() const {
+  const bool names_none = platform.empty() || platform == kNoPlatform;
+  return names_none ? fmt::format("`{}`", manifest.digest.str()) : "the image for " + platform;
+}
+
+void ImageSet::require_whole() const {
+  if (absent.empty()) return;
+  std::string list;
+  for (const ImageIndex::Entry& entry : absent) list += (list.empty() ? "" : ", ") + entry.shown();
+  throw failure("absent", "the store has not all that the index `{}` lists", digest().str())
+      .because("not there: " + list)
+      .hint(
+          "`mlenv pull --platform all` or `mlenv build --platform all` brings them; a digest from "
+          "`mlenv inspect` names one of its images alone");
 }
 
 std::map<Digest, std::uint64_t> ImageSet::blobs() const {
@@ -115,6 +136,10 @@ std::map<Digest, std::uint64_t> ImageSet::blobs() const {
     for (const Descriptor* one : {&image.manifest_descriptor, &image.config_descriptor}) {
       blobs.emplace(one->digest, one->size_bytes);
     }
+  }
+  for (const Artifact& artifact : artifacts) {
+    blobs.emplace(artifact.digest(), artifact.descriptor.size_bytes);
+    for (const Descriptor& one : artifact.blobs) blobs.emplace(one.digest, one.size_bytes);
   }
   blobs.emplace(descriptor().digest, descriptor().size_bytes);
   return blobs;

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "images/artifact.hpp"
 #include "images/oci.hpp"
 
 namespace mlenv {
@@ -19,6 +20,8 @@ struct ImageIndex {
   struct Entry {
     Descriptor manifest;
     std::string platform;  ///< as platform_name says it; empty: none is named
+    /// `the image for linux/arm64`; by its digest where no platform is named.
+    std::string shown() const;
   };
   std::string bytes;
   Descriptor descriptor;
@@ -29,10 +32,14 @@ struct ImageIndex {
 /// Anybody's index. Throws `bad-image` for what is none, and for one that lists further indexes.
 ImageIndex parse_index(std::string bytes);
 
-/// What a name or digest stands for: one image, or an index with all of its images.
+/// What a name or digest stands for: one image, or an index with all of its images. A store may
+/// have some of those alone: a part whose manifest is not there was not fetched, and the others are
+/// sound.
 struct ImageSet {
-  std::vector<Image> images;        ///< in the index's order; without one a single one
-  std::optional<ImageIndex> index;  ///< nullopt: one image
+  std::vector<Image> images;  ///< in the index's order, at least one; without one a single one
+  std::optional<ImageIndex> index;        ///< nullopt: one image
+  std::vector<Artifact> artifacts;        ///< what the index lists besides
+  std::vector<ImageIndex::Entry> absent;  ///< what the store it was read from does not have of it
 
   ImageSet(Image image) { images.push_back(std::move(image)); }
   ImageSet(ImageIndex of, std::vector<Image> all) : images(std::move(all)), index(std::move(of)) {}
@@ -42,7 +49,9 @@ struct ImageSet {
   const Digest& digest() const { return descriptor().digest; }
   /// Of the image at `at`: what the index says, else what its config says.
   std::string platform(std::size_t at) const;
-  /// Everything that it consists of, each blob once, by digest.
+  /// Throws `absent`, naming the platforms, unless all that the index lists is there.
+  void require_whole() const;
+  /// Everything of it that is there, each blob once, by digest.
   std::map<Digest, std::uint64_t> blobs() const;
   /// Compressed, each layer once.
   std::uint64_t layer_bytes() const;

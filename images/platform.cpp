@@ -12,15 +12,6 @@
 #include "images/image_index.hpp"
 
 namespace mlenv {
-namespace {
-
-std::string text_of(const nlohmann::json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
-}
-
-}  // namespace
-
 /// Go's names (image-spec config.md "architecture").
 std::string machine_platform() {
   utsname name{};

@@ -72,26 +72,46 @@ Image get_image(const Pull& pull, std::string manifest, Accept&& accept) {
   return image;
 }
 
+Artifact get_artifact(const Pull& pull, std::string manifest, const std::string& media_type) {
+  Artifact artifact = parse_artifact(std::move(manifest), media_type);
+  for (const Descriptor& blob : artifact.blobs) {
+    if (pull.store.has(blob.digest)) continue;
+    Activity activity{pull.progress, "pull " + blob.digest.brief(), blob.size_bytes};
+    pull.source.fetch_blob(pull.store, blob, activity);
+  }
+  pull.store.put_artifact(artifact);
+  return artifact;
+}
+
+/// Of an index.
+void get_part(const Pull& pull, const ImageIndex::Entry& part, ImageSet& set) {
+  const std::string digest = part.manifest.digest.str();
+  std::optional<Registry::Manifest> one = pull.source.get_unresolved(digest);
+  if (!one) {
+    throw failure("not-found", "the registry lacks `{}`, which its index lists", digest);
+  }
+  if (is_artifact(part.platform, one->bytes)) {
+    set.artifacts.push_back(get_artifact(pull, std::move(one->bytes), part.manifest.media_type));
+  } else {
+    set.images.push_back(get_image(pull, std::move(one->bytes), [](const Image&) {}));
+  }
+}
+
 ImageSet get_set(const Pull& pull, const Reference& from) {
-  const auto as_it_is = [](const Image&) {};
   std::optional<Registry::Manifest> top = pull.source.get_unresolved(from.manifest_name());
   if (!top) throw no_image(from);
   if (!is_index(top->media_type, top->bytes)) {
-    return get_image(pull, std::move(top->bytes), as_it_is);
+    return get_image(pull, std::move(top->bytes), [](const Image&) {});
   }
-  ImageIndex index = parse_index(std::move(top->bytes));
-  std::vector<Image> images;
-  for (const ImageIndex::Entry& entry : index.entries) {
-    while_doing("the image for " + entry.platform, [&] {
-      const std::string digest = entry.manifest.digest.str();
-      std::optional<Registry::Manifest> one = pull.source.get_unresolved(digest);
-      if (!one)
-        throw failure("not-found", "the registry lacks `{}`, which its index lists", digest);
-      images.push_back(get_image(pull, std::move(one->bytes), as_it_is));
-    });
+  ImageSet set{parse_index(std::move(top->bytes)), {}};
+  for (const ImageIndex::Entry& part : set.index->entries) {
+    while_doing(part.shown(), [&] { get_part(pull, part, set); });
   }
-  pull.store.put_index(index);
-  return {std::move(index), std::move(images)};
+  if (set.images.empty()) {
+    throw failure("not-found", "the index `{}` lists no images, only artifacts", from.str());
+  }
+  pull.store.put_index(*set.index);
+  return set;
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct Pusher::State {
   bool upload(const Descriptor& blob, const std::string& name);
   /// Config and, under `name`, manifest.
   void put(const Image& image, const std::string& name);
+  void put(const Artifact& artifact);
   void wait();
 
   Store& store;
@@ -116,12 +117,21 @@ void Pusher::State::put(const Image& image, const std::string& name) {
   registry.put_manifest(name, image.manifest, image.manifest_descriptor.media_type);
 }
 
+void Pusher::State::put(const Artifact& artifact) {
+  if (registry.has_manifest(artifact.digest())) return;
+  for (const Descriptor& blob : artifact.blobs) {
+    if (upload(blob, blob.digest.brief())) pushed.uploaded_bytes += blob.size_bytes;
+  }
+  registry.put_manifest(artifact.digest().str(), artifact.manifest, artifact.descriptor.media_type);
+}
+
 Pusher::Pushed Pusher::finish(const ImageSet& image, const Reference& reference) {
   if (reference.digest().value_or(image.digest()) != image.digest()) {
     throw usage_error("bad-reference", "`{}` names another image than the one pushed",
                       reference.str())
         .because(fmt::format("the image is {}", image.digest().str()));
   }
+  image.require_whole();
   for (const Image& one : image.images) {
     for (const Layer& layer : one.layers) add(layer);
   }
@@ -133,6 +143,7 @@ Pusher::Pushed Pusher::finish(const ImageSet& image, const Reference& reference)
     for (const Image& one : image.images) {
       if (!registry.has_manifest(one.digest())) state_->put(one, one.digest().str());
     }
+    for (const Artifact& one : image.artifacts) state_->put(one);
     registry.put_manifest(name, image.index->bytes, image.index->descriptor.media_type);
   });
   state_->pushed.digest = image.digest();

@@ -28,11 +28,6 @@ nlohmann::json first_error(const HttpResponse& response) {
   return errors->front().is_object() ? errors->front() : nlohmann::json(nullptr);
 }
 
-std::string text_of(const nlohmann::json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
-}
-
 }  // namespace
 
 std::string registry_words(const HttpResponse& response) {

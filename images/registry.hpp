@@ -81,7 +81,8 @@ class Pusher {
   /// Returns at once; the layer's bytes must be in the store. Twice the same is fine.
   void add(const Layer& layer);
   /// Adds what is missing, waits for all, then config, then the manifest under `reference`'s tag.
-  /// Of an index: each image's config and manifest (by digest), then the index under the tag.
+  /// Of an index: each image's config and manifest (by digest), its artifacts, then the index under
+  /// the tag. Throws `absent` where that is not all in the store.
   struct Pushed {
     Digest digest;
     std::size_t uploaded = 0;
@@ -116,8 +117,8 @@ Image fetch_image(Store& store, Http& http, const Reference& from, const Registr
 /// The same, then tags.
 Image pull(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
            Progress& progress);
-/// Fetches all images of an index and the index itself, then tags it; what is no index as `pull`
-/// does, whatever its platform.
+/// Fetches all images of an index, its artifacts and the index itself, then tags it; what is no
+/// index as `pull` does, whatever its platform. Throws `not-found` for an index without images.
 ImageSet pull_all(Store& store, Http& http, const Reference& from, const RegistryOptions& options,
                   Progress& progress);
 

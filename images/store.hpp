@@ -136,11 +136,14 @@ class Store {
   // --- images and names --------------------------------------------------------------------------
   /// Publishes manifest and config (durably: fsync). Throws `absent` unless all layers are there.
   void put_image(const Image& image);
+  /// Publishes its manifest. Throws `absent` unless all that it names is there.
+  void put_artifact(const Artifact& artifact);
   /// The same for an index. Throws `absent` unless all that it lists is there.
   void put_index(const ImageIndex& index);
   /// Throws `absent` or `damaged`; `bad-image` for an index.
   Image image(const Digest& manifest) const;
-  /// An image alone, or an index with all of its images. Throws `absent` or `damaged`.
+  /// An image alone, or an index with those of its images that are there: at least one, else it
+  /// throws `absent`; so it does for one whose config is not there. Throws `damaged`.
   ImageSet image_set(const Digest& manifest_or_index) const;
   /// Durable. `name` without tag means `latest`; one with a digest alone is kept as it is. Throws
   /// `absent` when the store has no such manifest.
@@ -164,7 +167,9 @@ class Store {
   /// Reads everything: blobs and spliced layers hash to their digest, trees are complete (a tree is
   /// checked against its layer's tar: path, type, size, content), names lead to whole images.
   /// `repair` removes what is damaged, and names that no longer lead to whole images, so that a
-  /// rebuild or pull makes them anew. `looking_at` is told each item, one call at a time.
+  /// rebuild or pull makes them anew. An index of which one image is whole keeps its name: of the
+  /// others the manifests go, so that they count as not fetched. `looking_at` is told each item,
+  /// one call at a time.
   std::vector<Damage> verify(bool repair,
                              const std::function<void(std::string_view)>& looking_at) const;
   /// Whether this process published something that a sync should follow.

@@ -57,6 +57,22 @@ std::optional<Reference> parse_name(std::string_view text) {
   }
 }
 
+void add_part(const Store& store, ImageSet& set, const ImageIndex::Entry& part) {
+  const Digest& digest = part.manifest.digest;
+  if (!store.has(digest)) {
+    set.absent.push_back(part);
+    return;
+  }
+  while_doing(part.shown(), [&] {
+    std::string text = store.read(digest, kManifestLimit);
+    if (is_artifact(part.platform, text)) {
+      set.artifacts.push_back(parse_artifact(std::move(text), part.manifest.media_type));
+    } else {
+      set.images.push_back(store.image(digest));
+    }
+  });
+}
+
 }  // namespace
 
 void Store::put_image(const Image& image) {
@@ -71,6 +87,14 @@ void Store::put_image(const Image& image) {
   }
 }
 
+void Store::put_artifact(const Artifact& artifact) {
+  for (const Descriptor& blob : artifact.blobs) {
+    if (!has(blob.digest)) throw absent_blob(blob.digest);
+  }
+  folder_->publish_small(artifact.manifest, folder_->blob(artifact.digest()), true);
+  folder_->marks().clear(StoreFolder::Item::blob, artifact.digest());
+}
+
 void Store::put_index(const ImageIndex& index) {
   for (const ImageIndex::Entry& entry : index.entries) {
     if (!folder_->has_blob(entry.manifest.digest)) throw absent_blob(entry.manifest.digest);
@@ -82,13 +106,10 @@ void Store::put_index(const ImageIndex& index) {
 ImageSet Store::image_set(const Digest& manifest_or_index) const {
   std::string text = read(manifest_or_index, kManifestLimit);
   if (!is_index({}, text)) return image(manifest_or_index);
-  ImageIndex index = parse_index(std::move(text));
-  std::vector<Image> images;
-  for (const ImageIndex::Entry& entry : index.entries) {
-    images.push_back(while_doing("the image for " + entry.platform,
-                                 [&] { return image(entry.manifest.digest); }));
-  }
-  return {std::move(index), std::move(images)};
+  ImageSet set{parse_index(std::move(text)), {}};
+  for (const ImageIndex::Entry& entry : set.index->entries) add_part(*this, set, entry);
+  if (set.images.empty()) throw absent_blob(set.index->entries.front().manifest.digest);
+  return set;
 }
 
 Image Store::image(const Digest& manifest) const {

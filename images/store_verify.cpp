@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/pool.hpp"
+#include "images/platform.hpp"
 #include "images/store.hpp"
 #include "images/store_folder.hpp"
 #include "images/store_names.hpp"
@@ -148,28 +149,70 @@ class Verifier {
     });
   }
 
-  /// What is missing of an image, or of one that an index lists; remembers its layers.
-  std::string image_flaw(const Digest& manifest) {
-    return flaw_of([&]() -> std::string {
-      const ImageSet set = store_.image_set(manifest);
-      std::string flaw;
-      for (std::size_t i = 0; i < set.images.size(); ++i) {
-        const std::string one = layers_flaw(set.images[i]);
-        if (one.empty() || !flaw.empty()) continue;
-        flaw = set.index ? fmt::format("its image for {}: {}", set.platform(i), one) : one;
-      }
-      return flaw;
+  /// What is missing of what a name leads to.
+  struct Flaw {
+    std::string why;                        ///< empty: nothing
+    std::vector<ImageIndex::Entry> broken;  ///< of an index the parts that are not whole
+    bool keeps_image = false;               ///< of an index: one of its images is whole
+  };
+
+  /// Remembers the layers of whole images.
+  Flaw set_flaw(const Digest& manifest) {
+    Flaw flaw;
+    const std::string unreadable = flaw_of([&]() -> std::string {
+      std::string text = store_.read(manifest, kManifestLimit);
+      if (!is_index({}, text)) return layers_flaw(store_.image(manifest));
+      flaw = index_flaw(parse_index(std::move(text)));
+      return {};
     });
+    if (!unreadable.empty()) flaw.why = unreadable;
+    return flaw;
+  }
+
+  Flaw index_flaw(const ImageIndex& index) {
+    Flaw flaw;
+    for (const ImageIndex::Entry& part : index.entries) {
+      const Digest& digest = part.manifest.digest;
+      // Manifests come last: without one the part was never fetched, or not yet.
+      if (!flawed_.contains(digest) && !store_.has(digest)) continue;
+      bool is_image = false;
+      const std::string why = flaw_of([&] { return part_flaw(part, is_image); });
+      if (why.empty()) {
+        flaw.keeps_image = flaw.keeps_image || is_image;
+        continue;
+      }
+      flaw.broken.push_back(part);
+      if (flaw.why.empty()) flaw.why = fmt::format("{}: {}", part.shown(), why);
+    }
+    if (flaw.why.empty() && !flaw.keeps_image) flaw.why = "none of its images is in the store";
+    return flaw;
+  }
+
+  std::string part_flaw(const ImageIndex::Entry& part, bool& is_image) {
+    const Digest& digest = part.manifest.digest;
+    if (flawed_.contains(digest)) return "its manifest is damaged";
+    std::string text = store_.read(digest, kManifestLimit);
+    is_image = !is_artifact(part.platform, text);
+    if (is_image) return layers_flaw(store_.image(digest));
+    for (const Descriptor& blob : parse_artifact(std::move(text), {}).blobs) {
+      if (!is_whole(blob.digest)) return lacks("part", blob.digest);
+    }
+    return {};
+  }
+
+  bool is_whole(const Digest& blob) const { return !flawed_.contains(blob) && store_.has(blob); }
+
+  static std::string lacks(std::string_view what, const Digest& blob) {
+    return fmt::format("its {} `{}` is damaged or not in the store", what, blob.str());
   }
 
   std::string layers_flaw(const Image& image) {
     std::string flaw;
     for (const Layer& layer : image.layers) {
-      const Digest& blob = layer.blob.digest;
-      if (!flawed_.contains(blob) && store_.has(blob)) {
+      if (is_whole(layer.blob.digest)) {
         layers_.insert_or_assign(layer.diff_id, layer);
       } else if (flaw.empty()) {
-        flaw = "its layer `" + blob.str() + "` is damaged or not in the store";
+        flaw = lacks("layer", layer.blob.digest);
       }
     }
     return flaw;
@@ -184,15 +227,32 @@ class Verifier {
       }
       look_at("name " + *name);
       const auto digest = read_name(path);
-      std::string flaw = digest ? image_flaw(*digest) : "it does not hold a digest";
-      if (flaw.empty() || !is_there(path)) continue;
-      damage_.push_back({"name " + *name, std::move(flaw)});
-      if (repair_ && read_name(path) == digest) remove_tree(path);
+      Flaw flaw = digest ? set_flaw(*digest) : Flaw{"it does not hold a digest", {}, false};
+      if (flaw.why.empty() || !is_there(path)) continue;
+      damage_.push_back({"name " + *name, std::move(flaw.why)});
+      if (flaw.keeps_image) {
+        for (const ImageIndex::Entry& part : flaw.broken)
+          broken_.emplace(part.manifest.digest, part);
+      } else if (repair_ && read_name(path) == digest) {
+        remove_tree(path);
+      }
+    }
+    if (repair_) drop_broken();
+  }
+
+  /// Of an index that keeps another image: from here on they are not fetched.
+  void drop_broken() {
+    flawed_.clear();  // those are gone
+    for (const auto& one : broken_) {
+      // Unless somebody fetched what was missing meanwhile.
+      bool is_image = false;
+      const std::string why = flaw_of([&] { return part_flaw(one.second, is_image); });
+      if (!why.empty()) folder_.drop(Item::blob, one.first);
     }
   }
 
   void find_unnamed_layers() {
-    for (const Digest& digest : json_blobs_) (void)image_flaw(digest);
+    for (const Digest& digest : json_blobs_) (void)set_flaw(digest);
   }
 
   std::string tree_flaw(const Digest& diff_id) {
@@ -233,6 +293,8 @@ class Verifier {
   std::vector<Damage> damage_;
   std::set<Digest> json_blobs_;
   std::set<Digest> flawed_;
+  /// Parts, by manifest, of an index that keeps its name.
+  std::map<Digest, ImageIndex::Entry> broken_;
   std::map<Digest, Layer> layers_;  ///< whole ones that images name, by diff-id
 };
 

@@ -15,7 +15,8 @@ namespace {
 constexpr std::string_view kCode = "built-invalid";
 constexpr int kVersion = 1;
 constexpr int kOnePlatform = 1;  // 1: files
-constexpr int kRevision = 2;     // 2: others, index
+constexpr int kOthers = 2;       // 2: others
+constexpr int kRevision = 3;     // 3: index, which programs of revision 2 refuse in one of theirs
 
 std::vector<std::pair<std::string, Digest>> read_layers(const TomlReader& reader,
                                                         const TomlValue& root) {
@@ -66,6 +67,7 @@ void read_others(const TomlReader& reader, const TomlValue& root, BuiltSet& set)
     constexpr std::array<std::string_view, 5> kKeys = {"layer-format", "lock", "files", "image",
                                                        "layers"};
     reader.only(table, kKeys);
+    if (set.newer && !is_known_platform(platform)) continue;
     if (!is_known_platform(platform) || platform <= set.builds.back().platform) {
       reader.fail(table, fmt::format("{} does not come after the file's `platform`, or is none",
                                      toml_text(platform)));
@@ -93,8 +95,9 @@ void BuiltSet::put(const Built& built) {
 std::string render_builds(const BuiltSet& set) {
   const Built& first = set.builds.front();
   std::string out = "# Written by `mlenv build`: what the lock's bytes make. Worth committing.\n";
-  out += fmt::format("version = {}\nrevision = {}\n", kVersion,
-                     set.builds.size() > 1 || set.index ? kRevision : kOnePlatform);
+  int revision = set.builds.size() > 1 ? kOthers : kOnePlatform;
+  if (set.index) revision = kRevision;
+  out += fmt::format("version = {}\nrevision = {}\n", kVersion, revision);
   if (set.index) out += fmt::format("index = \"{}\"\n", set.index->hex());
   out += fmt::format("platform = {}\n", toml_text(first.platform)) + render_build(first);
   for (std::size_t i = 1; i < set.builds.size(); ++i) {
@@ -110,12 +113,14 @@ BuiltSet parse_builds(std::string_view text, const fs::path& shown_path) {
                      .code = std::string(kCode),
                      .hint = "restore it, or remove it and run `mlenv build`"});
   const TomlValue root = parse_toml(reader.file());
-  read_format(reader, root, kVersion, kRevision);
+  const int revision = read_format(reader, root, kVersion, kRevision);
   constexpr std::array<std::string_view, 10> kKeys = {
       "version", "revision", "index", "platform", "layer-format",
       "lock",    "files",    "image", "layers",   "others"};
   reader.only(root, kKeys);
   BuiltSet set;
+  set.newer = revision > kRevision;
+  // Of revision 2 there are files with it.
   if (root.find("index") != nullptr) set.index = read_digest(reader, root, "index");
   set.builds.push_back(read_build(reader, root, read_platform(reader, root)));
   read_others(reader, root, set);

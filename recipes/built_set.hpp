@@ -14,6 +14,8 @@ struct BuiltSet {
   std::vector<Built> builds;  ///< sorted by platform, each once; in a file at least one
   /// Of all these images as one; nullopt: none was made of them.
   std::optional<Digest> index = std::nullopt;
+  /// The file has a revision that is unknown here: it holds more than this, and is not rewritten.
+  bool newer = false;
 
   /// nullptr: nothing was built for that.
   const Built* find(std::string_view platform) const;

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "images/inspect/cpu_table.hpp"
 #include "recipes/compat/cuda_libraries.hpp"
 #include "recipes/compat/framework_builds.hpp"
 #include "recipes/requirement.hpp"
@@ -87,6 +88,18 @@ std::optional<DeviceLibraries> known_code(const Builds& builds, const std::strin
   return libraries;
 }
 
+/// The packages with the frameworks' device code: JAX's is in a plugin.
+Builds builds_with_code(const Lock& lock, Builds builds) {
+  for (FrameworkBuild& build : builds) {
+    if (build.name != "jax") continue;
+    for (const LockedWheel& wheel : lock.wheels) {
+      const bool is_plugin = wheel.name.starts_with("jax-cuda") && wheel.name.ends_with("-pjrt");
+      if (is_plugin) build = {wheel.name, wheel.version, build.cuda};
+    }
+  }
+  return builds;
+}
+
 void take_framework(const Recipe& recipe, const std::string& platform, ImageFacts& facts) {
   const std::string cuda = recipe.cuda ? recipe.cuda->text : "";
   if (cuda == "cpu") facts.cuda_runtimes = known(Libraries{}, "the recipe's `cuda`");
@@ -101,6 +114,50 @@ void take_framework(const Recipe& recipe, const std::string& platform, ImageFact
   if (const auto code = known_code(builds, platform)) {
     facts.device_code = known(*code, "builds of the framework that were read before");
   }
+}
+
+/// What builds for x86-64 are known to need; where that is nothing, the build will tell.
+class CpuNeeds {
+ public:
+  void add(const std::string& package, const std::string& version) {
+    std::vector<std::string> flags = known_cpu_flags(package, version);
+    if (flags.empty()) return;
+    needs_.push_back({version.empty() ? package : package + ' ' + version, std::move(flags)});
+  }
+  void take(ImageFacts& facts) && {
+    if (facts.architecture != "amd64" || needs_.empty()) return;
+    std::sort(needs_.begin(), needs_.end(),
+              [](const CpuNeed& a, const CpuNeed& b) { return a.who < b.who; });
+    facts.cpu = known(std::move(needs_), "builds of these packages that were read before");
+  }
+
+ private:
+  std::vector<CpuNeed> needs_;
+};
+
+void take_cpu(const Recipe& recipe, ImageFacts& facts) {
+  CpuNeeds needs;
+  const auto add = [&](const std::string& text) {
+    const auto read = parse_requirement(text);
+    const auto* one = std::get_if<Requirement>(&read);
+    if (one != nullptr && one->marker.empty() && one->address.empty()) {
+      needs.add(one->normalised_name(), exact_version(one->specifier));
+    }
+  };
+  if (recipe.framework) add(recipe.framework->text);
+  for (const Placed& package : recipe.packages) add(package.text);
+  std::move(needs).take(facts);
+}
+
+void take_cpu(const Lock& lock, ImageFacts& facts) {
+  CpuNeeds needs;
+  for (const LockedWheel& wheel : lock.wheels) {
+    const bool built_here =
+        std::any_of(lock.sources.begin(), lock.sources.end(),
+                    [&](const LockedSource& source) { return source.name == wheel.name; });
+    if (!built_here) needs.add(wheel.name, wheel.version);
+  }
+  std::move(needs).take(facts);
 }
 
 std::string cuda_of(const Lock& lock) { return lock.cuda ? lock.cuda->release : "cpu"; }
@@ -134,12 +191,24 @@ void take_code(const Lock& lock, ImageFacts& facts) {
   if (lock.cuda && !lock.cuda->architectures.empty()) {
     facts.device_code =
         known(DeviceLibraries{{"the framework", lock.cuda->architectures, true}}, "the lock");
-  } else if (const auto code = known_code(*facts.frameworks, lock.platform)) {
+  } else if (const auto code =
+                 known_code(builds_with_code(lock, *facts.frameworks), lock.platform)) {
     // Of other packages with device code nothing is known; with the framework's they are judged.
     if (!code->empty() || !lock.cuda) {
       facts.device_code = known(*code, "builds of the framework that were read before");
     }
   }
+}
+
+/// What glibc is configured with there (`--enable-kernel`), or needs for the machine at least: the
+/// .note.ABI-tag of its libc.so.6 in Debian since 10 and Ubuntu since 18.04.
+Fact<std::string> least_kernel_of(const Lock& lock) {
+  for (const LockedDeb& deb : lock.debs) {
+    if (lock.base || deb.name != "libc6") continue;
+    const bool is_amd64 = architecture_of_platform(lock.platform) == "amd64";
+    return known<std::string>(is_amd64 ? "3.2.0" : "3.7.0", "the lock's libc6 " + deb.version);
+  }
+  return unknown<std::string>(lock.base ? kOfBase : kAfterBuild);
 }
 
 void take_demands(const std::string& driver, const std::vector<std::string>& gpus,
@@ -171,6 +240,7 @@ ImageFacts image_facts_of(const Recipe& recipe, const std::string& platform) {
     facts.device_code = known(DeviceLibraries{}, facts.frameworks.source);
   }
   take_framework(recipe, platform, facts);
+  take_cpu(recipe, facts);
   std::vector<std::string> gpus;
   for (const Placed& gpu : recipe.gpus) gpus.push_back(gpu.text);
   take_demands(recipe.oldest_driver(), gpus, "the recipe's", facts);
@@ -195,6 +265,8 @@ ImageFacts image_facts_of(const Lock& lock) {
     facts.user = known<std::string>("", "the base's");
   }
   take_code(lock, facts);
+  facts.least_kernel = least_kernel_of(lock);
+  take_cpu(lock, facts);
   take_demands(lock.request.driver, lock.request.gpus, "the recipe's", facts);
   return facts;
 }

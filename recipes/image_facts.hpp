@@ -8,10 +8,11 @@
 
 namespace mlenv {
 
-/// Of kind `recipe`: framework and CUDA as far as the recipe names them, demands, environment.
+/// Of kind `recipe`: framework and CUDA as far as the recipe names them, demands, environment, and
+/// what processors the packages are known to need (images/inspect/cpu_table.hpp).
 ImageFacts image_facts_of(const Recipe& recipe, const std::string& platform);
 /// Of kind `lock`: the wheels' CUDA, cuDNN, NCCL and frameworks; device code of builds that
-/// recipes/compat knows. What an image as base brings along is unknown.
+/// recipes/compat knows, and processors. What an image as base brings along is unknown.
 ImageFacts image_facts_of(const Lock& lock);
 
 }  // namespace mlenv

@@ -36,6 +36,11 @@ std::string scalar(std::string_view text, bool flow) {
   return in_quotes(text, text.find('"') == std::string_view::npos ? '"' : '\'');
 }
 
+/// In quotes where it might be read as a number.
+std::string as_text(std::string_view text, bool flow) {
+  return is_letter(text.empty() ? ' ' : text.front()) ? scalar(text, flow) : in_quotes(text, '"');
+}
+
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 /// Where the quoted text that begins at `open` ends; npos when it does not.
@@ -66,7 +71,7 @@ ListEdit::ListEdit(std::string_view text, std::string_view key)
 
 std::optional<std::string> ListEdit::append(std::string_view item,
                                             std::span<const std::string_view> anchors) const {
-  if (member_ == nullptr) return add_key(item, anchors);
+  if (member_ == nullptr) return add_key("[" + scalar(item, true) + "]", anchors);
   if (member_->value.kind == Is::null) return fill(item);
   if (member_->value.kind != Is::list) return std::nullopt;
   return in_flow(member_->value) ? append_flow(item) : append_block(item);
@@ -83,6 +88,29 @@ std::optional<std::string> ListEdit::replace(std::size_t at, std::string_view it
 
 std::optional<std::string> ListEdit::remove(std::size_t at) const {
   return in_flow(member_->value) ? remove_flow(at) : remove_block(at);
+}
+
+std::optional<std::string> ListEdit::set(std::string_view text,
+                                         std::span<const std::string_view> anchors) const {
+  if (member_ == nullptr) return add_key(as_text(text, map_in_flow()), anchors);
+  if (member_->value.kind != Is::scalar) return std::nullopt;
+  const std::optional<Extent> old = extent(member_->value);
+  if (!old) return std::nullopt;
+  const char first = text_[old->from];
+  const bool quoted = first == '"' || first == '\'';
+  return with(old->from, old->to, quoted ? in_quotes(text, first) : as_text(text, map_in_flow()));
+}
+
+std::optional<std::string> ListEdit::remove_key() const {
+  if (map_in_flow()) return std::nullopt;
+  const std::vector<YamlMember>& members = document_.root.members;
+  const auto index = static_cast<std::size_t>(member_ - members.data());
+  const std::size_t key = offset(member_->key);
+  const std::size_t from = start_of_line(key);
+  const bool owns_line = trim(between(from, key)).empty();
+  if (!owns_line || members.size() == 1) return std::nullopt;
+  const std::size_t end = text_.find('\n', end_of_member(index));
+  return with(from, end == std::string::npos ? text_.size() : end + 1, "");
 }
 
 ListEdit::Edited ListEdit::append_flow(std::string_view item) const {
@@ -127,11 +155,11 @@ ListEdit::Edited ListEdit::fill(std::string_view item) const {
   return with(colon + 1, colon + 1, " " + list);
 }
 
-ListEdit::Edited ListEdit::add_key(std::string_view item,
+ListEdit::Edited ListEdit::add_key(std::string_view value,
                                    std::span<const std::string_view> anchors) const {
   const std::vector<YamlMember>& members = document_.root.members;
   if (members.empty()) return std::nullopt;
-  const std::string entry = key_ + ": [" + scalar(item, true) + "]";
+  const std::string entry = key_ + ": " + std::string(value);
   if (map_in_flow()) {
     const std::optional<std::size_t> end = end_of_value(members.back().value);
     if (!end) return std::nullopt;

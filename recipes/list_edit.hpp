@@ -1,6 +1,6 @@
 #pragma once
 // Edits of one list in a YAML text, where the list stands: `[a, b]`, or a line an item, or no list
-// yet. All bytes that are not of the item stay as they are.
+// yet; and of one text. All bytes that are not of the item stay as they are.
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -11,9 +11,10 @@
 
 namespace mlenv {
 
-/// The list of texts at a key of the topmost map. Each edit answers with the new text; nullopt
-/// where the text is laid out in a way that it does not know. What it gives is to be parsed and
-/// compared: that, not this, is the proof. The text must be one that parse_yaml takes whole.
+/// The list of texts, or the text, at a key of the topmost map. Each edit answers with the new
+/// text; nullopt where the text is laid out in a way that it does not know. What it gives is to be
+/// parsed and compared: that, not this, is the proof. The text must be one that parse_yaml takes
+/// whole.
 class ListEdit {
  public:
   ListEdit(std::string_view text, std::string_view key);
@@ -29,6 +30,13 @@ class ListEdit {
   std::optional<std::string> replace(std::size_t at, std::string_view item) const;
   /// With its comma, or its line; the list stays, if empty.
   std::optional<std::string> remove(std::size_t at) const;
+
+  /// The text itself: in the quotes that it has, else plain or in `"`. A key that is not there is
+  /// added as by `append`.
+  std::optional<std::string> set(std::string_view text,
+                                 std::span<const std::string_view> anchors) const;
+  /// The key with all that belongs to it: its lines. It must be there.
+  std::optional<std::string> remove_key() const;
 
  private:
   /// Bytes [from, to) of the text.
@@ -59,7 +67,8 @@ class ListEdit {
   Edited append_flow(std::string_view item) const;
   Edited append_block(std::string_view item) const;
   Edited fill(std::string_view item) const;
-  Edited add_key(std::string_view item, std::span<const std::string_view> anchors) const;
+  /// `value` as it is to stand behind the colon.
+  Edited add_key(std::string_view value, std::span<const std::string_view> anchors) const;
   Edited remove_flow(std::size_t at) const;
   Edited remove_block(std::size_t at) const;
   std::size_t end_of_member(std::size_t index) const;

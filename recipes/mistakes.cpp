@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "recipes/logins.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -36,12 +37,30 @@ std::vector<std::string_view> characters_of(std::string_view line) {
   return found;
 }
 
+/// Where the character at `at` is in the line without its logins; of one in a login, where that
+/// was.
+std::size_t place_without_logins(std::string_view line, std::size_t at) {
+  std::size_t gone = 0;
+  std::size_t come = 0;
+  for (const TextSpan& login : find_logins(line)) {
+    const std::size_t first = utf8_length(line.substr(0, login.start));
+    const std::size_t count = utf8_length(line.substr(login.start, login.size));
+    if (at <= first) break;
+    if (at < first + count) return first - gone + come;
+    gone += count;
+    come += kHiddenLogin.size();
+  }
+  return at - gone + come;
+}
+
 /// The line and a caret below it. Nothing where the line is blank or no clean text.
 std::string excerpt(std::string_view line, int column) {
   const bool printable = utf8_fault(line) == std::string_view::npos && !has_control(line, "\t");
   if (trim(line).empty() || !printable) return {};
-  const std::vector<std::string_view> all = characters_of(line);
-  const std::size_t at = std::min(static_cast<std::size_t>(std::max(column, 1)) - 1, all.size());
+  const std::string public_line = without_logins(line);
+  const std::vector<std::string_view> all = characters_of(public_line);
+  const std::size_t at = std::min(
+      place_without_logins(line, static_cast<std::size_t>(std::max(column, 1)) - 1), all.size());
   std::size_t from = 0;
   std::size_t to = all.size();
   if (all.size() > kShownWidth) {
@@ -77,7 +96,7 @@ std::string shown_mistake(const fs::path& shown_path, std::string_view source, i
     line = static_cast<int>(last);
     column = static_cast<int>(utf8_length(lines[row])) + 1;
   }
-  return fmt::format("{}:{}:{}: {}{}", shown_path.string(), line, column, message,
+  return fmt::format("{}:{}:{}: {}{}", shown_path.string(), line, column, without_logins(message),
                      row < lines.size() ? excerpt(lines[row], column) : "");
 }
 

@@ -7,6 +7,7 @@
 #include "recipes/distribution.hpp"
 #include "recipes/list_edit.hpp"
 #include "recipes/lock.hpp"
+#include "recipes/logins.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/text.hpp"
 
@@ -29,7 +30,7 @@ std::vector<std::string> texts_of(const Recipe& recipe, PackageList list) {
 
 Error bad_package(PackageList list, std::string_view word, std::string_view why) {
   const bool python = list == PackageList::packages;
-  return usage_error("bad-package", "`{}` is not a {}", word,
+  return usage_error("bad-package", "`{}` is not a {}", without_logins(word),
                      python ? "Python requirement" : "Debian package")
       .because(std::string(why))
       .hint(python ? "write `name`, `name>=1.2`, `name[extra]` or `name @ ADDRESS`"
@@ -82,10 +83,26 @@ std::vector<std::size_t> places_of(const Recipe& recipe, PackageList list, std::
   return found;
 }
 
+/// What the word does not say stays: a pin where only an architecture is asked for, and the
+/// reverse.
+std::string merged_wishes(std::string_view item, std::string_view word) {
+  DebianWish wish = parse_debian_wish(item);
+  const DebianWish asked = parse_debian_wish(word);
+  if (!asked.architecture.empty()) wish.architecture = asked.architecture;
+  if (!asked.version.empty() || !asked.suite.empty()) {
+    wish.version = asked.version;
+    wish.suite = asked.suite;
+  }
+  std::string text{wish.name};
+  if (!wish.architecture.empty()) text += fmt::format(":{}", wish.architecture);
+  if (!wish.version.empty()) text += fmt::format("={}", wish.version);
+  if (!wish.suite.empty()) text += fmt::format("/{}", wish.suite);
+  return text;
+}
+
 /// What the item becomes when `word` is asked for too.
 std::string merged(PackageList list, const std::string& item, const std::string& word) {
-  if (list == PackageList::system)
-    return word.find_first_of("=/:") == std::string::npos ? item : word;
+  if (list == PackageList::system) return merged_wishes(item, word);
   Requirement old = std::get<Requirement>(parse_requirement(item));
   const Requirement asked = requirement_of(word);
   const Requirement before = old;

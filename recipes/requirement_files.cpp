@@ -91,27 +91,8 @@ void RequirementFolder::fail(const Placed& place, std::string_view message) cons
   throw recipe_error(recipe_, place, message);
 }
 
-std::vector<std::string> read_index_options(const Recipe& recipe) {
-  std::vector<std::string> indexes;
-  RequirementLists lists;
-  const RequirementFolder folder(recipe);
-  for (const RequirementSource& source : recipe.requirements) {
-    std::string why;
-    const std::string& path = source.file.text;
-    const auto format = requirement_format(path.substr(path.rfind('/') + 1), why);
-    if (format == RequirementFormat::lines) read_requirement_lines(folder, source, lists, indexes);
-  }
-  // uv takes some of them once in a file, though several files of a recipe may say the same.
-  std::vector<std::string> once;
-  for (std::string& line : indexes) {
-    if (std::find(once.begin(), once.end(), line) == once.end()) once.push_back(std::move(line));
-  }
-  return once;
-}
-
 RequirementLists read_requirement_files(const Recipe& recipe) {
   RequirementLists lists;
-  std::vector<std::string> indexes;  // for whoever asks for packages
   const RequirementFolder folder(recipe);
   for (const RequirementSource& source : recipe.requirements) {
     std::string why;
@@ -120,7 +101,7 @@ RequirementLists read_requirement_files(const Recipe& recipe) {
     if (!format) folder.fail(source.file, why);
     switch (*format) {
       case RequirementFormat::lines:
-        read_requirement_lines(folder, source, lists, indexes);
+        read_requirement_lines(folder, source, lists);
         break;
       case RequirementFormat::pyproject:
         read_pyproject(folder, source, folder.open(source.file), lists);

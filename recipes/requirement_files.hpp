@@ -1,5 +1,6 @@
 #pragma once
 // `requirements:` of a recipe: the files that it names, read. Formats: docs/recipe.md.
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,19 +20,22 @@ std::optional<RequirementFormat> requirement_format(std::string_view name, std::
 /// supported.
 RequirementLists read_requirement_files(const Recipe& recipe);
 
-/// Lines of the recipe's requirements.txt files that say where packages are looked for, as uv reads
-/// them in such a file: `--find-links file:///…`. Each time read anew; no lock holds them. Throws
-/// as `read_requirement_files`.
-std::vector<std::string> read_index_options(const Recipe& recipe);
+/// The file or folder of this machine that a line of `RequirementLists::indexes` names, whether it
+/// is there or not; empty: none.
+fs::path index_path(std::string_view line);
+/// The place of such a line in the recipe's files, which are read again, with what stands behind
+/// the option there as its text; nullopt: no file of these has it.
+std::optional<ListedText> find_index(const Recipe& recipe, const std::string& line);
 
 // Its parts, one a format.
 
 class RequirementFolder;
 
-/// requirements.txt, as pip reads it; `-r` and `-c` are followed. Its index options go to
-/// `indexes`.
+/// requirements.txt, as pip reads it; `-r` and `-c` are followed.
+/// `indexes`, may be null: is given the first place of each line for `RequirementLists::indexes`.
+using IndexPlaces = std::map<std::string, ListedText>;
 void read_requirement_lines(const RequirementFolder& folder, const RequirementSource& source,
-                            RequirementLists& lists, std::vector<std::string>& indexes);
+                            RequirementLists& lists, IndexPlaces* indexes = nullptr);
 /// `[project]` and `[dependency-groups]` of pyproject.toml.
 void read_pyproject(const RequirementFolder& folder, const RequirementSource& source,
                     std::shared_ptr<const RequirementsText> file, RequirementLists& lists);
@@ -53,6 +57,7 @@ class RequirementFolder {
   /// By a path in the recipe's folder; nullptr and a mistake when it cannot be had.
   std::shared_ptr<const RequirementsText> open(const std::string& path, std::string& mistake) const;
   fs::path path() const { return recipe_.folder(); }
+  const Recipe& recipe() const { return recipe_; }
   [[noreturn]] void fail(const Placed& place, std::string_view message) const;
 
  private:

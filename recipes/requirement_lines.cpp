@@ -1,8 +1,11 @@
 // requirements.txt and what it includes.
 #include <algorithm>
+#include <charconv>
 
 #include "base/error.hpp"
 #include "base/http.hpp"
+#include "base/log.hpp"
+#include "recipes/logins.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/package_address.hpp"
 #include "recipes/project_name.hpp"
@@ -17,6 +20,7 @@ namespace {
 using What = RequirementLine::What;
 
 constexpr std::size_t kMostFiles = 200;
+constexpr std::string_view kFileUrl = "file://";
 
 /// `dev/../base.txt` written in `requirements/all.txt` → `requirements/base.txt`, if that is in
 /// the recipe's folder.
@@ -27,10 +31,23 @@ std::optional<std::string> beside(const std::string& file, const std::string& pa
   return joined;
 }
 
+/// `my%20wheels` → `my wheels`; what is no escape stays.
+std::string url_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned value = 0;
+    const char* const digits = text.data() + i + 1;
+    const bool escape = text[i] == '%' && i + 2 < text.size() &&
+                        std::from_chars(digits, digits + 2, value, 16).ptr == digits + 2;
+    out += escape ? static_cast<char>(value) : text[i];
+    if (escape) i += 2;
+  }
+  return out;
+}
+
 class LinesReader {
  public:
-  LinesReader(const RequirementFolder& folder, RequirementLists& lists,
-              std::vector<std::string>& indexes)
+  LinesReader(const RequirementFolder& folder, RequirementLists& lists, IndexPlaces* indexes)
       : folder_(folder), lists_(lists), indexes_(indexes) {}
 
   void read(const std::string& path, const std::shared_ptr<const RequirementsText>& file,
@@ -52,7 +69,7 @@ class LinesReader {
           lists_.all_hashed = place;
           break;
         case What::index:
-          add_index(path, line, mistakes);
+          add_index(path, line, place, mistakes);
           break;
         case What::include:
         case What::constraints:
@@ -92,31 +109,62 @@ class LinesReader {
     if (!version.empty()) lists_.add_hashes({read.normalised_name(), version}, hashes, place);
   }
 
-  /// A path is one from the folder of the file that it stands in.
-  void add_index(const std::string& from, const RequirementLine& line, Mistakes& mistakes) {
+  void add_index(const std::string& from, const RequirementLine& line, const ListedText& place,
+                 Mistakes& mistakes) {
     const auto wrong = [&](std::string_view what) {
       mistakes.add(line.line, line.column, fmt::format("`{}` {}", line.text, what));
     };
     std::string where = line.text;
-    const std::size_t scheme = where.find("://");
-    if (scheme == std::string::npos && !where.empty()) {
-      const fs::path path = folder_.path() / fs::path(from).parent_path() / where;
-      std::error_code unknown;
-      if (!fs::exists(path, unknown)) return wrong("does not exist");
-      where = "file://" + url_path_encode(fs::absolute(path).lexically_normal().string());
-    } else if (!where.empty()) {
-      const std::string_view kind = std::string_view(where).substr(0, scheme);
-      if (kind != "https" && kind != "http" && kind != "file") {
+    const std::string_view text = line.text;
+    const std::string_view kind = text.substr(0, std::min(text.find("://"), text.size()));
+    if (const fs::path path = local_path(from, text); !path.empty()) {
+      where = std::string(kFileUrl) + url_path_encode(path.string());
+    } else if (!text.empty()) {
+      if (kind != "https" && kind != "http") {
         return wrong("is no URL that starts with `https://`, `http://` or `file://`");
       }
-      const std::size_t end = std::min(where.find('/', scheme + 3), where.size());
-      if (where.substr(0, end).find('@') != std::string::npos) {
+      if (!find_logins(text).empty()) {
         mistakes.add(line.line, line.column,
                      "a file that people share must not hold a login; keep it in `~/.netrc`");
         return;
       }
+      if (text.find_first_of(" \t") != std::string_view::npos) return wrong("has a blank in it");
     }
-    indexes_.push_back(where.empty() ? line.option : line.option + ' ' + where);
+    const std::string all = where.empty() ? line.option : line.option + ' ' + where;
+    if (indexes_ != nullptr) {
+      indexes_->emplace(all, place);
+    } else if (!is_second_default(all, line, mistakes)) {
+      lists_.add_index(all);
+    }
+  }
+
+  /// Of what a file names as its own: from its folder. Whether it is there matters where a package
+  /// is looked for. Empty: a server.
+  fs::path local_path(const std::string& from, std::string_view text) const {
+    if (text.starts_with(kFileUrl)) return index_path(text);
+    if (text.empty() || text.find("://") != std::string_view::npos) return {};
+    constexpr std::string_view kFile = "file:";
+    if (text.starts_with(kFile)) text.remove_prefix(kFile.size());
+    const fs::path path = folder_.path() / fs::path(from).parent_path() / text;
+    return fs::absolute(path).lexically_normal();
+  }
+
+  /// Packages have one default index, whichever files name it.
+  bool is_second_default(const std::string& all, const RequirementLine& line, Mistakes& mistakes) {
+    constexpr std::string_view kDefault = "--index-url ";
+    if (!all.starts_with(kDefault)) return false;
+    const auto known =
+        std::find_if(lists_.indexes.begin(), lists_.indexes.end(),
+                     [&](const std::string& one) { return one.starts_with(kDefault); });
+    if (known == lists_.indexes.end() || *known == all) return false;
+    const auto first = find_index(folder_.recipe(), *known);
+    mistakes.add(
+        line.line, line.column,
+        fmt::format("there is one default index, and {} names another: write "
+                    "`--extra-index-url` where both are meant, else leave one out",
+                    first ? fmt::format("{}:{}", first->file->shown_path.string(), first->line)
+                          : "another file"));
+    return true;
   }
 
   /// Of a requirement that may have hashes.
@@ -181,7 +229,7 @@ class LinesReader {
 
   const RequirementFolder& folder_;
   RequirementLists& lists_;
-  std::vector<std::string>& indexes_;
+  IndexPlaces* indexes_;
   std::vector<std::string> open_;  ///< from the recipe's own down to the one being read
   std::size_t files_ = 0;
 };
@@ -189,8 +237,36 @@ class LinesReader {
 }  // namespace
 
 void read_requirement_lines(const RequirementFolder& folder, const RequirementSource& source,
-                            RequirementLists& lists, std::vector<std::string>& indexes) {
+                            RequirementLists& lists, IndexPlaces* indexes) {
   LinesReader(folder, lists, indexes).read(source.file.text, folder.open(source.file), false);
+}
+
+fs::path index_path(std::string_view line) {
+  const std::size_t url = line.find(kFileUrl);
+  if (url == std::string_view::npos) return {};
+  const std::size_t path = std::min(line.find('/', url + kFileUrl.size()), line.size());
+  return fs::path(url_decoded(line.substr(path))).lexically_normal();
+}
+
+std::optional<ListedText> find_index(const Recipe& recipe, const std::string& line) {
+  IndexPlaces places;
+  try {
+    const RequirementFolder folder(recipe);
+    for (const RequirementSource& source : recipe.requirements) {
+      std::string why;
+      const std::string& path = source.file.text;
+      if (requirement_format(path.substr(path.rfind('/') + 1), why) != RequirementFormat::lines) {
+        continue;
+      }
+      RequirementLists alone;
+      read_requirement_lines(folder, source, alone, &places);
+    }
+  } catch (const Error& error) {
+    log::debug("read again for `{}`: {}", line,
+               error.what());  // another file's mistake, told elsewhere
+  }
+  const auto found = places.find(line);
+  return found == places.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace mlenv

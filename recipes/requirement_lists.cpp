@@ -21,6 +21,12 @@ std::string ListedText::shown(std::string_view message) const {
   return shown_mistake(file->shown_path, file->text, line, column, message);
 }
 
+void RequirementLists::add_index(std::string line) {
+  if (std::find(indexes.begin(), indexes.end(), line) == indexes.end()) {
+    indexes.push_back(std::move(line));
+  }
+}
+
 void RequirementLists::add_hashes(const Release& release, const std::set<std::string>& sha256,
                                   const ListedText& place) {
   if (sha256.empty()) return;

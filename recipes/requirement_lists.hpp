@@ -43,8 +43,12 @@ struct RequirementLists {
   std::vector<ListedText> constraints;   ///< count for packages that are needed anyway
   std::vector<ListedText> pythons;       ///< `requires-python`: specifiers, `>=3.10`
   std::map<Release, ListedHashes> hashes;
+  /// Lines that say where packages are looked for, as uv reads them in such a file: `--find-links
+  /// file:///…`; each once, as uv takes some. No lock holds them.
+  std::vector<std::string> indexes;
   std::optional<ListedText> all_hashed;  ///< `--require-hashes`: no package without a hash
 
+  void add_index(std::string line);
   void add_hashes(const Release& release, const std::set<std::string>& sha256,
                   const ListedText& place);
 

@@ -65,6 +65,26 @@ constexpr std::array<Option, 22> kOptions = {
      {"--uploaded-prior-to", {}, true, "write the versions that are meant"}}};
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
+bool is_quote(char c) { return c == '"' || c == '\''; }
+
+/// An option's value as pip has it, which takes it apart as a shell does.
+std::string unquoted(std::string_view value) {
+  std::string out;
+  char quote = 0;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const char c = value[i];
+    if (c == '\\' && quote != '\'' && i + 1 < value.size()) {
+      out += value[++i];
+    } else if (quote == 0 && is_quote(c)) {
+      quote = c;
+    } else if (c == quote) {
+      quote = 0;
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
 
 /// A line with those that it goes on in, and where each part of it stands.
 class Logical {
@@ -215,16 +235,30 @@ class LineReader {
     return true;
   }
 
+  /// As written; a blank in quotes or behind a `\` does not end it.
   std::string_view word() {
     const std::string_view rest = std::string_view(line_.text()).substr(at_);
-    const std::string_view found = rest.substr(0, rest.find_first_of(" \t"));
-    at_ += found.size();
-    return found;
+    char quote = 0;
+    std::size_t end = 0;
+    for (; end < rest.size() && (quote != 0 || !is_blank(rest[end])); ++end) {
+      const char c = rest[end];
+      if (c == '\\' && quote != '\'') {
+        end = std::min(end + 1, rest.size() - 1);
+      } else if (quote == 0 && is_quote(c)) {
+        quote = c;
+      } else if (c == quote) {
+        quote = 0;
+      }
+    }
+    if (quote != 0) mistake(at_, "a quote is not closed");
+    at_ += end;
+    return rest.substr(0, end);
   }
 
   void option() {
     const std::size_t start = at_;
     const std::string_view whole = word();
+    if (!good_) return;
     const std::string_view name = whole.substr(0, whole.find('='));
     for (const Option& known : kOptions) {
       const bool is_long = name == known.name;
@@ -244,17 +278,20 @@ class LineReader {
         value_at = at_;
         value = word();
       }
-      take(known, value, start, value_at);
+      if (good_) take(known, unquoted(value), start, value_at);
       return;
     }
     std::vector<std::string_view> names;
     for (const Option& known : kOptions) names.push_back(known.name);
     mistake(start, name.starts_with('-')
                        ? fmt::format("unknown option `{}`{}", name, suggestion(name, names))
-                       : fmt::format("`{}` stands after an option", whole));
+                       : fmt::format("`{}` stands after an option; a value with blanks is written "
+                                     "in quotes",
+                                     whole));
   }
 
-  void take(const Option& option, std::string_view value, std::size_t start, std::size_t value_at) {
+  void take(const Option& option, const std::string& value, std::size_t start,
+            std::size_t value_at) {
     if (option.has_value && value.empty()) {
       mistake(start, fmt::format("a value is missing after `{}`", option.name));
       return;
@@ -263,15 +300,14 @@ class LineReader {
       hash(value, start, value_at);
     } else if (option.name == kInclude || option.name == kConstraint) {
       const What what = option.name == kInclude ? What::include : What::constraints;
-      found_.push_back(placed(what, std::string(value), value_at));
+      found_.push_back(placed(what, value, value_at));
     } else if (option.name == kEditable) {
       requirement(value, value_at);
     } else if (option.name == kAllHashed) {
       found_.push_back(placed(What::all_hashed, {}, start));
     } else if (option.name == kIndex || option.name == kExtraIndex || option.name == kFindLinks ||
                option.name == kNoIndex) {
-      found_.push_back(
-          placed(What::index, std::string(value), option.has_value ? value_at : start));
+      found_.push_back(placed(What::index, value, option.has_value ? value_at : start));
       found_.back().option = option.name;
     }
   }

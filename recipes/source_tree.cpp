@@ -13,6 +13,7 @@
 #include "recipes/ignore.hpp"
 #include "recipes/lock.hpp"
 #include "recipes/text.hpp"
+#include "recipes/vendored.hpp"
 
 namespace mlenv {
 namespace {
@@ -23,6 +24,36 @@ using Fate = IgnoreRules::Fate;
 std::string_view mode_of(FileKind kind) {
   if (kind == FileKind::link) return "120000";
   return kind == FileKind::executable ? "100755" : "100644";
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code unknown;
+  return fs::exists(fs::symlink_status(path, unknown));
+}
+
+/// A tree of which a part was read before a change and a part after it is none.
+Error vanished(const fs::path& path) {
+  return failure("file-changed", "`{}` vanished while its folder was read", path.string())
+      .hint("run the command again when nothing writes there");
+}
+
+/// What `read` makes of it.
+template <typename Read>
+auto unless_vanished(const fs::path& path, const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    if (error.code() != "absent" && is_there(path)) throw;
+  } catch (const fs::filesystem_error&) {
+    if (is_there(path)) throw;
+  }
+  throw vanished(path);
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries = list_folder(folder);
+  if (entries.empty() && !is_there(folder)) throw vanished(folder);
+  return entries;
 }
 
 Digest hash_of(const fs::path& path) {
@@ -55,24 +86,16 @@ bool is_record(const fs::path& file) {
   return read_all(source, kLine.size()) == kLine;
 }
 
-/// What `mlenv vendor` writes into a folder of copies: wheels, Debian packages, archives, and what
-/// is called by its digest.
-bool is_vendored(const std::string& name) {
-  constexpr std::array<std::string_view, 6> kEndings = {".whl",     ".deb",    ".tar.gz",
-                                                        ".tar.zst", ".tar.xz", ".tar"};
-  const bool named = std::any_of(kEndings.begin(), kEndings.end(),
-                                 [&](std::string_view one) { return name.ends_with(one); });
-  const bool digest =
-      name.size() == 64 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
-  return named || digest;
+/// A file that is being written.
+bool is_temporary(const fs::path& file, const fs::path& home) {
+  const fs::path parent = file.parent_path();
+  return (parent == home || parent == home / kVendorFolder) &&
+         file.filename().string().starts_with(kTemporaryPrefix);
 }
 
 /// What mlenv itself writes into a recipe's folder, `home`, of whichever recipe there.
 bool is_written_here(const fs::path& file, const fs::path& home) {
-  const std::string name = file.filename().string();
-  const bool vendored = file.parent_path() == home / kVendorFolder;
-  if (file.parent_path() != home && !vendored) return false;
-  return name.starts_with(kTemporaryPrefix) || (vendored ? is_vendored(name) : is_record(file));
+  return is_temporary(file, home) || (file.parent_path() == home && is_record(file));
 }
 
 /// What of a folder counts.
@@ -89,8 +112,12 @@ class Walk {
   Walk(const Choice& choice, SourceTree& tree) : choice_(choice), tree_(tree) {}
 
   void folder(const fs::path& from, const std::string& path, const Fate& fate) {
-    for (const fs::path& entry : list_folder(from)) {
-      visit(entry, below(path, entry.filename().string()), fate);
+    std::set<std::string> copies;
+    if (choice_.rules != nullptr) copies = vendored_names(from);
+    for (const fs::path& entry : entries_of(from)) {
+      const std::string name = entry.filename().string();
+      const bool written = !copies.empty() && name.starts_with(kTemporaryPrefix);
+      if (!written && !copies.contains(name)) visit(entry, below(path, name), fate);
     }
   }
 
@@ -106,7 +133,9 @@ class Walk {
     }
     struct stat status {};
     if (::lstat(from.c_str(), &status) != 0) {
-      throw os_error(errno, "cannot read `{}`", from.string());
+      if (errno != ENOENT) throw os_error(errno, "cannot read `{}`", from.string());
+      if (chosen && (fate.left_out() || is_temporary(from, choice_.home))) return;
+      throw vanished(from);
     }
     if (S_ISDIR(status.st_mode)) {
       if (chosen && is_left_over(path)) return;
@@ -114,8 +143,10 @@ class Walk {
       return folder(from, path, fate);
     }
     if (chosen && fate.left_out()) return;
-    if (chosen && S_ISREG(status.st_mode) && is_written_here(from, choice_.home)) return;
-    add(from, path, status.st_mode);
+    unless_vanished(from, [&] {
+      const bool written = chosen && S_ISREG(status.st_mode) && is_written_here(from, choice_.home);
+      if (!written) add(from, path, status.st_mode);
+    });
   }
 
   void add(const fs::path& from, const std::string& path, mode_t mode) {
@@ -187,7 +218,9 @@ void copy_source_tree(const SourceTree& tree, const fs::path& to) {
       fs::create_symlink(file.link, target);
       continue;
     }
-    const Fd in = open_file(tree.folder / file.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const fs::path from = tree.folder / file.path;
+    const Fd in =
+        unless_vanished(from, [&] { return open_file(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK); });
     const Fd out = open_file(target, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
     FdSource source{in.get()};
     Sha256 hash;

@@ -37,9 +37,10 @@ SourceTree read_source_tree(const fs::path& folder);
 
 /// Of the folder at `path` from the recipe's: less what the ignore rules say (those beside the
 /// recipe for what is in its folder, else the folder's own), version control, the folders that
-/// setuptools leaves (`*.egg-info`, `.eggs`, its own in `build`), the recipe, and what mlenv writes
-/// beside it: locks, records, vendored copies, files that are being written. Throws `bad-source`,
-/// also for a folder of which nothing is left.
+/// setuptools leaves (`*.egg-info`, `.eggs`, its own in `build`), the recipe, what mlenv writes
+/// beside it: locks, records, files that are being written; and, wherever they are, the copies of
+/// `mlenv vendor` (vendored.hpp). Throws `bad-source`, also for a folder of which nothing is left,
+/// and `file-changed` when something vanishes meanwhile.
 SourceTree read_project_tree(const Recipe& recipe, const std::string& path);
 
 /// Copies it into `to`, which is made: files with modes 0644 and 0755, links as they are. Throws

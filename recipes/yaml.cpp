@@ -194,14 +194,22 @@ class Columns {
     }
   }
 
-  void fix(int line, int& column) const {
+  void fix(int line, int& column) {
     const auto row = static_cast<std::size_t>(line - 1);
     if (line < 1 || column < 1 || row >= starts_.size()) return;
-    const auto width = static_cast<std::size_t>(column - 1);
-    column = static_cast<int>(utf8_length(text_.substr(starts_[row], width))) + 1;
+    const auto width = std::min(static_cast<std::size_t>(column - 1), text_.size() - starts_[row]);
+    // Counted from the place before, for a line may hold very many.
+    if (row != row_ || width < width_) {
+      row_ = row;
+      width_ = 0;
+      characters_ = 0;
+    }
+    characters_ += utf8_length(text_.substr(starts_[row] + width_, width - width_));
+    width_ = width;
+    column = static_cast<int>(characters_) + 1;
   }
 
-  void fix(YamlNode& node) const {
+  void fix(YamlNode& node) {
     fix(node.line, node.column);
     for (YamlNode& item : node.items) fix(item);
     for (auto& [key, value] : node.members) {
@@ -213,6 +221,9 @@ class Columns {
  private:
   std::string_view text_;
   std::vector<std::size_t> starts_{0};
+  std::size_t row_ = 0;         ///< of the place before
+  std::size_t width_ = 0;       ///< bytes in front of it
+  std::size_t characters_ = 0;  ///< in these
 };
 
 bool is_ascii(std::string_view text) {
@@ -284,7 +295,7 @@ YamlDocument parse_yaml(std::string_view text) {
         {marker->line, 1, fmt::format("git left its conflict marker `{}` here", marker->text)}};
   }
   if (!is_ascii(text)) {
-    const Columns columns(text);
+    Columns columns(text);
     columns.fix(document.root);
     for (YamlMistake& mistake : document.mistakes) columns.fix(mistake.line, mistake.column);
   }

@@ -38,8 +38,10 @@ YamlText::YamlText(std::string_view text) : text_(text), starts_{0} {
 std::string_view YamlText::line(int number) const {
   const auto row = static_cast<std::size_t>(number - 1);
   if (number < 1 || row >= starts_.size()) return {};
-  std::string_view found = text_.substr(starts_[row]);
-  found = found.substr(0, found.find('\n'));
+  // Asked for at each value: a search for the end would take lines of many values times their
+  // length.
+  const std::size_t end = row + 1 < starts_.size() ? starts_[row + 1] - 1 : text_.size();
+  std::string_view found = text_.substr(starts_[row], end - starts_[row]);
   if (found.ends_with('\r')) found.remove_suffix(1);
   return found;
 }

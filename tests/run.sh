@@ -53,7 +53,7 @@ step_if lint/shellcheck .ci/shellcheck
 
 area unit
 if wanted unit; then
-  build_folder asan build/asan mlenv mlenv_unit
+  build_folder asan build/asan mlenv_unit
   unit_tests unit "$root/build/asan/tests/mlenv_unit"
 fi
 

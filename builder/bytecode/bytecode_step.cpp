@@ -28,11 +28,13 @@ void BytecodeStep::start(Pool& work, TaskGroup& group, Done done) {
   }
 }
 
+int BytecodeStep::python_minor() const { return std::stoi(tools_.lock.python_minor().substr(2)); }
+
 BytecodeCompiler::Setup BytecodeStep::setup(const Layer* own, unsigned workers) const {
   BytecodeCompiler::Setup setup;
   setup.base = tree_->path();
   setup.program = tools_.lock.python_program();
-  setup.python_minor = std::stoi(tools_.lock.python_minor().substr(2));
+  setup.python_minor = python_minor();
   setup.workers = workers;
   if (own != nullptr) setup.opt = unpack_layer(tools_.store, *own, tools_.progress) / "opt";
   return setup;
@@ -62,7 +64,7 @@ void BytecodeStep::compile(std::size_t wheel) {
   group_->spawn(*work_, [this, wheel] {
     const LockedWheel& locked = tools_.lock.wheels[wheel];
     const SegmentJob job{locked, tools_.path_of(locked), bytecode_key(tools_.lock, locked),
-                         tools_.lock.epoch, std::stoi(tools_.lock.python_minor().substr(2))};
+                         tools_.lock.epoch, python_minor()};
     make_segment(job, {tools_.store, *compiler_, *work_, *group_}, [this, wheel](Segment segment) {
       const std::lock_guard lock{mutex_};
       segments_[wheel] = std::move(segment);

@@ -41,6 +41,7 @@ class BytecodeStep {
   void finish() { compiler_.reset(); }
 
  private:
+  int python_minor() const;  ///< `11` of 3.11
   BytecodeCompiler::Setup setup(const Layer* own, unsigned workers) const;
   // With `mutex_` held:
   void compile(std::size_t wheel);

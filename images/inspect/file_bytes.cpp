@@ -44,7 +44,9 @@ bool OpenFileBytes::read(std::uint64_t offset, ByteSpan out) {
   return true;
 }
 
-PassingBytes::PassingBytes(const std::vector<ByteRange>& kept) {
+PassingBytes::PassingBytes(const std::vector<ByteRange>& kept, std::uint64_t expected) {
+  head_.reserve(std::min<std::uint64_t>(expected, kHead));
+  if (expected > kHead + kTail) tail_from_ = expected - kTail;
   for (const ByteRange& range : kept) keep(range);
 }
 
@@ -77,8 +79,9 @@ void PassingBytes::write(ByteView data) {
   }
   const std::size_t to_head = std::min(data.size(), kHead - head_.size());
   head_.insert(head_.end(), data.begin(), data.begin() + signed_size(to_head));
+  const std::uint64_t before_tail = size_ < tail_from_ ? tail_from_ - size_ : 0;
   size_ += data.size();
-  if (to_head < data.size()) append_tail(data.subspan(to_head));
+  if (before_tail < data.size()) append_tail(data.subspan(before_tail));
 }
 
 bool PassingBytes::read_from(std::uint64_t begin, ByteView bytes, std::uint64_t offset,

@@ -42,8 +42,9 @@ class PassingBytes final : public FileBytes, public Sink {
   static constexpr std::size_t kTail = std::size_t{8} << 20U;
   static constexpr std::uint64_t kMostKept = std::uint64_t{16} << 20U;  ///< of chosen ranges
 
-  /// Also keeps these.
-  explicit PassingBytes(const std::vector<ByteRange>& kept);
+  /// Also keeps these. `expected`: the size that the file will have, so that what comes before its
+  /// end is not copied; 0 where it is not told. Of a file of another size less may be at hand.
+  explicit PassingBytes(const std::vector<ByteRange>& kept, std::uint64_t expected = 0);
   void write(ByteView data) override;
   std::uint64_t size() const override { return size_; }
   bool read(std::uint64_t offset, ByteSpan out) override;
@@ -58,6 +59,7 @@ class PassingBytes final : public FileBytes, public Sink {
   bool read_from(std::uint64_t begin, ByteView bytes, std::uint64_t offset, ByteSpan out) const;
 
   std::uint64_t size_ = 0;
+  std::uint64_t tail_from_ = kHead;  ///< where the tail begins, at the earliest
   Bytes head_;
   Bytes tail_;
   struct Kept {

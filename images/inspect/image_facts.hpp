@@ -7,6 +7,7 @@
 // unknown then. Lists are sorted by their first member; a known empty list is a "none". Paths are
 // absolute within the image; where several files have the same need, the first of them is named.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,9 @@ struct ForwardCompatibility {
   std::string cuda_version;          ///< `13.0`
   std::vector<std::string> drivers;  ///< branches that it works on: `535`, `550`
   std::vector<std::string> devices;  ///< PCI device ids, or other names, as the note has them
+  /// Whether the image's LD_LIBRARY_PATH leads to it, by whatever links, so that it answers to
+  /// libcuda.so.1; nothing: what wrote the facts did not look.
+  std::optional<bool> in_library_path = {};
   friend bool operator==(const ForwardCompatibility&, const ForwardCompatibility&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -71,6 +75,7 @@ struct ForwardCompatibility {
     visit("cuda_version", self.cuda_version);
     visit("drivers", self.drivers);
     visit("devices", self.devices);
+    visit("in_library_path", self.in_library_path);
   }
 };
 
@@ -180,10 +185,12 @@ struct ImageFacts {
   Fact<std::vector<ForwardCompatibility>> forward_compatibility;
   Fact<SymbolVersions> glibc;
   Fact<SymbolVersions> libstdcxx;  ///< `GLIBCXX_…`
-  Fact<std::string> least_kernel;  ///< of the C library's `.note.ABI-tag`: `3.2.0`
+  /// Of the C library's `.note.ABI-tag`: `3.2.0`; empty: there is none of GNU's, which asks.
+  Fact<std::string> least_kernel;
   Fact<std::vector<CpuNeed>> cpu;
   Fact<std::vector<MissingLibrary>> missing_libraries;
   Fact<std::vector<MissingVersion>> missing_versions;
+  Fact<std::uint64_t> packed_bytes;  ///< of its layers as they are pulled, each once
   Fact<std::uint64_t> unpacked_bytes;
   Fact<std::vector<Waste>> waste;
   Fact<std::vector<std::string>> user_ids;  ///< that /etc/passwd has an entry for; sorted
@@ -212,6 +219,7 @@ struct ImageFacts {
     visit("cpu", self.cpu);
     visit("missing_libraries", self.missing_libraries);
     visit("missing_versions", self.missing_versions);
+    visit("packed_bytes", self.packed_bytes);
     visit("unpacked_bytes", self.unpacked_bytes);
     visit("waste", self.waste);
     visit("user_ids", self.user_ids);

@@ -19,18 +19,10 @@ bool is_heeded_variable(std::string_view name) {
          std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
-std::string render_image_facts(const ImageFacts& facts) {
-  nlohmann::json root = RecordWriter::written(facts);
-  root["schema"] = kKind.schema;
-  return canonical(root);
-}
+std::string render_image_facts(const ImageFacts& facts) { return render_record(facts, kKind); }
 
 ImageFacts read_image_facts(std::string_view text, std::string_view shown) {
-  const nlohmann::json root = parse_json(text, shown);
-  check_kind(root, shown, kKind);
-  ImageFacts facts;
-  RecordReader(shown, kKind).read(root, "", facts);
-  return facts;
+  return read_record<ImageFacts>(text, shown, kKind);
 }
 
 }  // namespace mlenv

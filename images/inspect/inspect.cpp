@@ -16,6 +16,7 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "images/inspect/image_tree.hpp"
+#include "images/inspect/linkage.hpp"
 #include "images/inspect/linkage_facts.hpp"
 #include "images/inspect/software.hpp"
 #include "images/inspect/waste.hpp"
@@ -61,8 +62,8 @@ std::vector<Variable> environment_of(const ImageConfig& config) {
   return list;
 }
 
-std::string library_path(const ImageConfig& config) {
-  for (const Variable& one : environment_of(config)) {
+std::string library_path(const std::vector<Variable>& environment) {
+  for (const Variable& one : environment) {
     if (one.name == "LD_LIBRARY_PATH") return one.value;
   }
   return {};
@@ -94,7 +95,8 @@ std::vector<std::string> texts_of(const nlohmann::json& list) {
   return texts;
 }
 
-std::vector<ForwardCompatibility> forward_compatibility_of(const ImageTree& tree) {
+std::vector<ForwardCompatibility> forward_compatibility_of(const ImageTree& tree,
+                                                           std::string_view library_path) {
   std::vector<ForwardCompatibility> found;
   for (const auto& [path, node] : tree.nodes()) {
     if (node.elf == nullptr || node.elf->forward_compatibility.empty()) continue;
@@ -109,6 +111,7 @@ std::vector<ForwardCompatibility> forward_compatibility_of(const ImageTree& tree
     }
     if (note.contains("Driver")) one.drivers = texts_of(note["Driver"]);
     if (note.contains("Device")) one.devices = texts_of(note["Device"]);
+    one.in_library_path = Linker{tree, library_path}.is_in_library_path(path, "libcuda.so.1");
     found.push_back(std::move(one));
   }
   return found;
@@ -147,8 +150,9 @@ void take_config(const ImageConfig& config, ImageFacts& facts) {
   facts.gpus = known(std::move(gpus), "label dev.mlenv.sm");
 }
 
-void take_tree(const ImageTree& tree, const ImageConfig& config, ImageFacts& facts) {
-  const std::uint64_t machine = machine_of(config.architecture);
+/// Once the configuration is taken.
+void take_tree(const ImageTree& tree, ImageFacts& facts) {
+  const std::uint64_t machine = machine_of(facts.architecture);
   const std::vector<PythonPackage> packages = python_packages(tree);
   facts.cuda_runtimes =
       known(libraries_in(tree, packages, "libcudart", "nvidia-cuda-runtime"), kPackages);
@@ -157,12 +161,13 @@ void take_tree(const ImageTree& tree, const ImageConfig& config, ImageFacts& fac
   facts.frameworks = known(frameworks_in(tree, packages), "its Python packages");
   facts.device_code = known(device_code_of(tree), "fat binaries in its ELF files");
   facts.forward_compatibility =
-      known(forward_compatibility_of(tree), "ELF notes .note.cuda.fwd_compatibility");
+      known(forward_compatibility_of(tree, library_path(facts.environment)),
+            "ELF notes .note.cuda.fwd_compatibility");
   facts.cpu = known(cpu_needs_of(tree, machine, packages), "its packages and ELF properties");
   facts.unpacked_bytes = known(tree.all_bytes(), kFiles);
   facts.waste = known(waste_in(tree), kFiles);
   facts.user_ids = user_ids_of(tree);
-  take_linkage(tree, machine, library_path(config), kElf, facts);
+  take_linkage(tree, machine, library_path(facts.environment), kElf, facts);
 }
 
 /// Paths and names are anybody's bytes: as text they are UTF-8, and harmless to a terminal.
@@ -188,6 +193,18 @@ struct Cleaner {
   }
 };
 
+std::uint64_t packed_bytes(const Image& image) {
+  std::map<Digest, std::uint64_t> sizes;
+  for (const Layer& layer : image.layers) sizes.emplace(layer.blob.digest, layer.blob.size_bytes);
+  std::uint64_t bytes = 0;
+  for (const auto& [digest, size] : sizes) bytes += size;
+  return bytes;
+}
+
+Digest facts_key(const Image& image) {
+  return Digest::of("mlenv.image-facts/1.5\n" + image.digest().str());
+}
+
 ImageFacts gather(Store& store, const Image& image, Progress& progress) {
   std::vector<LayerFacts> layers(image.layers.size());
   // The largest first: what is left at the end is small.
@@ -201,28 +218,44 @@ ImageFacts gather(Store& store, const Image& image, Progress& progress) {
     layers[order[i]] = layer_facts(store, image.layers[order[i]], progress);
   });
   ImageFacts facts;
+  facts.packed_bytes = known(packed_bytes(image), "its manifest");
   facts.kind = "image";
   facts.digest = image.digest().str();
   take_config(image.settings, facts);
-  take_tree(ImageTree{std::move(layers)}, image.settings, facts);
+  take_tree(ImageTree{std::move(layers)}, facts);
   Cleaner{}.clean(facts);
   return facts;
 }
 
 }  // namespace
 
+std::optional<ImageFacts> remembered_image_facts(const Store& store, const Image& image) {
+  const auto text = store.find_key(facts_key(image));
+  if (!text) return std::nullopt;
+  try {
+    return read_image_facts(*text, "remembered facts");
+  } catch (const Error&) {  // another version's: made anew
+    return std::nullopt;
+  }
+}
+
 ImageFacts image_facts(Store& store, const Image& image, Progress& progress) {
-  const Digest key = Digest::of("mlenv.image-facts/1.4\n" + image.digest().str());
-  if (const auto text = store.find_key(key)) {
-    try {
-      return read_image_facts(*text, "remembered facts");
-    } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
-      // Another version's: made anew.
+  if (auto remembered = remembered_image_facts(store, image)) return std::move(*remembered);
+  ImageFacts facts = gather(store, image, progress);
+  store.put_key(facts_key(image), render_image_facts(facts));
+  return facts;
+}
+
+std::uint64_t bytes_to_unpack(Store& store, const Image& image, Progress& progress) {
+  std::set<Digest> counted;
+  std::uint64_t bytes = 0;
+  for (const Layer& layer : image.layers) {
+    if (!counted.insert(layer.diff_id).second || store.find_tree(layer.diff_id)) continue;
+    for (const LayerEntry& entry : layer_facts(store, layer, progress).entries) {
+      if (entry.kind == "file") bytes += entry.bytes;
     }
   }
-  ImageFacts facts = gather(store, image, progress);
-  store.put_key(key, render_image_facts(facts));
-  return facts;
+  return bytes;
 }
 
 }  // namespace mlenv

@@ -1,5 +1,6 @@
 #pragma once
 // Facts of an image, from its configuration and its bytes.
+#include <optional>
 #include <string>
 
 #include "base/progress.hpp"
@@ -14,5 +15,11 @@ namespace mlenv {
 /// by its digest. Throws what reading a layer throws (`absent`, `damaged`, `bad-tar`), and
 /// `too-large` for an image of more files than mlenv looks through.
 ImageFacts image_facts(Store& store, const Image& image, Progress& progress);
+
+/// What is remembered of it; nullopt: nothing is, and nothing is read.
+std::optional<ImageFacts> remembered_image_facts(const Store& store, const Image& image);
+
+/// Sizes of the files in those layers of an image in the store that are not unpacked there.
+std::uint64_t bytes_to_unpack(Store& store, const Image& image, Progress& progress);
 
 }  // namespace mlenv

@@ -110,7 +110,7 @@ class BlobReader {
     const std::size_t first = fill(data, buffer_);
     const ByteView head = std::span(buffer_).first(first);
     if (!as_text(head).starts_with(kElfMagic)) return;
-    PassingBytes bytes{kept};
+    PassingBytes bytes{kept, entry.size_bytes};
     for (const ByteRange& range : elf_tables(head)) bytes.keep(range);
     FatbinScanner scanner;
     for (std::size_t count = first; count > 0; count = fill(data, buffer_)) {

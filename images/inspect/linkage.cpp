@@ -23,7 +23,9 @@ constexpr std::array<Machine, 4> kKinds = {
      {"/lib64/ld64.so.2", "powerpc64le-linux-gnu", "power8"},
      {"/lib/ld64.so.1", "s390x-linux-gnu", "z13"}}};
 
-constexpr std::array<std::string_view, 3> kHwcaps = {"x86-64-v4", "x86-64-v3", "x86-64-v2"};
+/// The best first (glibc, sysdeps/x86_64/dl-hwcaps_subdirs.c).
+constexpr std::array<std::string_view, 3> kLevels = {"x86-64-v4", "x86-64-v3", "x86-64-v2"};
+constexpr std::string_view kHwcapsFolder = "/glibc-hwcaps/";
 
 /// A chain of libraries that need each other is longer nowhere.
 constexpr std::size_t kMostLoaded = 4096;
@@ -53,6 +55,9 @@ bool is_same_kind(const ElfFile& a, const ElfFile& b) {
 
 Linker::Linker(const ImageTree& tree, std::string_view library_path) : tree_(tree) {
   set_default_folders();
+  has_hwcaps_ = std::any_of(tree_.nodes().begin(), tree_.nodes().end(), [](const auto& node) {
+    return node.first.find(kHwcapsFolder) != std::string::npos;
+  });
   library_path_ = expanded(library_path, "");
   const ImageTree::Node* cache = tree_.find("etc/ld.so.cache");
   if (cache == nullptr || cache->text == nullptr) return;
@@ -109,22 +114,41 @@ bool Linker::takes(const std::string& path, const ElfFile& like) {
 bool Linker::search(const std::vector<std::string>& folders, const std::string& name,
                     const ElfFile& like, std::string& found) {
   for (const std::string& folder : folders) {
-    found = folder + "/" + name;
-    if (takes(found, like)) return true;
-    for (const std::string_view level : kHwcaps) {
-      found = folder + "/glibc-hwcaps/" + std::string(level) + "/" + name;
+    for (const std::string_view level : levels_for(like)) {
+      found = folder + std::string(kHwcapsFolder) + std::string(level) + "/" + name;
       if (takes(found, like)) return true;
     }
+    found = folder + "/" + name;
+    if (takes(found, like)) return true;
   }
   return false;
 }
 
+std::span<const std::string_view> Linker::levels_for(const ElfFile& like) const {
+  const bool has_levels = has_hwcaps_ && like.machine == EM_X86_64 && like.bits == 64;
+  return has_levels ? std::span<const std::string_view>(kLevels)
+                    : std::span<const std::string_view>();
+}
+
 bool Linker::search_cache(const std::string& name, const ElfFile& like, std::string& found) {
+  for (const std::string_view level : levels_for(like)) {
+    const std::string folder = std::string(kHwcapsFolder) + std::string(level) + "/";
+    if (search_cache_at(name, like, folder, found)) return true;
+  }
+  return search_cache_at(name, like, "", found);
+}
+
+bool Linker::search_cache_at(const std::string& name, const ElfFile& like,
+                             std::string_view hwcaps_folder, std::string& found) {
   const std::uint64_t flags = cache_flags(like);
   auto [at, end] = cache_.equal_range(name);
   for (; at != end; ++at) {
     const CachedLibrary& one = at->second;
-    if (one.hwcaps != 0 || (flags != 0 && one.flags != flags)) continue;
+    if (flags != 0 && one.flags != flags) continue;
+    const bool fits = hwcaps_folder.empty()
+                          ? one.hwcaps == 0
+                          : one.hwcaps != 0 && one.path.find(hwcaps_folder) != std::string::npos;
+    if (!fits) continue;
     found = one.path;
     if (takes(found, like)) return true;
   }
@@ -190,6 +214,13 @@ std::string Linker::find_library(const std::string& name, const ElfFile& like) {
   plain.is_little_endian = like.is_little_endian;
   const std::vector<Loaded> all = {{"/", "", &plain, 0, {}}};
   return locate(all, 0, name);
+}
+
+bool Linker::is_in_library_path(const std::string& path, const std::string& name) {
+  const ImageTree::Node* node = tree_.find(path);
+  std::string found;
+  return node != nullptr && node->elf != nullptr &&
+         search(library_path_, name, *node->elf, found) && file(found).real == path;
 }
 
 void Linker::check_versions(const std::vector<Loaded>& all, Linkage& out) {

@@ -4,9 +4,10 @@
 //
 // As ld.so: a library that is loaded already answers to its soname; else RPATH of the file and of
 // those that loaded it, LD_LIBRARY_PATH, RUNPATH, /etc/ld.so.cache, and the C library's own
-// folders. Files for other processors are passed over. Folders `glibc-hwcaps` are looked into after
-// the folder that they are in: what they hold stands beside a copy for every processor.
+// folders. Files for other processors are passed over. Folders `glibc-hwcaps` are looked into
+// before the folder that they are in, the best level first, as on a processor that has them all.
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -44,6 +45,8 @@ class Linker {
   Linkage link(const std::string& path);
   /// A library by its name, for a file that says nothing of where; empty: not found.
   std::string find_library(const std::string& name, const ElfFile& like);
+  /// Whether a folder of LD_LIBRARY_PATH makes `path`, a true one, answer to the name.
+  bool is_in_library_path(const std::string& path, const std::string& name);
 
  private:
   struct Loaded {
@@ -65,6 +68,11 @@ class Linker {
   bool search(const std::vector<std::string>& folders, const std::string& name, const ElfFile& like,
               std::string& found);
   bool search_cache(const std::string& name, const ElfFile& like, std::string& found);
+  /// Among the entries for a level alone, or for every processor (no folder).
+  bool search_cache_at(const std::string& name, const ElfFile& like, std::string_view hwcaps_folder,
+                       std::string& found);
+  /// Levels that copies of libraries may be for; none where there are no such copies.
+  std::span<const std::string_view> levels_for(const ElfFile& like) const;
   std::vector<std::string> expanded(std::string_view folders, const std::string& of) const;
   bool search_rpaths(const std::vector<Loaded>& all, std::size_t loader, const std::string& name,
                      std::string& found);
@@ -74,6 +82,7 @@ class Linker {
   const ImageTree& tree_;
   std::vector<std::string> library_path_;
   std::vector<std::string> default_folders_;
+  bool has_hwcaps_ = false;
   std::string lib_ = "lib64";  ///< what `$LIB` stands for
   std::string platform_ = "x86_64";
   std::multimap<std::string, CachedLibrary> cache_;

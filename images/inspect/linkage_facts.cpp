@@ -79,10 +79,13 @@ Fact<std::string> least_kernel_of(const ImageTree& tree, std::uint64_t machine, 
     if (node.elf == nullptr || node.elf->machine != machine) continue;
     const std::string libc = linker.find_library("libc.so.6", *node.elf);
     const ImageTree::Node* found = libc.empty() ? nullptr : tree.find(libc);
-    if (found == nullptr || found->elf == nullptr || found->elf->least_kernel.empty()) break;
+    if (found == nullptr || found->elf == nullptr) break;
+    if (found->elf->least_kernel.empty()) {
+      return unknown<std::string>(libc + " has no .note.ABI-tag");
+    }
     return known(found->elf->least_kernel, ".note.ABI-tag of " + libc);
   }
-  return unknown<std::string>("no C library of GNU's with a .note.ABI-tag");
+  return known(std::string{}, "no C library of GNU's");
 }
 
 /// Who misses a thing.

@@ -10,8 +10,6 @@
 namespace mlenv {
 namespace {
 
-bool is_older(std::string_view a, std::string_view b) { return std::is_lt(compare_versions(a, b)); }
-
 std::function<fs::path()>& data_folder() {
   static std::function<fs::path()> folder;
   return folder;

@@ -20,8 +20,6 @@ using Kind = TomlValue::Kind;
 constexpr int kFormat = 1;
 constexpr const char* kCode = "cuda-data-invalid";
 
-bool is_older(std::string_view a, std::string_view b) { return std::is_lt(compare_versions(a, b)); }
-
 /// Dotted numbers: so many, of at most so many digits each.
 bool are_numbers(std::string_view text, std::size_t least, std::size_t most, std::size_t digits) {
   const auto parts = split(text, '.');

@@ -16,10 +16,11 @@ namespace {
 
 constexpr std::string_view kPrefix = "redistrib_";
 constexpr std::string_view kSuffix = ".json";
+/// No part of a version has more than three digits. Who looks no further is done with any listing.
+constexpr std::size_t kLongestName =
+    kPrefix.size() + std::string_view("999.999.999").size() + kSuffix.size();
 constexpr const char* kSource = "redistributables";
 constexpr const char* kWhat = "NVIDIA's index of CUDA redistributables, redistrib_X.Y.Z.json";
-
-bool is_older(std::string_view a, std::string_view b) { return std::is_lt(compare_versions(a, b)); }
 
 Error invalid(std::string_view name, std::string why) {
   return failure("redistrib-invalid", "`{}` is no file of NVIDIA's index", name)
@@ -164,9 +165,10 @@ std::vector<std::string> redistrib_names(std::string_view listing, std::string_v
   std::vector<std::string> names;
   for (std::size_t at = listing.find(kPrefix); at != std::string_view::npos;
        at = listing.find(kPrefix, at + 1)) {
-    const std::size_t end = listing.find(kSuffix, at);
-    if (end == std::string_view::npos) break;
-    const std::string_view name = listing.substr(at, end + kSuffix.size() - at);
+    const std::string_view rest = listing.substr(at, kLongestName);
+    const std::size_t end = rest.find(kSuffix);
+    if (end == std::string_view::npos) continue;
+    const std::string_view name = rest.substr(0, end + kSuffix.size());
     const std::string_view version = version_in(name);
     if (!version.empty() && !is_older(version_prefix(version, 2), oldest)) names.emplace_back(name);
   }

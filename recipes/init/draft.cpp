@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "recipes/init/host_choice.hpp"
+#include "recipes/logins.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -239,13 +240,7 @@ std::string shown_text(std::string_view text) {
       clean += c;
     }
   }
-  for (std::size_t at = 0; (at = clean.find("://", at)) != std::string::npos;) {
-    at += 3;
-    const std::size_t end = std::min(clean.find_first_of("/ \"'", at), clean.size());
-    const std::size_t login = clean.rfind('@', end);
-    if (login != std::string::npos && login >= at && login < end) clean.erase(at, login + 1 - at);
-  }
-  clean = trim(clean);
+  clean = trim(without_logins(clean));
   if (clean.size() <= kShownBytes) return clean;
   std::size_t cut = kShownBytes;
   while ((static_cast<unsigned char>(clean[cut]) & 0xC0U) == 0x80) --cut;  // not within a character

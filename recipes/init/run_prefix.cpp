@@ -59,13 +59,18 @@ Option options_of(std::span<const std::string> words) {
   return all;
 }
 
-}  // namespace
+struct Prefix {
+  std::size_t words = 0;
+  std::vector<std::size_t> sudos;  ///< where `sudo` stands among them
+};
 
-std::size_t prefix_length(std::span<const std::string> words) {
+Prefix prefix_of(std::span<const std::string> words) {
+  Prefix prefix;
   std::size_t at = 0;
   while (at < words.size()) {
     const std::string& word = words[at];
     if (word == "sudo") {
+      prefix.sudos.push_back(at);
       ++at;
       at += options_of(words.subspan(at)).words;
     } else if (word == "env") {
@@ -79,29 +84,60 @@ std::size_t prefix_length(std::span<const std::string> words) {
       break;
     }
   }
-  return std::min(at, words.size());
+  prefix.words = std::min(at, words.size());
+  return prefix;
 }
 
+/// Where each word of a text begins; blanks in quotes or behind a `\` are part of one.
+std::vector<std::size_t> word_starts(std::string_view text) {
+  std::vector<std::size_t> starts;
+  bool inside = false;
+  char quote = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool blank = quote == 0 && (c == ' ' || c == '\t');
+    if (!blank && !inside) starts.push_back(at);
+    inside = !blank;
+    if (c == '\\' && quote != '\'') {
+      ++at;
+    } else if (quote == 0 && (c == '"' || c == '\'')) {
+      quote = c;
+    } else if (c == quote) {
+      quote = 0;
+    }
+  }
+  return starts;
+}
+
+}  // namespace
+
+std::size_t prefix_length(std::span<const std::string> words) { return prefix_of(words).words; }
+
 std::string sudo_user(std::span<const std::string> words) {
-  const auto sudo = std::find_if_not(words.begin(), words.end(), is_assignment);
-  if (sudo == words.end() || *sudo != "sudo") return {};
-  const std::size_t behind = static_cast<std::size_t>(sudo - words.begin()) + 1;
-  const std::string user = options_of(words.subspan(behind)).user;
-  return user == "root" || user == "#0" ? std::string{} : user;
+  for (const std::size_t at : prefix_of(words).sudos) {
+    std::string user = options_of(words.subspan(at + 1)).user;
+    if (!user.empty() && user != "root" && user != "#0") return user;
+  }
+  return {};
 }
 
 std::string without_sudo(std::string_view text) {
-  if (!text.starts_with("sudo ") && !text.starts_with("sudo\t")) return std::string(text);
+  const std::vector<std::size_t> starts = word_starts(text);
   std::vector<std::string> words;
-  std::vector<std::size_t> starts;
-  for (std::size_t at = 0; (at = text.find_first_not_of(" \t", at)) != std::string_view::npos;) {
-    const std::size_t end = std::min(text.find_first_of(" \t", at), text.size());
-    words.emplace_back(text.substr(at, end - at));
-    starts.push_back(at);
-    at = end;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const std::size_t end = i + 1 < starts.size() ? starts[i + 1] : text.size();
+    words.emplace_back(trim(text.substr(starts[i], end - starts[i])));
   }
-  const std::size_t first = 1 + options_of(std::span(words).subspan(1)).words;
-  return first < starts.size() ? std::string(trim(text.substr(starts[first]))) : std::string(text);
+  std::string out;
+  std::size_t done = 0;
+  for (const std::size_t at : prefix_of(words).sudos) {
+    const std::size_t behind = at + 1 + options_of(std::span(words).subspan(at + 1)).words;
+    if (behind >= words.size()) return std::string(text);
+    out += text.substr(done, starts[at] - done);
+    done = starts[behind];
+  }
+  if (done == 0) return std::string(text);
+  return out + std::string(trim(text.substr(done)));
 }
 
 }  // namespace mlenv

@@ -10,10 +10,11 @@ namespace mlenv {
 /// How many words those are, with sudo's and env's options (sudo(8), env(1)).
 std::size_t prefix_length(std::span<const std::string> words);
 
-/// The user that sudo runs it as; empty: root, or no sudo.
+/// The user that sudo runs it as, wherever among those it stands; empty: root, or no sudo.
 std::string sudo_user(std::span<const std::string> words);
 
-/// A command's text without the sudo that it begins with, and its options.
+/// A command's text without sudo and its options among those: `env A=1 make` of `env A=1 sudo
+/// make`.
 std::string without_sudo(std::string_view text);
 
 }  // namespace mlenv

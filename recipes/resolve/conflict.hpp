@@ -11,6 +11,7 @@ struct Conflict {
       facts;  ///< a short chain, outermost first; lines of the recipe with carets
   std::string hint;
   std::string absent;  ///< the Python package that no index has (normalised); empty: another reason
+  std::string told{};  ///< uv's whole account, of which `facts` are a part; empty: not uv's finding
 };
 
 }  // namespace mlenv

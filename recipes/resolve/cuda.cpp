@@ -28,8 +28,6 @@ bool is_suffixed(std::string_view major) {
   return std::find(kSuffixedMajors.begin(), kSuffixedMajors.end(), major) != kSuffixedMajors.end();
 }
 
-std::string_view major_of(std::string_view version) { return version.substr(0, version.find('.')); }
-
 /// CUDA major that a package belongs to, empty for none. NCCL counts: its builds for two majors
 /// install the same file.
 std::string cuda_major(const LockedWheel& wheel) {
@@ -65,7 +63,7 @@ std::optional<std::string> release_of(const std::vector<LockedWheel>& wheels) {
 }  // namespace
 
 std::vector<std::string> cuda_constraints(std::string_view release) {
-  const std::string_view major = major_of(release);
+  const std::string major = major_of(release);
   const std::string suffix = is_suffixed(major) ? fmt::format("-cu{}", major) : "";
   std::vector<std::string> constraints = {fmt::format("cuda-toolkit=={}.*", release)};
   for (const std::string_view package : kReleasePackages) {

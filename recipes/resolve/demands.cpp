@@ -21,14 +21,6 @@ constexpr std::size_t kMostTries = 10;
 
 using Facts = std::vector<std::string>;
 
-std::string major_of(std::string_view release) {
-  return std::string(release.substr(0, release.find('.')));
-}
-
-bool is_older(std::string_view driver, std::string_view needed) {
-  return std::is_lt(compare_versions(driver, needed));
-}
-
 std::string shown(const Recipe& recipe, const Placed& place, std::string_view message) {
   return shown_mistake(recipe.path, recipe.source, place.line, place.column, message);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "recipes/resolve/wheel_conflict.hpp"
 #include "recipes/resolve/wheels.hpp"
 #include "recipes/text.hpp"
 
@@ -15,6 +16,24 @@ Conflict unreachable(const DirectRequirement& asking, const std::string& text, s
   conflict.facts.push_back(std::move(why));
   conflict.hint =
       "name that package by an address of its own in `packages`, as in `NAME @ ./folder`";
+  return conflict;
+}
+
+/// A package by address, and what it asks for.
+struct Side {
+  DirectRequirement asking;
+  std::string text;
+};
+
+Conflict two_addresses(const std::string& name, const Side& one, const Side& other) {
+  Conflict conflict;
+  conflict.headline = fmt::format("`{}` is asked for at two addresses", name);
+  for (const Side& side : {other, one}) {
+    const std::string says = fmt::format("`{}` asks for `{}`", side.asking.name, side.text);
+    conflict.facts.push_back(side.asking.shown(says));
+  }
+  conflict.hint =
+      fmt::format("name the right one in `packages`, as `{} @ ADDRESS`: it counts for both", name);
   return conflict;
 }
 
@@ -73,28 +92,48 @@ bool DirectSearch::ask(const std::string& name, const std::vector<std::string>& 
 }
 
 std::optional<Conflict> DirectSearch::follow(const BuiltRelease& release, bool& more) {
-  const auto asking =
-      std::find_if(needed_.begin(), needed_.end(),
-                   [&](const DirectRequirement& one) { return one.name == release.wheel.name; });
-  const DirectRequirement place = *asking;
   for (const std::string& text : release.metadata.requires_dist) {
     const auto one = read_dependency(text);
     if (!one || !marker_holds(one->marker, environment_, extras_[release.wheel.name])) continue;
     const std::string name = one->normalised_name();
     more = ask(name, one->extras) || more;
     more = take(name) || more;
-    if (one->address.empty() || is_needed(name)) continue;
-    const auto read = parse_package_address(one->address);
-    if (const auto* wrong = std::get_if<AddressMistake>(&read)) {
-      return unreachable(place, text, wrong->message);
-    }
-    const auto& address = std::get<PackageAddress>(read);
-    if (address.kind == PackageAddress::Kind::path) {
-      return unreachable(place, text, "that path is its author's, and no other machine has it");
-    }
-    needed_.push_back({name, address, place.recipe, place.place, place.listed});
-    more = true;
+    if (one->address.empty()) continue;
+    if (auto conflict = follow_address(release, text, *one, more)) return conflict;
   }
+  return std::nullopt;
+}
+
+std::optional<Conflict> DirectSearch::follow_address(const BuiltRelease& release,
+                                                     const std::string& text,
+                                                     const Requirement& wanted, bool& more) {
+  const auto find_needed = [&](const std::string& name) {
+    return std::find_if(needed_.begin(), needed_.end(),
+                        [&](const DirectRequirement& one) { return one.name == name; });
+  };
+  const std::string name = wanted.normalised_name();
+  const auto known = find_needed(name);
+  const auto first = asking_.find(name);
+  if (known != needed_.end() && first == asking_.end()) return std::nullopt;  // the recipe's counts
+  const DirectRequirement place = *find_needed(release.wheel.name);
+  const auto read = parse_package_address(wanted.address);
+  const auto* address = std::get_if<PackageAddress>(&read);
+  if (known != needed_.end()) {
+    if (address != nullptr && *address == known->address) return std::nullopt;
+    return two_addresses(name, {place, text},
+                         {*find_needed(first->second.name), first->second.text});
+  }
+  if (address == nullptr) return unreachable(place, text, std::get<AddressMistake>(read).message);
+  if (address->kind == PackageAddress::Kind::path) {
+    return unreachable(place, text, "that path is its author's, and no other machine has it");
+  }
+  if (address->place.starts_with("file:")) {
+    return unreachable(place, text,
+                       "that repository is on its author's machine, and no other one has it");
+  }
+  needed_.push_back({name, *address, place.recipe, place.place, place.listed});
+  asking_.insert_or_assign(name, Asking{release.wheel.name, text});
+  more = true;
   return std::nullopt;
 }
 
@@ -118,18 +157,24 @@ std::optional<Conflict> DirectSearch::build_needed() {
   return std::nullopt;
 }
 
-bool DirectSearch::needs_more(const std::vector<LockedWheel>& found) {
+bool DirectSearch::needs_more(const WheelResolution& found) {
   bool more = false;
-  for (const LockedWheel& wheel : found) more = take(wheel.name) || more;
+  for (const LockedWheel& wheel : found.wheels) more = take(wheel.name) || more;
+  for (const auto& [name, extras] : found.extras) {
+    if (is_needed(name)) more = ask(name, {extras.begin(), extras.end()}) || more;
+  }
   return more;
 }
 
 bool DirectSearch::needs_more(const Conflict& conflict) {
-  if (constraints_.empty()) return false;
   if (take(conflict.absent)) return true;
-  for (DirectRequirement& one : constraints_) needed_.push_back(std::move(one));
-  constraints_.clear();
-  return true;
+  std::vector<std::string> names;
+  for (const DirectRequirement& one : constraints_) {
+    if (conflict.told.empty() || speaks_of(conflict, one.name)) names.push_back(one.name);
+  }
+  bool more = false;
+  for (const std::string& name : names) more = take(name) || more;
+  return more;
 }
 
 }  // namespace mlenv

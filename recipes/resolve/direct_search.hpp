@@ -11,6 +11,7 @@
 #include "recipes/marker.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/source_release.hpp"
+#include "recipes/resolve/wheels.hpp"
 
 namespace mlenv {
 
@@ -26,11 +27,14 @@ class DirectSearch {
   DirectSearch(const Recipe& recipe, MarkerEnvironment environment, Build build);
 
   /// Builds all that is known to be needed and was not built. A Conflict also where one asks for
-  /// another at a place that only its author's machine has.
+  /// another at a place that only its author's machine has, and where two ask for one at different
+  /// places, and the recipe names none.
   std::optional<Conflict> build_needed();
-  /// Whether a package that was found has a constraint by address: it is needed from now on.
-  bool needs_more(const std::vector<LockedWheel>& found);
-  /// The same where nothing was found for this reason: some package may be at its address alone.
+  /// Whether a package that was found has a constraint by address, or one by address was asked for
+  /// more extras: these are needed from now on.
+  bool needs_more(const WheelResolution& found);
+  /// The same where nothing was found for this reason: a package that it speaks of may be at its
+  /// address alone.
   bool needs_more(const Conflict& conflict);
 
   const std::vector<BuiltRelease>& built() const { return built_; }
@@ -40,6 +44,8 @@ class DirectSearch {
   bool take(const std::string& name);
   bool ask(const std::string& name, const std::vector<std::string>& extras);
   std::optional<Conflict> follow(const BuiltRelease& release, bool& more);
+  std::optional<Conflict> follow_address(const BuiltRelease& release, const std::string& text,
+                                         const Requirement& wanted, bool& more);
 
   const Recipe& recipe_;
   MarkerEnvironment environment_;
@@ -48,6 +54,11 @@ class DirectSearch {
   std::vector<DirectRequirement> constraints_;  ///< that nothing was found to need
   std::map<std::string, std::set<std::string>> extras_;
   std::vector<BuiltRelease> built_;  ///< of `needed_`, in its order
+  struct Asking {
+    std::string name;
+    std::string text;
+  };
+  std::map<std::string, Asking> asking_;  ///< which wheel first named what no recipe does
 };
 
 }  // namespace mlenv

@@ -1,12 +1,12 @@
 #include "recipes/resolve/direct_wheels.hpp"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "base/http.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/direct_search.hpp"
+#include "recipes/resolve/wheel_conflict.hpp"
+#include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
@@ -41,43 +41,98 @@ void name_in(const std::vector<BuiltRelease>& direct, std::vector<std::string>& 
   texts = std::move(kept);
 }
 
-std::set<std::string> extras_of(const BuiltRelease& release,
-                                const std::vector<std::string>& requirements) {
-  std::set<std::string> extras;
-  for (const std::string& text : requirements) {
-    const auto read = parse_requirement(text);
-    const auto* one = std::get_if<Requirement>(&read);
-    if (one == nullptr || one->normalised_name() != release.wheel.name) continue;
-    extras.insert(one->extras.begin(), one->extras.end());
+/// What uv is to know of a wheel that asks for others by addresses.
+struct Told {
+  ReleaseMetadata metadata;
+  std::vector<const BuiltRelease*> named;
+  bool rewritten = false;     ///< false: uv may read the wheel itself
+  bool leaves_extra = false;  ///< an extra's address was left out
+};
+
+Told told_of(const BuiltRelease& asking, const std::vector<BuiltRelease>& direct) {
+  Told told{.metadata = asking.metadata, .named = {}};
+  told.metadata.requires_dist.clear();
+  for (const std::string& text : asking.metadata.requires_dist) {
+    auto wanted = read_dependency(text);
+    if (!wanted || wanted->address.empty()) {
+      told.metadata.requires_dist.push_back(text);
+      continue;
+    }
+    told.rewritten = true;
+    const BuiltRelease* other = find(direct, wanted->normalised_name());
+    if (other == nullptr) {
+      const bool of_extra = wanted->marker.find("extra") != std::string::npos;
+      told.leaves_extra = told.leaves_extra || of_extra;
+      continue;
+    }
+    wanted->address = url_of(*other);
+    told.metadata.requires_dist.push_back(wanted->str());
+    told.named.push_back(other);
   }
-  return extras;
+  return told;
+}
+
+/// The others that ask for it at the address that it is from.
+std::vector<std::string> asking_for(const BuiltRelease& wanted,
+                                    const std::vector<BuiltRelease>& direct) {
+  std::vector<std::string> names;
+  for (const BuiltRelease& one : direct) {
+    for (const std::string& text : one.metadata.requires_dist) {
+      const auto asked = read_dependency(text);
+      if (!asked || asked->normalised_name() != wanted.wheel.name) continue;
+      const auto read = parse_package_address(asked->address);
+      const auto* address = std::get_if<PackageAddress>(&read);
+      if (address == nullptr || !is_from(wanted.source, *address)) continue;
+      names.push_back('`' + one.wheel.name + '`');
+      break;
+    }
+  }
+  return names;
+}
+
+std::string place_of(const LockedSource& source) {
+  return source.url.empty() ? source.shown() : source.url;
 }
 
 }  // namespace
 
-void name_wheels(const std::vector<BuiltRelease>& direct, UvQuestion& question) {
-  std::map<const BuiltRelease*, std::set<std::string>> overridden;
-  for (const BuiltRelease& one : direct) {
-    for (const std::string& text : one.metadata.requires_dist) {
-      const auto wanted = read_dependency(text);
-      if (!wanted || wanted->address.empty()) continue;
-      const BuiltRelease* other = find(direct, wanted->normalised_name());
-      if (other == nullptr) continue;
-      overridden[other].insert(wanted->extras.begin(), wanted->extras.end());
-    }
-  }
-  for (const BuiltRelease& other : direct) {
-    const auto found = overridden.find(&other);
-    if (found == overridden.end()) continue;
-    // uv has an override take the place of extras too, and keeps the marker's `extra` itself.
-    std::set<std::string> extras = extras_of(other, question.requirements);
-    extras.insert(found->second.begin(), found->second.end());
-    const Requirement named{
-        other.wheel.name, {extras.begin(), extras.end()}, {}, {}, url_of(other)};
-    question.overrides.push_back(named.str());
-  }
+bool name_wheels(const std::vector<BuiltRelease>& direct, UvQuestion& question) {
   name_in(direct, question.requirements, false);
   name_in(direct, question.constraints, true);
+  bool leaves_extra = false;
+  for (const BuiltRelease& one : direct) {
+    Told told = told_of(one, direct);
+    if (!told.rewritten) continue;
+    question.known.push_back(std::move(told.metadata));
+    leaves_extra = leaves_extra || told.leaves_extra;
+    for (const BuiltRelease* other : told.named) {
+      // uv takes no address that it comes upon only later, as with an extra that an index's package
+      // asks for.
+      std::string known = fmt::format("{} @ {}", other->wheel.name, url_of(*other));
+      if (std::find(question.constraints.begin(), question.constraints.end(), known) ==
+          question.constraints.end()) {
+        question.constraints.push_back(std::move(known));
+      }
+    }
+  }
+  return leaves_extra;
+}
+
+std::vector<std::string> direct_facts(const std::vector<BuiltRelease>& direct,
+                                      const Conflict& conflict) {
+  std::vector<std::string> facts;
+  for (const BuiltRelease& one : direct) {
+    if (!speaks_of(conflict, one.wheel.name)) continue;
+    std::string fact = fmt::format("`{}` is {}, from `{}`", one.wheel.name, one.wheel.version,
+                                   place_of(one.source));
+    const std::vector<std::string> asking = asking_for(one, direct);
+    if (!asking.empty()) {
+      fact += fmt::format(", where {} {} for it", join(asking, " and "),
+                          asking.size() == 1 ? "asks" : "ask");
+    }
+    facts.push_back(std::move(fact));
+  }
+  return facts;
 }
 
 }  // namespace mlenv

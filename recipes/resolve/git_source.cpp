@@ -2,13 +2,16 @@
 
 #include <fcntl.h>
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cstdio>
 #include <map>
 #include <optional>
 
 #include "base/error.hpp"
 #include "base/http.hpp"
+#include "base/log.hpp"
 #include "recipes/resolve/git_program.hpp"
 #include "recipes/text.hpp"
 
@@ -234,6 +237,33 @@ void sweep(const fs::path& folder) {
   }
 }
 
+/// The cached tree where it is whole; nullopt: to be fetched. Called while nobody replaces it.
+std::optional<SourceTree> cached_tree(const fs::path& place, const fs::path& record,
+                                      const std::optional<Digest>& expected) {
+  if (!fs::is_directory(fs::symlink_status(place))) return std::nullopt;
+  try {
+    SourceTree tree = read_source_tree(place);
+    const Digest found = tree.digest();
+    // What a crash left half on the disk is not what was recorded.
+    const bool whole = read_file_if_exists(record) == found.hex();
+    if (expected ? found == *expected : whole) return tree;
+  } catch (const Error& error) {
+    log::debug("{}: {}", place.string(), error.what());
+  }
+  return std::nullopt;
+}
+
+/// Puts the tree in its place in one step, so that whoever reads what was there misses no file;
+/// that is gone afterwards.
+void put_in_place(const fs::path& tree, const fs::path& place) {
+  if (::rename(tree.c_str(), place.c_str()) == 0) return;
+  if (::renameat2(AT_FDCWD, tree.c_str(), AT_FDCWD, place.c_str(), RENAME_EXCHANGE) == 0) return;
+  remove_tree(place);  // of a file system without such an exchange
+  if (::rename(tree.c_str(), place.c_str()) != 0) {
+    throw os_error(errno, "cannot write `{}`", place.string());
+  }
+}
+
 }  // namespace
 
 std::string find_git_commit(const std::string& url, const std::string& reference,
@@ -267,16 +297,15 @@ SourceTree provide_git_tree(const std::string& url, const std::string& commit,
   const fs::path home = cache / "git";
   const fs::path place = home / Digest::of(fmt::format("{}\n{}\n", url, commit)).hex();
   const fs::path record = place.string() + ".tree";
-  if (fs::is_directory(fs::symlink_status(place))) {
-    SourceTree tree = read_source_tree(place);
-    const Digest found = tree.digest();
-    // What a crash left half on the disk is not what was recorded.
-    const bool whole = read_file_if_exists(record) == found.hex();
-    if (expected ? found == *expected : whole) return tree;
-    remove_tree(place);
-  }
-  const Activity activity(progress, "fetch " + display_url(url), 0, "");
+  const fs::path lock = place.string() + ".lock";
   make_folders(home);
+  {
+    const FileLock reading = FileLock::wait(lock, FileLock::Mode::shared);
+    if (auto tree = cached_tree(place, record, expected)) return *std::move(tree);
+  }
+  const FileLock replacing = FileLock::wait(lock, FileLock::Mode::exclusive);
+  if (auto tree = cached_tree(place, record, expected)) return *std::move(tree);
+  const Activity activity(progress, "fetch " + display_url(url), 0, "");
   sweep(home);
   const Scratch scratch(url, home);
   if (!scratch.fetch_one(commit)) scratch.fetch_all();
@@ -287,11 +316,7 @@ SourceTree provide_git_tree(const std::string& url, const std::string& commit,
   const std::vector<Entry> entries = parse_entries(scratch.entries(commit), url);
   lay_out(scratch, entries, scratch.folder() / "tree");
   write_file(record, read_source_tree(scratch.folder() / "tree").digest().hex(), /*durable=*/false);
-  std::error_code other;
-  fs::rename(scratch.folder() / "tree", place, other);  // or another process was first
-  if (!fs::is_directory(fs::symlink_status(place))) {
-    throw os_error(other.value(), "cannot write `{}`", place.string());
-  }
+  put_in_place(scratch.folder() / "tree", place);
   return read_source_tree(place);
 }
 

@@ -19,10 +19,10 @@ std::string find_git_commit(const std::string& url, const std::string& reference
 
 /// The commit's files, as they are stored: no filter, attribute or setting changes them, so that
 /// files kept by Git LFS are the pointers to them. From the cache, else fetched into it; processes
-/// may do so at once; what is cached and not the `expected` tree, or with null not the
-/// one that was fetched, is fetched anew. Throws as above,
-/// `no-commit` also for one that is gone, and `bad-source` for a commit with submodules, whose
-/// files are not in it.
+/// may do so at once: one of them fetches, and what others read meanwhile stays whole. What is
+/// cached and not the `expected` tree, or with null not the one that was fetched, is fetched anew.
+/// Throws as above, `no-commit` also for one that is gone, and `bad-source` for a commit with
+/// submodules, whose files are not in it.
 SourceTree provide_git_tree(const std::string& url, const std::string& commit,
                             const std::optional<Digest>& expected, const fs::path& cache,
                             Progress& progress);

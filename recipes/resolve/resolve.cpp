@@ -338,9 +338,8 @@ class Resolver {
       const fs::path uv = provide_uv(options_.cache, progress_);
       auto found = resolve_wheels(request, uv, http_, options_.cache, progress_);
       const auto* conflict = std::get_if<Conflict>(&found);
-      const bool more = conflict != nullptr
-                            ? direct.needs_more(*conflict)
-                            : direct.needs_more(std::get<WheelResolution>(found).wheels);
+      const bool more = conflict != nullptr ? direct.needs_more(*conflict)
+                                            : direct.needs_more(std::get<WheelResolution>(found));
       if (!more) return found;
     }
   }

@@ -35,7 +35,6 @@ std::vector<std::string> uv_environment();
 struct UvQuestion {
   std::vector<std::string> requirements;
   std::vector<std::string> constraints;
-  std::vector<std::string> overrides{};  ///< in place of what anything else says of these packages
   std::vector<LockedWheel> preferences;  ///< versions to keep where they fit
   std::vector<std::string> only_wheels;  ///< packages whose source releases are out of the question
   bool no_sources = false;               ///< none may come from source
@@ -54,6 +53,11 @@ using UvAnswer = std::variant<std::vector<PylockPackage>, Conflict, NeedsBuild>;
 /// Asks `uv pip compile`. Throws `network`, `uv-failed`, `timeout`.
 UvAnswer ask_uv(const UvQuestion& question, const WheelRequest& request, const fs::path& uv,
                 const fs::path& cache);
+
+/// The extras that are asked of each package in the answer to the question. Throws as `ask_uv`,
+/// also where that is no list of packages.
+AskedExtras ask_extras(const UvQuestion& question, const WheelRequest& request, const fs::path& uv,
+                       const fs::path& cache);
 
 /// What uv said when it failed; `own_indexes`: the recipe names the indexes. Throws as `ask_uv`.
 std::variant<Conflict, NeedsBuild> explain_uv_failure(std::string_view said,

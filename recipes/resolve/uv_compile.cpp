@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "recipes/requirement_files.hpp"
+#include "recipes/resolve/direct_search.hpp"
 #include "recipes/resolve/uv.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
@@ -17,6 +18,7 @@ namespace mlenv {
 namespace {
 
 constexpr std::chrono::minutes kDeadline{15};
+constexpr std::size_t kLongestCause = 1000;
 
 /// They would answer another question than the one asked. Index, login, proxy and cache settings
 /// stay.
@@ -25,6 +27,14 @@ constexpr std::array<std::string_view, 14> kUnwanted = {
     "UV_BUILD",    "UV_CONSTRAINT",  "UV_OVERRIDE",       "UV_SYSTEM_PYTHON",
     "UV_PROJECT",  "UV_WORKING_DIR", "UV_MANAGED_PYTHON", "UV_NO_MANAGED_PYTHON",
     "VIRTUAL_ENV", "CONDA_PREFIX"};
+
+struct UvProgram {
+  const fs::path& path;
+  const fs::path& cache;
+};
+
+/// What is to be told.
+enum class Answer { wheels, extras };
 
 std::string lines(const std::vector<std::string>& all) { return join(all, "\n") + '\n'; }
 
@@ -36,18 +46,22 @@ void add_indexes(std::vector<std::string>& argv, const std::vector<std::string>&
 }
 
 std::vector<std::string> arguments(const UvQuestion& question, const WheelRequest& request,
-                                   const fs::path& uv, const fs::path& cache) {
+                                   const fs::path& uv, const fs::path& cache, Answer answer) {
   const fs::path interpreter =
       described_interpreter(cache, request.python, request.glibc, request.architecture);
-  std::vector<std::string> argv = {uv.string(),       "pip",           "compile",
-                                   "requirements.in", "--constraint",  "constraints.txt",
-                                   "--format",        "pylock.toml",   "--output-file",
-                                   "pylock.toml",     "--python",      interpreter.string(),
-                                   "--no-header",     "--no-progress", "--quiet",
-                                   "--color",         "never"};
-  if (!question.overrides.empty()) {
-    argv.emplace_back("--override");
-    argv.emplace_back("overrides.txt");
+  const std::string format = answer == Answer::wheels ? "pylock.toml" : "requirements.txt";
+  std::vector<std::string> argv = {uv.string(),     "pip",
+                                   "compile",       "requirements.in",
+                                   "--constraint",  "constraints.txt",
+                                   "--format",      format,
+                                   "--output-file", format,
+                                   "--python",      interpreter.string(),
+                                   "--no-header",   "--no-progress",
+                                   "--quiet",       "--color",
+                                   "never"};
+  if (answer == Answer::extras) {
+    argv.emplace_back("--no-strip-extras");
+    argv.emplace_back("--no-annotate");
   }
   if (question.no_sources) argv.emplace_back("--no-build");
   if (question.no_dependencies) argv.emplace_back("--no-deps");
@@ -57,6 +71,19 @@ std::vector<std::string> arguments(const UvQuestion& question, const WheelReques
   }
   if (request.recipe != nullptr) add_indexes(argv, request.recipe->sources.pypi);
   return argv;
+}
+
+void require_folders(const Recipe& recipe) {
+  for (const std::string& line : recipe.listed.indexes) {
+    const fs::path path = index_path(line);
+    std::error_code unknown;
+    if (path.empty() || fs::exists(path, unknown)) continue;
+    const auto place = find_index(recipe, line);
+    const std::string why =
+        fmt::format("`{}`, where packages are looked for, does not exist",
+                    place && !place->text.empty() ? place->text : path.string());
+    throw usage_error("requirements-invalid", "{}", place ? place->shown(why) : why);
+  }
 }
 
 std::string quoted_list(const std::vector<std::string>& texts) {
@@ -103,6 +130,35 @@ void trust_as_we_do(std::vector<std::string>& environment) {
   }
 }
 
+/// In a folder of its own, where the answer is found.
+Captured run_uv(const UvQuestion& question, const WheelRequest& request, const UvProgram& program,
+                Answer answer, const fs::path& folder) {
+  // Settings files above the folder are not the machine's: an own one ends uv's search.
+  write_file(folder / "uv.toml", settings(question.known), false);
+  std::vector<std::string> wanted;
+  if (request.recipe != nullptr) {
+    require_folders(*request.recipe);
+    wanted = request.recipe->listed.indexes;
+  }
+  wanted.insert(wanted.end(), question.requirements.begin(), question.requirements.end());
+  write_file(folder / "requirements.in", lines(wanted), false);
+  write_file(folder / "constraints.txt", lines(question.constraints), false);
+  if (answer == Answer::wheels && !question.preferences.empty()) {
+    std::vector<std::pair<std::string, std::string>> versions;
+    for (const LockedWheel& wheel : question.preferences) {
+      versions.emplace_back(wheel.name, wheel.version);
+    }
+    write_file(folder / "pylock.toml", render_preferences(versions), false);
+  }
+  Command command;
+  command.argv = arguments(question, request, program.path, program.cache, answer);
+  command.env = uv_environment();
+  command.folder = folder;
+  Captured said = run_captured(command, kDeadline);
+  log::debug("uv: exit {}, {}", said.exit.code, trim(said.err));
+  return said;
+}
+
 }  // namespace
 
 std::vector<std::string> uv_environment() {
@@ -129,35 +185,32 @@ std::vector<std::string> uv_environment(const std::vector<std::string>& own) {
 UvAnswer ask_uv(const UvQuestion& question, const WheelRequest& request, const fs::path& uv,
                 const fs::path& cache) {
   const TemporaryFolder folder(temporary_root(), "mlenv-uv-");
-  // Settings files above the folder are not the machine's: an own one ends uv's search.
-  write_file(folder.path() / "uv.toml", settings(question.known), false);
-  std::vector<std::string> wanted;
-  if (request.recipe != nullptr) wanted = read_index_options(*request.recipe);
-  wanted.insert(wanted.end(), question.requirements.begin(), question.requirements.end());
-  write_file(folder.path() / "requirements.in", lines(wanted), false);
-  write_file(folder.path() / "constraints.txt", lines(question.constraints), false);
-  if (!question.overrides.empty()) {
-    write_file(folder.path() / "overrides.txt", lines(question.overrides), false);
-  }
-  if (!question.preferences.empty()) {
-    std::vector<std::pair<std::string, std::string>> versions;
-    for (const LockedWheel& wheel : question.preferences) {
-      versions.emplace_back(wheel.name, wheel.version);
-    }
-    write_file(folder.path() / "pylock.toml", render_preferences(versions), false);
-  }
-  Command command;
-  command.argv = arguments(question, request, uv, cache);
-  command.env = uv_environment();
-  command.folder = folder.path();
-  const Captured said = run_captured(command, kDeadline);
-  log::debug("uv: exit {}, {}", said.exit.code, trim(said.err));
+  const Captured said = run_uv(question, request, {uv, cache}, Answer::wheels, folder.path());
   if (said.exit.code == 0) {
     return parse_pylock(read_file(folder.path() / "pylock.toml"), folder.path());
   }
   const bool own_indexes = request.recipe != nullptr && !request.recipe->sources.pypi.empty();
   return std::visit([](auto&& one) -> UvAnswer { return std::forward<decltype(one)>(one); },
                     explain_uv_failure(said.err, own_indexes));
+}
+
+AskedExtras ask_extras(const UvQuestion& question, const WheelRequest& request, const fs::path& uv,
+                       const fs::path& cache) {
+  const TemporaryFolder folder(temporary_root(), "mlenv-uv-");
+  const Captured said = run_uv(question, request, {uv, cache}, Answer::extras, folder.path());
+  if (said.exit.code != 0) {
+    throw failure("uv-failed", "uv does not tell which extras the packages ask for")
+        .because(std::string(trim(said.err)).substr(0, kLongestCause));
+  }
+  AskedExtras all;
+  const std::string text = read_file(folder.path() / "requirements.txt");
+  for (const std::string_view line : split(text, '\n')) {
+    const auto one = read_dependency(std::string(trim(line)));
+    if (one && !one->extras.empty()) {
+      all[one->normalised_name()].insert(one->extras.begin(), one->extras.end());
+    }
+  }
+  return all;
 }
 
 }  // namespace mlenv

@@ -2,9 +2,11 @@
 // conflict; addresses of indexes are not, since a lock and its making do not depend on hosts.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <regex>
 
 #include "base/http.hpp"
+#include "recipes/logins.hpp"
 #include "recipes/resolve/uv.hpp"
 #include "recipes/text.hpp"
 
@@ -92,6 +94,7 @@ std::vector<std::string> sentences(std::string_view text) {
 Conflict conflict_from(const std::string& text) {
   Conflict conflict;
   conflict.facts = sentences(text);
+  conflict.told = text;
   std::smatch found;
   static const std::regex absent("([A-Za-z0-9._-]+) was not found in the");
   if (std::regex_search(text, found, absent)) {
@@ -108,6 +111,24 @@ Conflict conflict_from(const std::string& text) {
   } else {
     conflict.hint = "loosen one of the versions named above";
   }
+  return conflict;
+}
+
+/// A package of an index names another by its address, which uv takes of what the recipe names
+/// alone.
+std::optional<Conflict> late_address(const std::string& text) {
+  static const std::regex late(
+      "Failed to resolve dependencies for (?:package )?`([A-Za-z0-9._-]+).*Package "
+      "`([A-Za-z0-9._-]+)` was included as a URL dependency.*Consider adding `([^`]+)`");
+  std::smatch found;
+  if (!std::regex_search(text, found, late)) return std::nullopt;
+  Conflict conflict;
+  conflict.told = text;
+  conflict.headline =
+      fmt::format("`{}` asks for `{}` at an address of its own, which counts in a recipe alone",
+                  found[1].str(), found[2].str());
+  conflict.hint =
+      fmt::format("if that is trusted, add `{}` to `packages`", without_logins(found[3].str()));
   return conflict;
 }
 
@@ -188,11 +209,12 @@ std::variant<Conflict, NeedsBuild> explain_uv_failure(std::string_view said, boo
   if (std::regex_search(text, found, build)) {
     return NeedsBuild{normalise_wheel_name(found[1].str()), found[2].str()};
   }
+  if (auto late = late_address(text)) return *std::move(late);
   if (says(text, "No solution found") || says(text, "unsatisfiable")) return conflict_from(text);
   if (is_bad_wheel(text)) throw bad_wheel_error(said);
   if (is_network(text)) throw network_error(said, own_indexes);
   Error error = failure("uv-failed", "uv could not resolve the recipe's Python packages");
-  error.because(std::string(trim(text)).substr(0, 1000));
+  error.because(without_logins(trim(text)).substr(0, 1000));
   throw std::move(error);
 }
 

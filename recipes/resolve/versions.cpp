@@ -167,6 +167,14 @@ bool allows(std::string_view sign, std::string_view wanted, std::string_view ver
 
 }  // namespace
 
+bool is_older(std::string_view version, std::string_view than) {
+  return std::is_lt(compare_versions(version, than));
+}
+
+std::string major_of(std::string_view version) {
+  return std::string(version.substr(0, version.find('.')));
+}
+
 bool version_satisfies(std::string_view version, std::string_view specifiers) {
   while (!specifiers.empty()) {
     const std::size_t comma = specifiers.find(',');

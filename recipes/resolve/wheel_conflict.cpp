@@ -80,13 +80,24 @@ std::string shown(const Recipe& recipe, const Own& own, std::string_view more = 
 
 }  // namespace
 
-void show_requirements(Conflict& conflict, const Recipe& recipe) {
+bool speaks_of(const Conflict& conflict, std::string_view name) {
+  if (mentions(conflict.told, name)) return true;
+  return std::any_of(conflict.facts.begin(), conflict.facts.end(),
+                     [&](const std::string& fact) { return mentions(fact, name); });
+}
+
+void show_requirements(Conflict& conflict, const Recipe& recipe,
+                       const std::vector<std::string>& direct) {
+  const auto counts = [&](const std::string& name) {
+    if (is_required(conflict, name)) return true;
+    return std::find(direct.begin(), direct.end(), name) != direct.end() &&
+           speaks_of(conflict, name);
+  };
   std::vector<std::string> lines;
-  for (const Own& own : own_requirements(recipe)) {
-    if (is_required(conflict, own.name)) lines.push_back(shown(recipe, own));
-  }
-  for (const Own& own : own_constraints(recipe)) {
-    if (is_required(conflict, own.name)) lines.push_back(shown(recipe, own));
+  for (const auto& all : {own_requirements(recipe), own_constraints(recipe)}) {
+    for (const Own& own : all) {
+      if (counts(own.name)) lines.push_back(shown(recipe, own));
+    }
   }
   conflict.facts.insert(conflict.facts.begin(), lines.begin(), lines.end());
 }

@@ -69,7 +69,7 @@ class WheelResolver {
     const FrameworkRequirements all = framework_requirements(*request.recipe);
     question_.requirements = all.requirements;
     question_.constraints = all.constraints;
-    if (request.direct != nullptr) name_wheels(*request.direct, question_);
+    if (request.direct != nullptr) leaves_extra_ = name_wheels(*request.direct, question_);
     if (!request.compiler.empty()) {
       add_compiler(question_, request.compiler);
       question_.preferences = request.kept;
@@ -112,6 +112,16 @@ class WheelResolver {
     });
     return found == built_.end() ? nullptr : &*found;
   }
+  /// What `packages` found: asked where it may matter (WheelResolution).
+  AskedExtras extras(const Packages& packages) const {
+    if (!leaves_extra_) return {};
+    UvQuestion question = question_;
+    for (const PylockPackage& one : packages) {
+      if (direct_of(one.name) != nullptr || one.version.empty()) continue;
+      question.constraints.push_back(fmt::format("{}=={}", one.name, one.version));
+    }
+    return ask_extras(question, request_, uv_, cache_);
+  }
   bool is_requested(const std::string& name) const { return requested_.contains(name); }
   /// Only for packages that `packages` returned.
   const PylockWheel& best_wheel(const PylockPackage& package) const {
@@ -129,9 +139,18 @@ class WheelResolver {
 
   Conflict explained(Conflict conflict) const {
     if (is_requested(conflict.absent)) {
-      return absent_packages(*request_.recipe, absent_names(conflict.absent));
+      Conflict absent = absent_packages(*request_.recipe, absent_names(conflict.absent));
+      absent.absent = std::move(conflict.absent);
+      absent.told = std::move(conflict.told);
+      return absent;
     }
-    show_requirements(conflict, *request_.recipe);
+    std::vector<std::string> names;
+    if (request_.direct != nullptr) {
+      const std::vector<std::string> lines = direct_facts(*request_.direct, conflict);
+      conflict.facts.insert(conflict.facts.begin(), lines.begin(), lines.end());
+      for (const BuiltRelease& one : *request_.direct) names.push_back(one.wheel.name);
+    }
+    show_requirements(conflict, *request_.recipe, names);
     return conflict;
   }
 
@@ -264,6 +283,7 @@ class WheelResolver {
   WheelTags tags_;
   std::set<std::string> requested_;
   UvQuestion question_;
+  bool leaves_extra_ = false;  ///< an address that an extra may call for is not in the question
   std::vector<BuiltRelease> built_;
 };
 
@@ -354,6 +374,7 @@ std::variant<WheelResolution, Conflict> resolve_wheels(const WheelRequest& reque
     resolution.wheels = choose(resolver, found);
     resolution.urls = urls_of(resolver, found);
     add_sources(resolver, resolution);
+    resolution.extras = resolver.extras(found);
     auto cuda = locked_cuda(resolution.wheels);
     if (auto* conflict = std::get_if<Conflict>(&cuda)) return std::move(*conflict);
     resolution.cuda = std::get<std::optional<LockedCuda>>(std::move(cuda));

@@ -2,6 +2,7 @@
 // Wheels for a lock, through `uv`: index settings and logins are uv's alone.
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -36,12 +37,18 @@ struct WheelRequest {
   const std::vector<BuiltRelease>* direct = nullptr;
 };
 
+/// Extras by the normalised name of the package that they are asked of.
+using AskedExtras = std::map<std::string, std::set<std::string>>;
+
 struct WheelResolution {
   std::vector<LockedWheel> wheels;          ///< sorted
   std::map<std::string, std::string> urls;  ///< hex digest → URL, for the download that follows
   std::optional<LockedCuda> cuda;
   std::vector<LockedSource> sources;      ///< of wheels that were built; sorted
   std::vector<LockedWheel> build_wheels;  ///< sorted by file
+  /// Filled in where one of `direct` has an extra that nothing was known to ask for, and that names
+  /// a package by its address.
+  AskedExtras extras{};
 };
 
 /// Wheels only: a package that has none for this platform is a Conflict that says so; an older

@@ -69,11 +69,12 @@ void Case::find(std::string_view rule, Said said) {
 void Case::find(std::string_view rule, Severity severity, Said said) {
   verdict_.findings.push_back({std::string(rule), severity, std::move(said.needed),
                                std::move(said.found), std::move(said.source),
-                               std::move(said.remedy)});
+                               std::move(said.remedy), std::move(said.title)});
 }
 
-void Case::cannot_judge(std::string_view rule, std::string fact, std::string why) {
-  verdict_.unjudged.push_back({std::string(rule), std::move(fact), std::move(why)});
+void Case::cannot_judge(std::string_view rule, std::string fact, std::string why, std::string how) {
+  if (how.empty()) how = how_to_know(*image_, fact);
+  verdict_.unjudged.push_back({std::string(rule), std::move(fact), std::move(why), std::move(how)});
 }
 
 bool Case::on_gpus(std::string_view rule) {
@@ -111,6 +112,20 @@ void sort_verdict(Verdict& verdict) {
       [](const Unjudged& a, const Unjudged& b) { return place_of(a.rule) < place_of(b.rule); });
   verdict.unjudged.erase(std::unique(verdict.unjudged.begin(), verdict.unjudged.end()),
                          verdict.unjudged.end());
+}
+
+std::string how_to_know(const ImageFacts& image, std::string_view fact) {
+  if (fact.starts_with("image ")) {
+    if (image.kind == "recipe") return "`mlenv lock` the recipe, and check it again";
+    if (image.kind == "lock") return "`mlenv build` it, and check the image";
+    return "check the image itself, or facts of it that this mlenv writes: `mlenv inspect IMAGE "
+           "--facts --json`";
+  }
+  const bool of_gpus = fact.starts_with("host nvidia") || fact.starts_with("host gpus");
+  return of_gpus
+             ? "`mlenv facts --json` on the host itself, with its driver loaded; in a container "
+               "only where that is given the GPUs"
+             : "`mlenv facts --json` on the host itself, not in a container, by this mlenv";
 }
 
 std::string shown(const Gpu& gpu) {

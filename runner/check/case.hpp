@@ -11,6 +11,7 @@ struct Said {
   std::string found;
   std::string source;
   std::string remedy;
+  std::string title = {};  ///< instead of the rule's
 };
 
 class Case {
@@ -23,7 +24,8 @@ class Case {
 
   void find(std::string_view rule, Said said);
   void find(std::string_view rule, Severity severity, Said said);
-  void cannot_judge(std::string_view rule, std::string fact, std::string why);
+  /// `how` to get the fact known: empty, as `how_to_know` has it.
+  void cannot_judge(std::string_view rule, std::string fact, std::string why, std::string how = {});
   /// Whether it is known; what is not is recorded for the rule.
   template <class T>
   bool knows(std::string_view rule, std::string_view name, const Fact<T>& fact) {
@@ -57,6 +59,9 @@ class Case {
 
 /// Worst first, then in the order of rules; each the same only once.
 void sort_verdict(Verdict& verdict);
+
+/// What makes a fact known, `host gpus` or `image cpu`, that is not: an action.
+std::string how_to_know(const ImageFacts& image, std::string_view fact);
 
 /// `GPU 0, NVIDIA H100 (compute capability 9.0)`
 std::string shown(const Gpu& gpu);

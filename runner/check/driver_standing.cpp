@@ -134,14 +134,6 @@ Fact<Compat> compat_on_gpus(const Facts& host, std::string& about) {
 
 std::string CudaNeed::shown() const { return fmt::format("CUDA {} ({})", release, who); }
 
-std::string major_of(std::string_view version) {
-  return std::string(version.substr(0, version.find('.')));
-}
-
-bool is_older(std::string_view version, std::string_view than) {
-  return std::is_lt(compare_versions(version, than));
-}
-
 Fact<CudaNeed> cuda_need(const ImageFacts& image) {
   std::optional<CudaNeed> need;
   for (const FrameworkBuild& one : image.frameworks.value.value_or(std::vector<FrameworkBuild>{})) {
@@ -234,7 +226,9 @@ CompatStanding compat_standing(const ImageFacts& image, const Facts& host, const
     }
   }
   if (image.forward_compatibility->empty()) return out;
-  out.forced = names_folder(image, out.library.path);
+  // Facts that others wrote may not say: then by the folder's own name.
+  out.forced = out.library.in_library_path ? *out.library.in_library_path
+                                           : names_folder(image, out.library.path);
   if (is_older(major_of(out.library.cuda_version), major_of(need.release)) && !out.forced) {
     return out;
   }

@@ -1,6 +1,7 @@
 #pragma once
 // What an image's CUDA asks of a driver, and how the host's driver stands to it (rules of NVIDIA's
 // CUDA Compatibility guide, with the rows of recipes/compat/cuda_releases.hpp).
+#include "recipes/resolve/versions.hpp"
 #include "runner/check/case.hpp"
 
 namespace mlenv {
@@ -20,9 +21,6 @@ Fact<CudaNeed> cuda_need(const ImageFacts& image);
 Text driver_of(const Facts& host);
 /// The CUDA release that the driver's API is of: as it says, else by its number.
 Text driver_cuda(const Facts& host);
-/// The first number of a version.
-std::string major_of(std::string_view version);
-bool is_older(std::string_view version, std::string_view than);
 
 enum class Standing {
   as_new,          ///< as the toolkit's own driver, or newer

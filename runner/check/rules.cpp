@@ -96,6 +96,7 @@ constexpr std::array kRows = std::to_array<Row>({
      minor_version_compatibility},
     {{"forward-compatibility", S::note, "it runs by forward compatibility", kGuide},
      forward_compatibility},
+    {{"drivers-differ", S::note, "the hosts have different drivers", kGuide}, nullptr},
     {{"mig", S::note, "a GPU is split", "NVIDIA, Multi-Instance GPU user guide"}, mig},
     {{"wsl", S::note, "this is Linux on Windows", "NVIDIA, CUDA on WSL user guide"}, wsl},
     {{"wasted-bytes", S::note, "the image holds bytes that nobody sees",
@@ -132,6 +133,13 @@ bool Verdict::is_open() const {
   return std::any_of(unjudged.begin(), unjudged.end(), [](const Unjudged& one) {
     const Rule* rule = find_rule(one.rule);
     return rule != nullptr && rule->decides;
+  });
+}
+
+bool Verdict::leaves_open(Severity at_least) const {
+  return std::any_of(unjudged.begin(), unjudged.end(), [&](const Unjudged& one) {
+    const Rule* rule = find_rule(one.rule);
+    return rule != nullptr && (rule->decides || rule->severity <= at_least);
   });
 }
 

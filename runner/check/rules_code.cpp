@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "recipes/compat/cuda_releases.hpp"
+#include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 #include "runner/check/driver_standing.hpp"
 #include "runner/check/rules.hpp"
@@ -31,6 +32,42 @@ void by_release(Case& here, const Gpu& gpu, Missing& missing) {
   missing.needed = fmt::format("code for {}", architecture->name());
   missing.found = fmt::format("{}, which makes none for {}", need->shown(), architecture->name());
   missing.source = need->source + "; host gpus";
+}
+
+/// The oldest and the newest release of which the compiler makes machine code that a GPU runs;
+/// empty: none that is known here.
+struct Releases {
+  std::string_view oldest;
+  std::string_view newest;
+};
+Releases releases_for(const DeviceCode& gpu) {
+  Releases found;
+  for (const CudaRelease& one : cuda_releases()) {  // newest first
+    if (most_coverage(one.release, gpu) != Coverage::complete) continue;
+    if (found.newest.empty()) found.newest = one.release;
+    found.oldest = one.release;
+  }
+  return found;
+}
+
+/// What build holds code for the GPU.
+std::string remedy_for(const Case& here, const Gpu& gpu) {
+  const auto architecture = architecture_of(gpu);
+  if (!architecture) return "take a build for this GPU";
+  const std::string name = architecture->name();
+  const auto need = cuda_need(here.image());
+  const Releases releases = releases_for(*architecture);
+  std::string build = fmt::format("take a build with code for {}", name);
+  if (need && need->is_exact() && !releases.newest.empty()) {
+    if (is_older(need->release, releases.oldest)) {
+      build = fmt::format("take a build for CUDA {} or newer, the first whose code runs on {}",
+                          releases.oldest, name);
+    } else if (is_older(releases.newest, need->release)) {
+      build = fmt::format("take a build for CUDA {} or older, the last whose code runs on {}",
+                          releases.newest, name);
+    }
+  }
+  return fmt::format("{}; `gpus: [{}]` in a recipe makes sure of it", build, name);
 }
 
 void look_at(Case& here, const Gpu& gpu, Missing& missing) {
@@ -71,8 +108,7 @@ void no_device_code(Case& here) {
             {std::move(missing.needed),
              fmt::format("{}, on {}", missing.found, shown(*missing.gpus.front())),
              std::move(missing.source),
-             blocks ? "take a build for this GPU: newer for a new one, older for an old one; "
-                      "`gpus:` in a recipe makes sure of it"
+             blocks ? remedy_for(here, *missing.gpus.front())
                     : "hide this GPU: CUDA_VISIBLE_DEVICES with the others"});
 }
 
@@ -113,10 +149,12 @@ void recipe_gpus(Case& here) {
     if (serves) return;
   }
   if (here.host().gpus->empty()) return;
+  const auto first = architecture_of(here.host().gpus->front());
   here.find(kRule,
             {"a GPU that runs code for " + join(*promised, " "), shown(here.host().gpus->front()),
              fmt::format("{}; {}", promised.source, here.host().gpus.source),
-             "add this GPU to the recipe's `gpus`, and lock it again"});
+             fmt::format("add `{}` to the recipe's `gpus`, and lock it again",
+                         first ? first->name() : "this GPU")});
 }
 
 }  // namespace mlenv

@@ -38,6 +38,16 @@ const std::string_view* hook_engine(const Facts& host) {
   return engine == kEngines.end() ? nullptr : engine;
 }
 
+/// Whether an engine is there that is given GPUs by CDI, or by NVIDIA's hook. Apptainer,
+/// Singularity and Enroot bring the driver's files in by themselves (`--nv`, a hook of Enroot's
+/// own), and runc and crun are what other engines use.
+bool has_cdi_engine(const Facts& host) {
+  constexpr std::array<std::string_view, 5> kEngines = {"buildah", "containerd", "docker",
+                                                        "nerdctl", "podman"};
+  return std::any_of(kEngines.begin(), kEngines.end(),
+                     [&](std::string_view name) { return has_engine(host, name); });
+}
+
 std::string container_sources(const Facts& host) {
   return fmt::format("{}; {}", host.containers.cdi.source, host.containers.engines.source);
 }
@@ -90,10 +100,11 @@ void cdi_missing(Case& here) {
   constexpr const char* kRule = "cdi-missing";
   const Facts& host = here.host();
   if (here.in_container() || here.has_gpu().value != true || !here.on_gpus(kRule)) return;
-  if (!here.knows(kRule, "host containers.cdi", host.containers.cdi)) return;
   if (!here.knows(kRule, "host containers.engines", host.containers.engines)) return;
+  if (!has_cdi_engine(host)) return;
+  if (!here.knows(kRule, "host containers.cdi", host.containers.cdi)) return;
   const bool by_hook = has_engine(host, "nvidia-ctk") && hook_engine(host) != nullptr;
-  if (has_cdi(host) || by_hook || host.containers.engines->empty()) return;
+  if (has_cdi(host) || by_hook) return;
   here.find(kRule, {"a CDI file for nvidia.com/gpu, by which containers are given GPUs", "none",
                     container_sources(host),
                     "install nvidia-container-toolkit and run `nvidia-ctk cdi generate "
@@ -165,6 +176,8 @@ void user_without_name(Case& here) {
   const auto& names = here.image().user_ids;
   if (!id || (!names && *id == "0")) return;
   if (!here.knows(kRule, "image user_ids", names)) return;
+  // Without any names it is made of programs that ask for none, and root needs no home's owner.
+  if (names->empty() && *id == "0") return;
   if (std::find(names->begin(), names->end(), *id) != names->end()) return;
   here.find(kRule, {"an entry in /etc/passwd for user id " + *id, "none in the image", names.source,
                     "`-e USER=me -e HOME=/tmp -e TORCHINDUCTOR_CACHE_DIR=/tmp/inductor`, or add "
@@ -174,15 +187,21 @@ void user_without_name(Case& here) {
 
 void disk_space(Case& here) {
   constexpr const char* kRule = "disk-space";
-  const auto& size = here.image().unpacked_bytes;
+  const auto& unpacked = here.image().unpacked_bytes;
+  const auto& packed = here.image().packed_bytes;
+  const auto left = here.use().bytes_to_store;
   const DiskFacts& disk = here.host().storage.store;
-  if (!size) return;  // known after the build
+  if (!unpacked && !left) return;  // known after the build
+  // The store keeps what was pulled beside what is unpacked of it.
+  const std::uint64_t size = left ? *left : *unpacked + packed.value.value_or(0);
+  if (size == 0) return;
   if (!here.knows(kRule, "host storage.store.free_bytes", disk.free_bytes)) return;
-  if (*disk.free_bytes >= *size) return;
-  here.find(kRule, {size_text(*size) + " to unpack the image",
+  if (*disk.free_bytes >= size) return;
+  here.find(kRule, {size_text(size) + (packed && !left ? " to pull and unpack the image"
+                                                       : " to unpack the image"),
                     fmt::format("{} free{}", size_text(*disk.free_bytes),
                                 disk.mount_point ? " on " + *disk.mount_point : ""),
-                    fmt::format("{}; {}", size.source, disk.free_bytes.source),
+                    fmt::format("{}; {}", unpacked.source, disk.free_bytes.source),
                     "free space there, or set MLENV_STORE to a folder on another disk"});
 }
 

@@ -31,9 +31,11 @@ std::optional<Looked> look(Case& here, std::string_view rule) {
   const auto need = cuda_need(here.image());
   const auto standing = need ? driver_standing(host, *need) : unknown<Standing>(need.source);
   if (!standing) {
+    const bool is_told = need && driver_of(host) && host.system.wsl.value != true;
     if (!rule.empty()) {
-      here.cannot_judge(rule, need ? "host nvidia.kernel_driver" : "image cuda_runtimes",
-                        standing.source);
+      here.cannot_judge(
+          rule, need ? "host nvidia.kernel_driver" : "image cuda_runtimes", standing.source,
+          is_told ? "`mlenv data update` takes newer CUDA releases into its table" : "");
     }
     return std::nullopt;
   }
@@ -79,7 +81,12 @@ void driver_too_old(Case& here) {
   if (!looked || looked->standing != Standing::too_old) return;
   const auto& [need, standing, compat] = *looked;
   if (!compat.what) {
-    here.cannot_judge(kRule, "image forward_compatibility", compat.what.source);
+    const bool is_of_image = !here.image().forward_compatibility;
+    here.cannot_judge(kRule, is_of_image ? "image forward_compatibility" : "host gpus",
+                      compat.what.source,
+                      is_of_image || !here.host().gpus
+                          ? ""
+                          : "NVIDIA's CUDA Compatibility guide lists the GPUs that may use it");
     return;
   }
   if (*compat.what != Compat::none) return;  // the rules on forward compatibility

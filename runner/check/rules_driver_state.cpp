@@ -1,57 +1,29 @@
 // Whether the driver that is there works.
 #include <algorithm>
-#include <array>
 
 #include <fmt/core.h>
 
 #include "runner/check/rules.hpp"
+#include "runner/probe/cuda_errors.hpp"
 
 namespace mlenv {
 namespace {
 
-/// cuda.h, CUresult.
-struct Status {
-  std::uint64_t number;
-  std::string_view name;
-};
-constexpr std::array<Status, 14> kStatuses = {{{1, "CUDA_ERROR_INVALID_VALUE"},
-                                               {2, "CUDA_ERROR_OUT_OF_MEMORY"},
-                                               {3, "CUDA_ERROR_NOT_INITIALIZED"},
-                                               {34, "CUDA_ERROR_STUB_LIBRARY"},
-                                               {46, "CUDA_ERROR_DEVICE_UNAVAILABLE"},
-                                               {100, "CUDA_ERROR_NO_DEVICE"},
-                                               {101, "CUDA_ERROR_INVALID_DEVICE"},
-                                               {304, "CUDA_ERROR_OPERATING_SYSTEM"},
-                                               {800, "CUDA_ERROR_NOT_PERMITTED"},
-                                               {801, "CUDA_ERROR_NOT_SUPPORTED"},
-                                               {802, "CUDA_ERROR_SYSTEM_NOT_READY"},
-                                               {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"},
-                                               {804, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"},
-                                               {999, "CUDA_ERROR_UNKNOWN"}}};
-
-std::string shown_status(std::uint64_t number) {
-  for (const Status& one : kStatuses) {
-    if (one.number == number) return fmt::format("error {}, {}", number, one.name);
-  }
-  return fmt::format("error {}", number);
+/// Facts may hold any number.
+probe::Status as_status(std::uint64_t number) {
+  constexpr std::uint64_t kMost = 999;  // CUDA_ERROR_UNKNOWN, the last
+  return number <= kMost ? static_cast<probe::Status>(number) : -1;
 }
 
-std::string remedy_of(std::uint64_t status) {
-  switch (status) {
-    case 46:
-      return "end the program that holds the GPU for itself (`nvidia-smi` lists them)";
-    case 100:
-    case 101:
-      return "see that CUDA_VISIBLE_DEVICES names GPUs that are there";
-    case 802:
-      return "start Fabric Manager of the driver's own version, and wait for it";
-    case 803:
-      return "install libraries and kernel module of one driver version, and reboot";
-    case 804:
-      return "take the libcuda for forward compatibility out of the linker's path";
-    default:
-      return "look into `dmesg` for lines with NVRM and Xid; a reboot often helps";
-  }
+std::string shown_status(std::uint64_t number) {
+  const std::string name = probe::known_name(as_status(number));
+  return fmt::format("error {}{}{}", number, name.empty() ? "" : ", ", name);
+}
+
+std::string remedy_of(std::uint64_t number) {
+  const std::string advice = probe::advice_for(as_status(number));
+  return advice.empty() ? "look into `dmesg` for lines with NVRM and Xid; a reboot often helps"
+                        : advice;
 }
 
 bool is(const Truth& fact, bool value) { return fact && *fact == value; }

@@ -23,6 +23,7 @@ void no_gpu(Case& here) {
   const auto& gpus = here.host().gpus;
   const std::size_t there = gpus ? gpus->size() : 0;
   const bool too_few = wanted && gpus && here.has_gpu().value == true && there < *wanted;
+  if (here.has_gpu().value == true && wanted && !here.knows(kRule, "host gpus", gpus)) return;
   if (here.has_gpu().value == true && !too_few) return;
   const bool asked = wanted.has_value() || are_asked_for(here.image());
   if (!asked && here.uses_cuda().value == false) return;
@@ -36,9 +37,12 @@ void no_gpu(Case& here) {
              too_few ? counted(there, "GPU") : "no NVIDIA GPU",
              fmt::format("{}; {}", asked && !wanted ? "the recipe" : "image frameworks",
                          here.has_gpu().source),
-             asked ? "run it on a host with GPUs"
-                   : "run it on a host with a GPU, or take a CPU build (`cuda: cpu`), which is "
-                     "gigabytes smaller"});
+             too_few ? fmt::format("run it on a host with {}, or ask for fewer (`--gpus {}`)",
+                                   counted(*wanted, "GPU"), there)
+             : asked ? "run it on a host with GPUs"
+                     : "run it on a host with a GPU, or take a CPU build (`cuda: cpu`), which is "
+                       "gigabytes smaller",
+             too_few ? "there are too few GPUs" : ""});
 }
 
 void cpu_only_framework(Case& here) {

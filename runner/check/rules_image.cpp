@@ -1,4 +1,4 @@
-// What is odd about the image alone, or about images together.
+// What is odd about the image alone.
 #include <algorithm>
 #include <map>
 
@@ -14,14 +14,6 @@ namespace {
 
 /// What is worth a word.
 constexpr std::uint64_t kMuch = 10'000'000;
-
-std::string newest(const std::vector<FoundLibrary>& libraries) {
-  std::string version;
-  for (const FoundLibrary& one : libraries) {
-    if (version.empty() || is_older(version, one.version)) version = one.version;
-  }
-  return version;
-}
 
 }  // namespace
 
@@ -41,7 +33,8 @@ void two_cuda_runtimes(Case& here) {
   }
   here.find("two-cuda-runtimes",
             {"one release of the CUDA runtime", join(found, ", "), runtimes.source,
-             "take a base without CUDA: the wheels bring theirs along; which of two is loaded "
+             "take a base without CUDA (`base: debian:bookworm`): the wheels bring theirs along; "
+             "which of two is loaded "
              "depends on LD_LIBRARY_PATH and on what is imported first"});
 }
 
@@ -60,35 +53,6 @@ void wasted_bytes(Case& here) {
              fmt::format("{} ({})", size_text(bytes), join(kinds, ", ")), waste.source,
              "delete files in the step that makes them, and keep caches out of it (`pip install "
              "--no-cache-dir`, `rm -rf /var/lib/apt/lists/*`)"});
-}
-
-Verdict judge_together(std::span<const ImageFacts> images) {
-  constexpr const char* kRule = "nccl-differs";
-  Verdict verdict;
-  std::map<std::string, std::string> by_version;
-  std::string source;
-  for (const ImageFacts& image : images) {
-    if (!image.nccl) {
-      if (images.size() > 1) {
-        verdict.unjudged.push_back({kRule, "image nccl", image.nccl.source});
-      }
-      continue;
-    }
-    const std::string version = newest(*image.nccl);
-    if (version.empty()) continue;
-    by_version.emplace(version, image.name);
-    source = image.nccl.source;
-  }
-  if (by_version.size() > 1) {
-    std::vector<std::string> found;
-    for (const auto& [version, name] : by_version)
-      found.push_back(fmt::format("{} in {}", version, name));
-    verdict.findings.push_back(
-        {kRule, Severity::risks, "one version of NCCL in all ranks", join(found, ", "), source,
-         "run the same image everywhere, or pin it: `libraries: {nccl: …}` in the recipes"});
-  }
-  sort_verdict(verdict);
-  return verdict;
 }
 
 }  // namespace mlenv

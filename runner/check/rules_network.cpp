@@ -96,9 +96,40 @@ void judge_variable(Case& here, std::string_view variable, const Choice& choice,
                          variable, names.front())});
 }
 
-/// What NCCL takes by itself: InfiniBand's, else any but docker's and loopback, else those.
+/// Networks of the host's own, the fastest first; none where NCCL finds InfiniBand's.
+Names own_networks(const Facts& host) {
+  const Names there = usable(host);
+  std::vector<const NetworkInterface*> own;
+  for (const NetworkInterface& one : *host.network.interfaces) {
+    if (one.name.starts_with("ib")) return {};
+    const bool is_there = std::find(there.begin(), there.end(), one.name) != there.end();
+    if (is_there && one.kind && *one.kind == "physical") own.push_back(&one);
+  }
+  std::stable_sort(own.begin(), own.end(), [](const auto* a, const auto* b) {
+    return a->speed_mbps.value.value_or(0) > b->speed_mbps.value.value_or(0);
+  });
+  Names names;
+  names.reserve(own.size());
+  for (const NetworkInterface* one : own) names.push_back(one->name);
+  return names;
+}
+
+/// What NCCL takes by itself: InfiniBand's, else any but docker's and loopback, else those. Which
+/// of several, which may lead to different networks, is not said.
 void judge_default(Case& here) {
   const Names there = usable(here.host());
+  Names own = own_networks(here.host());
+  if (own.size() > 1) {
+    const std::string fastest = own.front();
+    std::sort(own.begin(), own.end());
+    here.find(kInterfaceRule,
+              {"one network by which ranks on other hosts are reached", join(own, ", "),
+               here.host().network.interfaces.source,
+               fmt::format("name the one that all hosts are on: `-e NCCL_SOCKET_IFNAME=={0} -e "
+                           "GLOO_SOCKET_IFNAME={0}`",
+                           fastest)});
+    return;
+  }
   if (!std::all_of(there.begin(), there.end(), is_last_choice)) return;
   here.find(kInterfaceRule,
             {"an interface that other hosts reach",
@@ -112,13 +143,18 @@ void judge_default(Case& here) {
 void memlock_low(Case& here) {
   constexpr const char* kRule = "memlock-low";
   const auto& soft = here.host().limits.memlock_soft_bytes;
+  const auto& nccl = here.image().nccl;
+  // It is NCCL that registers the GPUs' buffers with the port.
+  if (here.has_gpu().value != true || !here.on_gpus(kRule) || (nccl && nccl->empty())) return;
+  if (soft && (!soft->most || *soft->most >= kLittleLocked)) return;
+  if (!here.knows(kRule, "host network.rdma", here.host().network.rdma)) return;
   const RdmaPort* port = active_port(here.host());
   if (port == nullptr) return;
   if (!here.knows(kRule, "host limits.memlock_soft_bytes", soft)) return;
-  if (!soft->most || *soft->most >= kLittleLocked) return;
+  if (!here.knows(kRule, "image nccl", nccl)) return;
   here.find(
       kRule,
-      {fmt::format("unlimited locked memory, for {} port {}", port->device, port->port),
+      {fmt::format("unlimited locked memory, for NCCL over {} port {}", port->device, port->port),
        size_text(*soft->most), fmt::format("{}; {}", soft.source, here.host().network.rdma.source),
        "`--ulimit memlock=-1`, `ulimit -l unlimited`, or LimitMEMLOCK=infinity of the "
        "service that starts it"});

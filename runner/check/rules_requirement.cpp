@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include "base/text.hpp"
+#include "recipes/compat/cuda_releases.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "runner/check/driver_standing.hpp"
 #include "runner/check/requirement.hpp"
@@ -36,6 +37,35 @@ std::vector<Variable> requirements_of(const ImageFacts& image) {
   return all;
 }
 
+/// The driver that an alternative asks for by `cuda>=12.8` or `driver>=570`, newer than the host's;
+/// empty: what is unmet is something else.
+std::string driver_that_meets(std::string_view requirement, const Text& own) {
+  constexpr std::string_view kCuda = "cuda>=";
+  constexpr std::string_view kDriver = "driver>=";
+  for (const std::string_view alternative : split(requirement, ' ')) {
+    // Some ask for one branch: `driver>=535,driver<536`.
+    if (alternative.find("driver<") != std::string_view::npos) continue;
+    for (const std::string_view term : split(alternative, ',')) {
+      std::string driver;
+      if (term.starts_with(kDriver)) driver = term.substr(kDriver.size());
+      if (term.starts_with(kCuda)) {
+        driver = cuda_driver(version_prefix(std::string(term.substr(kCuda.size())), 2));
+      }
+      if (!driver.empty() && (!own || is_older(*own, driver))) return driver;
+    }
+  }
+  return {};
+}
+
+std::string remedy_for(const Variable& asked, const Facts& host) {
+  const std::string driver = driver_that_meets(asked.value, driver_of(host));
+  const Text cuda = driver_cuda(host);
+  return fmt::format(
+      "{}take an image {}; NVIDIA_DISABLE_REQUIRE=1 leaves the check out",
+      driver.empty() ? "" : fmt::format("update the NVIDIA driver to {} or newer, or ", driver),
+      cuda ? fmt::format("for CUDA {} or older", *cuda) : "for an older CUDA");
+}
+
 void judge_one(Case& here, const Variable& asked, const Gpu* gpu) {
   const Facts& host = here.host();
   RequirementFacts facts;
@@ -48,18 +78,20 @@ void judge_one(Case& here, const Variable& asked, const Gpu* gpu) {
   const Met met = requirement_met(asked.value, facts);
   if (met == Met::yes) return;
   if (met != Met::no) {
-    here.cannot_judge(kRule, met == Met::unknown ? "host nvidia" : "image environment",
-                      met == Met::unknown
-                          ? fmt::format("what `{}` asks is not all known of this host", asked.name)
-                          : fmt::format("`{}={}` is not understood", asked.name, asked.value));
+    if (met == Met::unknown) {
+      here.cannot_judge(kRule, "host nvidia",
+                        fmt::format("what `{}` asks is not all known of this host", asked.name));
+    } else {
+      here.cannot_judge(kRule, "image environment",
+                        fmt::format("`{}={}` is not understood", asked.name, asked.value),
+                        fmt::format("correct `{}`, or leave it out", asked.name));
+    }
     return;
   }
   here.find(kRule,
             {fmt::format("{}={}", asked.name, asked.value),
              fmt::format("{}{}", shown_driver(host), gpu == nullptr ? "" : ", " + shown(*gpu)),
-             fmt::format("image environment; {}", driver_source(host)),
-             "update the NVIDIA driver, or take an image for an older CUDA; "
-             "NVIDIA_DISABLE_REQUIRE=1 leaves the check out"});
+             fmt::format("image environment; {}", driver_source(host)), remedy_for(asked, host)});
 }
 
 }  // namespace

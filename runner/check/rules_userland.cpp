@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include "base/text.hpp"
+#include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
 #include "runner/check/driver_standing.hpp"
 #include "runner/check/rules.hpp"
@@ -58,6 +60,45 @@ void lacking(const Facts& host, const CpuNeed& need, std::vector<std::string>& m
   }
 }
 
+/// As Debian names packages of libraries (policy, 8.1): `libgl1` of `libGL.so.1`,
+/// `libfoo-2-3` of `libfoo-2.so.3`. Some are called otherwise.
+std::string debian_package_of(const std::string& soname) {
+  const std::size_t end = soname.find(".so");
+  std::string name = to_lower(std::string_view(soname).substr(0, end));
+  if (end == std::string::npos) return name;
+  const std::string number = soname.substr(std::min(end + 4, soname.size()));
+  if (!number.empty() && !name.empty() && is_digit(name.back())) name += '-';
+  return name + number;
+}
+
+/// What bases have of a library's symbols, oldest first: GCC's and glibc's releases in them.
+struct BaseVersions {
+  std::string_view base;
+  std::string_view glibc;
+  std::string_view libstdcxx;
+};
+constexpr std::array<BaseVersions, 6> kBases = {{{"ubuntu:focal", "2.31", "3.4.28"},
+                                                 {"debian:bullseye", "2.31", "3.4.28"},
+                                                 {"ubuntu:jammy", "2.35", "3.4.30"},
+                                                 {"debian:bookworm", "2.36", "3.4.30"},
+                                                 {"ubuntu:noble", "2.39", "3.4.33"},
+                                                 {"debian:trixie", "2.41", "3.4.33"}}};
+
+/// ``, `debian:trixie` for one``; nothing where none is known.
+std::string newer_base(const ImageFacts& image, const std::string& needed) {
+  const bool of_glibc = needed.starts_with("GLIBC_");
+  if (!of_glibc && !needed.starts_with("GLIBCXX_")) return {};
+  const std::string number = number_of_symbols(needed.substr(0, needed.find(' ')));
+  for (const BaseVersions& one : kBases) {
+    const bool is_newer =
+        !image.glibc || !is_older(one.glibc, number_of_symbols(image.glibc->present));
+    if (is_newer && !is_older(of_glibc ? one.glibc : one.libstdcxx, number)) {
+      return fmt::format(" (`base: {}`)", one.base);
+    }
+  }
+  return {};
+}
+
 struct Old {
   std::vector<std::string> needed;
   std::vector<std::string> found;
@@ -110,7 +151,9 @@ void library_missing(Case& here) {
       "library-missing", at_start ? Severity::risks : Severity::note,
       {listed(names, kMostNamed), "not where the linker looks, for " + listed(users, 2),
        missing.source,
-       at_start ? "add the packages that hold them (`system:` in a recipe)"
+       at_start ? fmt::format("add the package that holds it: by Debian's custom `system: [{}]` in "
+                              "a recipe, else as `apt-file search {}` says",
+                              debian_package_of(names.front()), names.front())
                 : "nothing, unless a program says that it cannot open them: only plugins need "
                   "them, or their packages load them first"});
 }
@@ -132,7 +175,9 @@ void symbol_version_missing(Case& here) {
   if (old.needed.empty()) return;
   here.find("symbol-version-missing",
             {listed(old.needed, kMostNamed), listed(old.found, kMostNamed), image.glibc.source,
-             "take a newer base, or packages built for an older one"});
+             fmt::format("take a newer base{} that has {}, or packages built for an older one",
+                         newer_base(image, old.needed.front()),
+                         old.needed.front().substr(0, old.needed.front().find(' ')))});
 }
 
 void cpu_instructions(Case& here) {
@@ -141,25 +186,28 @@ void cpu_instructions(Case& here) {
   const Facts& host = here.host();
   const Text& machine = host.system.architecture;
   // Of another architecture all of them are missing.
-  if (!needs || needs->empty()) return;
   if (machine && oci_architecture(*machine) != here.image().architecture) return;
+  if (!here.knows(kRule, "image cpu", needs) || needs->empty()) return;
   if (!here.knows(kRule, "host cpu.flags", host.cpu.flags)) return;
   std::vector<std::string> untold;
   for (const CpuNeed& need : *needs) {
     std::vector<std::string> missing;
     lacking(host, need, missing, untold);
     if (missing.empty()) continue;
-    here.find(kRule,
-              {fmt::format("{} for {}", join(missing, ", "), need.who),
-               host.cpu.model ? *host.cpu.model : "a processor without",
-               fmt::format("{}; {}", needs.source, host.cpu.flags.source),
-               "take a build for older processors, or an older version; as it is it ends with "
-               "\"Illegal instruction\""});
+    here.find(
+        kRule,
+        {fmt::format("{} for {}", join(missing, ", "), need.who),
+         host.cpu.model ? *host.cpu.model : "a processor without",
+         fmt::format("{}; {}", needs.source, host.cpu.flags.source),
+         fmt::format("take a build of {} for older processors, or an older version of it; as it "
+                     "is it ends with \"Illegal instruction\"",
+                     need.who)});
     return;
   }
   if (!untold.empty()) {
     here.cannot_judge(kRule, "host cpu.flags",
-                      "facts of a host do not tell of " + join(untold, ", "));
+                      "facts of a host do not tell of " + join(untold, ", "),
+                      "look for these flags in the host's /proc/cpuinfo");
   }
 }
 
@@ -167,13 +215,14 @@ void kernel_too_old(Case& here) {
   constexpr const char* kRule = "kernel-too-old";
   const auto& least = here.image().least_kernel;
   const Text& kernel = here.host().system.kernel;
-  if (!least || least->empty()) return;
+  if (!here.knows(kRule, "image least_kernel", least) || least->empty()) return;
   if (!here.knows(kRule, "host system.kernel", kernel)) return;
   if (!is_older(numbers_of(*kernel), *least)) return;
   here.find(kRule, {"Linux " + *least + " or newer", "Linux " + *kernel,
                     fmt::format("{}; {}", least.source, kernel.source),
-                    "take an image of an older distribution, or update the host; programs end "
-                    "with \"FATAL: kernel too old\""});
+                    fmt::format("update the host's kernel to {} or newer, or take an image of an "
+                                "older distribution; programs end with \"FATAL: kernel too old\"",
+                                *least)});
 }
 
 }  // namespace mlenv

@@ -34,6 +34,7 @@ struct Finding {
   std::string found;
   std::string source;  ///< where both come from: files of the image, facts of the host
   std::string remedy;
+  std::string title = {};  ///< what is wrong, where it is not what the rule's title says
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
@@ -42,6 +43,7 @@ struct Unjudged {
   std::string rule;
   std::string fact;  ///< `host nvidia.kernel_driver`, `image device_code`
   std::string why;   ///< the fact's own reason
+  std::string how;   ///< to get it known
   friend bool operator==(const Unjudged&, const Unjudged&) = default;
 };
 
@@ -52,6 +54,8 @@ struct Verdict {
   bool blocks() const;
   /// Whether a rule could not be judged without which nobody can say that it runs.
   bool is_open() const;
+  /// Whether a rule could not be judged that may find something of that severity or a worse one.
+  bool leaves_open(Severity at_least) const;
   /// `runs`, `slows`, `risks`, `unknown` (nothing blocks, and it is open) or `blocks`.
   std::string_view word() const;
   /// Of the worst finding; nullopt: there is none.
@@ -66,12 +70,20 @@ struct Use {
   /// `1000`, `1000:100`, a name; empty: the image's, in a container that of the host's facts.
   std::string user;
   std::optional<std::uint64_t> shm_bytes;  ///< of /dev/shm
+  /// What the host's store has not got of the image yet; nothing: perhaps all of it.
+  std::optional<std::uint64_t> bytes_to_store;
 };
 
 Verdict judge(const ImageFacts& image, const Facts& host, const Use& use = {});
 
-/// What only shows between images that are to work together, one rank each: `nccl-differs`.
-Verdict judge_together(std::span<const ImageFacts> images);
+/// An image on a host, of ranks that are to work together.
+struct Rank {
+  const ImageFacts* image = nullptr;
+  const Facts* host = nullptr;
+  std::string_view host_name;
+};
+/// What only shows between ranks: `nccl-differs`, `drivers-differ`. On one host nothing does.
+Verdict judge_together(std::span<const Rank> ranks, const Use& use);
 
 /// A rule, as it is documented.
 struct Rule {

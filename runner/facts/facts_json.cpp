@@ -9,18 +9,10 @@ constexpr RecordKind kKind = {"mlenv.facts/1", "facts of a host",
 
 }  // namespace
 
-std::string render_facts(const Facts& facts) {
-  nlohmann::json root = RecordWriter::written(facts);
-  root["schema"] = kKind.schema;
-  return canonical(root);
-}
+std::string render_facts(const Facts& facts) { return render_record(facts, kKind); }
 
 Facts read_facts(std::string_view text, std::string_view shown) {
-  const nlohmann::json root = parse_json(text, shown);
-  check_kind(root, shown, kKind);
-  Facts facts;
-  RecordReader(shown, kKind).read(root, "", facts);
-  return facts;
+  return read_record<Facts>(text, shown, kKind);
 }
 
 }  // namespace mlenv

@@ -62,10 +62,16 @@ Json all_mounts(const Bundle& bundle) {
   std::vector<Json> mounts = default_mounts(bundle.identity == Identity::root);
   for (const Mount& one : own) {
     std::erase_if(mounts, [&](const Json& other) { return other["destination"] == one.target; });
-    Words options{"rbind", "rprivate"};
-    // `rro`: what is mounted below it, too; `ro` would leave that writable.
-    if (one.read_only) options.emplace_back("rro");
+    Words options = one.options;
+    if (options.empty()) {
+      options = {"rbind", "rprivate"};
+      // `rro`: what is mounted below it, too; `ro` would leave that writable.
+      if (one.read_only) options.emplace_back("rro");
+    }
     mounts.push_back(mount(one.target.c_str(), "none", one.source.c_str(), std::move(options)));
+  }
+  for (const CdiMount& one : bundle.file_systems) {
+    mounts.push_back(mount(one.path.c_str(), one.type.c_str(), one.host_path.c_str(), one.options));
   }
   return mounts;
 }
@@ -83,6 +89,38 @@ Json process(const Bundle& bundle) {
           {"cwd", bundle.workdir},
           {"noNewPrivileges", true},
           {"capabilities", {{"bounding", capabilities}, {"effective", held}, {"permitted", held}}}};
+}
+
+/// The cgroup's rule for a device: what it may be used for.
+Json device_rule(const CdiNode& node) {
+  Json rule{{"allow", true},
+            {"type", node.type == "u" ? "c" : node.type},
+            {"access", node.permissions.empty() ? "rwm" : node.permissions}};
+  if (node.major) rule["major"] = *node.major;
+  if (node.minor) rule["minor"] = *node.minor;
+  return rule;
+}
+
+Json device(const CdiNode& node) {
+  Json made{{"path", node.path}, {"type", node.type}};
+  if (node.major) made["major"] = *node.major;
+  if (node.minor) made["minor"] = *node.minor;
+  if (node.mode) made["fileMode"] = *node.mode;
+  if (node.user) made["uid"] = *node.user;
+  if (node.group) made["gid"] = *node.group;
+  return made;
+}
+
+Json hooks(const Bundle& bundle) {
+  Json all = Json::object();
+  for (const CdiHook& one : bundle.hooks) {
+    Json made{{"path", one.path}};
+    if (!one.argv.empty()) made["args"] = one.argv;
+    if (!one.env.empty()) made["env"] = one.env;
+    if (one.timeout_seconds) made["timeout"] = *one.timeout_seconds;
+    all[one.when].push_back(std::move(made));
+  }
+  return all;
 }
 
 Json linux_part(const Bundle& bundle) {
@@ -103,19 +141,24 @@ Json linux_part(const Bundle& bundle) {
     // Relative: below our own cgroup, so that limits set on us (Slurm, systemd) hold for the job.
     part["cgroupsPath"] = bundle.id;
     part["resources"] = {{"devices", {{{"allow", false}, {"access", "rwm"}}}}};
+    for (const CdiNode& node : bundle.nodes) {
+      if (node.type != "p") part["resources"]["devices"].push_back(device_rule(node));
+    }
   }
+  for (const CdiNode& node : bundle.nodes) part["devices"].push_back(device(node));
   return part;
 }
 
 }  // namespace
 
 std::string render_bundle(const Bundle& bundle) {
-  const Json config{{"ociVersion", "1.0.2"},
-                    {"root", {{"path", bundle.root.string()}, {"readonly", false}}},
-                    {"hostname", bundle.hostname},
-                    {"process", process(bundle)},
-                    {"mounts", all_mounts(bundle)},
-                    {"linux", linux_part(bundle)}};
+  Json config{{"ociVersion", "1.0.2"},
+              {"root", {{"path", bundle.root.string()}, {"readonly", false}}},
+              {"hostname", bundle.hostname},
+              {"process", process(bundle)},
+              {"mounts", all_mounts(bundle)},
+              {"linux", linux_part(bundle)}};
+  if (!bundle.hooks.empty()) config["hooks"] = hooks(bundle);
   try {
     return config.dump();
   } catch (const Json::type_error&) {

@@ -22,7 +22,10 @@ struct Bundle {
   bool terminal = false;
   std::vector<Mount>
       mounts;  ///< after the default ones, of which they replace those at their target
-  std::string pid_namespace;  ///< path of the one to join
+  std::vector<CdiNode> nodes;  ///< device files to make, wholly described
+  std::vector<CdiHook> hooks;
+  std::vector<CdiMount> file_systems;  ///< mounts that show no path of the host
+  std::string pid_namespace;           ///< path of the one to join
 };
 
 /// config.json. Throws `bad-text` when a word of it is not UTF-8, which JSON cannot carry.

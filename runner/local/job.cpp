@@ -56,7 +56,13 @@ std::vector<std::string> job_environment(const LocalRun& run,
     environment["TERM"] = terminal != caller.end() ? terminal->second : "xterm";
   }
   set_variables(environment, run.config.env);
+  set_variables(environment, run.devices.env);
   set_variables(environment, run.env, caller);
+  // Behind all that was said: what the image or the person brings comes first.
+  for (const std::string& folder : run.devices.library_folders) {
+    std::string& path = environment["LD_LIBRARY_PATH"];
+    path += (path.empty() ? "" : ":") + folder;
+  }
   std::vector<std::string> result;
   result.reserve(environment.size());
   for (const auto& [name, value] : environment) result.push_back(fmt::format("{}={}", name, value));

@@ -16,8 +16,8 @@ inline constexpr const char* kDefaultPath =
 std::vector<std::string> job_argv(const LocalRun& run);
 
 /// Sorted by name: this machine's variables, over them the image's, HOME and PATH where it has
-/// none, TERM with a terminal, and over all `run.env` (a bare `K` takes the caller's value, or is
-/// left out; the last word on a name counts).
+/// none, TERM with a terminal, those of `run.devices`, and over all `run.env` (a bare `K` takes the
+/// caller's value, or is left out; the last word on a name counts).
 std::vector<std::string> job_environment(const LocalRun& run,
                                          const std::vector<std::string>& machine,
                                          const Environment& caller, const std::string& home);

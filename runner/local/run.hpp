@@ -14,6 +14,7 @@
 #include "base/overlay.hpp"
 #include "base/process.hpp"
 #include "images/oci.hpp"
+#include "runner/cdi/spec.hpp"
 
 namespace mlenv {
 
@@ -21,6 +22,7 @@ struct Mount {
   fs::path source;     ///< on the host, absolute
   std::string target;  ///< in the container, absolute
   bool read_only = false;
+  std::vector<std::string> options{};  ///< of mount(8), in place of the usual ones
   /// `SRC:DST[:ro]`; a relative SRC is relative to the current folder. Throws `bad-mount` (usage)
   /// when it is malformed, SRC does not exist, or DST is `/`, `/dev`, `/sys` or in `/proc`.
   static Mount parse(std::string_view text);
@@ -30,6 +32,7 @@ struct LocalRun {
   ImageConfig config;            ///< of the image
   std::vector<fs::path> trees;   ///< unpacked layers, the bottom one first
   std::vector<Mount> mounts;     ///< besides the defaults
+  CdiEdits devices;              ///< GPUs and the like; host paths in it are there
   std::vector<std::string> env;  ///< `K=V`, over the image's; `K` alone takes the caller's value
   std::string workdir;           ///< empty: the image's
   /// Run as it is, without the image's entrypoint; empty: the image's entrypoint and command.
@@ -46,8 +49,8 @@ struct LocalRun {
 /// command's status: 126 found but not executable, 127 not found (each with one line on stderr, as
 /// a shell has it), 128+n after a signal. Everything the job started is gone afterwards; files stay
 /// in `scratch` alone, which is the caller's to remove. Throws for what is not the job's doing
-/// (`no-runtime`, `no-overlay`, `no-namespace`, `no-command`, `run-failed`), which the CLI turns
-/// into 125.
+/// (`no-runtime`, `no-overlay`, `no-namespace`, `no-command`, `stale-cdi`, `run-failed`), which the
+/// CLI turns into 125.
 Exit run_local(const LocalRun& run);
 
 /// The second half of its re-exec: main() calls it before any thread exists and returns its value

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "runner/local/bundle.hpp"
+#include "runner/local/devices.hpp"
 #include "runner/local/job.hpp"
 #include "runner/local/job_checks.hpp"
 #include "runner/local/machine.hpp"
@@ -98,7 +99,9 @@ Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& sta
   bundle.argv = job_argv(run);
   bundle.env = job_environment(run, machine, caller, bundle.user.home);
   bundle.workdir = job_workdir(run);
-  bundle.mounts = job_mounts(run);
+  add_devices(run.devices, bundle);  // first: the person's own mounts take their place
+  const std::vector<Mount> mounts = job_mounts(run);
+  bundle.mounts.insert(bundle.mounts.end(), mounts.begin(), mounts.end());
   bundle.mounts.insert(bundle.mounts.begin(), {machine_folder, std::string(kMachineTarget), true});
   bundle.terminal = run.terminal;
   return bundle;

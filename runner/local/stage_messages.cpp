@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.hpp"
+#include "base/record_json.hpp"
 #include "runner/local/stage.hpp"
 
 namespace mlenv {
@@ -43,6 +44,7 @@ std::string render_request(const LocalRun& run) {
                    {"user", run.config.user},
                    {"trees", paths(run.trees)},
                    {"mounts", std::move(mounts)},
+                   {"devices", RecordWriter::written(run.devices)},
                    {"env", run.env},
                    {"workdir", run.workdir},
                    {"argv", run.argv},
@@ -66,6 +68,8 @@ LocalRun parse_request(std::string_view bytes) {
   for (const Json& mount : value.at("mounts")) {
     run.mounts.push_back({mount.at(0).get<std::string>(), mount.at(1), mount.at(2)});
   }
+  RecordReader("the request", {"mlenv.stage/1", "a request", ""})
+      .read(value.at("devices"), "devices", run.devices);
   run.env = value.at("env").get<std::vector<std::string>>();
   run.workdir = value.at("workdir");
   run.argv = value.at("argv").get<std::vector<std::string>>();

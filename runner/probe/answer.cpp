@@ -70,7 +70,7 @@ class Session {
       if (count == 0) return {Verdict::no_gpu, "the driver has no GPU", advice_for(100)};
       ask_gpus(cuda, count);
     } catch (const ApiError& error) {
-      return {Verdict::no_gpu, error.what(), advice_for(error.status())};
+      return {verdict_for(error.status()), error.what(), advice_for(error.status())};
     }
     Judgement judgement = judge(report_);
     if (judgement.verdict != Verdict::works) judgement.advice = advice_;

@@ -17,13 +17,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
-Verdict verdict_named(std::string_view name) {
-  for (const Verdict one : {Verdict::works, Verdict::no_driver, Verdict::no_gpu}) {
-    if (name_of(one) == name) return one;
-  }
-  return Verdict::fails;
-}
-
 /// The process; killed and reaped with the object.
 class Aside {
  public:

@@ -2,52 +2,9 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <array>
 
 namespace mlenv::probe {
 namespace {
-
-struct Known {
-  Status status;
-  const char* name;
-  const char* advice;
-};
-/// Errors that people run into (CUDA Driver API, "CUresult"; 35 is the runtime's
-/// cudaErrorInsufficientDriver, which stubs and shims of the driver answer, too).
-constexpr std::array<Known, 13> kKnown = {
-    {{2, "CUDA_ERROR_OUT_OF_MEMORY", "another program holds the GPU's memory: see `nvidia-smi`"},
-     {3, "CUDA_ERROR_NOT_INITIALIZED", ""},
-     {34, "CUDA_ERROR_STUB_LIBRARY",
-      "this libcuda is the toolkit's stub, for linking: take it out of LD_LIBRARY_PATH"},
-     {35, "cudaErrorInsufficientDriver",
-      "the driver is older than this CUDA needs: update the driver, or take an older CUDA"},
-     {36, "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER", "update the driver"},
-     {46, "CUDA_ERROR_DEVICE_UNAVAILABLE",
-      "another program has the GPU to itself: see `nvidia-smi -q -d COMPUTE`"},
-     {100, "CUDA_ERROR_NO_DEVICE",
-      "look at CUDA_VISIBLE_DEVICES, and whether /dev/nvidia0 is there (in a container: `--gpus`)"},
-     {101, "CUDA_ERROR_INVALID_DEVICE", "CUDA_VISIBLE_DEVICES names a GPU that is not there"},
-     {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "update the driver"},
-     {802, "CUDA_ERROR_SYSTEM_NOT_READY",
-      "the GPUs hang on NVSwitches, whose Fabric Manager does not run: start nvidia-fabricmanager"},
-     {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
-      "the kernel module and libcuda are of different drivers: restart the host after an update; "
-      "in a "
-      "container, use the host's libcuda and not the image's"},
-     {804, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
-      "the image's compatibility libcuda does not serve this kind of GPU: take its folder out of "
-      "LD_LIBRARY_PATH and update the driver"},
-     {999, "CUDA_ERROR_UNKNOWN",
-      "often a driver that was updated under way, or a missing /dev/nvidia-uvm: restart the host, "
-      "or "
-      "`nvidia-modprobe -u`"}}};
-
-const Known* find_known(Status status) {
-  for (const Known& one : kKnown) {
-    if (one.status == status) return &one;
-  }
-  return nullptr;
-}
 
 const char* loader_error() {
   const char* text = ::dlerror();  // NOLINT(concurrency-mt-unsafe): the process has one thread
@@ -139,16 +96,6 @@ void Cuda::check(Status status, const char* what) const {
   throw ApiError(std::string(what) + ": " + (words.empty() ? "error" : words) + " (" +
                      std::to_string(status) + ")",
                  status);
-}
-
-const char* advice_for(Status status) {
-  const Known* known = find_known(status);
-  return known != nullptr ? known->advice : "";
-}
-
-const char* known_name(Status status) {
-  const Known* known = find_known(status);
-  return known != nullptr ? known->name : "";
 }
 
 }  // namespace mlenv::probe

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "runner/probe/cuda_errors.hpp"
+
 namespace mlenv::probe {
 
-using Status = int;  // CUresult
 using Device = int;
 using Context = void*;
 using Address = unsigned long long;  // CUdeviceptr
@@ -82,11 +83,5 @@ struct Cuda {
   /// Throws ApiError unless `status` is success.
   void check(Status status, const char* what) const;
 };
-
-/// What is known to help against an error of CUDA; empty: nothing.
-const char* advice_for(Status status);
-/// CUDA's name of an error that a driver need not know itself: `CUDA_ERROR_NO_DEVICE`; empty for
-/// others.
-const char* known_name(Status status);
 
 }  // namespace mlenv::probe

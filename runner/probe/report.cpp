@@ -101,17 +101,17 @@ std::string object_of(const NcclReport& nccl) {
 }  // namespace
 
 std::string_view name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::works:
-      return "works";
-    case Verdict::no_driver:
-      return "no-driver";
-    case Verdict::no_gpu:
-      return "no-gpu";
-    case Verdict::fails:
-      break;
+  static constexpr std::array<std::string_view, 10> kNames = {
+      "works",          "no-driver", "no-gpu", "driver-mismatch", "driver-too-old",
+      "compat-refused", "not-ready", "busy",   "driver-fails",    "fails"};
+  return kNames.at(static_cast<std::size_t>(verdict));
+}
+
+Verdict verdict_named(std::string_view name) {
+  for (int i = 0; i < static_cast<int>(Verdict::fails); ++i) {
+    if (name_of(static_cast<Verdict>(i)) == name) return static_cast<Verdict>(i);
   }
-  return "fails";
+  return Verdict::fails;
 }
 
 int exit_status(Verdict verdict) {

@@ -52,11 +52,19 @@ struct Report {
 
 enum class Verdict {
   works,
-  no_driver,  ///< no libcuda, or one that lacks what every driver since CUDA 11 has
-  no_gpu,     ///< the driver has none to offer, or refuses
-  fails       ///< a GPU, a path between two or NCCL does not do what it should
+  no_driver,        ///< no libcuda, or one that lacks what every driver since CUDA 11 has
+  no_gpu,           ///< the driver has none to offer (errors 100, 101)
+  driver_mismatch,  ///< kernel module and libcuda are of different drivers (803)
+  driver_too_old,   ///< for this libcuda (35, 36)
+  compat_refused,   ///< a libcuda for forward compatibility that may not be used (804)
+  not_ready,        ///< Fabric Manager does not run, or is not done (802)
+  busy,             ///< another program has the GPU or its memory (46, 2)
+  driver_fails,     ///< the driver cannot be started: any other error
+  fails             ///< a GPU, a path between two or NCCL does not do what it should
 };
 std::string_view name_of(Verdict verdict);
+/// The other way; `fails` for any other word.
+Verdict verdict_named(std::string_view name);
 /// 0 for `works`, else 3.
 int exit_status(Verdict verdict);
 

@@ -6,7 +6,7 @@ set -euo pipefail
 python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
 lines=$work/lines
 
-note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, push, pull, store, facts, check, explain, data, probe"
+note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, push, pull, store, facts, check, explain, data, probe, runs"
 base_store
 small_recipe "$work/small.yaml" idna
 start_registry
@@ -49,6 +49,10 @@ image=$registry/team/small:v1
   "$MLENV" --json probe --size 1 || [ $? -eq 3 ]
   "$MLENV" --json check small "$work/small.yaml" || [ $? = 3 ]
   "$MLENV" --json explain no-gpu
+  "$MLENV" run small true
+  "$MLENV" --json runs show last
+  "$MLENV" --json runs
+  "$MLENV" --json runs rm last
 } >>"$lines"
 [ ! -s "$work/err" ] || fail "without --progress nothing but failures goes to stderr: $(cat "$work/err")"
 jq -e '.steps | length > 2 and all(.reused)' "$work/again" >/dev/null || fail "not all reused: $(cat "$work/again")"

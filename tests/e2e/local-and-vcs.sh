@@ -196,6 +196,50 @@ rm -r "${MLENV_STORE:?}" vendor
 mv "$work/full" "$MLENV_STORE"
 mv "$work/gone" "$work/served"
 
+note "what wheels name by address, and versions that others want of it"
+python3 - "http://127.0.0.1:$files_port" <<'PY'
+import sys, zipfile
+def write(folder, name, version, *lines):
+    info = f"{name}-{version}.dist-info/"
+    files = {name + ".py": "", info + "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+             info + "METADATA": "\n".join(["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *lines, ""])}
+    files[info + "RECORD"] = "".join(f"{one},,\n" for one in [*files, info + "RECORD"])
+    with zipfile.ZipFile(f"{folder}/{name}-{version}-py3-none-any.whl", "w") as wheel:
+        for one in files:
+            wheel.writestr(one, files[one])
+needed = f"mlenv-needed @ {sys.argv[1]}/mlenv_needed-1-py3-none-any.whl"
+write("../served", "mlenv_needed", 1)
+write("dist", "mlenv_needed", 2)
+write("dist", "mlenv_asking", 1, "Requires-Dist: " + needed)
+write("dist", "mlenv_choosing", 1, "Provides-Extra: fast", f"Requires-Dist: {needed} ; extra == 'fast'")
+write("dist", "mlenv_indexed", 1, "Requires-Dist: mlenv-choosing[fast]")
+write("dist", "mlenv_wanting", 1, "Requires-Dist: mlenv-needed>=2")
+write("dist", "mlenv_other", 1, f"Requires-Dist: {needed.replace('/mlenv', '/other/mlenv')}")
+write("dist", "mlenv_author", 1, "Requires-Dist: mlenv-needed @ git+file:///nonexistent/needed")
+PY
+listed() { # listed NAME LINE…: a recipe of these requirements, with the wheels of dist as an index
+  recipe_of "$1" "requirements: $1.txt"
+  printf '%s\n' --no-index '--find-links dist' "${@:2}" >"$1.txt"
+}
+says() { grep -qF "$1" "$work/err" || fail "says: $(cat "$work/err")"; }
+asking='mlenv-asking @ ./dist/mlenv_asking-1-py3-none-any.whl'
+listed extra mlenv-indexed 'mlenv-choosing @ ./dist/mlenv_choosing-1-py3-none-any.whl'
+"$MLENV" lock extra.yaml
+grep -q 'name = "mlenv-needed", version = "1", url = "http://' extra.lock || fail "the extra that an index's package asks for: $(cat extra.lock)"
+echo 'mlenv-needed>=2' >two.txt
+for other in mlenv-needed==2 '-c two.txt' mlenv-wanting; do
+  listed clash "$asking" "$other"
+  failing_with unsatisfiable "$MLENV" --json lock clash.yaml
+  says "mlenv-needed\` is 1, from \`http://127.0.0.1:$files_port/mlenv_needed-1-py3-none-any.whl\`, where \`mlenv-asking\` asks for it"
+  [ "$other" = mlenv-wanting ] || says "it asks for \`mlenv-needed"
+done
+listed clash "$asking" 'mlenv-other @ ./dist/mlenv_other-1-py3-none-any.whl'
+failing_with unsatisfiable "$MLENV" --json lock clash.yaml
+says '`mlenv-needed` is asked for at two addresses'
+listed clash 'mlenv-author @ ./dist/mlenv_author-1-py3-none-any.whl'
+failing_with unsatisfiable "$MLENV" --json lock clash.yaml
+says "that repository is on its author's machine"
+
 note "what cannot be had"
 recipe_of absent "packages: [\"tool @ git+$url@mian#subdirectory=python\"]"
 failing_with no-commit "$MLENV" --json lock absent.yaml

@@ -151,6 +151,7 @@ both=$registry/team/on:both
 "$MLENV" build --locked --platform all --push "$both" --output "oci:$work/both" --output "oci-archive:$work/both.tar" "$on" \
   >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
 index=$(tail -n 1 "$work/out")
+grep -q '^revision = 3$' "$work/on/on.built" || fail "$(cat "$work/on/on.built")"
 equal "recorded" "index = \"${index#sha256:}\"" "$(grep '^index' "$work/on/on.built")"
 equal "digest of the index" "$index" "sha256:$(skopeo inspect --raw "oci:$work/both:latest" | sha256sum | cut -d' ' -f1)"
 skopeo inspect --raw "oci:$work/both:latest" >"$work/index"

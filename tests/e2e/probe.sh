@@ -55,11 +55,17 @@ done
 
 note "sick drivers"
 command=("$program")
-says 3 no-gpu 'cudaErrorInsufficientDriver (35)' STANDIN_MODE=init-35 --
-says 3 no-gpu 'CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)' STANDIN_MODE=init-803 --
-says 3 no-gpu 'COMPAT_NOT_SUPPORTED_ON_DEVICE (804)' STANDIN_MODE=init-804 --
+says 3 driver-too-old 'cudaErrorInsufficientDriver (35)' STANDIN_MODE=init-35 --
+says 3 driver-mismatch 'CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)' STANDIN_MODE=init-803 --
+says 3 not-ready 'CUDA_ERROR_SYSTEM_NOT_READY (802)' STANDIN_MODE=init-802 --
+equal "advice" true "$(found '.advice | contains("nvidia-fabricmanager")')"
+says 3 busy 'CUDA_ERROR_DEVICE_UNAVAILABLE (46)' STANDIN_MODE=init-46 --
+says 3 no-gpu 'CUDA_ERROR_INVALID_DEVICE (101)' STANDIN_MODE=init-101 --
+says 3 no-driver 'CUDA_ERROR_STUB_LIBRARY (34)' STANDIN_MODE=init-34 --
+says 3 driver-fails 'CUDA_ERROR_UNKNOWN (999)' STANDIN_MODE=init-999 --
+says 3 compat-refused 'COMPAT_NOT_SUPPORTED_ON_DEVICE (804)' STANDIN_MODE=init-804 --
 equal "advice" true "$(found '.advice | contains("LD_LIBRARY_PATH")')"
-says 3 no-gpu 'cuInit: error (12345)' STANDIN_MODE=init-12345 --
+says 3 driver-fails 'cuInit: error (12345)' STANDIN_MODE=init-12345 --
 says 3 no-gpu 'the driver has no GPU' STANDIN_MODE=none --
 says 3 fails 'crashed (signal 11) at: cuInit' STANDIN_MODE=crash --
 says 3 fails 'ended the process (status 0) at: cuInit' STANDIN_MODE=exit --

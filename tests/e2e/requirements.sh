@@ -78,6 +78,40 @@ cmp before.lock own.lock || fail "another lock: $(diff before.lock own.lock)"
 printf -- '--no-index\n--find-links wheels\nmlenv-made\n' >req/own.txt
 refused 3 'idna' "$MLENV" lock --upgrade own.yaml
 
+printf -- '--find-links "my wheels"\nmlenv-made\n' >req/own.txt
+refused 2 'req/own.txt:1:14: `my wheels`, where packages are looked for, does not exist' "$MLENV" lock --upgrade own.yaml
+"$MLENV" lock --locked own.yaml
+mv req/wheels 'req/my wheels'
+"$MLENV" lock --upgrade own.yaml
+cmp before.lock own.lock || fail "another lock: $(diff before.lock own.lock)"
+mkdir -p 'req/my wheels/simple/mlenv-alone'
+python3 - 'req/my wheels/simple/mlenv-alone' <<'PYTHON'
+import hashlib, sys, zipfile
+info = "mlenv_alone-1.dist-info/"
+files = {"mlenv_alone.py": "", info + "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+         info + "METADATA": "Metadata-Version: 2.1\nName: mlenv-alone\nVersion: 1\n"}
+files[info + "RECORD"] = "".join(f"{one},,\n" for one in [*files, info + "RECORD"])
+name = "mlenv_alone-1-py3-none-any.whl"
+with zipfile.ZipFile(f"{sys.argv[1]}/{name}", "w") as wheel:
+    for one in files:
+        wheel.writestr(one, files[one])
+digest = hashlib.sha256(open(f"{sys.argv[1]}/{name}", "rb").read()).hexdigest()
+open(sys.argv[1] + "/index.html", "w").write(f'<a href="{name}#sha256={digest}">{name}</a>')
+PYTHON
+port=$(free_port)
+start "$work/index.log" python3 -m http.server "$port" --bind 127.0.0.1 --directory 'req/my wheels'
+wait_until 20 python3 -c "import urllib.request as r; r.build_opener(r.ProxyHandler({})).open('http://127.0.0.1:$port')"
+printf -- 'mlenv-alone\n--index-url http://127.0.0.1:%s/simple\n' "$port" >alone.txt
+recipe_of alone '[alone.txt]'
+"$MLENV" lock alone.yaml
+equal "wheels of that index" "mlenv-alone 1" "$(wheels alone)"
+printf -- '-r alone.txt\n--index-url http://127.0.0.1:%s/other\n' "$port" >other.txt
+recipe_of other '[other.txt]'
+refused 2 'alone.txt:2:13: there is one default index, and other.txt:2 names another' "$MLENV" lock other.yaml
+recipe_of secret '[secret.txt]'
+echo '--index-url https://me:secret@h.example/simple' >secret.txt
+refused 2 'https://***@h.example/simple' "$MLENV" lock secret.yaml
+
 note "pyproject.toml, and what uv locked of it"
 cat >pyproject.toml <<'TOML'
 [project]

@@ -12,6 +12,8 @@ for host in "$root"/tests/verdicts/hosts/*.json; do
 done
 python3 -B "$root/tests/verdicts/check.py" "$MLENV"
 
+python3 -B "$root/tests/verdicts/nodes.py" "$MLENV"
+
 note "hosts and images that nobody thought of"
 seed=1 count=60
 [ "$MLENV_TEST_LONG" = 0 ] || seed=$(date +%s) count=600

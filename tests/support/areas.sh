@@ -105,13 +105,24 @@ build_release() {
   export MLENV=$root/build/mlenv
 }
 
-# unit_tests AREA BINARY [FILTER]: each GoogleTest case is a test.
+# unit_half NUMBER BINARY [FILTER]: every second case, beginning with the NUMBERth.
+unit_half() {
+  GTEST_TOTAL_SHARDS=2 GTEST_SHARD_INDEX=$1 \
+    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
+    UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+    "$2" --gtest_color=no ${3:+--gtest_filter="$3"}
+}
+
+# unit_tests AREA BINARY [FILTER]: each GoogleTest case is a test. Two processes run half of them each.
 unit_tests() {
   local began log=$work/logs/$1/gtest.log status=0 failed
   began=$(now_ms)
-  ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
-    UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-    "$2" --gtest_color=no ${3:+--gtest_filter="$3"} >"$log" 2>&1 || status=$?
+  unit_half 0 "${@:2}" >"$log" 2>&1 &
+  local first=$!
+  unit_half 1 "${@:2}" >"$log.half" 2>&1 || status=$?
+  wait "$first" || status=$?
+  cat "$log.half" >>"$log"
+  rm "$log.half"
   sed -nE -e "s,^\[       OK \] (\S+).* \(([0-9]+) ms\)$,pass\t$1/\1\t\2,p" \
     -e "s,^\[  SKIPPED \] (\S+).* \(([0-9]+) ms\)$,skip\t$1/\1\t\2\tsee ${log#"$root"/},p" \
     -e "s,^\[  FAILED  \] (\S+).* \(([0-9]+) ms\)$,fail\t$1/\1\t\2\tsee ${log#"$root"/},p" \
@@ -194,9 +205,9 @@ e2e_scripts() {
   wait
 }
 
-# fuzz_targets SECONDS: each target from its corpus, in a scratch copy of it.
+# fuzz_targets SECONDS: each target from its corpus, in a scratch copy of it; two at a time.
 fuzz_targets() {
-  local target name corpus targets=()
+  local target name corpus running=0 targets=()
   for target in tests/fuzz/*_fuzz.cpp; do
     name=${target##*/}
     if [ -e "$target" ]; then targets+=("${name%.cpp}"); fi
@@ -210,8 +221,14 @@ fuzz_targets() {
     mkdir -p "$corpus"
     if [ -d "tests/fuzz/corpus/${name%_fuzz}" ]; then cp -r "tests/fuzz/corpus/${name%_fuzz}/." "$corpus"; fi
     step_if "fuzz/${name%_fuzz}" "$target" -max_total_time="$1" -timeout=10 -rss_limit_mb=2048 \
-      -artifact_prefix="$work/logs/fuzz/" -print_final_stats=1 "$corpus"
+      -artifact_prefix="$work/logs/fuzz/" -print_final_stats=1 "$corpus" &
+    running=$((running + 1))
+    if [ "$running" -ge 2 ]; then
+      wait -n || true
+      running=$((running - 1))
+    fi
   done
+  wait
 }
 
 # The end of the run, however it comes: `finish STATUS`.

@@ -119,7 +119,8 @@ def own_host(cell, host, image):
         loaders.add("shared-memory-small")
     if low(host["limits"]["open_files_hard"], 1024):
         loaders.add("open-files-low")
-    if host["storage"]["store"]["free_bytes"] < image["unpacked_bytes"]:
+    size = image["unpacked_bytes"] + image.get("packed_bytes", 0)  # docs/store.md: both are kept
+    if host["storage"]["store"]["free_bytes"] < size:
         cell.must.add("disk-space")
     if image.get("user"):  # a number of the image's own that its /etc/passwd lacks
         cell.must.add("user-without-name")
@@ -127,8 +128,9 @@ def own_host(cell, host, image):
         cell.may.add("user-without-name")
     if host["network"]["rdma"]:
         nccl = cell.must if image.get("nccl") else cell.may
-        if low(host["limits"]["memlock_hard_bytes"], 1 << 30):
-            nccl.add("memlock-low")
+        # "memlock too low for InfiniBand" is NCCL's failure, which works on GPUs alone.
+        if image.get("nccl") and low(host["limits"]["memlock_hard_bytes"], 1 << 30):
+            (cell.must if host["gpus"] else cell.may).add("memlock-low")
         if host["nvidia"]["peermem"] is False and host["nvidia"]["dma_buf"] is False:
             nccl.add("gpudirect-missing")
 
@@ -297,7 +299,9 @@ def recipe(cell, host, image, driver):
 
 
 def engines(cell, host):
-    names, cdi = host["containers"]["engines"], host["containers"]["cdi"]
+    # Apptainer (--nv) and Enroot (its hook) bring the driver's files in by themselves.
+    names = set(host["containers"]["engines"]) - {"apptainer", "singularity", "enroot", "nvidia-ctk"}
+    cdi = host["containers"]["cdi"]
     if names and cdi == []:
         cell.must.add("gpus-after-daemon-reload" if "docker" in names else "cdi-missing")
         if "docker" in names:

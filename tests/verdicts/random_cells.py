@@ -12,6 +12,7 @@ import tempfile
 import check
 import derive
 import make
+import remedies
 
 DRIVERS = """450.51.05 450.51.06 450.80.02 450.248.02 455.23 460.27.03 460.106.00 465.19.01 470.42.01
 470.256.02 495.29.05 510.39.01 510.108.03 515.43.04 520.61.05 525.60.13 525.147.05 530.30.02
@@ -94,6 +95,7 @@ def main():
     dice = random.Random(int(seed))
     entries = {f"host-{at}": a_host(dice) for at in range(int(hosts))}
     differing, usual = 0, check.severities()
+    wanted = {one["rule"]: one["remedy"] for one in check.rows("rules.tsv")}
     with tempfile.TemporaryDirectory() as folder:
         check.HERE = pathlib.Path(folder)
         for part in ("hosts", "images"):
@@ -108,7 +110,9 @@ def main():
                 cell = derive.derive(name, make.host_of(entry), image)
                 line = derive.row(name, str(at), cell).split("\t")
                 told = dict(zip(("host", "image", "verdict", "findings", "may", "notes"), line))
-                if wrong := check.compare(told, *found[name], usual):
+                wrong = check.compare(told, *found[name], usual)
+                wrong += remedies.complaints(found[name][1], make.host_of(entry), image, wanted)
+                if wrong:
                     differing += 1
                     print(f"{'; '.join(wrong)}\n    {entry}\n    {json.dumps(image)}")
     print(f"{int(hosts) * int(images)} cells of seed {seed}, {differing} differ")

@@ -80,9 +80,10 @@ TEST(Elf, IsTheSameOpenedAndStreaming) {
   EXPECT_EQ(count, 2);
 }
 
-TEST(PassingBytes, KeepsTheEndsAndWhatIsAskedFor) {
+/// Of 64 MiB, told to be of `expected` bytes.
+void expect_ends(std::uint64_t expected) {
   const std::uint64_t middle = PassingBytes::kHead + 1000;
-  PassingBytes bytes{{{middle, 8}}};
+  PassingBytes bytes{{{middle, 8}}, expected};
   std::string block(std::size_t{1} << 20U, '\0');
   const std::size_t blocks = 64;
   for (std::size_t i = 0; i < blocks; ++i) {
@@ -105,6 +106,12 @@ TEST(PassingBytes, KeepsTheEndsAndWhatIsAskedFor) {
   EXPECT_EQ(at(middle + 100), -1);
   ASSERT_EQ(bytes.wanted().size(), 1);
   EXPECT_EQ(bytes.wanted()[0].offset, middle + 100);
+}
+
+TEST(PassingBytes, KeepsTheEndsAndWhatIsAskedFor) {
+  expect_ends(0);
+  expect_ends(std::uint64_t{64} << 20U);
+  expect_ends(std::uint64_t{16} << 20U);  // it grew
 }
 
 }  // namespace

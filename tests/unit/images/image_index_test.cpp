@@ -80,9 +80,36 @@ class ImageIndexStoreTest : public testing::Test {
     store_.put_index(*set.index);
     return set;
   }
-  std::vector<Store::Damage> verify() const {
-    return store_.verify(false, [](std::string_view) {});
+  /// The same with an attestation of the first, as BuildKit writes one.
+  ImageSet put_with_attestation() {
+    const ImageSet two = put_two();
+    const Digest statement = store_.put(R"({"_type":"https://in-toto.io/Statement/v0.1"})");
+    const std::string config =
+        R"({"architecture":"unknown","os":"unknown","config":{},"rootfs":{"type":"layers","diff_ids":[")" +
+        statement.str() + R"("]}})";
+    const json manifest{{"schemaVersion", 2},
+                        {"mediaType", kManifestType},
+                        {"config", descriptor_of(store_.put(config), kConfigType)},
+                        {"layers", {descriptor_of(statement, "application/vnd.in-toto+json")}}};
+    Artifact artifact = parse_artifact(manifest.dump(), std::string(kManifestType));
+    store_.put_artifact(artifact);
+    json index = json::parse(two.index->bytes);
+    json entry = descriptor_of(artifact.digest(), kManifestType);
+    entry["platform"] = {{"os", "unknown"}, {"architecture", "unknown"}};
+    index["manifests"].push_back(entry);
+    ImageSet set{parse_index(index.dump()), two.images};
+    set.artifacts.push_back(std::move(artifact));
+    store_.put_index(*set.index);
+    store_.tag(Reference::parse("both"), set.digest());
+    return set;
   }
+  json descriptor_of(const Digest& blob, std::string_view type) const {
+    return {{"mediaType", type}, {"digest", blob.str()}, {"size", store_.size_of(blob).value()}};
+  }
+  std::vector<Store::Damage> verify(bool repair = false) const {
+    return store_.verify(repair, [](std::string_view) {});
+  }
+  bool is_named() const { return store_.find_image("both").has_value(); }
   fs::path blob(const Digest& digest) const {
     return folder_.path() / "store" / "blobs" / digest.hex();
   }
@@ -121,6 +148,103 @@ TEST_F(ImageIndexStoreTest, VerifySaysWhichPlatformLacksWhat) {
   ASSERT_EQ(damage.size(), 1U);
   EXPECT_EQ(damage[0].what, "name both:latest");
   EXPECT_NE(damage[0].why.find("linux/arm64"), std::string::npos) << damage[0].why;
+}
+
+TEST_F(ImageIndexStoreTest, APartThatWasNotFetchedIsNoDamage) {
+  const ImageSet set = put_two();
+  store_.tag(Reference::parse("both"), set.digest());
+  const Image& arm64 = set.images[1];
+  fs::remove(blob(arm64.digest()));
+  fs::remove(blob(arm64.config_descriptor.digest));
+  EXPECT_TRUE(verify().empty());
+  EXPECT_TRUE(verify(true).empty());
+  const ImageSet found = store_.image_set(store_.find_image("both").value());
+  ASSERT_EQ(found.images.size(), 1U);
+  EXPECT_EQ(found.platform(0), "linux/amd64");
+  ASSERT_EQ(found.absent.size(), 1U);
+  EXPECT_EQ(found.absent[0].platform, "linux/arm64");
+  QuietProgress quiet;
+  const Output layout = Output::parse("oci:" + (folder_.path() / "part").string());
+  EXPECT_EQ(code_of([&] { write_output(store_, found, Reference::parse("both"), layout, quiet); }),
+            "absent");
+}
+
+TEST_F(ImageIndexStoreTest, WithNoneOfItsImagesItIsDamaged) {
+  const ImageSet set = put_two();
+  store_.tag(Reference::parse("both"), set.digest());
+  for (const Image& image : set.images) fs::remove(blob(image.digest()));
+  EXPECT_EQ(code_of([&] { (void)store_.image_set(set.digest()); }), "absent");
+  const std::vector<Store::Damage> damage = verify(true);
+  ASSERT_EQ(damage.size(), 1U);
+  EXPECT_EQ(damage[0].why, "none of its images is in the store");
+  EXPECT_FALSE(is_named());
+}
+
+TEST_F(ImageIndexStoreTest, RepairKeepsTheNameForAWholeImage) {
+  const ImageSet set = put_two();
+  store_.tag(Reference::parse("both"), set.digest());
+  store_.tag(Reference::parse("arm64"), set.images[1].digest());
+  write_file(blob(set.images[1].config_descriptor.digest), "{}");
+  EXPECT_EQ(verify().size(), 3U) << "the config, and both names";
+  EXPECT_EQ(verify(true).size(), 3U);
+  EXPECT_TRUE(verify().empty()) << "what is broken counts as not fetched";
+  EXPECT_TRUE(is_named());
+  EXPECT_FALSE(store_.find_image("arm64")) << "its only image is broken";
+  EXPECT_EQ(store_.image_set(set.digest()).images.size(), 1U);
+  store_.put_image(set.images[1]);
+  EXPECT_TRUE(store_.image_set(set.digest()).absent.empty());
+}
+
+TEST_F(ImageIndexStoreTest, RepairTakesTheNameWhenNoImageIsWhole) {
+  const ImageSet set = put_two();
+  store_.tag(Reference::parse("both"), set.digest());
+  for (const Image& image : set.images) fs::remove(blob(image.config_descriptor.digest));
+  EXPECT_EQ(verify(true).size(), 1U);
+  EXPECT_FALSE(is_named());
+}
+
+TEST_F(ImageIndexStoreTest, AttestationsAreNoImages) {
+  const ImageSet set = put_with_attestation();
+  EXPECT_TRUE(verify().empty());
+  const ImageSet found = store_.image_set(set.digest());
+  EXPECT_EQ(found.images.size(), 2U);
+  EXPECT_EQ(found.platform(0), "linux/amd64");
+  EXPECT_EQ(found.platform(1), "linux/arm64");
+  ASSERT_EQ(found.artifacts.size(), 1U);
+  EXPECT_EQ(found.artifacts[0].type, "application/vnd.in-toto+json");
+  EXPECT_EQ(found.blobs(), set.blobs());
+  EXPECT_EQ(found.blobs().size(), 3U + 2U + 2U + 3U + 1U);
+  EXPECT_EQ(found.layer_count(), 3U);
+}
+
+TEST_F(ImageIndexStoreTest, AnAttestationThatLacksAPartIsBroken) {
+  const ImageSet set = put_with_attestation();
+  const Artifact& attestation = set.artifacts[0];
+  fs::remove(blob(attestation.blobs[1].digest));
+  const std::vector<Store::Damage> damage = verify(true);
+  ASSERT_EQ(damage.size(), 1U);
+  EXPECT_NE(damage[0].why.find(attestation.blobs[1].digest.str()), std::string::npos);
+  EXPECT_TRUE(is_named());
+  EXPECT_TRUE(verify().empty());
+  EXPECT_EQ(store_.image_set(set.digest()).absent.size(), 1U);
+}
+
+TEST(Artifact, IsToldFromAnImageByPlatformOrConfig) {
+  const auto manifest = [](std::string_view config) {
+    return R"({"schemaVersion":2,"config":{"mediaType":")" + std::string(config) +
+           R"("},"layers":[]})";
+  };
+  EXPECT_FALSE(is_artifact("linux/amd64", manifest(kConfigType)));
+  EXPECT_FALSE(is_artifact("", manifest("application/vnd.docker.container.image.v1+json")));
+  EXPECT_TRUE(is_artifact("unknown/unknown", manifest(kConfigType)));
+  EXPECT_TRUE(is_artifact("linux/amd64", manifest("application/vnd.oci.empty.v1+json")));
+  EXPECT_TRUE(is_artifact("", R"({"mediaType":"application/vnd.oci.artifact.manifest.v1+json"})"));
+  for (const char* text : {"", "[]", "7", "{}", "{\"config\":7}"}) {
+    EXPECT_FALSE(is_artifact("linux/amd64", text)) << text;
+  }
+  for (const char* text : {"", "[]", R"({"layers":7})", R"({"layers":[{"digest":"x"}]})"}) {
+    EXPECT_EQ(code_of([&] { (void)parse_artifact(text, ""); }), "bad-image") << text;
+  }
 }
 
 TEST_F(ImageIndexStoreTest, ALayoutHoldsItUnderOneName) {

@@ -108,10 +108,26 @@ TEST_F(LayerFactsTest, OfAnImageAreRemembered) {
   EXPECT_EQ(facts.digest, image.digest().str());
   EXPECT_EQ(facts.kind, "image");
   EXPECT_GT(*facts.unpacked_bytes, 0);
+  EXPECT_GT(*facts.packed_bytes, 0);
   // Without its layers it is known all the same.
   fs::remove_all(folder_.path() / "store/blobs");
   fs::remove_all(folder_.path() / "store/spliced");
   EXPECT_EQ(image_facts(store_, image, quiet_), facts);
+}
+
+TEST_F(LayerFactsTest, WhatIsUnpackedNeedsNoRoom) {
+  const Image image = random_image(store_, 7, 4);
+  const std::uint64_t all = *image_facts(store_, image, quiet_).unpacked_bytes;
+  EXPECT_EQ(bytes_to_unpack(store_, image, quiet_), all);
+  unpack_layer(store_, image.layers.back(), quiet_);
+  std::uint64_t top = 0;
+  for (const LayerEntry& entry : layer_facts(store_, image.layers.back(), quiet_).entries) {
+    if (entry.kind == "file") top += entry.bytes;
+  }
+  EXPECT_GT(top, 0);
+  EXPECT_EQ(bytes_to_unpack(store_, image, quiet_), all - top);
+  unpack_image(store_, image, quiet_);
+  EXPECT_EQ(bytes_to_unpack(store_, image, quiet_), 0);
 }
 
 }  // namespace

@@ -94,6 +94,46 @@ TEST(Linker, RunpathIsForTheFileAloneAndRpathForWhatItLoads) {
   EXPECT_EQ(linked(runpath, "main", "/nowhere:/x").at("libc.so"), "/x/libc.so");
 }
 
+TEST(Linker, CopiesForBetterProcessorsComeFirstTheBestOfThemBefore) {
+  const auto found_with = [](const std::vector<std::string>& levels) {
+    ElfFile main = library({"liba.so"}, "/x");
+    main.bits = 64;
+    ElfFile copy = library({});
+    copy.bits = 64;
+    Stack stack;
+    stack.elf("main", main).elf("x/liba.so", copy);
+    for (const std::string& level : levels) stack.elf("x/glibc-hwcaps/" + level + "/liba.so", copy);
+    const ImageTree tree{stack.take()};
+    return linked(tree, "main").at("liba.so");
+  };
+  EXPECT_EQ(found_with({}), "/x/liba.so");
+  EXPECT_EQ(found_with({"x86-64-v2"}), "/x/glibc-hwcaps/x86-64-v2/liba.so");
+  EXPECT_EQ(found_with({"x86-64-v2", "x86-64-v3"}), "/x/glibc-hwcaps/x86-64-v3/liba.so");
+  EXPECT_EQ(found_with({"x86-64-v2", "x86-64-v3", "x86-64-v4"}),
+            "/x/glibc-hwcaps/x86-64-v4/liba.so");
+  EXPECT_EQ(found_with({"power10"}), "/x/liba.so");
+}
+
+TEST(Linker, LibraryPathLeadsToAFileByLinksToo) {
+  const ImageTree tree{Stack{}
+                           .elf("usr/local/cuda-13.0/compat/libcuda.so.580.65.06", library({}))
+                           .link("usr/local/cuda-13.0/compat/libcuda.so.1", "libcuda.so.580.65.06")
+                           .link("usr/local/cuda", "/etc/alternatives/cuda")
+                           .link("etc/alternatives/cuda", "/usr/local/cuda-13.0")
+                           .elf("other/libcuda.so.1", library({}))
+                           .take()};
+  const auto leads = [&](std::string_view library_path) {
+    return Linker{tree, library_path}.is_in_library_path(
+        "usr/local/cuda-13.0/compat/libcuda.so.580.65.06", "libcuda.so.1");
+  };
+  EXPECT_TRUE(leads("/usr/local/cuda-13.0/compat"));
+  EXPECT_TRUE(leads("/usr/lib:/usr/local/cuda/compat/"));
+  EXPECT_TRUE(leads("/usr/local/cuda/compat:/other"));
+  EXPECT_FALSE(leads("/other:/usr/local/cuda/compat"));
+  EXPECT_FALSE(leads("/usr/local/cuda/lib64"));
+  EXPECT_FALSE(leads(""));
+}
+
 TEST(Linker, WhatIsLoadedAnswersToItsSoname) {
   ElfFile bundled = library({});
   bundled.soname = "libz.so.1";

@@ -80,8 +80,13 @@ TEST_F(Software, VersionsComeFromPackagesAndNames) {
 TEST_F(Software, ProcessorNeeds) {
   file("v/tensorflow-2.21.0.dist-info/METADATA");
   file("v/tensorflow-1.5.0.dist-info/METADATA");
+  file("v/numpy-2.4.6.dist-info/METADATA");
+  file("w/numpy-2.3.5.dist-info/METADATA");
+  file("usr/lib/python3/dist-packages/numpy-2.4.4.dist-info/METADATA");
   const ImageTree image = tree();
-  const std::vector<CpuNeed> expected = {{"tensorflow 2.21.0", {"avx"}}};
+  const std::vector<CpuNeed> expected = {
+      {"numpy 2.4.6", {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"}},
+      {"tensorflow 2.21.0", {"avx"}}};
   EXPECT_EQ(cpu_needs_of(image, 62, python_packages(image)), expected);
   EXPECT_EQ(cpu_needs_of(image, 183, python_packages(image)), std::vector<CpuNeed>{});
 }

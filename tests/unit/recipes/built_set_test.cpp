@@ -57,12 +57,36 @@ TEST(BuiltSet, AnIndexIsOfTheseImagesAlone) {
   const std::string without = render_builds(set);
   set.index = Digest::of("index");
   const std::string text = render_builds(set);
-  EXPECT_NE(text.find("revision = 2\nindex = \"" + set.index->hex() + "\"\nplatform = "),
+  EXPECT_NE(text.find("revision = 3\nindex = \"" + set.index->hex() + "\"\nplatform = "),
             std::string::npos)
       << text;
   EXPECT_EQ(parse_builds(text, "r.built"), set);
   set.put(built_for("linux/amd64"));
   EXPECT_EQ(render_builds(set), without);
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST(BuiltSet, ReadsAnIndexOfRevision2) {
+  BuiltSet set{{built_for("linux/amd64"), built_for("linux/arm64")}};
+  EXPECT_NE(render_builds(set).find("\nrevision = 2\n"), std::string::npos);
+  set.index = Digest::of("index");
+  EXPECT_EQ(parse_builds(replaced(render_builds(set), "revision = 3", "revision = 2"), "r.built"),
+            set);
+}
+
+TEST(BuiltSet, OfANewerRevisionIsKnownToHoldMore) {
+  BuiltSet set{{built_for("linux/amd64"), built_for("linux/arm64")}};
+  const std::string text = render_builds(set);
+  const std::string part = text.substr(text.find("[others"));
+  const std::string elsewhere = replaced(part, "linux/arm64", "linux/riscv64");
+  EXPECT_EQ(refusal_of(replaced(text, "revision = 2", "revision = 2\nnews = 1")),
+            "r.built:4:8: unknown key \"news\"\n    news = 1\n           ^");
+  const std::string newer = replaced(text, "revision = 2", "revision = 9\nnews = 1");
+  set.newer = true;
+  EXPECT_EQ(parse_builds(newer + "\n" + elsewhere, "r.built"), set);
 }
 
 TEST(BuiltSet, RefusesWhatIsNoRecord) {

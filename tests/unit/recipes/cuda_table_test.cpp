@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
+
 #include <algorithm>
+#include <chrono>
 
 #include "recipes/compat/cuda_releases.hpp"
 #include "recipes/compat/cuda_update.hpp"
@@ -141,6 +143,17 @@ redistrib_feature_13.0.json redistrib_1.json redistrib_..json redistrib_99999.0.
             (std::vector<std::string>{"redistrib_11.4.0.json", "redistrib_12.0.0.json",
                                       "redistrib_13.9.1.json", "redistrib_13.10.0.json"}));
   EXPECT_TRUE(redistrib_names("redistrib_", "11.0").empty());
+}
+
+TEST(CudaIndex, ListingsOfAnyShapeAreReadOnce) {
+  constexpr std::size_t kTimes = 400'000;  // four megabytes, as large as one may be
+  std::string listing;
+  for (std::size_t i = 0; i < kTimes; ++i) listing += "redistrib_";
+  listing += "13.0.0.json redistrib_999.999.999.json";
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(redistrib_names(listing, "11.0"),
+            (std::vector<std::string>{"redistrib_13.0.0.json", "redistrib_999.999.999.json"}));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
 }
 
 TEST(CudaIndex, FilesThatAreNoneAreRefused) {

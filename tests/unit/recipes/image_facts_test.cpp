@@ -63,6 +63,20 @@ TEST(ImageFactsOfLock, FromItsWheels) {
   EXPECT_FALSE(facts.unpacked_bytes);
 }
 
+TEST(ImageFactsOfLock, TheKernelThatItsCLibraryAsksFor) {
+  Lock lock = torch_lock();
+  EXPECT_FALSE(image_facts_of(lock).least_kernel);
+  lock.debs.push_back(
+      {"libc6", "2.36-9+deb12u10", "amd64", "pool/x.deb", 1, lock.wheels[0].digest});
+  EXPECT_EQ(image_facts_of(lock).least_kernel.value, "3.2.0");
+  lock.platform = "linux/arm64";
+  EXPECT_EQ(image_facts_of(lock).least_kernel.value, "3.7.0");
+  // It comes on top of what nobody knows.
+  const Digest digest = Digest::of(std::string_view{});
+  lock.base = LockedBase{digest, Descriptor{"", digest, 0}, {}, "", ""};
+  EXPECT_FALSE(image_facts_of(lock).least_kernel);
+}
+
 TEST(ImageFactsOfLock, OfACpuBuild) {
   Lock lock = torch_lock();
   lock.wheels.erase(lock.wheels.begin(), lock.wheels.begin() + 2);
@@ -70,6 +84,47 @@ TEST(ImageFactsOfLock, OfACpuBuild) {
   const ImageFacts facts = image_facts_of(lock);
   EXPECT_EQ(facts.frameworks->front().cuda, "cpu");
   EXPECT_EQ(facts.device_code.value, std::vector<DeviceLibrary>{});
+}
+
+TEST(ImageFactsOfLock, JaxsCodeIsItsPlugins) {
+  Lock lock = torch_lock();
+  const Digest digest = Digest::of(std::string_view{});
+  lock.wheels = {{"jax", "0.10.2", "jax-0.10.2-py3-none-any.whl", 1, digest, false},
+                 {"jax-cuda12-pjrt", "0.10.2", "x.whl", 1, digest, false}};
+  const ImageFacts facts = image_facts_of(lock);
+  ASSERT_TRUE(facts.device_code);
+  EXPECT_EQ(facts.device_code->front().path, "jax-cuda12-pjrt");
+  EXPECT_EQ(facts.device_code->front().code.front(), "sm_50");
+  lock.wheels.pop_back();
+  EXPECT_FALSE(image_facts_of(lock).device_code);
+}
+
+TEST(ImageFactsOfLock, ProcessorsThatItsWheelsNeed) {
+  Lock lock = torch_lock();
+  EXPECT_FALSE(image_facts_of(lock).cpu);  // of torch nothing is known
+  const Digest digest = Digest::of(std::string_view{});
+  lock.wheels.push_back({"numpy", "2.4.6", "x.whl", 1, digest, false});
+  lock.wheels.push_back({"jaxlib", "0.10.2", "x.whl", 1, digest, false});
+  const ImageFacts facts = image_facts_of(lock);
+  ASSERT_TRUE(facts.cpu);
+  const std::vector<CpuNeed> expected = {
+      {"jaxlib 0.10.2", {"avx"}},
+      {"numpy 2.4.6", {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"}}};
+  EXPECT_EQ(*facts.cpu, expected);
+  lock.platform = "linux/arm64";
+  EXPECT_FALSE(image_facts_of(lock).cpu);
+}
+
+TEST(ImageFactsOfRecipe, ProcessorsThatItsPackagesNeed) {
+  const auto cpu = [](const std::string& rest) {
+    return image_facts_of(parse_recipe("name: x\nbase: debian:bookworm\n" + rest, "r.yaml"),
+                          "linux/amd64")
+        .cpu;
+  };
+  EXPECT_EQ(cpu("framework: tensorflow\n").value, (std::vector<CpuNeed>{{"tensorflow", {"avx"}}}));
+  EXPECT_EQ(cpu("packages: [\"numpy==2.4.0\"]\n")->front().who, "numpy 2.4.0");
+  EXPECT_FALSE(cpu("packages: [numpy]\n"));  // an older one may be taken
+  EXPECT_FALSE(cpu("packages: [\"numpy==2.3.5\"]\n"));
 }
 
 TEST(ImageFactsOfLock, ABaseMayBringAnything) {

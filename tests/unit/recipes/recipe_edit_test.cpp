@@ -70,6 +70,18 @@ TEST(RecipeEdit, DebianPackagesMayNameTheirArchitecture) {
   EXPECT_EQ(added("system: [git]\n", "git:amd64", PackageList::system),
             "system: [\"git:amd64\"]\n");
   EXPECT_EQ(added("system: [git:amd64]\n", "git", PackageList::system), "system: [git:amd64]\n");
+  for (const auto& [item, word, becomes] : std::initializer_list<std::array<const char*, 3>>{
+           {"git=1:2.39-1", "git:amd64", "git:amd64=1:2.39-1"},
+           {"git/bookworm-backports", "git:amd64", "git:amd64/bookworm-backports"},
+           {"git:amd64=1.0", "git=2.0", "git:amd64=2.0"},
+           {"git:amd64=1.0", "git/bookworm", "git:amd64/bookworm"},
+           {"git:amd64/bookworm", "git=2.0", "git:amd64=2.0"},
+           {"git:amd64=1.0", "git:arm64", "git:arm64=1.0"},
+           {"git:amd64=1.0", "git:arm64=2.0", "git:arm64=2.0"},
+           {"git:amd64=1.0", "git", "git:amd64=1.0"}}) {
+    EXPECT_EQ(added(fmt::format("system: [\"{}\"]\n", item), word, PackageList::system),
+              fmt::format("system: [\"{}\"]\n", becomes));
+  }
   EXPECT_EQ(removed("system: [git:amd64=1.0, curl]\n", "git", PackageList::system),
             "system: [curl]\n");
   EXPECT_EQ(code_of([] { added("", "git:AMD", PackageList::system); }), "bad-package");
@@ -228,6 +240,13 @@ TEST(RecipeEdit, RefusesWhatIsNoPackage) {
             "bad-package");
   EXPECT_EQ(code_of([&] { (void)remove_packages(small, PackageList::packages, {"six"}); }),
             "not-found");
+  try {
+    (void)add_packages(small, PackageList::packages, {"six @ https://me:secret@h.example/six.whl"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.frames().front(),
+              "`six @ https://***@h.example/six.whl` is not a Python requirement");
+  }
 }
 
 TEST(RecipeEdit, LeavesUnknownLayoutsAlone) {

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "recipes/lock.hpp"
+#include "recipes/logins.hpp"
 #include "recipes/recipe_edit.hpp"
 
 namespace mlenv {
@@ -85,18 +86,72 @@ TEST_F(RequirementFilesTest, LinesAsPipReadsThem) {
 }
 
 TEST_F(RequirementFilesTest, IndexesArePassedOn) {
-  put("req/wheels/page.html", "");
   put("req/r.txt",
       "-i https://mirror.example/simple\n--extra-index-url=http://mirror.example/cpu\n"
-      "-fwheels\nnumpy\n--no-index\n");
-  const Strings texts = read_index_options(recipe("req/r.txt"));
+      "-fwheels\nnumpy\n--no-index\n-i https://mirror.example/simple\n");
+  const Strings texts = lists("req/r.txt").indexes;
   ASSERT_EQ(texts.size(), 4U);
   EXPECT_EQ(texts[0], "--index-url https://mirror.example/simple");
   EXPECT_EQ(texts[1], "--extra-index-url http://mirror.example/cpu");
   EXPECT_TRUE(texts[2].starts_with("--find-links file:///")) << texts[2];
   EXPECT_TRUE(texts[2].ends_with("/req/wheels")) << texts[2];
+  EXPECT_TRUE(index_path(texts[1]).empty());
   EXPECT_EQ(texts[3], "--no-index");
   EXPECT_EQ(lists("req/r.txt").requirement_texts(), Strings{"numpy"});
+}
+
+TEST_F(RequirementFilesTest, FoldersOfPackagesMayHaveBlanksInTheirNames) {
+  put("req/r.txt",
+      "--find-links \"my wheels\"\n--find-links='my wheels'\n-f my\\ wheels\n"
+      "-f file:///srv/my%20wheels\n-f \"file:///srv/my wheels\"\n-f file:near\n");
+  const Strings texts = lists("req/r.txt").indexes;
+  ASSERT_EQ(texts.size(), 3U);
+  EXPECT_TRUE(texts[0].ends_with("/req/my%20wheels")) << texts[0];
+  EXPECT_TRUE(index_path(texts[0]).string().ends_with("/req/my wheels")) << index_path(texts[0]);
+  EXPECT_EQ(texts[1], "--find-links file:///srv/my%20wheels");
+  EXPECT_EQ(index_path(texts[1]), "/srv/my wheels");
+  EXPECT_TRUE(texts[2].ends_with("/req/near")) << texts[2];
+}
+
+TEST_F(RequirementFilesTest, ThereIsOneDefaultIndex) {
+  put("more.txt", "six\n  --index-url https://b.example/simple\n");
+  EXPECT_EQ(
+      refused_line("-i https://a.example/simple\n-i https://b.example/simple\n"),
+      "requirements-invalid r.txt:2:4: there is one default index, and r.txt:1 names another: "
+      "write `--extra-index-url` where both are meant, else leave one out\n"
+      "    -i https://b.example/simple\n"
+      "       ^");
+  const std::string nested = refused_line("-i https://a.example/simple\n-r more.txt\n");
+  EXPECT_TRUE(
+      nested.starts_with("requirements-invalid more.txt:2:15: there is one default index, "
+                         "and r.txt:1 names another"))
+      << nested;
+}
+
+TEST_F(RequirementFilesTest, LoginsAreNotShown) {
+  EXPECT_EQ(refused_line("a --x -i https://me:secret@mirror.example/simple --bad\n"),
+            "requirements-invalid r.txt:1:3: unknown option `--x`\n"
+            "    a --x -i https://***@mirror.example/simple --bad\n"
+            "      ^");
+  EXPECT_EQ(refused_line("-i https://me:se/cret@mirror.example/simple # x\n"),
+            "requirements-invalid r.txt:1:4: a file that people share must not hold a login; keep "
+            "it in `~/.netrc`\n"
+            "    -i https://***@mirror.example/simple # x\n"
+            "       ^");
+  EXPECT_EQ(refused_line("-i https://token@mirror.example/simple x\n"),
+            "requirements-invalid r.txt:1:40: `x` stands after an option; a value with blanks is "
+            "written in quotes\n"
+            "    -i https://***@mirror.example/simple x\n"
+            "                                         ^");
+  EXPECT_EQ(refused_line("-i ftp://me:secret@mirror.example\n"),
+            "requirements-invalid r.txt:1:4: `ftp://***@mirror.example` is no URL that starts with "
+            "`https://`, `http://` or `file://`\n"
+            "    -i ftp://***@mirror.example\n"
+            "       ^");
+  EXPECT_EQ(without_logins("git+ssh://git@h.example/x http://h.example:80/y@z"),
+            "git+ssh://git@h.example/x http://h.example:80/y@z");
+  EXPECT_EQ(without_logins("ssh://git:word@h.example `http://[::1]:80/a` https://a:b@c@d, x"),
+            "ssh://***@h.example `http://[::1]:80/a` https://***@d, x");
 }
 
 TEST_F(RequirementFilesTest, MistakesInLinesStandAtTheirPlace) {
@@ -116,7 +171,7 @@ TEST_F(RequirementFilesTest, MistakesInLinesStandAtTheirPlace) {
   };
   says("a\n  --pypi-url https://mirror.example/simple", "2:3", "`sources: {pypi: […]}`");
   says("-i https://me:secret@mirror.example/simple", "1:4", "must not hold a login");
-  says("--find-links ./nowhere", "1:14", "`./nowhere` does not exist");
+  says("--find-links \"./nowhere", "1:14", "a quote is not closed");
   says("a\n--extra-index-url=ftp://mirror.example", "2:19", "is no URL that starts with");
   says("-e .", "1:4", "`.` does not tell whose it is: write `NAME @ .`");
   says("./wheels/a.whl", "1:1", "say which package that is: `NAME @ ./wheels/a.whl`");

@@ -3,9 +3,14 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <thread>
 
 #include "base/error.hpp"
 #include "recipes/resolve/direct.hpp"
+#include "recipes/vendored.hpp"
 
 namespace mlenv {
 namespace {
@@ -61,6 +66,38 @@ TEST_F(SourceTreeTest, TheDigestIsOfNamesContentsModesAndLinks) {
   }
 }
 
+TEST_F(SourceTreeTest, AFileThatVanishesMeanwhileLeavesNoHalfTree) {
+  for (int i = 0; i < 20; ++i) put("x/file-" + std::to_string(i), "1");
+  const Digest with = read_source_tree(home() / "x").digest();
+  const SourceTree before = read_source_tree(home() / "x");
+  fs::rename(home() / "x/file-7", home() / "aside");
+  const Digest without = read_source_tree(home() / "x").digest();
+  const auto code_of = [](const std::function<void()>& work) -> std::string {
+    try {
+      work();
+      return {};
+    } catch (const Error& error) {
+      return error.code();
+    }
+  };
+  EXPECT_EQ(code_of([&] { copy_source_tree(before, home() / "copy"); }), "file-changed");
+  std::atomic<bool> done = false;
+  std::thread writer([&] {
+    while (!done) {
+      fs::rename(home() / "aside", home() / "x/file-7");
+      fs::rename(home() / "x/file-7", home() / "aside");
+    }
+  });
+  for (int i = 0; i < 300; ++i) {
+    std::optional<Digest> found;
+    const std::string code = code_of([&] { found = read_source_tree(home() / "x").digest(); });
+    EXPECT_EQ(code, found ? "" : "file-changed");
+    EXPECT_TRUE(!found || *found == with || *found == without);
+  }
+  done = true;
+  writer.join();
+}
+
 TEST_F(SourceTreeTest, WhatDoesNotCount) {
   for (const char* path :
        {"libs/x/x.py", "libs/x/.git/HEAD", "libs/x/x.egg-info/PKG-INFO", "libs/x/build/lib/x.py",
@@ -104,18 +141,35 @@ TEST_F(SourceTreeTest, WhatMlenvWritesBesideARecipeIsNoSource) {
   const std::string digest(64, 'a');
   for (const std::string& path :
        {std::string("app.py"), std::string("vendor/x-1-py3-none-any.whl"),
-        std::string("vendor/a_1_all.deb"), "vendor/" + digest, std::string("vendor/y-1.tar.gz"),
-        std::string(".tmp-1f"), std::string("vendor/.tmp-2f"), std::string("vendor/lib.py"),
-        std::string("poetry.lock"), std::string("sub/vendor/z-1-py3-none-any.whl")}) {
+        std::string("vendor/own.tar.gz"), "copies/" + digest, std::string("copies/y-1.tar.gz"),
+        std::string(".tmp-1f"), std::string("vendor/.tmp-2f"), std::string("copies/.tmp-3f"),
+        std::string("copies/lib.py"), std::string("poetry.lock")}) {
     put(path, "1");
   }
+  mark_vendored(home() / "vendor", {"x-1-py3-none-any.whl"});
+  mark_vendored(home() / "copies", {digest});
+  mark_vendored(home() / "copies", {digest, "y-1.tar.gz"});
+  EXPECT_EQ(read_file(home() / "copies" / kVendorMark),
+            "# Written by `mlenv vendor`: its copies here, which are part of no source.\n" +
+                digest + "\ny-1.tar.gz\n");
   Lock lock;
   lock.request.base = "debian:bookworm";
   put("other.lock", render_lock(lock));
   put("other.built", "# Written by `mlenv build`: x\n");
   put("sub/kept.lock", render_lock(lock));
-  EXPECT_EQ(paths("."),
-            "app.py poetry.lock sub/kept.lock sub/vendor/z-1-py3-none-any.whl vendor/lib.py ");
+  EXPECT_EQ(paths("."), "app.py copies/lib.py poetry.lock sub/kept.lock vendor/own.tar.gz ");
+}
+
+TEST_F(SourceTreeTest, AMarkThatIsNoFileMarksNothing) {
+  put("app.py", "1");
+  put("other", "app.py\n");
+  for (const char* folder : {"pipe", "folder", "link"}) fs::create_directory(home() / folder);
+  ASSERT_EQ(::mkfifo((home() / "pipe" / kVendorMark).c_str(), 0600), 0);
+  fs::create_directory(home() / "folder" / kVendorMark);
+  fs::create_symlink(home() / "other", home() / "link" / kVendorMark);
+  for (const char* folder : {"pipe", "folder", "link"}) {
+    EXPECT_TRUE(vendored_names(home() / folder).empty()) << folder;
+  }
 }
 
 TEST_F(SourceTreeTest, ChangesSinceALockAreTold) {

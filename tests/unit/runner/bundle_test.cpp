@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "runner/local/devices.hpp"
 #include "tests/support/error_code.hpp"
 
 namespace mlenv {
@@ -118,6 +119,38 @@ TEST(Bundle, RefusesWhatJsonCannotCarry) {
   Bundle bundle = small();
   bundle.argv = {"echo", "\xff"};
   EXPECT_EQ(code_of([&] { render_bundle(bundle); }), "bad-text");
+}
+
+TEST(Bundle, DevicesAreMadeByRootAndMountedForOthers) {
+  CdiEdits edits;
+  CdiNode zero;
+  zero.path = "/dev/mine";
+  zero.host_path = "/dev/zero";
+  zero.permissions = "r";
+  edits.nodes = {zero};
+  edits.groups = {44};
+  Bundle bundle = small();
+  bundle.identity = Identity::root;
+  bundle.user.uid = 1000;
+  add_devices(edits, bundle);
+  const Json root = rendered(bundle);
+  EXPECT_EQ(root["linux"]["devices"],
+            Json::parse(R"([{"path":"/dev/mine","type":"c","major":1,"minor":5,"uid":1000}])"));
+  EXPECT_EQ(root["linux"]["resources"]["devices"][1],
+            Json::parse(R"({"allow":true,"type":"c","major":1,"minor":5,"access":"r"})"));
+  EXPECT_EQ(root["process"]["user"]["additionalGids"], Json::parse("[44]"));
+  bundle = small();
+  add_devices(edits, bundle);
+  const Json user = rendered(bundle);
+  EXPECT_FALSE(user["linux"].contains("devices"));
+  EXPECT_FALSE(user["process"]["user"].contains("additionalGids"));
+  ASSERT_EQ(mounts_at(user, "/dev/mine").size(), 1U);
+  EXPECT_EQ(mounts_at(user, "/dev/mine")[0]["source"], "/dev/zero");
+  EXPECT_TRUE(has(mounts_at(user, "/dev/mine")[0]["options"], "bind"));
+  edits.nodes[0].type = "c";
+  edits.nodes[0].major = 1;
+  edits.nodes[0].minor = 3;
+  EXPECT_EQ(code_of([&] { add_devices(edits, bundle); }), "stale-cdi");
 }
 
 }  // namespace

@@ -52,6 +52,17 @@ TEST(Job, OfOneVariableTheLastWordCounts) {
   EXPECT_TRUE(has("A=person"));
 }
 
+TEST(Job, DevicesComeBetweenImageAndPerson) {
+  LocalRun run;
+  run.config.env = {"A=image", "B=image", "LD_LIBRARY_PATH=/opt/lib"};
+  run.devices.env = {"A=device", "B=device", "C=device"};
+  run.devices.library_folders = {"/driver"};
+  run.env = {"B=person"};
+  EXPECT_EQ(job_environment(run, {}, {}, "/root"),
+            (Words{"A=device", "B=person", "C=device", "HOME=/root",
+                   "LD_LIBRARY_PATH=/opt/lib:/driver", std::string("PATH=") + kDefaultPath}));
+}
+
 TEST(Job, DefaultsWhereTheImageSaysNothing) {
   const Words environment = job_environment(LocalRun{}, {}, {{"TERM", "vt100"}}, "/root");
   EXPECT_EQ(

@@ -117,6 +117,24 @@ TEST(ProbeErrors, HaveNamesAndAdvice) {
   EXPECT_STREQ(advice_for(1), "");
 }
 
+TEST(ProbeErrors, EachOfTheDriversHasItsOwnVerdict) {
+  const std::vector<std::pair<Status, std::string>> told = {
+      {34, "no-driver"},        {100, "no-gpu"},
+      {101, "no-gpu"},          {35, "driver-too-old"},
+      {36, "driver-too-old"},   {46, "busy"},
+      {802, "not-ready"},       {2, "busy"},
+      {803, "driver-mismatch"}, {804, "compat-refused"},
+      {304, "driver-fails"},    {999, "driver-fails"},
+      {12345, "driver-fails"}};
+  for (const auto& [status, verdict] : told) {
+    EXPECT_EQ(name_of(verdict_for(status)), verdict) << status;
+    EXPECT_EQ(verdict_named(verdict), verdict_for(status));
+    EXPECT_EQ(exit_status(verdict_for(status)), 3);
+  }
+  EXPECT_EQ(verdict_named("works"), Verdict::works);
+  EXPECT_EQ(verdict_named("of another version"), Verdict::fails);
+}
+
 TEST(ProbeLibraries, ThatAreAbsentOrLackAFunctionSayWhich) {
   EXPECT_THROW(Shared({"/nonexistent/libcuda.so.1"}), LibraryError);
   const Shared libc({"/nonexistent/libc.so", "libc.so.6"});

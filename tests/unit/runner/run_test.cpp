@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "tests/support/error_code.hpp"
 #include "tests/unit/runner/host_tree.hpp"
 
 namespace mlenv {
@@ -104,6 +105,54 @@ TEST_F(RunTest, ReadOnlyMounts) {
   local.mounts.push_back({folder_.path() / "data", "/data", true});
   EXPECT_NE(answer(local), "0\n");
   EXPECT_TRUE(fs::is_empty(folder_.path() / "data"));
+}
+
+/// Devices that any machine has, by what any user may do.
+CdiEdits some_devices() {
+  CdiEdits edits;
+  CdiNode zero;
+  zero.path = "/dev/vendor/zero";
+  zero.host_path = "/dev/zero";
+  edits.nodes = {zero};
+  edits.mounts = {{"/etc/hostname", "/etc/vendor/name", "", {"ro", "nosuid", "nodev", "bind"}},
+                  {"tmpfs", "/vendor", "tmpfs", {"size=64k"}}};
+  edits.env = {"VENDOR=1"};
+  edits.library_folders = {"/vendor/lib"};
+  return edits;
+}
+
+TEST_F(RunTest, DevicesAndWhatBelongsToThem) {
+  LocalRun local = run(
+      "{ head -c 2 /dev/vendor/zero | od -An -tx1; stat -c %t:%T /dev/vendor/zero; "
+      "cmp /etc/vendor/name /etc/hostname && echo same; grep -c '^tmpfs /vendor ' /proc/mounts; "
+      "echo x 2>/dev/null >>/etc/vendor/name || echo read-only; echo $VENDOR $LD_LIBRARY_PATH; "
+      "} >out");
+  local.devices = some_devices();
+  local.mounts.push_back({"/etc/hostname", "/etc/hostname", true});
+  local.env = {"LD_LIBRARY_PATH=/mine"};
+  EXPECT_EQ(answer(local), " 00 00\n1:5\nsame\n1\nread-only\n1 /mine:/vendor/lib\n");
+}
+
+TEST_F(RunTest, HooksSeeTheContainer) {
+  // As NVIDIA's hooks do it: the bundle's path comes with the state, config.json has the root.
+  write_file(
+      folder_.path() / "hook",
+      "#!/bin/sh\nbundle=$(sed 's/.*\"bundle\":\"\\([^\"]*\\)\".*/\\1/')\n"
+      "root=$(sed 's/.*\"root\":{\"path\":\"\\([^\"]*\\)\".*/\\1/' \"$bundle/config.json\")\n"
+      "echo \"$1 $HOOK\" >\"$root/etc/from-hook\"\n");
+  fs::permissions(folder_.path() / "hook", fs::perms::owner_all);
+  LocalRun local = run("cat /etc/from-hook >out");
+  const std::string hook = (folder_.path() / "hook").string();
+  local.devices.hooks = {{"createContainer", hook, {hook, "argument"}, {"HOOK=h", "PATH=/bin"}, 5}};
+  EXPECT_EQ(answer(local), "argument h\n");
+  EXPECT_FALSE(fs::exists(folder_.path() / "tree/etc/from-hook"));
+}
+
+TEST_F(RunTest, ADeviceThatIsNone) {
+  LocalRun local = run("true");
+  local.devices.nodes.resize(1);
+  local.devices.nodes[0].path = "/etc/hostname";
+  EXPECT_EQ(code_of([&] { (void)run_local(local); }), "stale-cdi");
 }
 
 TEST_F(RunTest, IsolatedButForTheNetwork) {

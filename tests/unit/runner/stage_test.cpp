@@ -18,6 +18,11 @@ TEST(StageMessages, ARequestComesBackWhole) {
   run.scratch = "/scratch";
   run.terminal = true;
   run.runtime = "crun";
+  run.devices.nodes = {{"/dev/a", "/dev/b", "c", 1, 5, 0666, "rw", 7, {}}};
+  run.devices.mounts = {{"/h", "/c", "bind", {"ro"}}};
+  run.devices.hooks = {{"createContainer", "/h", {"a"}, {"K=V"}, {}}};
+  run.devices.groups = {44};
+  run.devices.library_folders = {"/l"};
   run.overlay = OverlayMethod::short_names;
   const LocalRun back = parse_request(render_request(run));
   EXPECT_EQ(back.config.architecture, "arm64");
@@ -32,6 +37,7 @@ TEST(StageMessages, ARequestComesBackWhole) {
   EXPECT_EQ(back.mounts[0].target, "/t");
   EXPECT_TRUE(back.mounts[0].read_only);
   EXPECT_EQ(back.env, run.env);
+  EXPECT_EQ(back.devices, run.devices);
   EXPECT_EQ(back.workdir, "w");
   EXPECT_EQ(back.argv, run.argv);
   EXPECT_EQ(back.project, run.project);

@@ -157,6 +157,19 @@ TEST_F(ConvertTest, WordsBeforeACommandAndAptsReleaseInAllForms) {
   EXPECT_EQ(reasons(draft), (Words{"wine:i386", "sudo -u app touch /z"}));
 }
 
+TEST_F(ConvertTest, SudoIsFoundBehindOtherWordsToo) {
+  const Draft draft = of_dockerfile(
+      "FROM debian:12\n"
+      "RUN env FOO=1 sudo -u app make -C /x\n"
+      "RUN A='b  c' env -u D sudo -E -p 'x y' make -C /x 'a  b'\n"
+      "RUN exec sudo touch /y\n");
+  const std::vector<RunStep> steps = read_back(draft).run;
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(steps[0].command.text, "cd /\nA='b  c' env -u D make -C /x 'a  b'");
+  EXPECT_EQ(steps[1].command.text, "cd /\nexec touch /y");
+  EXPECT_EQ(reasons(draft), (Words{"env FOO=1 sudo -u app make -C /x"}));
+}
+
 TEST_F(ConvertTest, OrdinaryCommandsBecomeSteps) {
   const Draft draft = of_dockerfile(
       "FROM debian:12\nARG WHO=\"the bob\"\nENV A=b\nRUN useradd -m x\nWORKDIR /app\n"

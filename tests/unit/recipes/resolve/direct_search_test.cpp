@@ -20,6 +20,7 @@ class DirectSearchTest : public testing::Test {
                       {},
                       {},
                       "/wheels/" + wanted.name + "-1-py3-none-any.whl"};
+    if (wanted.address.kind == PackageAddress::Kind::url) made.source.url = wanted.address.place;
     made.metadata = {wanted.name, "1", dependencies[wanted.name], {}, {}};
     return made;
   }
@@ -30,6 +31,12 @@ class DirectSearchTest : public testing::Test {
       recipe.listed.constraints.push_back({text, file, 1, 1});
     }
     return {recipe, {"3.11.2", "x86_64"}, [this](const auto& one) { return build(one); }};
+  }
+
+  static WheelResolution resolution_of(const std::string& name) {
+    WheelResolution resolution;
+    resolution.wheels = {{name, "1", name + "-1-py3-none-any.whl", 1, Digest::of("")}};
+    return resolution;
   }
 
   Recipe recipe;
@@ -50,8 +57,12 @@ TEST_F(DirectSearchTest, FollowsWhatTheWheelsAskForWithTheirExtras) {
   question.requirements = {"a[fast] @ ./a", "six"};
   name_wheels(found.built(), question);
   EXPECT_EQ(question.requirements, (Texts{"a[fast] @ file:///wheels/a-1-py3-none-any.whl", "six"}));
-  EXPECT_EQ(question.overrides, (Texts{"b @ file:///wheels/b-1-py3-none-any.whl",
-                                       "c @ file:///wheels/c-1-py3-none-any.whl"}));
+  ASSERT_EQ(question.known.size(), 1);
+  EXPECT_EQ(question.known[0].requires_dist,
+            (Texts{"b @ file:///wheels/b-1-py3-none-any.whl ; extra == 'fast'",
+                   "c @ file:///wheels/c-1-py3-none-any.whl ; extra == 'slow'", "six"}));
+  EXPECT_EQ(question.constraints, (Texts{"b @ file:///wheels/b-1-py3-none-any.whl",
+                                         "c @ file:///wheels/c-1-py3-none-any.whl"}));
 }
 
 TEST_F(DirectSearchTest, TakesAConstraintWhenItsPackageIsNeeded) {
@@ -59,8 +70,8 @@ TEST_F(DirectSearchTest, TakesAConstraintWhenItsPackageIsNeeded) {
   dependencies["a"] = {"b"};
   EXPECT_FALSE(found.build_needed());
   EXPECT_EQ(asked, (Texts{"a @ ./a", "b @ ./b"}));
-  EXPECT_FALSE(found.needs_more({{"six", "1", "six-1-py3-none-any.whl", 1, Digest::of("")}}));
-  EXPECT_TRUE(found.needs_more({{"c", "1", "c-1-py3-none-any.whl", 1, Digest::of("")}}));
+  EXPECT_FALSE(found.needs_more(resolution_of("six")));
+  EXPECT_TRUE(found.needs_more(resolution_of("c")));
   EXPECT_FALSE(found.build_needed());
   EXPECT_EQ(asked.back(), "c @ ./c");
   EXPECT_FALSE(found.needs_more(Conflict{}));
@@ -96,7 +107,77 @@ TEST_F(DirectSearchTest, APathOfItsAuthorIsSaidOrReplaced) {
   EXPECT_FALSE(replaced.build_needed());
   UvQuestion question;
   name_wheels(replaced.built(), question);
-  EXPECT_EQ(question.overrides, Texts{"b[x] @ file:///wheels/b-1-py3-none-any.whl"});
+  ASSERT_EQ(question.known.size(), 1);
+  EXPECT_EQ(question.known[0].requires_dist,
+            Texts{"b[x] @ file:///wheels/b-1-py3-none-any.whl ; python_version >= '3'"});
+  dependencies["a"] = {"c @ git+file:///home/author/c@main"};
+  auto repository = search("[\"a @ ./a\"]");
+  const auto refused = repository.build_needed();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->facts.back(),
+            "that repository is on its author's machine, and no other one has it");
+}
+
+TEST_F(DirectSearchTest, OfTwoAddressesTheRecipeHasToChoose) {
+  dependencies["a"] = {"c @ https://h.example/c-1-py3-none-any.whl"};
+  dependencies["b"] = {"c @ https://h.example/c-2-py3-none-any.whl"};
+  auto found = search("[\"a @ ./a\", \"b @ ./b\"]");
+  const auto conflict = found.build_needed();
+  ASSERT_TRUE(conflict);
+  EXPECT_EQ(conflict->headline, "`c` is asked for at two addresses");
+  ASSERT_EQ(conflict->facts.size(), 2);
+  EXPECT_TRUE(conflict->facts[0].starts_with(
+      "r.yaml:3:12: `a` asks for `c @ https://h.example/c-1-py3-none-any.whl`"))
+      << conflict->facts[0];
+  EXPECT_TRUE(conflict->facts[1].starts_with(
+      "r.yaml:3:23: `b` asks for `c @ https://h.example/c-2-py3-none-any.whl`"))
+      << conflict->facts[1];
+  auto chosen = search("[\"a @ ./a\", \"b @ ./b\", \"c @ ./c\"]");
+  EXPECT_FALSE(chosen.build_needed());
+  EXPECT_EQ(asked.back(), "c @ ./c");
+  dependencies["b"] = dependencies["a"];
+  EXPECT_FALSE(search("[\"a @ ./a\", \"b @ ./b\"]").build_needed());
+}
+
+TEST_F(DirectSearchTest, AnExtraThatAnIndexesPackageAsksForIsFollowed) {
+  dependencies["a"] = {"b @ https://h.example/b-1-py3-none-any.whl ; extra == 'fast'", "six"};
+  auto found = search("[\"a @ ./a\", p]");
+  EXPECT_FALSE(found.build_needed());
+  UvQuestion question;
+  EXPECT_TRUE(name_wheels(found.built(), question));
+  ASSERT_EQ(question.known.size(), 1);
+  EXPECT_EQ(question.known[0].requires_dist, Texts{"six"});
+  WheelResolution resolution = resolution_of("p");
+  resolution.extras = {{"a", {"fast"}}, {"p", {"other"}}};
+  EXPECT_TRUE(found.needs_more(resolution));
+  EXPECT_FALSE(found.build_needed());
+  EXPECT_EQ(asked.back(), "b @ https://h.example/b-1-py3-none-any.whl");
+  EXPECT_FALSE(found.needs_more(resolution));
+  UvQuestion again;
+  EXPECT_FALSE(name_wheels(found.built(), again));
+}
+
+TEST_F(DirectSearchTest, AConflictNeedsTheConstraintsThatItSpeaksOf) {
+  auto found = search("[a]", {"b @ ./b", "c @ ./c"});
+  EXPECT_FALSE(found.build_needed());
+  Conflict conflict;
+  conflict.told = "Because a depends on bb and x<1, we can conclude …";
+  EXPECT_FALSE(found.needs_more(conflict));
+  conflict.told = "Because only c<1 is available and a depends on c>=1, we can conclude …";
+  EXPECT_TRUE(found.needs_more(conflict));
+  EXPECT_FALSE(found.build_needed());
+  EXPECT_EQ(asked, Texts{"c @ ./c"});
+}
+
+TEST_F(DirectSearchTest, AConflictTellsWhereItsPackagesAreFrom) {
+  dependencies["a"] = {"b @ https://h.example/b-1-py3-none-any.whl"};
+  auto found = search("[\"a @ ./a\", \"b==2\"]");
+  EXPECT_FALSE(found.build_needed());
+  Conflict conflict;
+  conflict.facts = {"there is no version of b==2 and you require b==2"};
+  EXPECT_EQ(
+      direct_facts(found.built(), conflict),
+      Texts{"`b` is 1, from `https://h.example/b-1-py3-none-any.whl`, where `a` asks for it"});
 }
 
 }  // namespace

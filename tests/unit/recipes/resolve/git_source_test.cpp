@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/process.hpp"
@@ -105,7 +107,7 @@ TEST_F(GitSourceTest, TheCacheAnswersAndIsMendedWhereItIsWrong) {
   const SourceTree found = tree(first_);
   fs::rename(repository(), folder_.path() / "gone");
   EXPECT_EQ(tree(first_).digest(), found.digest());
-  EXPECT_EQ(list_folder(cache() / "git").size(), 2U);  // the tree, and what it is
+  EXPECT_EQ(list_folder(cache() / "git").size(), 3U);  // the tree, what it is, and its lock
   write_file(found.folder / "a.py", "other", /*durable=*/false);
   const auto again = [&] {
     return provide_git_tree(url(), first_, found.digest(), cache(), progress_).digest();
@@ -117,6 +119,30 @@ TEST_F(GitSourceTest, TheCacheAnswersAndIsMendedWhereItIsWrong) {
   EXPECT_EQ(tree(first_).digest(), found.digest());
   const std::string absent(40, 'a');
   EXPECT_EQ(refused([&] { tree(absent); }), "no-commit: `" + url() + "` has no commit " + absent);
+}
+
+TEST_F(GitSourceTest, ManyThatMendATreeAtOnceAllHaveAWholeOne) {
+  const SourceTree found = tree(first_);
+  const Digest whole = found.digest();
+  for (int round = 0; round < 5; ++round) {
+    write_file(found.folder / "a.py", fmt::format("torn {}", round), /*durable=*/false);
+    std::atomic<int> good = 0;
+    const auto take = [&](int number) {
+      try {
+        const std::optional<Digest> promised =
+            number % 2 == 0 ? std::optional(whole) : std::nullopt;
+        const SourceTree mine = provide_git_tree(url(), first_, promised, cache(), progress_);
+        copy_source_tree(mine, folder_.path() / fmt::format("copy-{}-{}", round, number));
+        if (mine.digest() == whole) ++good;
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) threads.emplace_back(take, i);
+    for (std::thread& one : threads) one.join();
+    EXPECT_EQ(good, 4);
+  }
 }
 
 TEST_F(GitSourceTest, ACommitThatNoBranchHasAnyMore) {

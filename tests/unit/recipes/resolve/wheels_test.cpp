@@ -277,6 +277,24 @@ TEST(Uv, DerivationBecomesFactsWithoutHosts) {
                      "requirements are unsatisfiable (the index)"}));
 }
 
+TEST(Uv, AnAddressThatAnIndexesPackageNamesIsAConflict) {
+  for (const std::string_view opening :
+       {"error: Failed to resolve dependencies for package `p==1`\n  cause: ",
+        "  × Failed to resolve dependencies for `p` (v1)\n  ╰─▶ "}) {
+    const auto said = explain_uv_failure(
+        fmt::format("{}Package `b` was included as a URL dependency. URL dependencies must be\n"
+                    "      expressed as direct requirements or constraints. Consider adding `b @\n"
+                    "      https://h.example/b-1.tar.gz` to your dependencies\n",
+                    opening));
+    const auto* conflict = std::get_if<Conflict>(&said);
+    ASSERT_NE(conflict, nullptr);
+    EXPECT_EQ(conflict->headline,
+              "`p` asks for `b` at an address of its own, which counts in a recipe alone");
+    EXPECT_EQ(conflict->hint,
+              "if that is trusted, add `b @ https://h.example/b-1.tar.gz` to `packages`");
+  }
+}
+
 TEST(Uv, BuildsAreRecognised) {
   for (const char* text :
        {"error: Failed to download and build `Horovod==0.28.1`\n  cause: Failed to identify base "

@@ -200,6 +200,19 @@ TEST(ForwardCompatibilityRefused, WhereItIsNotNeeded) {
   EXPECT_EQ(pair.found(), "");
 }
 
+TEST(ForwardCompatibilityRefused, WhereAPathLeadsToItByLinks) {
+  Pair pair = with_driver("580.65.06", "13.0");
+  set_compat(pair, "12.8", {"535"});
+  set_gpu(pair, "NVIDIA GeForce RTX 4090", "8.9");
+  pair.image.environment = {{"LD_LIBRARY_PATH", "/usr/local/cuda-12/compat"}};
+  EXPECT_EQ(pair.found(), "");
+  pair.image.forward_compatibility.value->front().in_library_path = true;
+  EXPECT_EQ(pair.found(), "forward-compatibility-refused");
+  pair.image.environment = {{"LD_LIBRARY_PATH", "/usr/local/cuda/compat"}};
+  pair.image.forward_compatibility.value->front().in_library_path = false;
+  EXPECT_EQ(pair.found(), "");
+}
+
 TEST(DriverBelowRecipe, Boundary) {
   Pair pair = torch_on_h100();
   pair.image.oldest_driver = told<std::string>("570.172.08");
@@ -254,6 +267,11 @@ TEST(DriverState, CudaInit) {
   EXPECT_EQ(pair.finding("cuda-init-fails").found, "error 999, CUDA_ERROR_UNKNOWN");
   pair.host.nvidia.cuda_status = told<std::uint64_t>(12345);
   EXPECT_EQ(pair.finding("cuda-init-fails").found, "error 12345");
+  // The probe's names and advice.
+  pair.host.nvidia.cuda_status = told<std::uint64_t>(805);
+  EXPECT_EQ(pair.finding("cuda-init-fails").found, "error 805, CUDA_ERROR_MPS_CONNECTION_FAILED");
+  EXPECT_NE(pair.finding("cuda-init-fails").remedy.find("nvidia-cuda-mps-control"),
+            std::string::npos);
   pair.host.nvidia.cuda_status = unknown<std::uint64_t>("not recorded");
   EXPECT_EQ(pair.unjudged(), "cuda-init-fails");
 }

@@ -59,6 +59,22 @@ TEST(NoDeviceCode, ByTheReleaseBeforeTheBuild) {
   test::set_driver(pair.host, "580.65.06", "13.0");
   EXPECT_EQ(pair.found(), "no-device-code");
   EXPECT_EQ(pair.unjudged(), "");
+  EXPECT_EQ(pair.finding("no-device-code").remedy,
+            "take a build for CUDA 12.9 or older, the last whose code runs on sm_70; `gpus: "
+            "[sm_70]` in a "
+            "recipe makes sure of it");
+}
+
+TEST(NoDeviceCode, NamesTheReleaseThatHasCodeForANewGpu) {
+  Pair pair = with_code({"sm_80", "sm_90"});
+  pair.host.gpus = told(std::vector<Gpu>{gpu(0, "NVIDIA B200", "10.0")});
+  EXPECT_EQ(pair.finding("no-device-code").remedy,
+            "take a build with code for sm_100; `gpus: [sm_100]` in a recipe makes sure of it");
+  pair.image.frameworks = told(std::vector<FrameworkBuild>{{"torch", "2.6.0", "12.6"}});
+  EXPECT_EQ(
+      pair.finding("no-device-code").remedy,
+      "take a build for CUDA 12.8 or newer, the first whose code runs on sm_100; `gpus: [sm_100]` "
+      "in a recipe makes sure of it");
 }
 
 TEST(NoDeviceCode, AGpuThatIsNotKnown) {
@@ -81,6 +97,8 @@ TEST(RecipeGpus, OneOfThemMustBeHere) {
   EXPECT_EQ(pair.found(), "");
   pair.image.gpus = told(Strings{"sm_80"});
   EXPECT_EQ(pair.found(), "recipe-gpus");
+  EXPECT_EQ(pair.finding("recipe-gpus").remedy,
+            "add `sm_90` to the recipe's `gpus`, and lock it again");
   pair.host.gpus = told(std::vector<Gpu>{gpu(0, "NVIDIA A40", "8.6")});
   EXPECT_EQ(pair.found(), "");
   pair.image.gpus = told(Strings{"sm_89"});
@@ -125,6 +143,12 @@ TEST(NoGpu, FewerThanAskedFor) {
   EXPECT_EQ(pair.found(), "no-gpu=blocks");
   EXPECT_EQ(pair.finding("no-gpu").needed, "2 GPUs");
   EXPECT_EQ(pair.finding("no-gpu").found, "1 GPU");
+  EXPECT_EQ(pair.finding("no-gpu").title, "there are too few GPUs");
+  EXPECT_EQ(pair.finding("no-gpu").remedy,
+            "run it on a host with 2 GPUs, or ask for fewer (`--gpus 1`)");
+  pair.host.gpus = unknown<std::vector<Gpu>>("NVML hangs");  // the bus has some
+  EXPECT_EQ(pair.found(), "");
+  EXPECT_NE(pair.unjudged().find("no-gpu"), std::string::npos);
 }
 
 TEST(NoGpu, WhatIsNotKnown) {
@@ -167,6 +191,14 @@ TEST(Cdi, MissingWithoutTheToolkit) {
   EXPECT_EQ(pair.found(), "cdi-missing");
   pair.host.containers.engines = told(std::vector<Engine>{});
   EXPECT_EQ(pair.found(), "");
+  // These bring the driver's files in by themselves.
+  pair.host.containers.engines = told(std::vector<Engine>{{"apptainer", "/usr/bin/apptainer", {}},
+                                                          {"enroot", "/usr/bin/enroot", {}},
+                                                          {"runc", "/usr/bin/runc", {}}});
+  EXPECT_EQ(pair.found(), "");
+  pair.host.containers.cdi = unknown<std::vector<CdiFile>>("not readable");
+  EXPECT_EQ(pair.unjudged(), "");
+  pair.host.containers.cdi = told(std::vector<CdiFile>{});
   pair.host.containers.engines = told(std::vector<Engine>{{"docker", "/usr/bin/docker", {}}});
   pair.host.system.container = told<std::string>("docker");
   EXPECT_EQ(pair.found(), "");

@@ -39,6 +39,10 @@ TEST(LibraryMissing, DriversOwnAreTheHosts) {
   EXPECT_EQ(pair.finding("library-missing").needed, "libGL.so.1");
   EXPECT_EQ(pair.finding("library-missing").found,
             "not where the linker looks, for `/cv2.so` and 1 more");
+  EXPECT_EQ(
+      pair.finding("library-missing").remedy,
+      "add the package that holds it: by Debian's custom `system: [libgl1]` in a recipe, else "
+      "as `apt-file search libGL.so.1` says");
   EXPECT_EQ(pair.finding("library-missing").severity, Severity::risks);
 }
 
@@ -66,6 +70,10 @@ TEST(SymbolVersion, OfTheCLibrary) {
   EXPECT_EQ(pair.found(), "");
   pair.image.glibc = told(SymbolVersions{"GLIBC_2.38", "/x", "GLIBC_2.36"});
   EXPECT_EQ(pair.found(), "symbol-version-missing");
+  EXPECT_EQ(
+      pair.finding("symbol-version-missing").remedy,
+      "take a newer base (`base: ubuntu:noble`) that has GLIBC_2.38, or packages built for an "
+      "older one");
   pair.image.glibc = told(SymbolVersions{"GLIBC_2.9", "/x", "GLIBC_2.36"});
   EXPECT_EQ(pair.found(), "");
   pair.image.glibc = told(SymbolVersions{"GLIBC_2.17", "/x", ""});
@@ -93,6 +101,13 @@ TEST(CpuInstructions, WatchedFlagsAreMissed) {
   pair.image.cpu = told(std::vector<CpuNeed>{{"x", {"cx16", "movbe", "sse2"}}});
   EXPECT_EQ(pair.found(), "");
   EXPECT_EQ(pair.unjudged(), "");
+  pair.image.cpu = unknown<std::vector<CpuNeed>>("known after the build");
+  EXPECT_EQ(pair.found(), "");
+  EXPECT_EQ(pair.verdict().word(), "unknown");
+  EXPECT_EQ(pair.verdict().unjudged.front().fact, "image cpu");
+  pair.image.architecture = "arm64";
+  EXPECT_EQ(pair.unjudged(), "");
+  pair.image.architecture = "amd64";
   pair.image.cpu = told(std::vector<CpuNeed>{{"x", {"waitpkg"}}});
   EXPECT_EQ(pair.found(), "");
   EXPECT_EQ(pair.unjudged(), "cpu-instructions");
@@ -106,8 +121,16 @@ TEST(KernelTooOld, Boundary) {
   EXPECT_EQ(pair.found(), "");
   pair.image.least_kernel = told<std::string>("6.1.1");
   EXPECT_EQ(pair.found(), "kernel-too-old");
+  EXPECT_TRUE(pair.finding("kernel-too-old")
+                  .remedy.starts_with("update the host's kernel to 6.1.1 or newer"));
   pair.host.system.kernel = told<std::string>("6.10.0-rc1");
   EXPECT_EQ(pair.found(), "");
+  pair.image.least_kernel = told<std::string>("");
+  EXPECT_EQ(pair.unjudged(), "");
+  pair.image.least_kernel = unknown<std::string>("known after the build");
+  EXPECT_EQ(pair.found(), "");
+  EXPECT_EQ(pair.verdict().word(), "unknown");
+  EXPECT_EQ(pair.verdict().unjudged.front().fact, "image least_kernel");
 }
 
 TEST(TwoCudaRuntimes, OfDifferentReleases) {
@@ -195,14 +218,44 @@ TEST(User, NeedsAName) {
   EXPECT_EQ(pair.unjudged(), "user-without-name");
 }
 
+TEST(User, RootNeedsNoneWhereNobodyHasOne) {
+  Pair pair = plain_on_cpu();
+  pair.image.user_ids = told(Strings{});  // no /etc/passwd
+  EXPECT_EQ(pair.found(), "");
+  pair.use.user = "0:0";
+  EXPECT_EQ(pair.found(), "");
+  pair.use.user = "1000";
+  EXPECT_EQ(pair.found(), "user-without-name");
+  pair.use.user.clear();
+  pair.image.user_ids = told(Strings{"33"});  // there are names, and root has none
+  EXPECT_EQ(pair.found(), "user-without-name");
+}
+
 TEST(DiskSpace, Boundary) {
   Pair pair = plain_on_cpu();
   pair.host.storage.store.free_bytes = told<std::uint64_t>(9'000'000'000);
   EXPECT_EQ(pair.found(), "");
   pair.host.storage.store.free_bytes = told<std::uint64_t>(8'999'999'999);
   EXPECT_EQ(pair.found(), "disk-space");
+  pair.image.packed_bytes =
+      told<std::uint64_t>(3'000'000'000);  // is there beside what it unpacks to
+  pair.host.storage.store.free_bytes = told<std::uint64_t>(12'000'000'000);
+  EXPECT_EQ(pair.found(), "");
+  pair.host.storage.store.free_bytes = told<std::uint64_t>(11'999'999'999);
+  EXPECT_EQ(pair.finding("disk-space").needed, "12.0 GB to pull and unpack the image");
+  // Of what is there, the rest.
+  pair.use.bytes_to_store = 11'999'999'999;
+  EXPECT_EQ(pair.found(), "");
+  pair.use.bytes_to_store = 12'000'000'000;
+  EXPECT_EQ(pair.finding("disk-space").needed, "12.0 GB to unpack the image");
+  pair.use.bytes_to_store = 0;
+  pair.host.storage.store.free_bytes = unknown<std::uint64_t>("?");
+  EXPECT_EQ(pair.unjudged(), "");
+  pair.use.bytes_to_store.reset();
+  EXPECT_EQ(pair.unjudged(), "disk-space");
   pair.image.unpacked_bytes = unknown<std::uint64_t>("known after the build");
   EXPECT_EQ(pair.found(), "");
+  EXPECT_EQ(pair.unjudged(), "");
 }
 
 Pair with_rdma(const char* state) {
@@ -225,6 +278,33 @@ TEST(Memlock, MattersToActivePorts) {
   pair = with_rdma("DOWN");
   pair.host.limits.memlock_soft_bytes = told(Limit{65536});
   EXPECT_EQ(pair.found(), "");
+}
+
+TEST(Memlock, MattersToNcclOnGpus) {
+  Pair pair = with_rdma("ACTIVE");
+  pair.host.limits.memlock_soft_bytes = told(Limit{65536});
+  EXPECT_EQ(pair.found(), "memlock-low");
+  const ImageFacts image = pair.image;
+  pair.image.nccl = told(std::vector<FoundLibrary>{});
+  EXPECT_EQ(pair.found(), "");
+  EXPECT_EQ(pair.unjudged(), "");
+  pair.image.nccl = unknown<std::vector<FoundLibrary>>("known after the build");
+  EXPECT_EQ(pair.found(), "");
+  EXPECT_EQ(pair.unjudged(), "memlock-low");
+  pair.image = image;
+  pair.use.gpus = 0;
+  EXPECT_EQ(pair.found(), "");
+  pair.use.gpus.reset();
+  pair.host.network.rdma = unknown<std::vector<RdmaPort>>("no /sys");
+  EXPECT_EQ(pair.unjudged(), "memlock-low");
+  pair.host.limits.memlock_soft_bytes = told(Limit{});
+  EXPECT_EQ(pair.unjudged(), "");
+  // Whatever is there without CUDA.
+  pair = plain_on_cpu();
+  pair.host.network.rdma = with_rdma("ACTIVE").host.network.rdma;
+  pair.host.limits.memlock_soft_bytes = told(Limit{65536});
+  EXPECT_EQ(pair.found(), "");
+  EXPECT_EQ(pair.unjudged(), "");
 }
 
 TEST(GpuDirect, OneOfTwoWays) {
@@ -312,16 +392,77 @@ TEST(Wsl, IsTold) {
   EXPECT_EQ(pair.found(), "wsl");
 }
 
+TEST(DriversDiffer, BetweenHostsThatWorkTogether) {
+  const Pair one = torch_on_h100();
+  Pair other = one;
+  Use use;
+  use.nodes = 2;
+  const auto judged = [&] {
+    return judge_together(
+        std::vector<Rank>{{&one.image, &one.host, "a"}, {&one.image, &other.host, "b"}}, use);
+  };
+  EXPECT_EQ(judged(), Verdict{});
+  test::set_driver(other.host, "580.65.06", "13.0");
+  ASSERT_EQ(judged().findings.size(), 1U);
+  EXPECT_EQ(judged().findings.front().rule, "drivers-differ");
+  EXPECT_EQ(judged().findings.front().found, "570.172.08 on a; 580.65.06 on b");
+  EXPECT_EQ(judged().findings.front().remedy,
+            "update the others to 580.65.06: what runs on one host then runs on all");
+  EXPECT_EQ(judged().findings.front().severity, Severity::note);
+  use.nodes = 1;
+  EXPECT_EQ(judged(), Verdict{});
+  use.nodes = 2;
+  use.gpus = 0;
+  EXPECT_EQ(judged(), Verdict{});
+  use.gpus.reset();
+  other.host.nvidia.kernel_driver = unknown<std::string>("?");
+  other.host.nvidia.user_driver = unknown<std::string>("?");
+  EXPECT_EQ(judged(), Verdict{});
+}
+
+TEST(Interface, OneOfSeveralNetworksOnSeveralNodes) {
+  Pair pair = torch_on_h100();
+  set_interfaces(pair, {"docker0", "eth0", "eth1", "lo"});
+  EXPECT_EQ(pair.found(), "");
+  pair.use.nodes = 2;
+  auto& all = *pair.host.network.interfaces.value;
+  all[1].kind = told<std::string>("physical");
+  all[2].kind = told<std::string>("physical");
+  all[2].speed_mbps = told<std::uint64_t>(100000);
+  EXPECT_EQ(pair.finding("interface-choice").found, "eth0, eth1");
+  EXPECT_NE(pair.finding("interface-choice").remedy.find("NCCL_SOCKET_IFNAME==eth1"),
+            std::string::npos);
+  // One of them is no network of the host's own; or InfiniBand is there, which NCCL takes first.
+  all[1].kind = told<std::string>("virtual");
+  EXPECT_EQ(pair.found(), "");
+  set_interfaces(pair, {"eth0", "eth1", "ib0"});
+  for (NetworkInterface& one : *pair.host.network.interfaces.value) {
+    one.kind = told<std::string>("physical");
+  }
+  EXPECT_EQ(pair.found(), "");
+}
+
 TEST(NcclDiffers, BetweenImages) {
   ImageFacts one = torch_on_h100().image;
   ImageFacts other = one;
   other.name = "eval";
-  const auto judged = [&] { return judge_together(std::vector{one, other}); };
+  const Facts host = torch_on_h100().host;
+  Use use;
+  use.nodes = 2;
+  const auto judged = [&] {
+    return judge_together(std::vector<Rank>{{&one, &host, "a"}, {&other, &host, "a"}}, use);
+  };
   EXPECT_EQ(judged(), Verdict{});
   other.nccl = told(std::vector<FoundLibrary>{{"/v/libnccl.so.2", "2.28.9"}});
   ASSERT_EQ(judged().findings.size(), 1U);
   EXPECT_EQ(judged().findings.front().rule, "nccl-differs");
   EXPECT_EQ(judged().findings.front().found, "2.27.5 in train, 2.28.9 in eval");
+  use.nodes = 1;  // nothing says that the two work together
+  EXPECT_EQ(judged(), Verdict{});
+  use.nodes = 2;
+  use.gpus = 0;
+  EXPECT_EQ(judged(), Verdict{});
+  use.gpus.reset();
   other.nccl = told(std::vector<FoundLibrary>{});  // it has none
   EXPECT_EQ(judged(), Verdict{});
   other.nccl = unknown<std::vector<FoundLibrary>>("?");

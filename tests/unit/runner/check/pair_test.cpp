@@ -218,6 +218,46 @@ TEST(Verdict, InAWord) {
   EXPECT_EQ(pair.verdict().word(), "blocks");
 }
 
+TEST(Verdict, LeavesOpenWhatARuleOfThatWeightCouldNotJudge) {
+  test::Pair pair = test::torch_on_h100();
+  EXPECT_FALSE(pair.verdict().leaves_open(Severity::note));
+  pair.host.nvidia.peermem = unknown<bool>("?");
+  pair.host.nvidia.dma_buf = from_test(false);
+  pair.host.network.rdma =
+      from_test(std::vector<RdmaPort>{{"mlx5_0", 1, {}, from_test<std::string>("ACTIVE"), {}, {}}});
+  EXPECT_EQ(pair.unjudged(), "gpudirect-missing");  // which only slows
+  EXPECT_FALSE(pair.verdict().leaves_open(Severity::risks));
+  EXPECT_TRUE(pair.verdict().leaves_open(Severity::slows));
+  pair.host.containers.cdi = unknown<std::vector<CdiFile>>("?");
+  EXPECT_FALSE(pair.verdict().leaves_open(Severity::blocks));
+  EXPECT_TRUE(pair.verdict().leaves_open(Severity::risks));
+  EXPECT_EQ(pair.verdict().word(), "runs");
+}
+
+TEST(Verdict, WhatIsUnknownSaysHowToKnowIt) {
+  test::Pair pair = test::torch_on_h100();
+  const auto how = [&pair] { return pair.verdict().unjudged.front().how; };
+  pair.image.device_code = unknown<std::vector<DeviceLibrary>>("?");
+  pair.image.kind = "recipe";
+  EXPECT_EQ(how(), "`mlenv lock` the recipe, and check it again");
+  pair.image.kind = "lock";
+  EXPECT_EQ(how(), "`mlenv build` it, and check the image");
+  pair.image.kind = "image";
+  EXPECT_NE(how().find("`mlenv inspect IMAGE --facts --json`"), std::string::npos);
+  pair = test::torch_on_h100();
+  pair.host.gpus.value->front().compute_capability = unknown<std::string>("?");
+  EXPECT_NE(how().find("with its driver loaded"), std::string::npos);
+  pair = test::torch_on_h100();
+  pair.host.isolation.sandbox = unknown<bool>("?");
+  EXPECT_NE(how().find("on the host itself"), std::string::npos);
+  // A release that the table lacks, on a driver that says nothing of CUDA.
+  pair = test::torch_on_h100();
+  pair.image.frameworks = from_test(std::vector<FrameworkBuild>{{"torch", "3.0", "13.9"}});
+  test::set_driver(pair.host, "999.1", "13.9");
+  pair.host.nvidia.cuda_version = unknown<std::string>("?");
+  EXPECT_NE(how().find("`mlenv data update`"), std::string::npos);
+}
+
 TEST(Verdict, RulesAreNamedOnce) {
   std::vector<std::string_view> ids;
   for (const Rule& rule : rules()) {
@@ -225,7 +265,7 @@ TEST(Verdict, RulesAreNamedOnce) {
     EXPECT_FALSE(rule.title.empty() || rule.source.empty()) << rule.id;
     ids.push_back(rule.id);
   }
-  EXPECT_EQ(ids.size(), 40U);
+  EXPECT_EQ(ids.size(), 41U);
   EXPECT_EQ(find_rule("no-such-rule"), nullptr);
 }
 

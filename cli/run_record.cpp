@@ -1,0 +1,225 @@
+#include "cli/run_record.hpp"
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+
+#include "base/printable.hpp"
+#include "cli/settings.hpp"
+#include "cli/ui.hpp"
+#include "recipes/logins.hpp"
+#include "recipes/text.hpp"
+#include "runner/record/run_records.hpp"
+#include "runner/record/secrets.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+/// Nothing for a bare name that the caller has not set: the run does not get it either.
+std::optional<RecordedVariable> recorded(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  std::optional<std::string> value;
+  if (equals != std::string::npos) {
+    value = text.substr(equals + 1);
+  } else {
+    const std::map<std::string, std::string> all = all_variables();
+    const auto found = all.find(name);
+    if (found == all.end()) return std::nullopt;
+    value = found->second;
+  }
+  if (is_secret_name(name)) return RecordedVariable{name, std::nullopt};
+  return RecordedVariable{name, without_logins(*value)};
+}
+
+std::string local_time(const std::string& utc) {
+  const auto when = parse_utc(utc);
+  if (!when) return printable(utc);
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(*when);
+  std::tm parts{};
+  ::localtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  (void)std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
+  return text.data();
+}
+
+std::string duration(double seconds) {
+  constexpr double kMinute = 60;
+  constexpr double kHour = 3600;
+  if (seconds < kMinute) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<std::uint64_t>(seconds);
+  if (seconds < kHour) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+}
+
+double seconds_since(const std::string& utc) {
+  const auto when = parse_utc(utc);
+  if (!when) return 0;
+  return std::chrono::duration<double>(std::chrono::system_clock::now() - *when).count();
+}
+
+std::string state_text(const RunRecord& record) {
+  if (record.state == "failed") return fmt::format("failed ({})", record.end->exit_code);
+  if (record.state != "killed") return record.state;
+  const char* name = ::sigabbrev_np(static_cast<int>(record.end->signal.value_or(0)));
+  return name != nullptr ? fmt::format("killed (SIG{})", name)
+                         : fmt::format("killed ({})", *record.end->signal);
+}
+
+/// As a shell would take it, near enough to read.
+std::string command_text(const RunStart& start) {
+  if (start.argv.empty()) return "(the image's own)";
+  std::string text;
+  for (const std::string& word : start.argv) {
+    const bool plain =
+        !word.empty() && word.find_first_of(" \t\n\"'\\$`;|&<>()*?[]#~!") == std::string::npos;
+    if (!text.empty()) text += ' ';
+    text += plain ? word : "'" + word + "'";
+  }
+  return printable(text);
+}
+
+std::string_view lost_text(const RunRecord& record) {
+  const std::optional<std::string> boot = read_file_if_exists("/proc/sys/kernel/random/boot_id");
+  return boot && trim(*boot) != record.start.boot_id
+             ? "the machine was restarted before it ended"
+             : "mlenv was killed before it ended, or could not write its end";
+}
+
+std::string usage_text(const RunUsage& usage) {
+  std::string text =
+      fmt::format("{} of processor time", duration(usage.user_seconds + usage.system_seconds));
+  if (usage.largest_process_bytes) {
+    text += ", largest process " + human_bytes(*usage.largest_process_bytes);
+  }
+  return fmt::format("{}, {} read, {} written", text, human_bytes(usage.read_bytes),
+                     human_bytes(usage.written_bytes));
+}
+
+std::string code_text(const CodeState& code) {
+  constexpr std::size_t kBrief = 12;
+  if (!code.commit && !code.changed) return "unknown: " + printable(code.commit.source);
+  std::string text = code.commit ? "commit " + code.commit->substr(0, kBrief) : "no commit yet";
+  if (code.branch) text += fmt::format(" ({})", *code.branch);
+  if (!code.changed)
+    return printable(text + ", what is changed is unknown: " + code.changed.source);
+  if (code.changed->empty()) return printable(text + ", nothing changed");
+  text +=
+      fmt::format(", {} changed: {}", counted(code.changed->size(), "file"), code.changed->front());
+  if (code.changed->size() > 1) text += ", …";
+  return printable(text);
+}
+
+std::string host_text(const Facts& facts) {
+  std::vector<std::string> parts;
+  const auto add = [&](const Text& text, std::string_view before) {
+    if (text) parts.push_back(std::string(before) + *text);
+  };
+  add(facts.system.distribution_title, "");
+  add(facts.system.kernel, "Linux ");
+  add(facts.cpu.model, "");
+  if (facts.cpu.usable) parts.push_back(counted(*facts.cpu.usable, "processor"));
+  if (facts.memory.total_bytes) parts.push_back(human_bytes(*facts.memory.total_bytes));
+  return printable(join(parts, ", "));
+}
+
+/// Lines with a label each.
+class Lines {
+ public:
+  void add(std::string_view label, std::string_view text) {
+    lines_.push_back(fmt::format("{:<9} {}", label, text));
+  }
+  std::vector<std::string> take() { return std::move(lines_); }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+void add_end(const RunRecord& record, Lines& lines) {
+  if (record.state == "lost") lines.add("ended", lost_text(record));
+  if (!record.end) return;
+  const RunEnd& end = *record.end;
+  lines.add("ended", fmt::format("{}, after {}", local_time(end.ended), duration(end.seconds)));
+  if (end.failure) {
+    lines.add("failure", printable(fmt::format("{}: {}", end.failure->code, end.failure->message)));
+    return;
+  }
+  lines.add("used", usage_text(end.usage));
+}
+
+void add_host(const RunRecord& record, Lines& lines) {
+  if (!record.facts)
+    return lines.add("host", printable(record.start.host) + ", its facts were not read");
+  lines.add("host", printable(record.start.host) + ": " + host_text(*record.facts));
+  const Text& driver = record.facts->nvidia.kernel_driver;
+  if (driver && *driver != "none") lines.add("driver", printable(*driver));
+  if (!record.facts->gpus) return;
+  for (const Gpu& gpu : *record.facts->gpus) {
+    lines.add("gpu", printable(fmt::format("{}  {}", gpu.name.value.value_or("unknown"),
+                                           gpu.uuid.value.value_or(""))));
+  }
+}
+
+}  // namespace
+
+RunStart run_start(const LocalRun& run, const Image& image, const RunBackground& background) {
+  RunStart start;
+  start.mlenv = MLENV_VERSION;
+  start.checked = background.checked;
+  for (const CdiName& device : background.devices) {
+    start.devices.push_back(device.kind + "=" + device.device);
+  }
+  start.image = {background.image_name, image.digest().str(), std::nullopt};
+  const auto lock = image.settings.labels.find("dev.mlenv.lock");
+  if (lock != image.settings.labels.end()) start.image.lock_digest = lock->second;
+  start.argv = without_secrets(run.argv);
+  if (!run.workdir.empty()) start.workdir = run.workdir;
+  for (const std::string& variable : run.env) {
+    if (auto one = recorded(variable)) start.env.push_back(*std::move(one));
+  }
+  for (const Mount& mount : run.mounts) {
+    start.mounts.push_back({mount.source.string(), mount.target, mount.read_only});
+  }
+  if (run.project) start.project = fs::absolute(*run.project).lexically_normal().string();
+  if (!run.runtime.empty()) start.runtime = run.runtime;
+  return start;
+}
+
+RunLine run_line(const RunRecord& record) {
+  const double seconds = record.end ? record.end->seconds : seconds_since(record.start.started);
+  return {record.start.id,
+          local_time(record.start.started),
+          state_text(record),
+          record.state == "lost" ? "" : duration(seconds),
+          printable(record.start.image.name),
+          command_text(record.start)};
+}
+
+std::vector<std::string> run_text(const RunRecord& record) {
+  const RunStart& start = record.start;
+  Lines lines;
+  lines.add("run", fmt::format("{}  {}", start.id, state_text(record)));
+  lines.add("image", printable(fmt::format("{}  {}", start.image.name, start.image.digest)));
+  if (start.image.lock_digest) lines.add("lock", printable(*start.image.lock_digest));
+  lines.add("command", command_text(start));
+  if (start.workdir) lines.add("workdir", printable(*start.workdir));
+  for (const RecordedVariable& variable : start.env) {
+    lines.add("env", printable(fmt::format("{}={}", variable.name,
+                                           variable.value.value_or(std::string(kMasked)))));
+  }
+  for (const RecordedMount& mount : start.mounts) {
+    lines.add("mount", printable(fmt::format("{} at {}{}", mount.source, mount.target,
+                                             mount.read_only ? ", read-only" : "")));
+  }
+  for (const std::string& device : start.devices) lines.add("device", printable(device));
+  if (!start.checked) lines.add("check", "--no-check: whether it runs there was not asked");
+  if (start.project) lines.add("project", printable(*start.project));
+  if (record.code) lines.add("code", code_text(*record.code));
+  lines.add("started", local_time(start.started));
+  add_end(record, lines);
+  add_host(record, lines);
+  return lines.take();
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,35 @@
+#pragma once
+// The record of a run as `mlenv run` writes it, and as text.
+#include <string>
+#include <vector>
+
+#include "images/oci.hpp"
+#include "runner/local/run.hpp"
+#include "runner/record/run_record.hpp"
+
+namespace mlenv::cli {
+
+/// What a run is that its LocalRun does not say.
+struct RunBackground {
+  std::string image_name;        ///< as the person called it
+  std::vector<CdiName> devices;  ///< GPUs and others
+  bool checked = true;           ///< the verdict was asked
+};
+/// What a run is, secrets masked.
+RunStart run_start(const LocalRun& run, const Image& image, const RunBackground& background);
+
+/// A line for the list: what is wide last.
+struct RunLine {
+  std::string id;
+  std::string started;  ///< by this machine's clock and time zone
+  std::string state;    ///< `done`, `failed (3)`, `killed (SIGTERM)`
+  std::string took;     ///< `12.3 s`, `2 h 5 min`; of a running one until now
+  std::string image;
+  std::string command;
+};
+RunLine run_line(const RunRecord& record);
+
+/// All of it, a line a fact.
+std::vector<std::string> run_text(const RunRecord& record);
+
+}  // namespace mlenv::cli

@@ -1,0 +1,253 @@
+#include "cli/run_verdict.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/log.hpp"
+#include "base/printable.hpp"
+#include "base/process.hpp"
+#include "cli/check_subjects.hpp"
+#include "cli/run_devices.hpp"
+#include "cli/settings.hpp"
+#include "images/inspect/inspect.hpp"
+#include "recipes/image_facts.hpp"
+#include "runner/cdi/host_state.hpp"
+#include "runner/facts/probe.hpp"
+#include "runner/own_folder.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+using Kind = GpuChoice::Kind;
+
+Digest built_key(const Image& image) {
+  return Digest::of("mlenv.built-facts/1\n" + image.digest().str());
+}
+
+/// What is known of it without reading its files.
+std::optional<ImageFacts> facts_at_hand(const Store& store, const Image& image) {
+  if (auto facts = remembered_image_facts(store, image)) return facts;
+  const auto text = store.find_key(built_key(image));
+  if (!text) return std::nullopt;
+  try {
+    return read_image_facts(*text, "facts of the lock");
+  } catch (const Error&) {  // another version's
+    return std::nullopt;
+  }
+}
+
+ImageFacts facts_for(Ui& ui, const Image& image, bool with_gpus) {
+  if (!with_gpus) {
+    if (auto facts = facts_at_hand(ui.store(), image)) return std::move(*facts);
+  }
+  return image_facts(ui.store(), image, ui.progress());
+}
+
+/// Below the cache; without a home folder nothing is remembered.
+std::optional<OwnFolder> memory(std::string_view name) {
+  try {
+    return OwnFolder{cache_folder() / name};
+  } catch (const Error& error) {
+    log::debug("nothing is remembered: {}", error.what());
+    return std::nullopt;
+  }
+}
+
+/// A note that this run was judged and may start, on this host as it is.
+class Passed {
+ public:
+  Passed(const Image& image, const JudgedRun& run) : folder_(memory("verdicts")) {
+    std::string text = "mlenv.run-verdict/1\n" + file_stamp(own_executable());
+    text += run.with_gpus ? nvidia_state() : boot_state();
+    text += fmt::format("{}\n{} {}\n", image.digest().str(), static_cast<int>(run.gpus.kind),
+                        run.gpus.count);
+    for (const CdiName& gpu : run.gpus.devices) text += gpu.device + '\n';
+    name_ = Digest::of(text).hex();
+  }
+  bool is_noted() const { return folder_ && folder_->read(name_); }
+  void note() const {
+    if (!folder_) return;
+    constexpr std::chrono::hours kAge{24 * 30};  // those of earlier boots are met never again
+    folder_->forget_older_than(kAge);
+    folder_->write(name_, "");
+  }
+
+ private:
+  std::optional<OwnFolder> folder_;
+  std::string name_;
+};
+
+/// Groups that rules which block ask for.
+Facts probed(bool with_gpus) {
+  const FactSources from =
+      host_sources(fs::absolute(store_folder()), fs::absolute(temporary_root()));
+  Facts facts;
+  facts.system = probe_system(from);
+  facts.cpu = probe_cpu(from);
+  if (with_gpus) probe_nvidia(from, facts);
+  return facts;
+}
+
+/// NVIDIA's libraries take a second to ask: what they said counts while the driver and the devices
+/// are the same.
+class HostFacts {
+ public:
+  explicit HostFacts(bool with_gpus) : with_gpus_(with_gpus) {}
+  Facts fresh() const {
+    Facts facts = probed(with_gpus_);
+    if (with_gpus_) remember(facts);
+    return facts;
+  }
+  std::optional<Facts> remembered() const {
+    const auto folder = with_gpus_ ? memory(kFolder) : std::nullopt;
+    const auto text = folder ? folder->read(name()) : std::nullopt;
+    try {
+      if (text) return read_facts(*text, name());
+    } catch (const Error& error) {
+      log::debug("remembered facts are not read: {}", error.what());
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::string_view kFolder = "hosts";
+  static std::string name() {
+    const std::string state = file_stamp(own_executable()) + nvidia_state();
+    return Digest::of("mlenv.run-host/1\n" + state).hex() + ".json";
+  }
+  static void remember(const Facts& facts) {
+    if (const auto folder = memory(kFolder)) folder->write(name(), render_facts(facts));
+  }
+  bool with_gpus_;
+};
+
+/// GPUs that the run does not get are not asked for anything. Where one of the names cannot be told
+/// from the facts, all stay.
+void keep_chosen(const GpuChoice& choice, Facts& host) {
+  if (choice.kind != Kind::named || !host.gpus) return;
+  const auto is_named = [](const Gpu& gpu, const CdiName& name) {
+    return name.device == std::to_string(gpu.index) || name.device == gpu.uuid.value;
+  };
+  std::vector<Gpu>& all = *host.gpus.value;
+  const auto is_told = [&](const CdiName& name) {
+    return name.kind == kNvidiaGpu &&
+           std::any_of(all.begin(), all.end(), [&](const Gpu& gpu) { return is_named(gpu, name); });
+  };
+  if (!std::all_of(choice.devices.begin(), choice.devices.end(), is_told)) return;
+  std::erase_if(all, [&](const Gpu& gpu) {
+    return std::none_of(choice.devices.begin(), choice.devices.end(),
+                        [&](const CdiName& name) { return is_named(gpu, name); });
+  });
+}
+
+Verdict verdict_of(const ImageFacts& image, Facts host, const JudgedRun& run) {
+  Use use;
+  if (!run.with_gpus) use.gpus = 0;
+  if (run.with_gpus && run.gpus.kind == Kind::count) {
+    use.gpus = static_cast<unsigned>(run.gpus.count);
+  }
+  if (run.with_gpus) keep_chosen(run.gpus, host);
+  return judge(image, host, use);
+}
+
+std::string_view title_of(const Finding& finding) {
+  const Rule* rule = find_rule(finding.rule);
+  return rule == nullptr ? std::string_view(finding.rule) : rule->title;
+}
+
+/// Throws where a finding blocks.
+void require_start(const ImageFacts& image, const Facts& host, const JudgedRun& run) {
+  const Verdict verdict = verdict_of(image, host, run);
+  if (!verdict.blocks()) return;
+  const Finding& first = verdict.findings.front();
+  Error error = refusal("does-not-run", "`{}` does not run here: {}", run.name, title_of(first));
+  error.because("needed: " + printable(first.needed));
+  error.because("found: " + printable(first.found));
+  for (std::size_t i = 1; i < verdict.findings.size(); ++i) {
+    const Finding& other = verdict.findings[i];
+    if (other.severity != Severity::blocks || other.rule == first.rule) continue;
+    error.because(fmt::format("besides, {} (`{}`)", title_of(other), other.rule));
+  }
+  const bool runs_without =
+      run.with_gpus && !verdict_of(image, host, {run.name, {Kind::none}, false}).blocks();
+  const std::string without = runs_without ? "; `--gpus none` runs it on the processor" : "";
+  throw std::move(error).hint(
+      fmt::format("{}{}; `mlenv explain {}` says more, `--no-check` starts it all the same",
+                  printable(first.remedy), without, first.rule));
+}
+
+/// A person who expects GPUs is told once a boot why there are none.
+void say_unused(Ui& ui, const Image& image, const JudgedRun& run) {
+  if (run.gpus.kind != Kind::automatic || run.with_gpus) return;
+  if (wants_gpus(image.settings) != true) return;
+  Facts facts;
+  probe_nvidia(host_sources(fs::absolute(store_folder()), fs::absolute(temporary_root())), facts);
+  const Texts& devices = facts.nvidia.pci_devices;
+  if (!devices || devices->empty()) return;
+  ui.say(
+      fmt::format("note: this runs without GPUs, since no driver of NVIDIA's is loaded for the "
+                  "one at {}; `mlenv check {}` says more",
+                  printable(devices->front()), run.name));
+}
+
+/// Facts that stand in for this host's.
+std::optional<Facts> other_host() {
+  const auto path = variable("MLENV_HOST_FACTS");
+  if (!path) return std::nullopt;
+  return host_of_file(*path).facts;
+}
+
+/// On another host the words alone say whether GPUs are used.
+JudgedRun run_on(const Facts& host, const Image& image, JudgedRun run) {
+  const bool has_gpus = host.gpus && !host.gpus->empty();
+  run.with_gpus = run.gpus.kind == Kind::automatic
+                      ? has_gpus && wants_gpus(image.settings).value_or(true)
+                      : run.gpus.kind != Kind::none;
+  return run;
+}
+
+}  // namespace
+
+void require_verdict(Ui& ui, const Image& image, const JudgedRun& run) {
+  if (const auto host = other_host()) {
+    const JudgedRun there = run_on(*host, image, run);
+    return require_start(facts_for(ui, image, there.with_gpus), *host, there);
+  }
+  const Passed passed{image, run};
+  if (passed.is_noted()) return;
+  const ImageFacts facts = facts_for(ui, image, run.with_gpus);
+  const HostFacts host{run.with_gpus};
+  const auto remembered = host.remembered();
+  const bool passes = remembered && !verdict_of(facts, *remembered, run).blocks();
+  // A "no" is never from memory: what it complained of may have been mended.
+  if (!passes) require_start(facts, host.fresh(), run);
+  say_unused(ui, image, run);
+  passed.note();
+}
+
+void remember_built_facts(Store& store, const Image& image, const Lock& lock) {
+  if (store.find_key(built_key(image))) return;
+  store.put_key(built_key(image), render_image_facts(image_facts_of(lock)));
+}
+
+void say_verdict(Ui& ui, const Image& image, const std::string& recipe) {
+  JudgedRun run{recipe, {}, has_nvidia_driver() && wants_gpus(image.settings) == true};
+  std::optional<Facts> host = other_host();
+  if (host) {
+    run = run_on(*host, image, run);
+  } else if (Passed(image, run).is_noted()) {
+    return;
+  }
+  const auto facts = facts_at_hand(ui.store(), image);
+  if (!facts) return;
+  if (!host) host = HostFacts(run.with_gpus).remembered();
+  if (!host) host = HostFacts(run.with_gpus).fresh();
+  const Verdict verdict = verdict_of(*facts, *host, run);
+  const auto worst = verdict.worst();
+  if (!worst || *worst > Severity::risks) return;
+  ui.say(fmt::format("note: this image {}: {}; `mlenv check {}` says what to do",
+                     *worst == Severity::blocks ? "does not run here" : "may fail here",
+                     title_of(verdict.findings.front()), recipe));
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "cli/command_tree.hpp"
+#include "cli/run_record.hpp"
+#include "cli/settings.hpp"
+#include "cli/ui.hpp"
+#include "cli/usage.hpp"
+#include "recipes/text.hpp"
+#include "runner/record/run_records.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMostRuns = 1000000000;
+
+struct Filter {
+  std::string image;
+  std::string state;
+  std::size_t newest = 0;  ///< 0: all
+};
+
+RunRecords records() { return RunRecords{runs_folder(store_folder())}; }
+
+/// `jax-cpu` is `jax-cpu:latest`; a digest may be its beginning, with `sha256:` or without.
+bool is_of_image(const RunStart& start, std::string_view asked) {
+  constexpr std::string_view kLatest = ":latest";
+  constexpr std::string_view kAlgorithm = "sha256:";
+  constexpr std::size_t kFewestDigits = 6;
+  const auto bare = [&](std::string_view name) {
+    return name.ends_with(kLatest) ? name.substr(0, name.size() - kLatest.size()) : name;
+  };
+  if (asked.empty() || bare(start.image.name) == bare(asked)) return true;
+  if (asked.starts_with(kAlgorithm)) asked.remove_prefix(kAlgorithm.size());
+  return asked.size() >= kFewestDigits &&
+         std::string_view(start.image.digest)
+             .starts_with(std::string(kAlgorithm) + std::string(asked));
+}
+
+/// Newest first. What cannot be read is told of, and left out.
+std::vector<RunRecord> chosen(const Filter& filter, const Ui& ui) {
+  const RunRecords all = records();
+  std::vector<std::string> ids = all.ids();
+  std::reverse(ids.begin(), ids.end());
+  std::vector<RunRecord> found;
+  for (const std::string& id : ids) {
+    if (filter.newest != 0 && found.size() == filter.newest) break;
+    try {
+      RunRecord record = all.read_brief(id);
+      const bool wanted = is_of_image(record.start, filter.image) &&
+                          (filter.state.empty() || record.state == filter.state);
+      if (wanted) found.push_back(std::move(record));
+    } catch (const Error& error) {
+      ui.say(fmt::format("left out: {}", error.what()));
+    }
+  }
+  return found;
+}
+
+void print_table(const std::vector<RunRecord>& found, const Ui& ui) {
+  std::vector<RunLine> lines = {{"RUN", "STARTED", "STATE", "TOOK", "IMAGE", "COMMAND"}};
+  for (const RunRecord& record : found) lines.push_back(run_line(record));
+  const auto width = [&](std::string RunLine::*column) {
+    std::size_t most = 0;
+    for (const RunLine& line : lines) most = std::max(most, (line.*column).size());
+    return most;
+  };
+  const std::size_t id = width(&RunLine::id);
+  const std::size_t started = width(&RunLine::started);
+  const std::size_t state = width(&RunLine::state);
+  const std::size_t took = width(&RunLine::took);
+  const std::size_t image = width(&RunLine::image);
+  for (const RunLine& line : lines) {
+    ui.answer(fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}  {:<{}}  {}", line.id, id, line.started,
+                          started, line.state, state, line.took, took, line.image, image,
+                          line.command));
+  }
+}
+
+int list_command(const Filter& filter, Ui& ui) {
+  const std::vector<RunRecord> found = chosen(filter, ui);
+  if (ui.options.json) {
+    json items = json::array();
+    for (const RunRecord& record : found) items.push_back(json::parse(render_run(record)));
+    ui.answer(canonical({{"schema", "mlenv.runs/1"}, {"runs", items}}));
+  } else if (!found.empty()) {
+    print_table(found, ui);
+  }
+  return 0;
+}
+
+int show_command(const std::string& word, Ui& ui) {
+  const RunRecords all = records();
+  const RunRecord record = all.read(all.find(word));
+  if (ui.options.json) {
+    ui.answer(render_run(record));
+    return 0;
+  }
+  for (const std::string& line : run_text(record)) ui.answer(line);
+  return 0;
+}
+
+void answer_removed(const std::vector<std::string>& removed, const Ui& ui) {
+  if (ui.options.json) {
+    ui.answer(canonical({{"schema", "mlenv.runs-removed/1"}, {"removed", removed}}));
+  } else {
+    ui.say(fmt::format("{} taken away", counted(removed.size(), "record")));
+  }
+}
+
+int remove_command(const std::vector<std::string>& words, Ui& ui) {
+  const RunRecords all = records();
+  std::vector<std::string> ids;
+  for (const std::string& word : words) {
+    const std::string id = all.find(word);
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+  }
+  for (const std::string& id : ids) {
+    if (!all.remove(id)) {
+      throw refusal("run-goes-on", "run `{}` goes on, and its record with it", id)
+          .hint("take the record away when the run has ended");
+    }
+  }
+  answer_removed(ids, ui);
+  return 0;
+}
+
+struct Pruning {
+  std::optional<std::size_t> keep;
+  std::string older_than;
+};
+
+/// `30d`, `12h`, `45m`.
+std::chrono::seconds age_of(const std::string& text) {
+  constexpr std::array<std::pair<char, int>, 4> kUnits = {
+      {{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}}};
+  constexpr std::size_t kMostDigits = 6;
+  const bool digits = text.size() > 1 && text.size() <= kMostDigits &&
+                      std::all_of(text.begin(), text.end() - 1, is_digit);
+  for (const auto& [letter, seconds] : kUnits) {
+    if (digits && text.back() == letter) {
+      return std::chrono::seconds(std::stoll(text) * seconds);
+    }
+  }
+  throw usage_error("usage", "`--older-than {}` is no age", text)
+      .hint("write a number and `d`, `h` or `m`: `30d`");
+}
+
+/// One that cannot be read is told of, and stays.
+bool is_older(const RunRecords& all, const std::string& id, std::chrono::seconds age,
+              const Ui& ui) {
+  try {
+    const auto started = parse_utc(all.read_brief(id).start.started);
+    return started && std::chrono::system_clock::now() - *started > age;
+  } catch (const Error& error) {
+    ui.say(fmt::format("left as it is: {}", error.what()));
+    return false;
+  }
+}
+
+int prune_command(const Pruning& pruning, Ui& ui) {
+  if (!pruning.keep && pruning.older_than.empty()) {
+    throw usage_error("usage", "`runs prune` is not told which records to take away")
+        .hint("`--older-than 30d`, or `--keep 100` for the newest hundred");
+  }
+  const std::optional<std::chrono::seconds> age =
+      pruning.older_than.empty() ? std::nullopt : std::optional(age_of(pruning.older_than));
+  const RunRecords all = records();
+  const std::vector<std::string> ids = all.ids();
+  std::vector<std::string> removed;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const bool beyond = !pruning.keep || ids.size() - i > *pruning.keep;
+    if (!beyond || (age && !is_older(all, ids[i], *age, ui))) continue;
+    if (all.remove(ids[i])) removed.push_back(ids[i]);
+  }
+  all.sweep();
+  answer_removed(removed, ui);
+  return 0;
+}
+
+}  // namespace
+
+Action declare_runs(CLI::App& app) {
+  auto action = std::make_shared<Action>();
+  auto filter = std::make_shared<Filter>();
+  auto words = std::make_shared<std::vector<std::string>>();
+  auto pruning = std::make_shared<Pruning>();
+  app.require_subcommand(0, 1);
+  *action = [filter](Ui& ui) { return list_command(*filter, ui); };
+  take_word_of(app.add_option("--image", filter->image, "runs of this image alone"),
+               WordKind::image);
+  take_one_of(app.add_option("--state", filter->state, "runs that came to this alone"),
+              {"running", "done", "failed", "killed", "refused", "lost"});
+  app.add_option("-n,--newest", filter->newest, "so many, the newest")
+      ->check(CLI::Range(1, kMostRuns));
+  CLI::App* show = app.add_subcommand("show", "all that is known of a run");
+  show->add_option("RUN", *words, "an id, its beginning or end, or `last`")
+      ->required()
+      ->expected(1);
+  show->callback([=] { *action = [words](Ui& ui) { return show_command(words->front(), ui); }; });
+  CLI::App* remove = app.add_subcommand("rm", "take records away");
+  remove->add_option("RUN", *words, "ids, their beginnings or ends, or `last`")->required();
+  remove->callback([=] { *action = [words](Ui& ui) { return remove_command(*words, ui); }; });
+  CLI::App* prune = app.add_subcommand("prune", "take old records away");
+  prune->add_option("--keep", pruning->keep, "but for so many of the newest")
+      ->check(CLI::Range(0, kMostRuns));
+  prune->add_option("--older-than", pruning->older_than, "those of runs that began before: `30d`");
+  prune->callback([=] { *action = [pruning](Ui& ui) { return prune_command(*pruning, ui); }; });
+  app.footer("example: mlenv runs show last");
+  return [action](Ui& ui) { return (*action)(ui); };
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,25 @@
+#pragma once
+// Logins in addresses: what must not be on a screen or in a log.
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mlenv {
+
+/// A part of a text, bytes.
+struct TextSpan {
+  std::size_t start = 0;
+  std::size_t size = 0;
+};
+
+/// User and password of each URL in the text: `me:secret` of `https://me:secret@host/path`. The
+/// user of ssh alone is no secret. A `/` that stands in a password unescaped is understood.
+std::vector<TextSpan> find_logins(std::string_view text);
+
+inline constexpr std::string_view kHiddenLogin = "***";
+
+/// With `***` in place of each.
+std::string without_logins(std::string_view text);
+
+}  // namespace mlenv

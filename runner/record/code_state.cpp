@@ -1,0 +1,192 @@
+#include "runner/record/code_state.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <stdexcept>
+
+#include <fmt/core.h>
+
+#include "base/digest.hpp"
+#include "base/process.hpp"
+#include "base/text.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::chrono::seconds kDeadline{60};
+constexpr std::size_t kMostNames = 1000;
+constexpr std::uint64_t kMostRead = std::uint64_t{256} << 20U;
+
+/// Why something about the code stays unknown; never leaves this file.
+class NotKnown : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Of the caller; a repository that it is at work in is not the project's. Nothing is fetched, and
+/// root does not trust the repository of whoever called sudo (git(1), "safe.directory").
+std::vector<std::string> quiet_environment() {
+  std::vector<std::string> kept;
+  for (char** at = environ; *at != nullptr; ++at) {
+    const std::string_view text = *at;
+    if (text.starts_with("SUDO_UID=")) continue;
+    if (!text.starts_with("GIT_") || text.starts_with("GIT_CONFIG")) kept.emplace_back(text);
+  }
+  kept.emplace_back("GIT_ALLOW_PROTOCOL=");
+  kept.emplace_back("GIT_NO_LAZY_FETCH=1");
+  kept.emplace_back("LC_ALL=C.UTF-8");
+  kept.emplace_back("GIT_OPTIONAL_LOCKS=0");  // git(1): status then does not rewrite the index
+  return kept;
+}
+
+class Repository {
+ public:
+  explicit Repository(const fs::path& project)
+      : project_(project), environment_(quiet_environment()) {
+    settings_ = without_filters(said({"config", "--show-scope", "--name-only", "-z", "--get-regexp",
+                                      R"(^filter\..*\.(clean|process|required)$)"}));
+  }
+
+  /// Throws with git's own first words.
+  std::string ask(const std::vector<std::string>& words) const {
+    Captured answer = said(words);
+    if (answer.exit.code == 0) return std::move(answer.out);
+    const std::string_view first = std::string_view(answer.err).substr(0, answer.err.find('\n'));
+    throw NotKnown(fmt::format("git: {}", trim(first)));
+  }
+
+ private:
+  Captured said(const std::vector<std::string>& words) const {
+    Command command;
+    command.argv = {"git", "-C", project_.string(), "-c", "core.fsmonitor=false"};
+    command.argv.insert(command.argv.end(), settings_.begin(), settings_.end());
+    command.argv.insert(command.argv.end(), words.begin(), words.end());
+    command.env = environment_;
+    return run_captured(command, kDeadline);
+  }
+  /// Programs that the repository's own settings name as filters of its files are not run; those
+  /// of the person's and the machine's settings are (gitattributes(5), "filter").
+  static std::vector<std::string> without_filters(const Captured& found) {
+    std::vector<std::string> settings;
+    const std::vector<std::string_view> parts = split(found.out, '\0');  // scope, name, scope, …
+    for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
+      if (parts[i] != "local" && parts[i] != "worktree") continue;
+      settings.insert(settings.end(),
+                      {"-c", std::string(parts[i + 1]) +
+                                 (parts[i + 1].ends_with("required") ? "=false" : "=")});
+    }
+    return settings;
+  }
+
+  const fs::path& project_;
+  std::vector<std::string> environment_;
+  std::vector<std::string> settings_;
+};
+
+/// Of `git status --porcelain -z`: two letters, a blank, the name.
+std::vector<std::string> names_of(std::string_view status) {
+  constexpr std::size_t kLetters = 3;
+  std::vector<std::string> names;
+  for (const std::string_view entry : split(status, '\0')) {
+    if (entry.size() > kLetters) names.emplace_back(entry.substr(kLetters));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Digests of files, as long as their sum stays in bounds.
+class ChangedFiles {
+ public:
+  explicit ChangedFiles(fs::path top) : top_(std::move(top)) {}
+
+  /// The digest's line for a file. Throws when it cannot be had.
+  std::string line(const std::string& name) {
+    const fs::path path = top_ / name;
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR) return "gone " + name;
+      throw NotKnown(fmt::format("`{}` cannot be read", name));
+    }
+    if (S_ISLNK(status.st_mode)) {
+      return fmt::format("{} link {}", Digest::of(fs::read_symlink(path).string()).hex(), name);
+    }
+    if (!S_ISREG(status.st_mode)) {
+      throw NotKnown(fmt::format("`{}` is a repository of its own, or no file", name));
+    }
+    const auto size = static_cast<std::uint64_t>(status.st_size);
+    if (size > kMostRead - read_) {
+      throw NotKnown(fmt::format("the changed files hold more than 256 MB, `{}` among them", name));
+    }
+    read_ += size;
+    const bool executable = (status.st_mode & S_IXUSR) != 0;
+    return fmt::format("{} {} {}", digest_of(path), executable ? "program" : "file", name);
+  }
+
+ private:
+  static std::string digest_of(const fs::path& path) {
+    const Fd fd = open_file(path);
+    FdSource source{fd.get()};
+    Sha256 hash;
+    copy(source, hash);
+    return hash.finish().hex();
+  }
+
+  fs::path top_;
+  std::uint64_t read_ = 0;
+};
+
+Text digest_of(const fs::path& top, const std::vector<std::string>& names) {
+  try {
+    ChangedFiles files{top};
+    std::string lines;
+    for (const std::string& name : names) lines += files.line(name) + '\n';
+    return known(Digest::of(lines).str(), "the files");
+  } catch (const std::exception& error) {
+    return unknown<std::string>(error.what());
+  }
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+CodeState unknown_code(const std::string& why) {
+  return {unknown<std::string>(why), unknown<std::string>(why),
+          unknown<std::vector<std::string>>(why), unknown<std::string>(why)};
+}
+
+}  // namespace
+
+CodeState code_state(const fs::path& project) {
+  if (!find_program("git")) return unknown_code("git is not on PATH");
+  CodeState code;
+  try {
+    const Repository repository{project};
+    const fs::path top = first_line(repository.ask({"rev-parse", "--show-toplevel"}));
+    const auto fact = [&](const char* source, const std::vector<std::string>& words) -> Text {
+      try {
+        return known(first_line(repository.ask(words)), source);
+      } catch (const std::exception& error) {
+        return unknown<std::string>(error.what());
+      }
+    };
+    code.commit = fact("git rev-parse HEAD", {"rev-parse", "--verify", "-q", "HEAD"});
+    if (!code.commit) code.commit.source = "the repository has no commit";
+    code.branch = fact("git symbolic-ref HEAD", {"symbolic-ref", "--short", "-q", "HEAD"});
+    if (!code.branch) code.branch.source = "no branch is checked out";
+    const std::vector<std::string> names = names_of(repository.ask(
+        {"status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", "."}));
+    code.changed = names.size() <= kMostNames ? known(names, "git status")
+                                              : unknown<std::vector<std::string>>(fmt::format(
+                                                    "{} files, too many to name", names.size()));
+    code.changed_digest = digest_of(top, names);
+  } catch (const std::exception& error) {
+    const std::string why = error.what();
+    if (code.commit.source.empty()) return unknown_code(why);
+    code.changed = unknown<std::vector<std::string>>(why);
+    code.changed_digest = unknown<std::string>(why);
+  }
+  return code;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,20 @@
+#pragma once
+// Which code a run worked with: the git repository that its project folder lies in.
+#include "base/files.hpp"
+#include "runner/record/run_record.hpp"
+
+namespace mlenv {
+
+/// Asks git, which neither changes the repository nor fetches, nor runs a program that the
+/// repository names (fsmonitor, filters). Of the project folder alone, where that is a part of its
+/// repository. Unknown, each with the reason, where git is not there, the folder is in no
+/// repository, or belongs to somebody else, as git sees it; names of more than 1000 changed files
+/// too.
+///
+/// `changed_digest` is the sha256 of one line for each changed file, sorted by name: the sha256 of
+/// its content (a link's is of its target), `mode`, name; or `gone` and name. Contents beyond 256
+/// MB in all, such as data that lies among the code, count with size and time instead: then the
+/// digest is unknown.
+CodeState code_state(const fs::path& project);
+
+}  // namespace mlenv

@@ -1,0 +1,15 @@
+#pragma once
+// The files of a record, for runner/record/ alone.
+#include <string_view>
+
+namespace mlenv {
+
+inline constexpr std::string_view kStartFile = "run.json";
+inline constexpr std::string_view kEndFile = "end.json";
+inline constexpr std::string_view kCodeFile = "code.json";
+inline constexpr std::string_view kHostFile = "host.json";
+inline constexpr std::string_view kHeldFile = "held";
+/// How the name of a record begins that is being made.
+inline constexpr std::string_view kUnfinishedRun = ".new-";
+
+}  // namespace mlenv

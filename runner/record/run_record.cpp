@@ -1,0 +1,36 @@
+#include "runner/record/run_record.hpp"
+
+#include "base/record_json.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::string_view kHint = "`mlenv runs show --json RUN >FILE` writes one";
+constexpr RecordKind kRun = {"mlenv.run/1", "record of a run", kHint};
+constexpr RecordKind kStart = {"mlenv.run-start/1", "start of a run", kHint};
+constexpr RecordKind kEnd = {"mlenv.run-end/1", "end of a run", kHint};
+constexpr RecordKind kCode = {"mlenv.run-code/1", "state of a run's code", kHint};
+
+}  // namespace
+
+std::string render_run(const RunRecord& record) { return render_record(record, kRun); }
+RunRecord parse_run(std::string_view text, std::string_view shown) {
+  return read_record<RunRecord>(text, shown, kRun);
+}
+
+std::string render_run_start(const RunStart& start) { return render_record(start, kStart); }
+RunStart parse_run_start(std::string_view text, std::string_view shown) {
+  return read_record<RunStart>(text, shown, kStart);
+}
+
+std::string render_run_end(const RunEnd& end) { return render_record(end, kEnd); }
+RunEnd parse_run_end(std::string_view text, std::string_view shown) {
+  return read_record<RunEnd>(text, shown, kEnd);
+}
+
+std::string render_code_state(const CodeState& code) { return render_record(code, kCode); }
+CodeState parse_code_state(std::string_view text, std::string_view shown) {
+  return read_record<CodeState>(text, shown, kCode);
+}
+
+}  // namespace mlenv

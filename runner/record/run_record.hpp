@@ -1,0 +1,197 @@
+#pragma once
+// What happened in a run: which image, which command, on which host, with which code, and how it
+// ended. Schema mlenv.run/1, described in docs/run-records.md.
+//
+// A record is a folder STORE/runs/ID of files that are each written whole: `run.json` before the
+// start, `end.json` after the end, and beside the run, by a process of its own, `code.json` and
+// `host.json`. Its lock `held` is held as long as the run's mlenv lives. So a record is there
+// whatever happens to mlenv: one without an end whose lock nobody holds was killed.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runner/facts/facts.hpp"
+
+namespace mlenv {
+
+struct RecordedImage {
+  std::string name;    ///< as it was asked for: a name, a digest, a recipe
+  std::string digest;  ///< of the manifest
+  std::optional<std::string> lock_digest;
+  friend bool operator==(const RecordedImage&, const RecordedImage&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("name", self.name);
+    visit("digest", self.digest);
+    visit("lock_digest", self.lock_digest);
+  }
+};
+
+struct RecordedVariable {
+  std::string name;
+  std::optional<std::string> value;  ///< nothing: masked (secrets.hpp)
+  friend bool operator==(const RecordedVariable&, const RecordedVariable&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("name", self.name);
+    visit("value", self.value);
+  }
+};
+
+struct RecordedMount {
+  std::string source;
+  std::string target;
+  bool read_only = false;
+  friend bool operator==(const RecordedMount&, const RecordedMount&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("source", self.source);
+    visit("target", self.target);
+    visit("read_only", self.read_only);
+  }
+};
+
+/// `run.json`: all that is known when it starts.
+struct RunStart {
+  std::string id;
+  std::string mlenv;    ///< version of the program
+  std::string host;     ///< its name
+  std::string boot_id;  ///< of the kernel: another one later means that the machine was restarted
+  std::string started;  ///< UTC, RFC 3339 with milliseconds
+  RecordedImage image;
+  std::vector<std::string> argv;       ///< empty: the image's own
+  std::optional<std::string> workdir;  ///< nothing: the image's
+  std::vector<RecordedVariable> env;   ///< what this run set over the image's
+  std::vector<RecordedMount> mounts;   ///< besides the project
+  std::vector<std::string> devices;    ///< CDI's names: `nvidia.com/gpu=0`
+  bool checked = true;                 ///< `mlenv check`'s verdict was asked, and let it start
+  std::optional<std::string> project;  ///< folder of this machine
+  std::optional<std::string> runtime;  ///< nothing: the first that is there
+  friend bool operator==(const RunStart&, const RunStart&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("id", self.id);
+    visit("mlenv", self.mlenv);
+    visit("host", self.host);
+    visit("boot_id", self.boot_id);
+    visit("started", self.started);
+    visit("image", self.image);
+    visit("argv", self.argv);
+    visit("workdir", self.workdir);
+    visit("env", self.env);
+    visit("mounts", self.mounts);
+    visit("devices", self.devices);
+    visit("checked", self.checked);
+    visit("project", self.project);
+    visit("runtime", self.runtime);
+  }
+};
+
+/// Of all processes of the run together, by the kernel's count (getrusage(2)).
+struct RunUsage {
+  double user_seconds = 0;          ///< processor time
+  double system_seconds = 0;        ///< the same, in the kernel
+  std::uint64_t read_bytes = 0;     ///< that the file system had to take from a device
+  std::uint64_t written_bytes = 0;  ///< that it had to give to one
+  /// Resident memory of the largest process. Unknown where mlenv itself, or an earlier child of it
+  /// (a build before the run), was larger.
+  Number largest_process_bytes;
+  friend bool operator==(const RunUsage&, const RunUsage&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("user_seconds", self.user_seconds);
+    visit("system_seconds", self.system_seconds);
+    visit("read_bytes", self.read_bytes);
+    visit("written_bytes", self.written_bytes);
+    visit("largest_process_bytes", self.largest_process_bytes);
+  }
+};
+
+/// Why mlenv itself gave up, before or during the run.
+struct RunFailure {
+  std::string code;  ///< docs/errors.md
+  std::string message;
+  friend bool operator==(const RunFailure&, const RunFailure&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("code", self.code);
+    visit("message", self.message);
+  }
+};
+
+/// `end.json`.
+struct RunEnd {
+  std::string ended;   ///< UTC, RFC 3339 with milliseconds
+  double seconds = 0;  ///< from start to end, by a clock that nobody sets
+  /// The command's own status, 128+n after signal n; 126 and 127 as a shell has them; 125 with
+  /// `failure`.
+  std::uint64_t exit_code = 0;
+  std::optional<std::uint64_t> signal;
+  std::optional<RunFailure> failure;
+  RunUsage usage;
+  friend bool operator==(const RunEnd&, const RunEnd&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("ended", self.ended);
+    visit("seconds", self.seconds);
+    visit("exit_code", self.exit_code);
+    visit("signal", self.signal);
+    visit("failure", self.failure);
+    visit("usage", self.usage);
+  }
+};
+
+/// `code.json`: the project's git repository when the run started.
+struct CodeState {
+  Text commit;
+  Text branch;
+  /// Files that differ from the commit, or that git does not know and does not ignore; sorted.
+  Texts changed;
+  /// sha256 over those files' names and content (code_state.hpp). Two runs with the same commit and
+  /// this digest had the same code.
+  Text changed_digest;
+  friend bool operator==(const CodeState&, const CodeState&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("commit", self.commit);
+    visit("branch", self.branch);
+    visit("changed", self.changed);
+    visit("changed_digest", self.changed_digest);
+  }
+};
+
+struct RunRecord {
+  /// `running`; `done` (exit 0), `failed` (another status), `killed` (by a signal), `refused`
+  /// (mlenv could not run it), `lost` (mlenv was killed, or the machine went down, before the end).
+  std::string state;
+  RunStart start;
+  std::optional<RunEnd> end;
+  std::optional<CodeState> code;  ///< nothing: not read yet, or cut off
+  std::optional<Facts> facts;     ///< of the host; the same
+  friend bool operator==(const RunRecord&, const RunRecord&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("state", self.state);
+    visit("start", self.start);
+    visit("end", self.end);
+    visit("code", self.code);
+    visit("host", self.facts);
+  }
+};
+
+/// mlenv.run/1 on one line, without the newline.
+std::string render_run(const RunRecord& record);
+/// The other way. Throws `bad-facts` or `facts-version` (usage); `shown` names the text.
+RunRecord parse_run(std::string_view text, std::string_view shown);
+
+// The files of a record; the same errors.
+std::string render_run_start(const RunStart& start);
+RunStart parse_run_start(std::string_view text, std::string_view shown);
+std::string render_run_end(const RunEnd& end);
+RunEnd parse_run_end(std::string_view text, std::string_view shown);
+std::string render_code_state(const CodeState& code);
+CodeState parse_code_state(std::string_view text, std::string_view shown);
+
+}  // namespace mlenv

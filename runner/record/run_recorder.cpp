@@ -1,0 +1,150 @@
+#include "runner/record/run_recorder.hpp"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <random>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "runner/facts/probe.hpp"
+#include "runner/record/code_state.hpp"
+#include "runner/record/record_files.hpp"
+#include "runner/record/run_records.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::string_view kReexec = "__record";
+constexpr std::uint64_t kBlockBytes = 512;        // of ru_inblock and ru_oublock (getrusage(2))
+constexpr std::uint64_t kMemoryUnitBytes = 1024;  // of ru_maxrss
+
+/// `20260301-120000-0fa4f1`: date and time, three hex digits of milliseconds, so that ids sort by
+/// time, and three at random.
+std::string new_id(std::chrono::system_clock::time_point now) {
+  const std::string when = utc_text(now);  // 2026-03-01T12:00:00.250Z
+  constexpr unsigned kThreeDigits = 0xfff;
+  std::random_device random;
+  return fmt::format("{}{}{}-{}{}{}-{:03x}{:03x}", when.substr(0, 4), when.substr(5, 2),
+                     when.substr(8, 2), when.substr(11, 2), when.substr(14, 2), when.substr(17, 2),
+                     std::stoi(when.substr(20, 3)), random() & kThreeDigits);
+}
+
+double seconds_of(const timeval& time) {
+  constexpr double kMicroseconds = 1e6;
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / kMicroseconds;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "";
+  return name.data();
+}
+
+}  // namespace
+
+RunRecorder::RunRecorder(const fs::path& folder, RunStart start)
+    : start_(std::move(start)),
+      began_(std::chrono::steady_clock::now()),
+      before_(children_so_far()) {
+  const auto now = std::chrono::system_clock::now();
+  start_.started = utc_text(now);
+  start_.host = host_name();
+  start_.boot_id = trim(read_file_if_exists("/proc/sys/kernel/random/boot_id").value_or(""));
+  make_folders(folder);
+  // Under its name only when its lock is held and its start is written: whoever sees it sees it
+  // running.
+  TemporaryFolder made{folder, kUnfinishedRun};
+  held_ = FileLock::attempt(made.path() / kHeldFile, FileLock::Mode::exclusive);
+  constexpr int kTries = 100;
+  for (int tries = 1;; ++tries) {
+    start_.id = new_id(now);
+    write_file(made.path() / kStartFile, render_run_start(start_), /*durable=*/false);
+    folder_ = folder / start_.id;
+    // rename(2) to a folder that is not empty fails, as a run's never is.
+    if (::rename(made.path().c_str(), folder_.c_str()) == 0) break;
+    if (tries == kTries || (errno != ENOTEMPTY && errno != EEXIST)) {
+      throw os_error(errno, "cannot make the record of a run in `{}`", folder.string());
+    }
+  }
+  (void)made.release();
+  std::vector<std::string> reader = {own_executable().string(), std::string(kReexec),
+                                     folder_.string()};
+  if (start_.project) reader.push_back(*start_.project);
+  start_detached(reader);
+}
+
+RunRecorder::Before RunRecorder::children_so_far() {
+  rusage usage{};
+  ::getrusage(RUSAGE_CHILDREN, &usage);
+  return {seconds_of(usage.ru_utime), seconds_of(usage.ru_stime),
+          static_cast<std::uint64_t>(usage.ru_inblock) * kBlockBytes,
+          static_cast<std::uint64_t>(usage.ru_oublock) * kBlockBytes,
+          static_cast<std::uint64_t>(usage.ru_maxrss) * kMemoryUnitBytes};
+}
+
+RunUsage RunRecorder::usage() const {
+  const Before now = children_so_far();
+  RunUsage usage;
+  usage.user_seconds = now.user_seconds - before_.user_seconds;
+  usage.system_seconds = now.system_seconds - before_.system_seconds;
+  usage.read_bytes = now.read_bytes - before_.read_bytes;
+  usage.written_bytes = now.written_bytes - before_.written_bytes;
+  // A copy of ourselves counts as large as we are until it has become the command.
+  rusage own{};
+  ::getrusage(RUSAGE_SELF, &own);
+  const std::uint64_t known_larger = std::max(
+      before_.largest_process_bytes, static_cast<std::uint64_t>(own.ru_maxrss) * kMemoryUnitBytes);
+  usage.largest_process_bytes =
+      now.largest_process_bytes > known_larger
+          ? known(now.largest_process_bytes, "getrusage(2)")
+          : unknown<std::uint64_t>("mlenv itself, or a child of it before the run, was larger");
+  return usage;
+}
+
+void RunRecorder::ended(const Exit& exit) {
+  RunEnd end;
+  end.exit_code = static_cast<std::uint64_t>(exit.code);
+  constexpr int kSignalBase = 128;
+  if (exit.signalled) end.signal = static_cast<std::uint64_t>(exit.code - kSignalBase);
+  write_end(std::move(end));
+}
+
+void RunRecorder::gave_up(const Error& error, int status) {
+  RunEnd end;
+  end.exit_code = static_cast<std::uint64_t>(status);
+  end.failure = RunFailure{error.code(), error.frames().back()};
+  if (error.frames().size() > 1) end.failure->message = error.what();
+  write_end(std::move(end));
+}
+
+void RunRecorder::write_end(RunEnd end) const {
+  end.ended = utc_text(std::chrono::system_clock::now());
+  end.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  end.usage = usage();
+  write_file(folder_ / kEndFile, render_run_end(end), /*durable=*/false);
+}
+
+std::optional<int> record_main(int argc, char** argv) {
+  constexpr int kWords = 3;
+  if (argc < kWords || argv[1] != kReexec) return std::nullopt;
+  const fs::path folder = argv[2];
+  try {
+    if (argc > kWords) {
+      write_file(folder / kCodeFile, render_code_state(code_state(argv[kWords])),
+                 /*durable=*/false);
+    }
+    const fs::path store = folder.parent_path().parent_path();
+    write_file(folder / kHostFile, render_facts(probe_facts(host_sources(store, temporary_root()))),
+               /*durable=*/false);
+  } catch (const std::exception&) {
+    return 1;  // the disk is full, or the record was removed: it stays without
+  }
+  return 0;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,55 @@
+#pragma once
+// Writes a run's record while it runs. Nothing here delays the run, and a record that cannot be
+// written (a full disk) never stops one.
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "base/files.hpp"
+#include "base/process.hpp"
+#include "runner/record/run_record.hpp"
+
+namespace mlenv {
+
+class Error;
+
+class RunRecorder {
+ public:
+  /// Makes the record in `folder` (STORE/runs) and starts the process that reads the state of the
+  /// code and the facts of the host beside the run. Fills in what a start needs beyond what the
+  /// caller knows: id, host, boot, time, version. Throws `no-space`, `io` and their kin.
+  RunRecorder(const fs::path& folder, RunStart start);
+  RunRecorder(const RunRecorder&) = delete;
+  RunRecorder& operator=(const RunRecorder&) = delete;
+  ~RunRecorder() = default;
+
+  const std::string& id() const { return start_.id; }
+  /// Writes the end. Throws as the constructor does.
+  void ended(const Exit& exit);
+  /// The same when mlenv itself gave up, with the status that it ends with.
+  void gave_up(const Error& error, int status);
+
+ private:
+  struct Before {  ///< of the children that this process had before the run
+    double user_seconds = 0;
+    double system_seconds = 0;
+    std::uint64_t read_bytes = 0;
+    std::uint64_t written_bytes = 0;
+    std::uint64_t largest_process_bytes = 0;
+  };
+  static Before children_so_far();
+  RunUsage usage() const;
+  void write_end(RunEnd end) const;
+
+  RunStart start_;
+  fs::path folder_;
+  std::optional<FileLock> held_;
+  std::chrono::steady_clock::time_point began_;
+  Before before_;
+};
+
+/// The process that reads beside a run: main() calls this first and returns its value when it is
+/// engaged (`mlenv __record FOLDER [PROJECT]`). nullopt: this is an ordinary start.
+std::optional<int> record_main(int argc, char** argv);
+
+}  // namespace mlenv

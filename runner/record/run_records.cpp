@@ -1,0 +1,158 @@
+#include "runner/record/run_records.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "runner/record/record_files.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::size_t kFewestLetters = 4;  // of a part of an id
+
+/// A file that is being made or that somebody cut off says nothing, as one that is not there.
+template <class Parse>
+auto part(const fs::path& path, Parse&& parse)
+    -> std::optional<decltype(parse(std::string_view{}, std::string_view{}))> {
+  try {
+    const std::optional<std::string> text = read_file_if_exists(path);
+    if (!text) return std::nullopt;
+    return parse(*text, path.string());
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+RunStart start_of(const fs::path& path) {
+  try {
+    return parse_run_start(read_file(path), path.string());
+  } catch (const Error& error) {
+    throw failure("damaged-run", "the record of run `{}` cannot be read",
+                  path.parent_path().filename().string())
+        .because(error.what())
+        .hint("`mlenv runs rm` takes it away");
+  }
+}
+
+/// Whether the mlenv of the run lives, here or in a container that shares the store.
+bool is_held(const fs::path& folder) {
+  // For reading alone: the store may be somebody else's, or on a disk that is read-only.
+  const Fd fd{::open((folder / kHeldFile).c_str(), O_RDONLY | O_CLOEXEC)};
+  return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+std::string state_of(const std::optional<RunEnd>& end, bool held) {
+  if (!end) return held ? "running" : "lost";
+  if (end->failure) return "refused";
+  if (end->signal) return "killed";
+  return end->exit_code == 0 ? "done" : "failed";
+}
+
+Error no_run(std::string_view word) {
+  return usage_error("no-run", "there is no run `{}`", word)
+      .hint("`mlenv runs` lists them; `last` is the newest");
+}
+
+}  // namespace
+
+fs::path runs_folder(const fs::path& store_root) { return store_root / "runs"; }
+
+std::vector<std::string> RunRecords::ids() const {
+  std::vector<std::string> ids;
+  for (const fs::path& path : list_folder(folder_)) {
+    std::string name = path.filename().string();
+    if (!name.starts_with('.') && fs::is_directory(path)) ids.push_back(std::move(name));
+  }
+  return ids;
+}
+
+RunRecord RunRecords::read(const std::string& id) const { return read(id, true); }
+RunRecord RunRecords::read_brief(const std::string& id) const { return read(id, false); }
+
+RunRecord RunRecords::read(const std::string& id, bool with_facts) const {
+  const fs::path folder = folder_ / id;
+  RunRecord record;
+  record.start = start_of(folder / kStartFile);
+  // The lock before the end: it is freed after the end is written.
+  const bool held = is_held(folder);
+  record.end = part(folder / kEndFile, parse_run_end);
+  record.state = state_of(record.end, held);
+  record.code = part(folder / kCodeFile, parse_code_state);
+  if (with_facts) record.facts = part(folder / kHostFile, read_facts);
+  return record;
+}
+
+std::string RunRecords::newest_readable(const std::vector<std::string>& all) const {
+  for (auto id = all.rbegin(); id != all.rend(); ++id) {
+    if (part(folder_ / *id / kStartFile, parse_run_start)) return *id;
+  }
+  return all.back();
+}
+
+std::string RunRecords::find(std::string_view word) const {
+  const std::vector<std::string> all = ids();
+  if (word == "last" && !all.empty()) return newest_readable(all);
+  std::vector<std::string> found;
+  for (const std::string& id : all) {
+    if (id == word) return id;
+    const bool is_part = id.starts_with(word) || id.ends_with(word);
+    if (word.size() >= kFewestLetters && is_part) found.push_back(id);
+  }
+  if (found.empty()) throw no_run(word);
+  if (found.size() > 1) {
+    throw usage_error("ambiguous", "`{}` is the name of more than one run", word)
+        .because(fmt::format("`{}` and `{}`, to name two", found[0], found[1]))
+        .hint("write more of it");
+  }
+  return found.front();
+}
+
+bool RunRecords::remove(const std::string& id) const {
+  const fs::path folder = folder_ / id;
+  if (is_held(folder)) return false;
+  remove_tree(folder);
+  return true;
+}
+
+void RunRecords::sweep() const {
+  for (const fs::path& path : list_folder(folder_)) {
+    const bool unfinished = path.filename().string().starts_with(kUnfinishedRun);
+    if (unfinished && !is_held(path)) remove_tree(path);
+  }
+}
+
+std::string utc_text(std::chrono::system_clock::time_point when) {
+  const auto since = std::chrono::floor<std::chrono::milliseconds>(when.time_since_epoch());
+  const auto whole = std::chrono::floor<std::chrono::seconds>(since);
+  const auto seconds = static_cast<std::time_t>(whole.count());
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  constexpr int kFirstYear = 1900;
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + kFirstYear,
+                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                     (since - whole).count());
+}
+
+std::optional<std::chrono::system_clock::time_point> parse_utc(std::string_view text) {
+  const std::string copy{text};
+  std::tm parts{};
+  const char* rest = ::strptime(copy.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  if (rest == nullptr) return std::nullopt;
+  const std::string_view tail = rest;
+  const bool whole = tail == "Z";
+  constexpr std::size_t kTail = 5;  // `.250Z`
+  const bool with_milliseconds = tail.size() == kTail && tail.front() == '.' &&
+                                 tail.back() == 'Z' && is_digit(tail[1]) && is_digit(tail[2]) &&
+                                 is_digit(tail[3]);
+  if (!whole && !with_milliseconds) return std::nullopt;
+  const int milliseconds = whole ? 0 : std::stoi(std::string(tail.substr(1, 3)));
+  return std::chrono::system_clock::from_time_t(::timegm(&parts)) +
+         std::chrono::milliseconds(milliseconds);
+}
+
+}  // namespace mlenv

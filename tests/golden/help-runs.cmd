@@ -1,0 +1,3 @@
+# exit: 0
+mlenv runs --help
+mlenv runs prune --help

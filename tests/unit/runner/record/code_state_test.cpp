@@ -1,0 +1,128 @@
+#include "runner/record/code_state.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/process.hpp"
+
+namespace mlenv {
+namespace {
+
+using Words = std::vector<std::string>;
+
+class CodeStateTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!find_program("git")) GTEST_SKIP() << "git is not installed";
+    git({"init", "-q", "-b", "main"});
+    write_file(folder() / "train.py", "print(1)\n");
+    write_file(folder() / ".gitignore", "*.ckpt\n");
+  }
+  const fs::path& folder() const { return folder_.path(); }
+  void git(const Words& words) const {
+    Command command;
+    command.argv = {"git", "-C", folder().string(), "-c", "user.name=a", "-c", "user.email=a@b"};
+    command.argv.insert(command.argv.end(), words.begin(), words.end());
+    ASSERT_EQ(run_captured(command, std::chrono::seconds(30)).exit.code, 0);
+  }
+  void commit() const {
+    git({"add", "-A"});
+    git({"commit", "-q", "-m", "x"});
+  }
+
+ private:
+  TemporaryFolder folder_{temporary_root()};
+};
+
+TEST_F(CodeStateTest, AnUntouchedCheckout) {
+  commit();
+  const CodeState code = code_state(folder());
+  ASSERT_TRUE(code.commit) << code.commit.source;
+  EXPECT_EQ(code.commit->size(), 40U);
+  EXPECT_EQ(code.branch.value, "main");
+  EXPECT_EQ(code.changed.value, Words{});
+  // sha256 of nothing
+  EXPECT_EQ(code.changed_digest.value,
+            "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+TEST_F(CodeStateTest, ChangesAreNamedAndTellApart) {
+  commit();
+  write_file(folder() / "train.py", "print(2)\n");
+  write_file(folder() / "new file.py", "x\n");
+  write_file(folder() / "model.ckpt", "ignored");
+  const CodeState two = code_state(folder());
+  EXPECT_EQ(two.changed.value, (Words{"new file.py", "train.py"}));
+  ASSERT_TRUE(two.changed_digest) << two.changed_digest.source;
+  EXPECT_EQ(code_state(folder()), two);
+  write_file(folder() / "train.py", "print(3)\n");
+  const CodeState three = code_state(folder());
+  EXPECT_EQ(three.changed, two.changed);
+  EXPECT_NE(three.changed_digest, two.changed_digest);
+  fs::remove(folder() / "train.py");
+  const CodeState gone = code_state(folder());
+  EXPECT_EQ(gone.changed, two.changed);
+  EXPECT_NE(gone.changed_digest, three.changed_digest);
+}
+
+TEST_F(CodeStateTest, TheProjectAloneCounts) {
+  fs::create_directory(folder() / "a");
+  fs::create_directory(folder() / "b");
+  write_file(folder() / "a/x.py", "1\n");
+  write_file(folder() / "b/y.py", "1\n");
+  commit();
+  write_file(folder() / "b/y.py", "2\n");
+  EXPECT_EQ(code_state(folder() / "a").changed.value, Words{});
+  EXPECT_EQ(code_state(folder() / "b").changed.value, Words{"b/y.py"});
+}
+
+TEST_F(CodeStateTest, ARepositoryWithoutCommit) {
+  const CodeState code = code_state(folder());
+  EXPECT_FALSE(code.commit);
+  EXPECT_EQ(code.commit.source, "the repository has no commit");
+  EXPECT_EQ(code.changed.value, (Words{".gitignore", "train.py"}));
+}
+
+TEST_F(CodeStateTest, NothingItNamesIsRun) {
+  write_file(folder() / ".gitattributes", "*.py filter=evil\n");
+  commit();
+  const fs::path proof = folder() / "ran.ckpt";
+  const fs::path program = folder() / ".git/run.sh";
+  write_file(program, "#!/bin/sh\ntouch '" + proof.string() + "'\ncat\n");
+  fs::permissions(program, fs::perms::owner_all);
+  for (const char* name :
+       {"core.fsmonitor", "diff.external", "filter.evil.clean", "filter.evil.process"}) {
+    git({"config", name, program.string()});
+  }
+  git({"config", "filter.evil.required", "true"});
+  write_file(folder() / "train.py", "print(2)\n");
+  fs::remove(proof);
+  EXPECT_EQ(code_state(folder()).changed.value, Words{"train.py"});
+  EXPECT_FALSE(fs::exists(proof));
+}
+
+TEST_F(CodeStateTest, NothingIsFetched) {
+  commit();
+  const fs::path proof = folder() / "ran.ckpt";
+  git({"config", "extensions.partialClone", "origin"});
+  git({"config", "remote.origin.promisor", "true"});
+  git({"config", "remote.origin.url", "ext::sh -c touch% " + proof.string()});
+  git({"config", "protocol.ext.allow", "always"});
+  // Its trees are gone: git would ask the remote for them.
+  for (const fs::path& objects : list_folder(folder() / ".git/objects")) {
+    if (objects.filename().string().size() == 2) remove_tree(objects);
+  }
+  (void)code_state(folder());
+  EXPECT_FALSE(fs::exists(proof));
+}
+
+TEST(CodeState, OutsideARepositoryIsUnknown) {
+  const TemporaryFolder folder{temporary_root()};
+  const CodeState code = code_state(folder.path());
+  EXPECT_FALSE(code.commit);
+  EXPECT_FALSE(code.changed);
+  EXPECT_FALSE(code.changed_digest);
+  EXPECT_FALSE(code.commit.source.empty());
+}
+
+}  // namespace
+}  // namespace mlenv

@@ -1,0 +1,170 @@
+#include "runner/record/run_records.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "runner/record/record_files.hpp"
+
+namespace mlenv {
+namespace {
+
+using Words = std::vector<std::string>;
+
+RunStart start_named(const std::string& id) {
+  RunStart start;
+  start.id = id;
+  start.mlenv = "1.2.3";
+  start.started = "2026-03-01T12:00:00.250Z";
+  start.image = {"jax:latest", "sha256:" + std::string(64, 'a'), std::nullopt};
+  start.argv = {"python", "train.py"};
+  start.env = {{"A", "1"}, {"HF_TOKEN", std::nullopt}};
+  start.mounts = {{"/data", "/mnt", true}};
+  return start;
+}
+
+class RunRecordsTest : public testing::Test {
+ protected:
+  fs::path make(const std::string& id) const {
+    fs::path folder = runs_folder(store_.path()) / id;
+    make_folders(folder);
+    write_file(folder / kStartFile, render_run_start(start_named(id)));
+    write_file(folder / kHeldFile, "");
+    return folder;
+  }
+  RunRecords records() const { return RunRecords{runs_folder(store_.path())}; }
+
+ private:
+  TemporaryFolder store_{temporary_root()};
+};
+
+RunEnd end_with(std::uint64_t code, std::optional<std::uint64_t> signal = std::nullopt) {
+  RunEnd end;
+  end.ended = "2026-03-01T12:00:01.000Z";
+  end.seconds = 0.75;
+  end.exit_code = code;
+  end.signal = signal;
+  end.usage.largest_process_bytes = known<std::uint64_t>(4096, "getrusage(2)");
+  return end;
+}
+
+TEST_F(RunRecordsTest, AFolderThatIsNotThereHoldsNone) {
+  EXPECT_EQ(records().ids(), Words{});
+  EXPECT_THROW((void)records().find("last"), Error);
+}
+
+TEST_F(RunRecordsTest, StatesFollowTheEndAndTheLock) {
+  const fs::path folder = make("20260301-120000-0fa4f1");
+  const RunRecords all = records();
+  EXPECT_EQ(all.read("20260301-120000-0fa4f1").state, "lost");
+  {
+    const auto held = FileLock::attempt(folder / kHeldFile, FileLock::Mode::exclusive);
+    EXPECT_EQ(all.read("20260301-120000-0fa4f1").state, "running");
+    EXPECT_FALSE(all.remove("20260301-120000-0fa4f1"));
+  }
+  const auto state_after = [&](const RunEnd& end) {
+    write_file(folder / kEndFile, render_run_end(end));
+    return all.read("20260301-120000-0fa4f1").state;
+  };
+  EXPECT_EQ(state_after(end_with(0)), "done");
+  EXPECT_EQ(state_after(end_with(3)), "failed");
+  EXPECT_EQ(state_after(end_with(143, 15)), "killed");
+  RunEnd refused = end_with(125);
+  refused.failure = RunFailure{"no-runtime", "there is none"};
+  EXPECT_EQ(state_after(refused), "refused");
+  write_file(folder / kEndFile, "{ cut off");
+  EXPECT_EQ(all.read("20260301-120000-0fa4f1").state, "lost");
+  EXPECT_TRUE(all.remove("20260301-120000-0fa4f1"));
+  EXPECT_EQ(all.ids(), Words{});
+}
+
+TEST_F(RunRecordsTest, ARunIsFoundByPartsOfItsId) {
+  (void)make("20260301-120000-0fa4f1");
+  (void)make("20260302-120000-00000a");
+  (void)make("20260302-120001-00100b");
+  const RunRecords all = records();
+  EXPECT_EQ(all.ids().size(), 3U);
+  EXPECT_EQ(all.find("last"), "20260302-120001-00100b");
+  EXPECT_EQ(all.find("0fa4f1"), "20260301-120000-0fa4f1");
+  EXPECT_EQ(all.find("20260301"), "20260301-120000-0fa4f1");
+  const auto code_of = [&](std::string_view word) -> std::string {
+    try {
+      (void)all.find(word);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return "";
+  };
+  EXPECT_EQ(code_of("20260302"), "ambiguous");
+  EXPECT_EQ(code_of("4f1"), "no-run");
+  EXPECT_EQ(code_of("beef"), "no-run");
+}
+
+TEST_F(RunRecordsTest, ADamagedStartIsAnErrorWithTheId) {
+  const fs::path folder = make("20260301-120000-0fa4f1");
+  write_file(folder / kStartFile, "{}");
+  try {
+    (void)records().read("20260301-120000-0fa4f1");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "damaged-run");
+    EXPECT_NE(std::string(error.what()).find("20260301-120000-0fa4f1"), std::string::npos);
+  }
+}
+
+TEST_F(RunRecordsTest, TheLastIsTheNewestThatCanBeRead) {
+  (void)make("20260301-120000-0fa4f1");
+  write_file(make("20260302-120000-00000a") / kStartFile, "{");
+  EXPECT_EQ(records().find("last"), "20260301-120000-0fa4f1");
+}
+
+TEST_F(RunRecordsTest, NothingIsWrittenToRead) {
+  const fs::path folder = make("20260301-120000-0fa4f1");
+  fs::remove(folder / kHeldFile);
+  EXPECT_EQ(records().read("20260301-120000-0fa4f1").state, "lost");
+  EXPECT_FALSE(fs::exists(folder / kHeldFile));
+}
+
+TEST_F(RunRecordsTest, WhatAKilledMlenvLeftUnfinishedGoes) {
+  const fs::path folder = make(".new-abc");
+  EXPECT_EQ(records().ids(), Words{});
+  {
+    const auto held = FileLock::attempt(folder / kHeldFile, FileLock::Mode::exclusive);
+    records().sweep();
+    EXPECT_TRUE(fs::exists(folder));
+  }
+  records().sweep();
+  EXPECT_FALSE(fs::exists(folder));
+}
+
+TEST(RunRecord, IsReadAsItWasWritten) {
+  RunRecord record;
+  record.state = "failed";
+  record.start = start_named("20260301-120000-0fa4f1");
+  record.end = end_with(3);
+  record.code = CodeState{known<std::string>("abc", "git"), unknown<std::string>("no branch"),
+                          known<std::vector<std::string>>({"a"}, "git"),
+                          known<std::string>("sha256:x", "the files")};
+  record.facts.emplace();
+  const std::string text = render_run(record);
+  EXPECT_EQ(render_run(parse_run(text, "it")), text);
+  EXPECT_EQ(parse_run(text, "it").end, record.end);
+  EXPECT_EQ(parse_run(text, "it").start, record.start);
+  EXPECT_THROW((void)parse_run("{}", "it"), Error);
+}
+
+TEST(UtcText, IsRfc3339AndBack) {
+  using std::chrono::milliseconds;
+  const std::chrono::system_clock::time_point when{milliseconds(1772366400250)};
+  EXPECT_EQ(utc_text(when), "2026-03-01T12:00:00.250Z");
+  EXPECT_EQ(parse_utc("2026-03-01T12:00:00.250Z"), when);
+  EXPECT_EQ(parse_utc("2026-03-01T12:00:00Z"), when - milliseconds(250));
+  EXPECT_EQ(utc_text(std::chrono::system_clock::time_point{milliseconds(-1)}),
+            "1969-12-31T23:59:59.999Z");
+  for (const char* text : {"", "yesterday", "2026-03-01", "2026-03-01T12:00:00.2Z",
+                           "2026-03-01T12:00:00+01:00", "2026-03-01T12:00:00.250Zx"}) {
+    EXPECT_FALSE(parse_utc(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace mlenv
