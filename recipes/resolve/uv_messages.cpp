@@ -148,10 +148,11 @@ bool is_network(std::string_view text) {
 
 /// Of a wheel that uv has, but cannot read.
 bool is_bad_wheel(std::string_view text) {
-  constexpr std::array<std::string_view, 6> kSigns = {
+  constexpr std::array<std::string_view, 7> kSigns = {
       "Failed to extract archive",     "Package metadata name",
       "Package metadata version",      "`RECORD` file",
-      "Metadata field Name not found", "dist-info/RECORD`"};
+      "Metadata field Name not found", "dist-info/RECORD`",
+      "metadata for the wrong package"};
   return std::any_of(kSigns.begin(), kSigns.end(),
                      [&](std::string_view sign) { return says(text, sign); });
 }

@@ -152,7 +152,8 @@ def lies(folder):
     lie(folder, "lie-slip", files=[("../../slip.py", b"x")], words="slip.py` is not a plain relative path")
     lie(folder, "lie-link", files=[("link", b"/etc/passwd")], modes={"link": 0o120777}, words="`link` is a symbolic link")
     lie(folder, "lie-twice", files=[("lie_twice.py", b"other")], words="lie_twice.py")
-    lie(folder, "lie-name", said="somebody-else", words="its METADATA is of `somebody-else`, not of `lie-name`")
+    # uv notices it or not, as its threads happen to meet; mlenv always does.
+    lie(folder, "lie-name", said="somebody-else", words="somebody-else")
     lie(folder, "lie-info", stem="somebody_else", words="lie-info")
     lie(folder, "lie-control", files=[("new\nline \x1b[31m.txt", b"x")], words="filename")
     lie(folder, "lie-record", record=False, words="RECORD")
