@@ -180,6 +180,9 @@ Action declare_build(CLI::App& app) {
       ->type_name("NUMBER");
   app.add_flag("--explain", options->explain,
                "say of each step whether it was reused, and why not");
+  app.add_flag(
+      "--facts", options->choice.facts,
+      "also read the image's files, and record in the .built file what it needs of a host");
   app.add_flag("--no-unpack", options->no_unpack, "layers only, not ready to run here (for CI)");
   CLI::Option* const output =
       app.add_option("-o,--output", options->outputs,

@@ -5,6 +5,7 @@
 #include "cli/recipes_use.hpp"
 #include "cli/settings.hpp"
 #include "images/inspect/inspect.hpp"
+#include "recipes/built_set.hpp"
 #include "recipes/image_facts.hpp"
 #include "recipes/lock_set.hpp"
 #include "recipes/text.hpp"
@@ -29,7 +30,7 @@ Error no_file(const std::string& argument) {
 std::vector<ImageFacts> facts_of_recipe(const Ui& ui, const std::string& argument) {
   if (!is_file(argument)) throw no_file(argument);
   const Recipe recipe = read_recipe(argument);
-  if (const auto locks = own_lock(ui, recipe)) return facts_of(*locks);
+  if (const auto locks = own_lock(ui, recipe)) return facts_of(*locks, built_path(recipe.path));
   return facts_of(recipe);
 }
 
@@ -38,6 +39,19 @@ std::vector<ImageFacts> facts_of_recipe(const Ui& ui, const std::string& argumen
 std::vector<ImageFacts> facts_of(const LockSet& locks) {
   std::vector<ImageFacts> all;
   for (const Lock& lock : locks.locks) all.push_back(image_facts_of(lock));
+  return all;
+}
+
+std::vector<ImageFacts> facts_of(const LockSet& locks, const fs::path& record) {
+  std::vector<ImageFacts> all = facts_of(locks);
+  if (!is_file(record)) return all;
+  const BuiltSet builds = parse_builds(read_file(record), record);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Lock& lock = locks.locks[i];
+    const Built* const built = builds.find(lock.platform);
+    if (built == nullptr || built->lock != lock_digest(lock)) continue;
+    if (auto recorded = recorded_facts(*built)) all[i] = *std::move(recorded);
+  }
   return all;
 }
 
@@ -74,7 +88,7 @@ Subject subject_named(Ui& ui, const std::string& argument) {
     subject.facts = facts_of_recipe(ui, argument);
   } else if (argument.ends_with(kLockEnd)) {
     if (!is_file(argument)) throw no_file(argument);
-    subject.facts = facts_of(parse_locks(read_file(argument), argument));
+    subject.facts = facts_of(parse_locks(read_file(argument), argument), built_path(argument));
   } else if (argument.ends_with(kFactsEnd)) {
     if (!is_file(argument)) throw no_file(argument);
     subject.facts = {read_image_facts(read_file(argument), argument)};

@@ -12,6 +12,7 @@
 #include "cli/run_steps.hpp"
 #include "cli/run_verdict.hpp"
 #include "cli/settings.hpp"
+#include "images/inspect/inspect.hpp"
 #include "images/platform.hpp"
 #include "recipes/built_set.hpp"
 #include "recipes/ignore.hpp"
@@ -94,6 +95,7 @@ void keep_layers(Built& built, std::size_t count) {
 /// of other project files, the `below` layers under those are all that must be the same.
 void compare(const fs::path& path, Built recorded, Built built, std::size_t below) {
   if (!is_comparable(recorded, built.lock)) return;
+  recorded.facts = built.facts;
   if (recorded.files != built.files) {
     keep_layers(recorded, below);
     keep_layers(built, below);
@@ -296,7 +298,12 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
     return build(lock, ui.store(), inputs, options, ui.progress());
   });
   require_device_code(ui, lock);
-  const Built built = built_of(lock, digest, options.files.digest, result.image);
+  Built built = built_of(lock, digest, options.files.digest, result.image);
+  if (choice.facts) {
+    built.facts = facts_for_record(image_facts(ui.store(), result.image, ui.progress()));
+  } else if (recorded != nullptr && recorded->image == built.image) {
+    built.facts = recorded->facts;
+  }
   const std::size_t runs = lock.settings.run.size();
   std::optional<std::string> news;
   if (recorded != nullptr) news = news_of_runs(record, *recorded, built, choice.lock.locked, runs);

@@ -15,6 +15,7 @@ struct BuildChoice {
   std::string platform;  ///< empty: this machine's, else the recipe's only one
   unsigned jobs = 0;
   bool unpack = true;
+  bool facts = false;  ///< read the image's files and record what it needs of a host
   std::span<const fs::path>
       outputs;  ///< that will be written: `bad-output` where `files` copies one
   std::function<void(const Layer&)> on_layer;

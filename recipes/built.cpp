@@ -4,7 +4,9 @@
 #include <array>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
+#include "base/log.hpp"
 #include "recipes/lock_format.hpp"
 #include "recipes/platforms.hpp"
 #include "recipes/text.hpp"
@@ -16,7 +18,33 @@ constexpr std::string_view kCode = "built-invalid";
 constexpr int kVersion = 1;
 constexpr int kOnePlatform = 1;  // 1: files
 constexpr int kOthers = 2;       // 2: others
-constexpr int kRevision = 3;     // 3: index, which programs of revision 2 refuse in one of theirs
+constexpr int kIndex = 3;        // 3: index, which programs of revision 2 refuse in one of theirs
+constexpr int kRevision = 4;     // 4: facts
+
+/// As it stands in a literal string of TOML: no apostrophe, and no DEL, which JSON lets stand.
+std::string as_literal(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\'') {
+      out += "\\u0027";
+    } else if (c == '\x7f') {
+      out += "\\u007f";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+/// JSON text without the line's ends of the file it lay in.
+std::string read_facts_text(const TomlReader& reader, const TomlValue& table) {
+  const TomlValue* const value = reader.optional_member(table, "facts", TomlValue::Kind::text);
+  if (value == nullptr) return {};
+  std::string text{trim(value->text)};
+  std::erase(text, '\r');
+  if (!nlohmann::json::accept(text)) reader.fail(*value, "`facts` are no JSON");
+  return text;
+}
 
 std::vector<std::pair<std::string, Digest>> read_layers(const TomlReader& reader,
                                                         const TomlValue& root) {
@@ -39,7 +67,9 @@ std::string render_build(const Built& built) {
   for (const auto& [title, digest] : built.layers) {
     out += fmt::format("  {{ title = {}, sha256 = \"{}\" }},\n", toml_text(title), digest.hex());
   }
-  return out + "]\n";
+  out += "]\n";
+  if (!built.facts.empty()) out += fmt::format("facts = '''\n{}\n'''\n", built.facts);
+  return out;
 }
 
 Built read_build(const TomlReader& reader, const TomlValue& table, std::string platform) {
@@ -54,7 +84,8 @@ Built read_build(const TomlReader& reader, const TomlValue& table, std::string p
                        : std::optional{read_digest(reader, table, "files")},
           .layer_format = static_cast<int>(layer_format),
           .image = read_digest(reader, table, "image"),
-          .layers = read_layers(reader, table)};
+          .layers = read_layers(reader, table),
+          .facts = read_facts_text(reader, table)};
 }
 
 void read_others(const TomlReader& reader, const TomlValue& root, BuiltSet& set) {
@@ -64,8 +95,8 @@ void read_others(const TomlReader& reader, const TomlValue& root, BuiltSet& set)
     if (table.kind != TomlValue::Kind::table) {
       reader.fail(table, "what is for a platform is a table");
     }
-    constexpr std::array<std::string_view, 5> kKeys = {"layer-format", "lock", "files", "image",
-                                                       "layers"};
+    constexpr std::array<std::string_view, 6> kKeys = {"layer-format", "lock",   "files",
+                                                       "image",        "layers", "facts"};
     reader.only(table, kKeys);
     if (set.newer && !is_known_platform(platform)) continue;
     if (!is_known_platform(platform) || platform <= set.builds.back().platform) {
@@ -96,7 +127,11 @@ std::string render_builds(const BuiltSet& set) {
   const Built& first = set.builds.front();
   std::string out = "# Written by `mlenv build`: what the lock's bytes make. Worth committing.\n";
   int revision = set.builds.size() > 1 ? kOthers : kOnePlatform;
-  if (set.index) revision = kRevision;
+  if (set.index) revision = kIndex;
+  if (std::any_of(set.builds.begin(), set.builds.end(),
+                  [](const Built& built) { return !built.facts.empty(); })) {
+    revision = kRevision;
+  }
   out += fmt::format("version = {}\nrevision = {}\n", kVersion, revision);
   if (set.index) out += fmt::format("index = \"{}\"\n", set.index->hex());
   out += fmt::format("platform = {}\n", toml_text(first.platform)) + render_build(first);
@@ -114,9 +149,9 @@ BuiltSet parse_builds(std::string_view text, const fs::path& shown_path) {
                      .hint = "restore it, or remove it and run `mlenv build`"});
   const TomlValue root = parse_toml(reader.file());
   const int revision = read_format(reader, root, kVersion, kRevision);
-  constexpr std::array<std::string_view, 10> kKeys = {
-      "version", "revision", "index", "platform", "layer-format",
-      "lock",    "files",    "image", "layers",   "others"};
+  constexpr std::array<std::string_view, 11> kKeys = {
+      "version", "revision", "index",  "platform", "layer-format", "lock",
+      "files",   "image",    "layers", "facts",    "others"};
   reader.only(root, kKeys);
   BuiltSet set;
   set.newer = revision > kRevision;
@@ -125,6 +160,25 @@ BuiltSet parse_builds(std::string_view text, const fs::path& shown_path) {
   set.builds.push_back(read_build(reader, root, read_platform(reader, root)));
   read_others(reader, root, set);
   return set;
+}
+
+std::string facts_for_record(const ImageFacts& facts) {
+  const nlohmann::json all = nlohmann::json::parse(render_image_facts(facts));
+  std::string out = "{";
+  for (const auto& [name, value] : all.items()) {
+    out += fmt::format("{}\n\"{}\": {}", out.size() == 1 ? "" : ",", name, value.dump());
+  }
+  return as_literal(out + "\n}");
+}
+
+std::optional<ImageFacts> recorded_facts(const Built& built) {
+  if (built.facts.empty()) return std::nullopt;
+  try {
+    return read_image_facts(built.facts, "facts of the build");
+  } catch (const Error& error) {
+    log::debug("recorded facts are not read: {}", error.what());
+    return std::nullopt;
+  }
 }
 
 std::string render_built(const Built& built) { return render_builds({{built}}); }

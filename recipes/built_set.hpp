@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "images/inspect/image_facts.hpp"
 #include "recipes/lock.hpp"
 
 namespace mlenv {
@@ -27,5 +28,10 @@ struct BuiltSet {
 std::string render_builds(const BuiltSet& set);
 /// Throws `built-invalid` (usage) with `file:line:col`, `lock-newer`.
 BuiltSet parse_builds(std::string_view text, const fs::path& shown_path);
+
+/// For Built::facts.
+std::string facts_for_record(const ImageFacts& facts);
+/// Those that are recorded; nullopt: none are, or of a version that is unknown here.
+std::optional<ImageFacts> recorded_facts(const Built& built);
 
 }  // namespace mlenv

@@ -191,6 +191,9 @@ struct Built {
   int layer_format = 1;
   Digest image;                                        ///< manifest
   std::vector<std::pair<std::string, Digest>> layers;  ///< title, blob digest
+  /// What the image needs of a host, by its own files: mlenv.image-facts/1, a fact a line
+  /// (built_set.hpp); empty: not recorded.
+  std::string facts = {};
   friend bool operator==(const Built&, const Built&) = default;
 };
 std::string render_built(const Built& built);

@@ -44,10 +44,15 @@ bool lacks_fabric_manager(const Facts& host) {
   return is(host.nvidia.nvswitch, true) && is(host.nvidia.fabric_manager, false);
 }
 
-/// A fault that another rule tells of.
-bool is_explained(const Facts& host) {
-  return is_unloaded(host) || lacks_nodes(host) || lacks_fabric_manager(host) ||
-         is(host.nvidia.mismatch, true);
+/// Whether another rule tells why cuInit fails with this (unknown: with whatever it is). What each
+/// lack leads to is in the CUDA driver API's list of CUresult.
+bool is_explained(const Facts& host, const Number& status) {
+  constexpr std::uint64_t kSystemNotReady = 802;  // CUDA_ERROR_SYSTEM_NOT_READY
+  constexpr std::uint64_t kDriverMismatch = 803;  // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
+  const auto may_be = [&](std::uint64_t number) { return !status || *status == number; };
+  return is_unloaded(host) || lacks_nodes(host) ||
+         (lacks_fabric_manager(host) && may_be(kSystemNotReady)) ||
+         (is(host.nvidia.mismatch, true) && may_be(kDriverMismatch));
 }
 
 }  // namespace
@@ -117,7 +122,8 @@ void fabric_manager_missing(Case& here) {
 void cuda_init_fails(Case& here) {
   constexpr const char* kRule = "cuda-init-fails";
   const Number& status = here.host().nvidia.cuda_status;
-  if (here.has_gpu().value != true || !here.on_gpus(kRule) || is_explained(here.host())) return;
+  if (here.has_gpu().value != true || !here.on_gpus(kRule)) return;
+  if (is_explained(here.host(), status)) return;
   if (!here.knows(kRule, "host nvidia.cuda_status", status) || *status == 0) return;
   here.find(kRule, {"cuInit to succeed", shown_status(*status), status.source, remedy_of(*status)});
 }

@@ -27,12 +27,14 @@ as_cuobjdump() {
     for folder in "$@"; do
       if [ -e "$folder$path" ]; then file=$folder$path; fi
     done
+    if [[ $path == */libcufile.so.* ]] && ! "$cuobjdump" -all --list-elf "$file" >/dev/null 2>&1; then
+      continue # `Invalid ELF`, it says
+    fi
     # It lists family code (sm_100f) by its architecture alone.
     {
       "$cuobjdump" -all --list-elf "$file" 2>/dev/null | sed -nE 's/.*\.(sm_[0-9]+a?)f?\.cubin$/\1/p'
       "$cuobjdump" -all --list-ptx "$file" 2>/dev/null | sed -nE 's/.*\.sm_([0-9]+[af]?)\.ptx$/compute_\1/p'
     } | LC_ALL=C sort -u >listed
-    if [[ $path == */libcufile.so.* && ! -s listed ]]; then continue; fi # `Invalid ELF`, it says
     tr , '\n' <<<"$code" | sed -E 's/^(sm_[0-9]+)f$/\1/' | LC_ALL=C sort -u | diff listed - ||
       fail "$path: < cuobjdump, > facts"
   done < <(jq -r '.device_code.value[] | "\(.path) \(.code | join(","))"' "$facts")
@@ -74,6 +76,28 @@ equal "kernel" 3.2.0 "$(fact least_kernel streamed.json)"
 equal "users" "$(fact user_ids streamed.json)" \
   "$("$MLENV" run --no-project lacking -- python3 -c 'import pwd
 print(*sorted({str(user.pw_uid) for user in pwd.getpwall()}))')"
+note "in the record of the build"
+"$MLENV" check project/lacking.yaml --json >lock-alone.json || true
+grep -q '"schema":"mlenv.verdict/1"' lock-alone.json || fail "no answer: $(cat lock-alone.json)"
+if grep -q 'libdep.so.1' lock-alone.json; then fail "the lock alone knows of the missing library"; fi
+"$MLENV" -q build project/lacking.yaml --facts >/dev/null
+python3 - project/lacking.built streamed.json <<'PYTHON'
+import json, sys, tomllib
+with open(sys.argv[1], "rb") as file:
+    recorded = json.loads(tomllib.load(file)["facts"])
+with open(sys.argv[2], encoding="utf-8") as file:
+    asked = json.load(file)
+assert recorded.pop("name") == "" and asked.pop("name") == "lacking"
+assert recorded == asked, "the record's facts are others"
+PYTHON
+cp project/lacking.built recorded.built
+"$MLENV" -q build project/lacking.yaml >/dev/null
+cmp project/lacking.built recorded.built || fail "a build without --facts changed the record"
+"$MLENV" check project/lacking.yaml --json >built.json || true
+grep -q 'libdep.so.1' built.json || fail "check does not heed the record: $(cat built.json)"
+"$MLENV" check project/lacking.lock --json >built-lock.json || true
+grep -q 'libdep.so.1' built-lock.json || fail "check of the lock does not heed the record"
+
 jq '.device_code.value |= map(select(.path | startswith("/opt/plugin/"))) | .device_code.value[].path |= ltrimstr("/opt")' \
   streamed.json >plugin.json
 mkdir unpacked

@@ -103,5 +103,45 @@ TEST(BuiltSet, RefusesWhatIsNoRecord) {
             std::string::npos);
 }
 
+TEST(BuiltSet, FactsOfTheImageStandAFactALine) {
+  ImageFacts facts;
+  facts.kind = "image";
+  facts.digest = "sha256:1";
+  facts.architecture = "amd64";
+  facts.user = {"it's\x7f \\u0027", "its configuration"};
+  Built built = built_for("linux/amd64");
+  built.facts = facts_for_record(facts);
+  const std::string text = render_built(built);
+  EXPECT_NE(text.find("revision = 4\n"), std::string::npos);
+  EXPECT_NE(text.find("]\nfacts = '''\n{\n\"architecture\": \"amd64\",\n"), std::string::npos);
+  EXPECT_EQ(text.find('\x7f'), std::string::npos);
+  const Built read = parse_built(text, "r.built");
+  EXPECT_EQ(read, built);
+  EXPECT_EQ(recorded_facts(read), facts);
+  EXPECT_EQ(recorded_facts(built_for("linux/amd64")), std::nullopt);
+  std::string windows;
+  for (const char c : text) windows += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  EXPECT_EQ(parse_built(windows, "r.built"), built);
+}
+
+TEST(BuiltSet, FactsOfEachPlatform) {
+  BuiltSet set;
+  set.put(built_for("linux/amd64"));
+  Built other = built_for("linux/arm64");
+  other.facts = facts_for_record({});
+  set.put(other);
+  const std::string text = render_builds(set);
+  EXPECT_NE(text.find("revision = 4\n"), std::string::npos);
+  EXPECT_EQ(parse_builds(text, "r.built"), set);
+}
+
+TEST(BuiltSet, FactsThatAreNoneAreAMistakeAndNewerOnesUnknown) {
+  Built built = built_for("linux/amd64");
+  built.facts = "{ no JSON";
+  EXPECT_NE(refusal_of(render_built(built)).find("`facts` are no JSON"), std::string::npos);
+  built.facts = R"({"schema": "mlenv.image-facts/2"})";
+  EXPECT_EQ(recorded_facts(parse_built(render_built(built), "r.built")), std::nullopt);
+}
+
 }  // namespace
 }  // namespace mlenv

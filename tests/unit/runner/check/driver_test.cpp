@@ -233,6 +233,11 @@ TEST(DriverState, Mismatch) {
   pair.host.nvidia.mismatch = told(true);
   pair.host.nvidia.cuda_status = told<std::uint64_t>(803);
   EXPECT_EQ(pair.found(), "driver-mismatch");
+  pair.host.nvidia.cuda_status = unknown<std::uint64_t>("not recorded");
+  EXPECT_EQ(pair.unjudged(), "");  // whatever it is, there is a reason for it
+  pair.host.nvidia.cuda_status = told<std::uint64_t>(999);
+  EXPECT_EQ(pair.found(), "driver-mismatch cuda-init-fails");
+  pair.host.nvidia.cuda_status = told<std::uint64_t>(803);
   pair.host.nvidia.mismatch = unknown<bool>("?");
   EXPECT_EQ(pair.found(), "cuda-init-fails");
   EXPECT_EQ(pair.unjudged(), "driver-mismatch");
@@ -284,6 +289,9 @@ TEST(DriverState, FabricManager) {
   pair.host.nvidia.fabric_manager = told(false);
   pair.host.nvidia.cuda_status = told<std::uint64_t>(802);
   EXPECT_EQ(pair.found(), "fabric-manager-missing");
+  pair.host.nvidia.cuda_status = told<std::uint64_t>(999);  // which it does not lead to
+  EXPECT_EQ(pair.found(), "fabric-manager-missing cuda-init-fails");
+  pair.host.nvidia.cuda_status = told<std::uint64_t>(802);
   pair.host.nvidia.fabric_manager = unknown<bool>("other processes cannot be seen");
   EXPECT_EQ(pair.found(), "cuda-init-fails");
   EXPECT_EQ(pair.unjudged(), "fabric-manager-missing");
