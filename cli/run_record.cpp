@@ -174,6 +174,7 @@ RunStart run_start(const LocalRun& run, const Image& image, const RunBackground&
   const auto lock = image.settings.labels.find("dev.mlenv.lock");
   if (lock != image.settings.labels.end()) start.image.lock_digest = lock->second;
   start.argv = without_secrets(run.argv);
+  start.options = run.options;
   if (!run.workdir.empty()) start.workdir = run.workdir;
   for (const std::string& variable : run.env) {
     if (auto one = recorded(variable)) start.env.push_back(*std::move(one));

@@ -106,8 +106,9 @@ RunUsage RunRecorder::usage() const {
   return usage;
 }
 
-void RunRecorder::ended(const Exit& exit) {
+void RunRecorder::ended(const Exit& exit, bool out_of_memory) {
   RunEnd end;
+  end.out_of_memory = out_of_memory;
   end.exit_code = static_cast<std::uint64_t>(exit.code);
   constexpr int kSignalBase = 128;
   if (exit.signalled) end.signal = static_cast<std::uint64_t>(exit.code - kSignalBase);
