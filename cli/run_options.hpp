@@ -38,4 +38,8 @@ struct RunChoice {
 /// `bad-mount`, `bad-env-file`, `no-rdma`.
 RunChoice parse_run_words(const RunWords& words);
 
+/// What of a run is not as by default, as it would be asked for: `--memory 1073741824 --network
+/// none`; empty: nothing.
+std::string options_text(const JobOptions& options);
+
 }  // namespace mlenv::cli

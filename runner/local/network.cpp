@@ -111,6 +111,20 @@ void work_in(const PidNamespace& processes, Work&& work) {
   (void)parse_outcome(outcome);
 }
 
+/// Both programs make the container's end with it.
+void require_tun() {
+  constexpr const char* kTun = "/dev/net/tun";
+  if (::access(kTun, R_OK | W_OK) == 0) return;
+  const int error = errno;
+  throw failure("no-network", "a private network needs `{}`, which cannot be opened", kTun)
+      .because(errno_text(error))
+      .hint(error == ENOENT
+                ? "let root load it: `modprobe tun`; in a container: start that one with "
+                  "the device"
+                : "let root run `chmod 666 /dev/net/tun`, as distributions have it; or use "
+                  "the host's network");
+}
+
 /// A line each way over its socket.
 std::string ask(const fs::path& socket, const nlohmann::json& question) {
   const Fd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
@@ -178,7 +192,8 @@ void start_pasta(const fs::path& program, const fs::path& name_space,
 void start_slirp(const fs::path& program, const fs::path& name_space, const fs::path& folder,
                  const std::vector<PublishedPort>& ports) {
   constexpr int kReady = 3;
-  const fs::path socket = folder / "slirp";
+  const fs::path socket = "slirp";  // relative: a socket's path is short (unix(7))
+  if (::chdir(folder.c_str()) != 0) throw os_error(errno, "cannot enter `{}`", folder.string());
   Pipe ready = make_pipe();
   const Fd messages = open_file(folder / "slirp.log", O_WRONLY | O_CREAT | O_TRUNC, 0600);
   Command command;
@@ -219,6 +234,7 @@ NetworkProgram find_network_program() {
 PrivateNetwork::PrivateNetwork(const NetworkProgram& program, const fs::path& name_space,
                                const fs::path& folder, const std::vector<PublishedPort>& ports,
                                Identity identity) {
+  require_tun();
   work_in(processes_, [&] {
     if (program.is_pasta) {
       start_pasta(program.path, name_space, ports, identity);
