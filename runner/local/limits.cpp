@@ -1,9 +1,11 @@
 #include "runner/local/limits.hpp"
 
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cmath>
@@ -191,8 +193,11 @@ void LimitGroup::set(const std::string& controller, const char* file,
   }
 }
 
-void LimitGroup::set_all(const JobLimits& limits) const {
-  if (limits.memory_bytes) set_memory(*limits.memory_bytes);
+void LimitGroup::set_all(const JobLimits& limits) {
+  if (limits.memory_bytes) {
+    set_memory(*limits.memory_bytes);
+    watch_memory();
+  }
   if (limits.cpus) set_cpus(*limits.cpus);
   if (limits.cpuset) set_cpuset(*limits.cpuset);
   if (limits.pids) set("pids", "pids.max", std::to_string(*limits.pids));
@@ -210,6 +215,17 @@ void LimitGroup::set_memory(std::uint64_t bytes) const {
   if (has("memory", "memory.memsw.limit_in_bytes")) {  // memory and swap together
     set("memory", "memory.memsw.limit_in_bytes", std::to_string(2 * bytes));
   }
+}
+
+/// Version 1 counts kills in the group of the process alone, which the runtime removes.
+void LimitGroup::watch_memory() {
+  const Group& memory = group("memory");
+  if (memory.unified) return;
+  const Fd control{::open((memory.folder / "memory.oom_control").c_str(), O_RDONLY | O_CLOEXEC)};
+  Fd events{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  const std::string words = fmt::format("{} {}", events.get(), control.get());
+  if (write_once(memory.folder / "cgroup.event_control", words) == 0)
+    shortages_ = std::move(events);
 }
 
 void LimitGroup::set_cpus(double cpus) const {
@@ -252,11 +268,12 @@ void LimitGroup::leave() const noexcept {
   for (const Group& one : groups_) (void)write_once(one.back / "cgroup.procs", "0");
 }
 
-std::uint64_t LimitGroup::killed_for_memory() const {
-  for (const Group& one : groups_) {
-    if (one.controller == "memory") return memory_kills(one.folder);
-  }
-  return 0;
+bool LimitGroup::killed_for_memory() const {
+  eventfd_t count = 0;
+  if (shortages_ && ::eventfd_read(shortages_.get(), &count) == 0 && count > 0) return true;
+  return std::any_of(groups_.begin(), groups_.end(), [](const Group& one) {
+    return one.controller == "memory" && memory_kills(one.folder) > 0;
+  });
 }
 
 std::uint64_t memory_kills(const fs::path& group) {

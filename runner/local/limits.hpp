@@ -24,15 +24,16 @@ class LimitGroup {
   /// This process goes into it, so that what it starts begins there; and back.
   void enter() const;
   void leave() const noexcept;
-  /// How many processes in it the kernel has killed for want of memory.
-  std::uint64_t killed_for_memory() const;
+  /// Whether the kernel has killed a process in it, or in a group below it, for want of memory.
+  bool killed_for_memory() const;
 
  private:
   explicit LimitGroup(std::string name);
   void make_groups(const LimitPlace& place);
   void step_aside(const LimitPlace& place);
   void set(const std::string& controller, const char* file, const std::string& value) const;
-  void set_all(const JobLimits& limits) const;
+  void set_all(const JobLimits& limits);
+  void watch_memory();
   void set_memory(std::uint64_t bytes) const;
   void set_cpuset(const std::string& processors) const;
   void set_cpus(double cpus) const;
@@ -47,6 +48,7 @@ class LimitGroup {
   const Group& group(const std::string& controller) const;
   std::string name_;
   std::vector<Group> groups_;
+  Fd shortages_;  ///< version 1: an eventfd that counts them, in groups below, too
   fs::path aside_;
   fs::path before_aside_;
 };

@@ -91,7 +91,7 @@ Child start_within(const LimitGroup* limits, const Command& command) {
 
 /// Version 1 counts in the innermost group, version 2 in all above it.
 bool is_out_of_memory(const Container& container, const LimitGroup* limits) {
-  if (limits != nullptr && limits->killed_for_memory() > 0) return true;
+  if (limits != nullptr && limits->killed_for_memory()) return true;
   for (const fs::path& folder : cgroup_folders(container).value_or(std::vector<fs::path>{})) {
     if (memory_kills(folder) > 0) return true;
   }
@@ -116,7 +116,7 @@ JobEnd run_attached(const Runtime& runtime, const Container& container, PidNames
   const Exit explained = exit.code == 0 ? exit : explain_exit(exit, runtime, container);
   if (explained == exit && !fs::exists(pid_file(container))) throw no_container(runtime, exit);
   // The runtime has removed its own groups.
-  return {explained, watch.limits != nullptr && watch.limits->killed_for_memory() > 0};
+  return {explained, watch.limits != nullptr && watch.limits->killed_for_memory()};
 }
 
 JobEnd run_detached(const Runtime& runtime, const Container& container, PidNamespace& processes,
