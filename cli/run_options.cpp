@@ -1,8 +1,5 @@
 #include "cli/run_options.hpp"
 
-#include <algorithm>
-#include <array>
-
 #include <CLI/CLI.hpp>
 
 #include "base/error.hpp"
@@ -38,11 +35,6 @@ std::vector<std::string> variables_of(const std::string& file) {
 std::string network_of(const RunWords& words) {
   const bool has_ports = !words.ports.empty();
   if (words.network.empty()) return has_ports ? "private" : "host";
-  constexpr std::array<std::string_view, 3> kKinds = {"host", "none", "private"};
-  if (std::find(kKinds.begin(), kKinds.end(), words.network) == kKinds.end()) {
-    throw usage_error("usage", "`--network {}` is no network of a run", words.network)
-        .hint("there are host, none and private");
-  }
   if (has_ports && words.network != "private") {
     throw usage_error("usage",
                       "`--publish` needs a private network, and `--network {}` is asked for",
@@ -102,7 +94,8 @@ void declare_run_options(CLI::App& app, RunWords& into) {
   many("--group-add", into.groups, "one more group, by name or number");
   app.add_option("--hostname", into.hostname, "its host name; by default this machine's");
   many("--cache", into.caches, "show this machine's cache: huggingface, torch, pip, uv, or all");
-  app.add_option("--network", into.network, "host (the default), none, or private");
+  take_one_of(app.add_option("--network", into.network, "host (the default), none, or private"),
+              {"host", "none", "private"});
   many("-p,--publish", into.ports,
        "[IP:]HOST:CONTAINER[/udp] of a private network; IP is 127.0.0.1");
   app.add_option("-m,--memory", into.memory, "at most so much memory: 512m, 16g");

@@ -55,17 +55,17 @@ std::optional<std::optional<std::uint64_t>> ulimit_value(std::string_view text) 
   return std::optional(value);
 }
 
-/// What the option of a file system in memory may be, beside `size=` and `mode=`.
-bool is_memory_option(std::string_view word) {
-  static const std::set<std::string_view> known{"ro",     "rw",  "exec",  "noexec",  "suid",
-                                                "nosuid", "dev", "nodev", "noatime", "relatime"};
-  return known.contains(word);
-}
-
 bool is_mode(std::string_view text) {
   constexpr std::size_t kMost = 4;
   return !text.empty() && text.size() <= kMost &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '7'; });
+}
+
+/// What an option of a file system in memory may be, beside `size=`.
+bool is_memory_option(std::string_view word) {
+  static const std::set<std::string_view> known{"ro",     "rw",  "exec",  "noexec",  "suid",
+                                                "nosuid", "dev", "nodev", "noatime", "relatime"};
+  return known.contains(word) || (word.starts_with("mode=") && is_mode(word.substr(5)));
 }
 
 /// Absolute, none of the container's own folders but /tmp and those below /dev and /run.
@@ -91,8 +91,6 @@ void add_memory_option(std::string_view option, std::string_view text, std::stri
     const bool is_share = size.ends_with("%") && number<unsigned>(size.substr(0, size.size() - 1));
     into.options.push_back(is_share ? std::string(word)
                                     : fmt::format("size={}", parse_size("size", size)));
-  } else if (word.starts_with("mode=") && is_mode(word.substr(5))) {
-    into.options.emplace_back(word);
   } else if (is_memory_option(word)) {
     into.options.emplace_back(word);
   } else {

@@ -5,10 +5,8 @@
 #include "runner/local/runtime.hpp"
 
 namespace mlenv {
-class LimitGroup;
-}
 
-namespace mlenv {
+class LimitGroup;
 
 struct Watch {
   int signals = -1;                    ///< a signalfd: what arrives there is for the job

@@ -111,6 +111,11 @@ if run_as user --runtime crun small -- true 2>"$work/err"; then
   run_as user --runtime crun --read-only --tmpfs /m --ulimit nofile=99 small -- sh -c 'touch /m/x ~/x' || fail "crun: not as asked"
 fi
 
+note "the command begins where the image was named, with and without --"
+status=0
+run_as root --label a=b --network host -u root --shm-size 64m --cache pip small sh -c 'exit 7' || status=$?
+equal "status" 7 "$status"
+
 note "what cannot be had is told, and nothing is started"
 failing_with no-user as_root "$MLENV" --json run --user stranger small -- true
 failing_with no-user as_root "$MLENV" --json run --group-add strangers small -- true
