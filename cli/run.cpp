@@ -10,6 +10,7 @@
 #include "cli/platforms.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/run_devices.hpp"
+#include "cli/run_options.hpp"
 #include "cli/run_record.hpp"
 #include "cli/run_verdict.hpp"
 #include "cli/usage.hpp"
@@ -28,6 +29,7 @@ struct Options {
   std::string workdir;
   std::string runtime;
   DeviceWords devices;
+  RunWords words;
   bool no_project = false;
   bool no_check = false;
   bool tty = false;
@@ -89,8 +91,8 @@ class Recording {
   Recording(Ui& ui, const RunStart& start) : ui_(ui) {
     attempt([&] { recorder_.emplace(runs_folder(ui.store().root()), start); });
   }
-  void ended(const Exit& exit) {
-    attempt([&] { recorder_->ended(exit); });
+  void ended(const JobEnd& end) {
+    attempt([&] { recorder_->ended(end.exit, end.out_of_memory); });
   }
   void gave_up(const Error& error) {
     attempt([&] { recorder_->gave_up(error, ui_.failure_status.value_or(1)); });
@@ -116,9 +118,9 @@ class Recording {
 Exit recorded_run(Ui& ui, const PreparedRun& prepared, const RunBackground& background) {
   Recording recording{ui, run_start(prepared.run, prepared.image, background)};
   try {
-    const Exit exit = run_local(prepared.run);
-    recording.ended(exit);
-    return exit;
+    const JobEnd end = run_local(prepared.run);
+    recording.ended(end);
+    return end.exit;
   } catch (const Error& error) {
     recording.gave_up(error);
     throw;
@@ -128,6 +130,8 @@ Exit recorded_run(Ui& ui, const PreparedRun& prepared, const RunBackground& back
 int run_image(const Options& options, Ui& ui) {
   std::vector<Mount> mounts = mounts_of(options.mounts);
   check_variables(options.env);
+  RunChoice choice = parse_run_words(options.words);
+  mounts.insert(mounts.end(), choice.mounts.begin(), choice.mounts.end());
   const DeviceChoice devices = parse_devices(options.devices);
   const bool terminal = wants_terminal(options);
   PreparedRun prepared = prepare(options, ui, std::move(mounts));
@@ -138,7 +142,11 @@ int run_image(const Options& options, Ui& ui) {
   }
   ChosenDevices chosen = devices_for(devices, with_gpus);
   run.devices = std::move(chosen.edits);
-  run.env = options.env;
+  run.devices.nodes.insert(run.devices.nodes.end(), choice.devices.nodes.begin(),
+                           choice.devices.nodes.end());
+  run.options = std::move(choice.options);
+  run.env = std::move(choice.env);
+  run.env.insert(run.env.end(), options.env.begin(), options.env.end());
   run.workdir = options.workdir;
   run.argv = options.command;
   run.runtime = options.runtime;
@@ -153,9 +161,13 @@ int run_image(const Options& options, Ui& ui) {
 
 std::vector<std::string> separate_job(std::vector<std::string> words) {
   // Options that take the next word; `-eK=V` and `--env=K=V` take none.
-  static const std::set<std::string, std::less<>> takes_word = {
-      "-v",        "--volume", "-e",       "--env",   "-w",        "--workdir",
-      "--runtime", "--gpus",   "--device", "--color", "--progress"};
+  static const std::set<std::string, std::less<>> takes_word = [] {
+    std::set<std::string, std::less<>> all = {"-v",       "--volume",  "-e",        "--env",
+                                              "-w",       "--workdir", "--runtime", "--gpus",
+                                              "--device", "--color",   "--progress"};
+    for (const std::string_view one : run_options_with_words()) all.emplace(one);
+    return all;
+  }();
   constexpr std::size_t kBeforeJob = 2;  // `run` and IMAGE
   std::size_t plain = 0;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -192,6 +204,7 @@ Action declare_run(CLI::App& app) {
       ->type_name("GPUS");
   take_one_word(app.add_option("--device", options->devices.devices,
                                "a device of the Container Device Interface: VENDOR/CLASS=NAME"));
+  declare_run_options(app, options->words);
   app.add_flag("--no-project", options->no_project, "do not mount this folder at the workdir");
   app.add_flag("--no-check", options->no_check, "start it even where it cannot run here");
   app.add_flag("-t,--tty", options->tty, "give it a terminal");

@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "base/printable.hpp"
+#include "cli/run_options.hpp"
 #include "cli/settings.hpp"
 #include "cli/ui.hpp"
 #include "recipes/logins.hpp"
@@ -145,6 +146,9 @@ void add_end(const RunRecord& record, Lines& lines) {
     lines.add("failure", printable(fmt::format("{}: {}", end.failure->code, end.failure->message)));
     return;
   }
+  if (end.out_of_memory) {
+    lines.add("memory", "the kernel killed a process of it for want of memory");
+  }
   lines.add("used", usage_text(end.usage));
 }
 
@@ -174,6 +178,7 @@ RunStart run_start(const LocalRun& run, const Image& image, const RunBackground&
   const auto lock = image.settings.labels.find("dev.mlenv.lock");
   if (lock != image.settings.labels.end()) start.image.lock_digest = lock->second;
   start.argv = without_secrets(run.argv);
+  start.options = run.options;
   if (!run.workdir.empty()) start.workdir = run.workdir;
   for (const std::string& variable : run.env) {
     if (auto one = recorded(variable)) start.env.push_back(*std::move(one));
@@ -213,6 +218,9 @@ std::vector<std::string> run_text(const RunRecord& record) {
                                              mount.read_only ? ", read-only" : "")));
   }
   for (const std::string& device : start.devices) lines.add("device", printable(device));
+  if (const std::string text = options_text(start.options); !text.empty()) {
+    lines.add("options", printable(text));
+  }
   if (!start.checked) lines.add("check", "--no-check: whether it runs there was not asked");
   if (start.project) lines.add("project", printable(*start.project));
   if (record.code) lines.add("code", code_text(*record.code));

@@ -1,10 +1,12 @@
 #include "runner/local/bundle.hpp"
 
+#include <sys/resource.h>
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "runner/local/seccomp.hpp"
 
 namespace mlenv {
@@ -27,11 +29,16 @@ Json mount(const char* target, const char* type, const char* source, Words optio
       {"destination", target}, {"type", type}, {"source", source}, {"options", std::move(options)}};
 }
 
-std::vector<Json> default_mounts(bool real_root) {
+std::string shm_size(const std::optional<std::uint64_t>& bytes) {
+  return "size=" + (bytes ? std::to_string(*bytes) : "50%");
+}
+
+std::vector<Json> default_mounts(bool real_root, const std::optional<std::uint64_t>& shm_bytes) {
   std::vector<Json> mounts{
       mount("/proc", "proc", "proc", {"nosuid", "noexec", "nodev"}),
       mount("/dev", "tmpfs", "tmpfs", {"nosuid", "strictatime", "mode=755", "size=65536k"}),
-      mount("/dev/shm", "tmpfs", "shm", {"nosuid", "noexec", "nodev", "mode=1777", "size=50%"}),
+      mount("/dev/shm", "tmpfs", "shm",
+            {"nosuid", "noexec", "nodev", "mode=1777", shm_size(shm_bytes)}),
       mount("/dev/mqueue", "mqueue", "mqueue", {"nosuid", "noexec", "nodev"}),
       mount("/tmp", "tmpfs", "tmpfs", {"nosuid", "nodev", "mode=1777"}),
   };
@@ -54,26 +61,56 @@ std::ptrdiff_t depth(const std::string& target) {
   return std::count(target.begin(), target.end(), '/');
 }
 
-Json all_mounts(const Bundle& bundle) {
-  std::vector<Mount> own = bundle.mounts;
-  std::stable_sort(own.begin(), own.end(), [](const Mount& a, const Mount& b) {
-    return depth(a.target) < depth(b.target);
-  });
-  std::vector<Json> mounts = default_mounts(bundle.identity == Identity::root);
-  for (const Mount& one : own) {
-    std::erase_if(mounts, [&](const Json& other) { return other["destination"] == one.target; });
-    Words options = one.options;
-    if (options.empty()) {
-      options = {"rbind", "rprivate"};
-      // `rro`: what is mounted below it, too; `ro` would leave that writable.
-      if (one.read_only) options.emplace_back("rro");
-    }
-    mounts.push_back(mount(one.target.c_str(), "none", one.source.c_str(), std::move(options)));
+Json bind(const Mount& from) {
+  Words options = from.options;
+  if (options.empty()) {
+    options = {"rbind", "rprivate"};
+    // `rro`: what is mounted below it, too; `ro` would leave that writable.
+    if (from.read_only) options.emplace_back("rro");
   }
+  return mount(from.target.c_str(), "none", from.source.c_str(), std::move(options));
+}
+
+/// What is asked for beside the defaults, outer folders first; of two at one target the later one.
+std::vector<Json> own_mounts(const Bundle& bundle) {
+  std::vector<Json> own;
+  const auto add = [&](Json one) {
+    std::erase_if(own,
+                  [&](const Json& other) { return other["destination"] == one["destination"]; });
+    own.push_back(std::move(one));
+  };
   for (const CdiMount& one : bundle.file_systems) {
-    mounts.push_back(mount(one.path.c_str(), one.type.c_str(), one.host_path.c_str(), one.options));
+    add(mount(one.path.c_str(), one.type.c_str(), one.host_path.c_str(), one.options));
+  }
+  for (const Mount& one : bundle.mounts) add(bind(one));
+  std::stable_sort(own.begin(), own.end(), [](const Json& a, const Json& b) {
+    return depth(a["destination"]) < depth(b["destination"]);
+  });
+  return own;
+}
+
+Json all_mounts(const Bundle& bundle) {
+  std::vector<Json> mounts = default_mounts(bundle.identity == Identity::root, bundle.shm_bytes);
+  for (Json& one : own_mounts(bundle)) {
+    std::erase_if(mounts,
+                  [&](const Json& other) { return other["destination"] == one["destination"]; });
+    mounts.push_back(std::move(one));
   }
   return mounts;
+}
+
+/// `RLIMIT_NOFILE`
+Json rlimits(const std::vector<Ulimit>& ulimits) {
+  Json all = Json::array();
+  for (const Ulimit& one : ulimits) {
+    std::string type = "RLIMIT_";
+    for (const char c : one.name) type += static_cast<char>(is_lower(c) ? c - 'a' + 'A' : c);
+    constexpr std::uint64_t kUnlimited = RLIM_INFINITY;
+    all.push_back({{"type", std::move(type)},
+                   {"soft", one.soft.value_or(kUnlimited)},
+                   {"hard", one.hard.value_or(kUnlimited)}});
+  }
+  return all;
 }
 
 Json process(const Bundle& bundle) {
@@ -82,13 +119,16 @@ Json process(const Bundle& bundle) {
   const Words held = bundle.user.uid == 0 ? capabilities : Words{};
   Json user{{"uid", bundle.user.uid}, {"gid", bundle.user.gid}};
   if (!bundle.user.groups.empty()) user["additionalGids"] = bundle.user.groups;
-  return {{"terminal", bundle.terminal},
-          {"user", std::move(user)},
-          {"args", bundle.argv},
-          {"env", bundle.env},
-          {"cwd", bundle.workdir},
-          {"noNewPrivileges", true},
-          {"capabilities", {{"bounding", capabilities}, {"effective", held}, {"permitted", held}}}};
+  Json result{
+      {"terminal", bundle.terminal},
+      {"user", std::move(user)},
+      {"args", bundle.argv},
+      {"env", bundle.env},
+      {"cwd", bundle.workdir},
+      {"noNewPrivileges", true},
+      {"capabilities", {{"bounding", capabilities}, {"effective", held}, {"permitted", held}}}};
+  if (!bundle.ulimits.empty()) result["rlimits"] = rlimits(bundle.ulimits);
+  return result;
 }
 
 /// The cgroup's rule for a device: what it may be used for.
@@ -137,6 +177,9 @@ Json linux_part(const Bundle& bundle) {
         "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware"}},
       {"readonlyPaths", {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}},
   };
+  if (!bundle.network_namespace.empty()) {
+    part["namespaces"].push_back({{"type", "network"}, {"path", bundle.network_namespace}});
+  }
   if (bundle.identity == Identity::root) {
     // Relative: below our own cgroup, so that limits set on us (Slurm, systemd) hold for the job.
     part["cgroupsPath"] = bundle.id;
@@ -153,7 +196,7 @@ Json linux_part(const Bundle& bundle) {
 
 std::string render_bundle(const Bundle& bundle) {
   Json config{{"ociVersion", "1.0.2"},
-              {"root", {{"path", bundle.root.string()}, {"readonly", false}}},
+              {"root", {{"path", bundle.root.string()}, {"readonly", bundle.read_only}}},
               {"hostname", bundle.hostname},
               {"process", process(bundle)},
               {"mounts", all_mounts(bundle)},
@@ -168,7 +211,7 @@ std::string render_bundle(const Bundle& bundle) {
 
 std::vector<std::string> default_mount_targets() {
   std::vector<std::string> targets;
-  for (const Json& one : default_mounts(true)) targets.push_back(one["destination"]);
+  for (const Json& one : default_mounts(true, {})) targets.push_back(one["destination"]);
   return targets;
 }
 

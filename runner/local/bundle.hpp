@@ -26,6 +26,10 @@ struct Bundle {
   std::vector<CdiHook> hooks;
   std::vector<CdiMount> file_systems;  ///< mounts that show no path of the host
   std::string pid_namespace;           ///< path of the one to join
+  std::string network_namespace;       ///< the same; empty: the host's
+  std::vector<Ulimit> ulimits;
+  std::optional<std::uint64_t> shm_bytes;  ///< of /dev/shm; nothing: half of the memory
+  bool read_only = false;                  ///< the root; mounts are as they say
 };
 
 /// config.json. Throws `bad-text` when a word of it is not UTF-8, which JSON cannot carry.

@@ -96,6 +96,22 @@ void ImageRoot::write(const std::string& path, std::string_view text, mode_t mod
   (void)::fchmod(fd.get(), mode);  // whatever the umask is
 }
 
+std::optional<struct stat> ImageRoot::status(const std::string& path) const {
+  struct stat status {};
+  const Fd fd = open(path, O_PATH);
+  if (!fd || ::fstat(fd.get(), &status) != 0) return std::nullopt;
+  return status;
+}
+
+void ImageRoot::make_folder(const std::string& path, std::uint32_t uid, std::uint32_t gid) const {
+  const Fd folder = make_folders(path);
+  if (::fchownat(folder.get(), "", uid, gid, AT_EMPTY_PATH) != 0) {
+    throw failure("image-root", "cannot give the folder `{}` to user {} in the container", path,
+                  uid)
+        .because(errno_text(errno));
+  }
+}
+
 ImageRoot::Program ImageRoot::program(const std::string& path) const {
   struct stat status {};
   const Fd fd = open(path, O_PATH);

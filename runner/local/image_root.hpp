@@ -1,6 +1,7 @@
 #pragma once
 // The files of an image seen from outside: every path is resolved beneath its root, links included
 // (openat2(2) RESOLVE_IN_ROOT), so that an image cannot make us touch the host's files.
+#include <sys/stat.h>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,12 @@ class ImageRoot {
   /// A new file in the place of whatever was there (a link is replaced, not followed). Its folders
   /// are made when absent. Throws `image-root`.
   void write(const std::string& path, std::string_view text, mode_t mode = 0644) const;
+
+  /// nullopt when it is absent. Links are followed.
+  std::optional<struct stat> status(const std::string& path) const;
+  /// With those above it where they are absent; only the last one gets the owner. Throws
+  /// `image-root`.
+  void make_folder(const std::string& path, std::uint32_t uid, std::uint32_t gid) const;
 
   enum class Program { found, absent, not_executable };
   Program program(const std::string& path) const;

@@ -13,7 +13,9 @@ namespace mlenv {
 /// lies on a file system that only the container has cannot be seen from outside.
 class JobFiles {
  public:
-  JobFiles(const Bundle& bundle, const ImageRoot& image) : bundle_(bundle), image_(image) {}
+  JobFiles(const Bundle& bundle, const ImageRoot& image) : bundle_(bundle), image_(image) {
+    for (const CdiMount& one : bundle.file_systems) hidden_.push_back(one.path);
+  }
 
   /// `found` also for what cannot be seen.
   ImageRoot::Program program(const std::string& path) const;

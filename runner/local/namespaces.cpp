@@ -1,7 +1,10 @@
 #include "runner/local/namespaces.hpp"
 
 #include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -9,6 +12,7 @@
 #include <unistd.h>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 
 #include "base/error.hpp"
 #include "base/process.hpp"
@@ -83,6 +87,17 @@ bool in_first_user_namespace() {
   ::_exit(0);
 }
 
+/// In a new network namespace: its loopback is switched on, and it is mounted at `file`. 0, or
+/// errno.
+int keep_network(const char* file) {
+  const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq loopback{};
+  std::memcpy(loopback.ifr_name, "lo", 3);
+  loopback.ifr_flags = IFF_UP | IFF_RUNNING;  // NOLINT: a union of ioctl(2)
+  if (fd < 0 || ::ioctl(fd, SIOCSIFFLAGS, &loopback) != 0) return errno;
+  return ::mount("/proc/self/ns/net", file, nullptr, MS_BIND, nullptr) == 0 ? 0 : errno;
+}
+
 }  // namespace
 
 Identity enter_namespaces() {
@@ -96,6 +111,18 @@ Identity enter_namespaces() {
     throw no_namespace(errno, "mount");
   }
   return identity;
+}
+
+void make_network_namespace(const fs::path& file) {
+  write_file(file, "", false);
+  // A child, since an ordinary user cannot go back to the host's.
+  const long pid = ::syscall(SYS_clone, CLONE_NEWNET | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+  if (pid < 0) throw no_namespace(errno, "clone");
+  if (pid == 0) ::_exit(keep_network(file.c_str()));
+  int status = 0;
+  while (::waitpid(static_cast<pid_t>(pid), &status, 0) < 0 && errno == EINTR) {
+  }
+  if (status != 0) throw no_namespace(WEXITSTATUS(status), "network namespace");
 }
 
 PidNamespace::PidNamespace() {

@@ -19,6 +19,10 @@ enum class Identity {
 /// here are seen by nobody else; the host's are followed. Throws `no-namespace` with what to do.
 Identity enter_namespaces();
 
+/// A network namespace with nothing but its loopback, kept by being mounted at `file`, which is
+/// made.
+void make_network_namespace(const fs::path& file);
+
 /// A PID namespace with an init that reaps orphans and ends when this object or its process does,
 /// whatever way: the kernel then kills every process in it (pid_namespaces(7)).
 class PidNamespace {

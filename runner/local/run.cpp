@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "runner/local/limits.hpp"
 #include "runner/local/signals.hpp"
 #include "runner/local/stage_process.hpp"
 
@@ -37,6 +38,11 @@ void refuse_system_folder(std::string_view text, const std::string& target) {
       .hint(fmt::format("choose another target, such as `/host{}`", target));
 }
 
+Error no_mount(std::string_view text) {
+  return usage_error("bad-mount", "`{}` is not a mount", text)
+      .hint("write SOURCE:/TARGET or SOURCE:/TARGET:ro");
+}
+
 LocalRun with_absolute_paths(LocalRun run) {
   for (fs::path& tree : run.trees) tree = fs::absolute(tree);
   for (Mount& mount : run.mounts) mount.source = fs::absolute(mount.source);
@@ -48,26 +54,29 @@ LocalRun with_absolute_paths(LocalRun run) {
 }  // namespace
 
 Mount Mount::parse(std::string_view text) {
-  Mount mount;
   std::string_view rest = text;
-  if (rest.ends_with(":ro") || rest.ends_with(":rw")) {
-    mount.read_only = rest.ends_with(":ro");
+  const bool read_only = rest.ends_with(":ro");
+  if (read_only || rest.ends_with(":rw")) {
     rest.remove_suffix(3);
   }
   const std::size_t colon = rest.find(':');
   const std::string_view target = colon == std::string_view::npos ? "" : rest.substr(colon + 1);
-  if (colon == 0 || target.empty() || target.front() != '/' ||
-      target.find(':') != std::string_view::npos) {
-    throw usage_error("bad-mount", "`{}` is not a mount", text)
-        .hint("write SOURCE:/TARGET or SOURCE:/TARGET:ro");
-  }
+  if (colon == 0 || target.find(':') != std::string_view::npos) throw no_mount(text);
+  return of(text, rest.substr(0, colon), target, read_only);
+}
+
+Mount Mount::of(std::string_view text, std::string_view source, std::string_view target,
+                bool read_only) {
+  if (target.empty() || target.front() != '/') throw no_mount(text);
+  Mount mount;
+  mount.read_only = read_only;
   mount.target = fs::path(target).lexically_normal().string();
   if (mount.target.size() > 1 && mount.target.back() == '/') mount.target.pop_back();
   if (mount.target == "/") {
     throw usage_error("bad-mount", "`{}` would cover the whole image", text);
   }
   refuse_system_folder(text, mount.target);
-  mount.source = fs::absolute(fs::path(rest.substr(0, colon))).lexically_normal();
+  mount.source = fs::absolute(fs::path(source)).lexically_normal();
   std::error_code error;
   if (!fs::exists(mount.source, error)) {
     throw usage_error("bad-mount", "cannot mount `{}`", mount.source.string())
@@ -76,10 +85,11 @@ Mount Mount::parse(std::string_view text) {
   return mount;
 }
 
-Exit run_local(const LocalRun& run) {
+JobEnd run_local(const LocalRun& run) {
+  const std::vector<std::string> scope = scope_for(run.options.limits);
   const TerminalState terminal{run.terminal};
   SignalForwarding forwarding;
-  StageProcess stage{with_absolute_paths(run)};
+  StageProcess stage{with_absolute_paths(run), scope};
   forwarding.to(stage.pid());
   return stage.wait();
 }

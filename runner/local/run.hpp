@@ -15,6 +15,7 @@
 #include "base/process.hpp"
 #include "images/oci.hpp"
 #include "runner/cdi/spec.hpp"
+#include "runner/local/options.hpp"
 
 namespace mlenv {
 
@@ -26,6 +27,9 @@ struct Mount {
   /// `SRC:DST[:ro]`; a relative SRC is relative to the current folder. Throws `bad-mount` (usage)
   /// when it is malformed, SRC does not exist, or DST is `/`, `/dev`, `/sys` or in `/proc`.
   static Mount parse(std::string_view text);
+  /// The same of its parts; `text` is what was written.
+  static Mount of(std::string_view text, std::string_view source, std::string_view target,
+                  bool read_only);
 };
 
 struct LocalRun {
@@ -33,6 +37,7 @@ struct LocalRun {
   std::vector<fs::path> trees;   ///< unpacked layers, the bottom one first
   std::vector<Mount> mounts;     ///< besides the defaults
   CdiEdits devices;              ///< GPUs and the like; host paths in it are there
+  JobOptions options;            ///< limits, network, user and the like
   std::vector<std::string> env;  ///< `K=V`, over the image's; `K` alone takes the caller's value
   std::string workdir;           ///< empty: the image's
   /// Run as it is, without the image's entrypoint; empty: the image's entrypoint and command.
@@ -45,13 +50,18 @@ struct LocalRun {
   OverlayMethod overlay = OverlayMethod::automatic;
 };
 
+struct JobEnd {
+  Exit exit;
+  bool out_of_memory = false;  ///< the kernel killed a process of it for want of memory
+};
+
 /// Runs to the end with our stdin, stdout, stderr and terminal; signals sent to us reach it. The
 /// command's status: 126 found but not executable, 127 not found (each with one line on stderr, as
 /// a shell has it), 128+n after a signal. Everything the job started is gone afterwards; files stay
 /// in `scratch` alone, which is the caller's to remove. Throws for what is not the job's doing
-/// (`no-runtime`, `no-overlay`, `no-namespace`, `no-command`, `stale-cdi`, `run-failed`), which the
-/// CLI turns into 125.
-Exit run_local(const LocalRun& run);
+/// (`no-runtime`, `no-overlay`, `no-namespace`, `no-command`, `stale-cdi`, `no-limit`,
+/// `no-network`, `port-taken`, `run-failed`), which the CLI turns into 125.
+JobEnd run_local(const LocalRun& run);
 
 /// The second half of its re-exec: main() calls it before any thread exists and returns its value
 /// when it is engaged. nullopt: this is an ordinary start.

@@ -20,9 +20,9 @@ int run_stage(const LocalRun& run, int socket) noexcept;
 /// need not be UTF-8).
 std::string render_request(const LocalRun& run);
 LocalRun parse_request(std::string_view bytes);
-std::string render_outcome(const Exit& exit);
+std::string render_outcome(const JobEnd& end);
 std::string render_outcome(const Error& error);
 /// Throws the Error when that is what it holds.
-Exit parse_outcome(std::string_view bytes);
+JobEnd parse_outcome(std::string_view bytes);
 
 }  // namespace mlenv

@@ -45,6 +45,7 @@ std::string render_request(const LocalRun& run) {
                    {"trees", paths(run.trees)},
                    {"mounts", std::move(mounts)},
                    {"devices", RecordWriter::written(run.devices)},
+                   {"options", RecordWriter::written(run.options)},
                    {"env", run.env},
                    {"workdir", run.workdir},
                    {"argv", run.argv},
@@ -68,8 +69,9 @@ LocalRun parse_request(std::string_view bytes) {
   for (const Json& mount : value.at("mounts")) {
     run.mounts.push_back({mount.at(0).get<std::string>(), mount.at(1), mount.at(2)});
   }
-  RecordReader("the request", {"mlenv.stage/1", "a request", ""})
-      .read(value.at("devices"), "devices", run.devices);
+  const RecordReader reader("the request", {"mlenv.stage/1", "a request", ""});
+  reader.read(value.at("devices"), "devices", run.devices);
+  reader.read(value.at("options"), "options", run.options);
   run.env = value.at("env").get<std::vector<std::string>>();
   run.workdir = value.at("workdir");
   run.argv = value.at("argv").get<std::vector<std::string>>();
@@ -81,8 +83,10 @@ LocalRun parse_request(std::string_view bytes) {
   return run;
 }
 
-std::string render_outcome(const Exit& exit) {
-  return to_bytes({{"code", exit.code}, {"signalled", exit.signalled}});
+std::string render_outcome(const JobEnd& end) {
+  return to_bytes({{"code", end.exit.code},
+                   {"signalled", end.exit.signalled},
+                   {"out_of_memory", end.out_of_memory}});
 }
 
 std::string render_outcome(const Error& error) {
@@ -92,9 +96,11 @@ std::string render_outcome(const Error& error) {
                    {"hint", error.hint()}});
 }
 
-Exit parse_outcome(std::string_view bytes) {
+JobEnd parse_outcome(std::string_view bytes) {
   const Json value = from_bytes(bytes);
-  if (!value.contains("error")) return {value.at("code"), value.at("signalled")};
+  if (!value.contains("error")) {
+    return {{value.at("code"), value.at("signalled")}, value.at("out_of_memory")};
+  }
   const auto frames = value.at("frames").get<std::vector<std::string>>();
   Error error{static_cast<Kind>(value.at("kind").get<int>()), value.at("error"), frames.at(0)};
   for (std::size_t i = 1; i < frames.size(); ++i) error.because(frames[i]);

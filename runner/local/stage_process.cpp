@@ -32,17 +32,17 @@ void send_all(int socket, std::string_view bytes) {
 
 }  // namespace
 
-StageProcess::StageProcess(const LocalRun& run) {
+StageProcess::StageProcess(const LocalRun& run, std::vector<std::string> before) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     throw os_error(errno, "cannot make a socket");
   }
   socket_ = Fd{ends[0]};
   Fd theirs{ends[1]};
-  if (has_single_thread()) {
+  if (before.empty() && has_single_thread()) {
     copy_ourselves(run, std::move(theirs));
   } else {
-    start_again(run, std::move(theirs));
+    start_again(run, std::move(before), std::move(theirs));
   }
 }
 
@@ -62,9 +62,10 @@ void StageProcess::copy_ourselves(const LocalRun& run, Fd theirs) {
   if (pid_ < 0) throw os_error(error, "cannot start a process");
 }
 
-void StageProcess::start_again(const LocalRun& run, Fd theirs) {
+void StageProcess::start_again(const LocalRun& run, std::vector<std::string> argv, Fd theirs) {
   Command command;
-  command.argv = {own_executable().string(), std::string(kStageArgument)};
+  command.argv = std::move(argv);
+  command.argv.insert(command.argv.end(), {own_executable().string(), std::string(kStageArgument)});
   command.stdin_fd = 0;
   command.extra_fds = {{theirs.get(), kStageSocket}};
   command.own_group = !run.terminal;
@@ -93,12 +94,12 @@ StageProcess::~StageProcess() {
   }
 }
 
-Exit StageProcess::wait() {
+JobEnd StageProcess::wait() {
   FdSource source{socket_.get()};
   const std::string outcome = read_all(source, std::uint64_t{1} << 20);
   const Exit exit = reap();
   if (!outcome.empty()) return parse_outcome(outcome);
-  if (exit.signalled) return exit;
+  if (exit.signalled) return {exit};
   throw failure("run-failed", "the process around the container ended with status {}", exit.code);
 }
 

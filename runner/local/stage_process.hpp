@@ -10,17 +10,18 @@ namespace mlenv {
 /// ends the container and then itself, and waits for it.
 class StageProcess {
  public:
-  explicit StageProcess(const LocalRun& run);
+  /// `before`: words of a program that starts the stage for us; empty: nobody does.
+  explicit StageProcess(const LocalRun& run, std::vector<std::string> before = {});
   StageProcess(const StageProcess&) = delete;
   StageProcess& operator=(const StageProcess&) = delete;
   ~StageProcess();
   pid_t pid() const { return pid_; }
   /// Waits for its end. Throws what the stage threw; a stage that fell to a signal ended by it.
-  Exit wait();
+  JobEnd wait();
 
  private:
   void copy_ourselves(const LocalRun& run, Fd theirs);
-  void start_again(const LocalRun& run, Fd theirs);
+  void start_again(const LocalRun& run, std::vector<std::string> argv, Fd theirs);
   Exit reap();
   Fd socket_;
   pid_t pid_ = -1;              ///< -1 once it has been waited for

@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "runner/local/limits.hpp"
 
 namespace mlenv {
 namespace {
@@ -74,38 +75,62 @@ void remove_cgroups(const Runtime& runtime, const Container& container) {
   log::debug("deleting the container: status {} {}", result.exit.code, result.err);
 }
 
+/// The runtime, begun within the job's limits; we stay outside of them.
+Child start_within(const LimitGroup* limits, const Command& command) {
+  if (limits == nullptr) return Child{command};
+  limits->enter();
+  try {
+    Child child{command};
+    limits->leave();
+    return child;
+  } catch (const Error&) {
+    limits->leave();
+    throw;
+  }
+}
+
+/// Version 1 counts in the innermost group, version 2 in all above it.
+bool is_out_of_memory(const Container& container, const LimitGroup* limits) {
+  if (limits != nullptr && limits->killed_for_memory()) return true;
+  for (const fs::path& folder : cgroup_folders(container).value_or(std::vector<fs::path>{})) {
+    if (memory_kills(folder) > 0) return true;
+  }
+  return false;
+}
+
 Error no_container(const Runtime& runtime, const Exit& exit) {
   return failure("run-failed", "`{}` started no container", runtime.program.string())
       .because(fmt::format("it ended with status {}", exit.code))
       .hint("`--runtime` wants `runc`, `crun`, or a path to one");
 }
 
-Exit run_attached(const Runtime& runtime, const Container& container, PidNamespace& processes,
-                  const Watch& watch) {
+JobEnd run_attached(const Runtime& runtime, const Container& container, PidNamespace& processes,
+                    const Watch& watch) {
   const Fd messages = open_file(messages_file(container), O_WRONLY | O_CREAT | O_APPEND);
   Command command = run_command(runtime, container);
   command.stderr_fd = messages.get();
-  Child child{command};
+  Child child = start_within(watch.limits, command);
   watch_over(child.pid(), processes, watch, false);
   const Exit exit = child.wait().value_or(Exit{});
   processes.end();
   const Exit explained = exit.code == 0 ? exit : explain_exit(exit, runtime, container);
   if (explained == exit && !fs::exists(pid_file(container))) throw no_container(runtime, exit);
-  return explained;
+  // The runtime has removed its own groups.
+  return {explained, watch.limits != nullptr && watch.limits->killed_for_memory()};
 }
 
-Exit run_detached(const Runtime& runtime, const Container& container, PidNamespace& processes,
-                  const Watch& watch) {
+JobEnd run_detached(const Runtime& runtime, const Container& container, PidNamespace& processes,
+                    const Watch& watch) {
   // The runtime's child becomes ours when the runtime leaves.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  Child starter{run_command(runtime, container)};
+  Child starter = start_within(watch.limits, run_command(runtime, container));
   watch_over(starter.pid(), processes, watch, true);
   const Exit started = starter.wait().value_or(Exit{});
   if (started.code != 0) {
     processes.end();
     const Exit exit = explain_exit(started, runtime, container);
     if (exit == started) throw no_container(runtime, started);
-    return exit;
+    return {exit};
   }
   const std::optional<std::string> number = read_file_if_exists(pid_file(container));
   if (!number) throw no_container(runtime, started);
@@ -113,14 +138,15 @@ Exit run_detached(const Runtime& runtime, const Container& container, PidNamespa
   watch_over(job, processes, watch, false);
   const Exit exit = reap(job);
   processes.end();
+  const bool out_of_memory = is_out_of_memory(container, watch.limits);
   remove_cgroups(runtime, container);
-  return exit;
+  return {exit, out_of_memory};
 }
 
 }  // namespace
 
-Exit supervise(const Runtime& runtime, const Container& container, PidNamespace& processes,
-               const Watch& watch) {
+JobEnd supervise(const Runtime& runtime, const Container& container, PidNamespace& processes,
+                 const Watch& watch) {
   return container.terminal ? run_attached(runtime, container, processes, watch)
                             : run_detached(runtime, container, processes, watch);
 }

@@ -43,7 +43,8 @@ std::vector<std::uint32_t> groups_of(std::string_view file, std::string_view nam
 }
 
 Error no_user(std::string_view what, std::string_view name) {
-  return failure("no-user", "the image's user `{}` is not in its {}", name, what);
+  return failure("no-user", "the user or group `{}` is not in the image's {}", name, what)
+      .hint("a number needs no entry there");
 }
 
 }  // namespace
@@ -61,6 +62,7 @@ ContainerUser resolve_user(std::string_view user, std::string_view passwd, std::
   } else if (const std::optional<std::uint32_t> uid = number(name)) {
     result.uid = *uid;
     result.home = *uid == 0 ? "/root" : "/";
+    result.listed = false;
   } else {
     throw no_user("/etc/passwd", name);
   }
@@ -73,6 +75,18 @@ ContainerUser resolve_user(std::string_view user, std::string_view passwd, std::
     result.groups.clear();
   }
   return result;
+}
+
+void add_groups(ContainerUser& user, const std::vector<std::string>& groups,
+                std::string_view group_file) {
+  for (const std::string& wanted : groups) {
+    const std::vector<std::string_view> found = find_entry(group_file, wanted);
+    const std::optional<std::uint32_t> gid = number(found.empty() ? wanted : found[2]);
+    if (!gid) throw no_user("/etc/group", wanted);
+    user.groups.push_back(*gid);
+  }
+  std::sort(user.groups.begin(), user.groups.end());
+  user.groups.erase(std::unique(user.groups.begin(), user.groups.end()), user.groups.end());
 }
 
 }  // namespace mlenv

@@ -12,6 +12,7 @@ struct ContainerUser {
   std::uint32_t gid = 0;
   std::vector<std::uint32_t> groups;  ///< supplementary, sorted
   std::string home = "/root";
+  bool listed = true;  ///< in the image's passwd file
 };
 
 /// `user` is `""` (root), `NAME`, `UID`, and either with `:GROUP` or `:GID`; `passwd` and `group`
@@ -19,5 +20,9 @@ struct ContainerUser {
 /// supplementary ones; a UID that is not in `passwd` gets group 0 and home `/`. Throws `no-user`
 /// for a name that is not there.
 ContainerUser resolve_user(std::string_view user, std::string_view passwd, std::string_view group);
+
+/// Adds supplementary groups by name or number. Throws `no-user`.
+void add_groups(ContainerUser& user, const std::vector<std::string>& groups,
+                std::string_view group_file);
 
 }  // namespace mlenv

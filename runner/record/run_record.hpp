@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runner/facts/facts.hpp"
+#include "runner/local/options.hpp"
 
 namespace mlenv {
 
@@ -66,6 +67,7 @@ struct RunStart {
   std::vector<RecordedVariable> env;   ///< what this run set over the image's
   std::vector<RecordedMount> mounts;   ///< besides the project
   std::vector<std::string> devices;    ///< CDI's names: `nvidia.com/gpu=0`
+  JobOptions options;                  ///< limits, network, user and the like
   bool checked = true;                 ///< `mlenv check`'s verdict was asked, and let it start
   std::optional<std::string> project;  ///< folder of this machine
   std::optional<std::string> runtime;  ///< nothing: the first that is there
@@ -83,6 +85,7 @@ struct RunStart {
     visit("env", self.env);
     visit("mounts", self.mounts);
     visit("devices", self.devices);
+    visit("options", self.options);
     visit("checked", self.checked);
     visit("project", self.project);
     visit("runtime", self.runtime);
@@ -129,6 +132,7 @@ struct RunEnd {
   /// `failure`.
   std::uint64_t exit_code = 0;
   std::optional<std::uint64_t> signal;
+  bool out_of_memory = false;  ///< the kernel killed a process of it for want of memory
   std::optional<RunFailure> failure;
   RunUsage usage;
   friend bool operator==(const RunEnd&, const RunEnd&) = default;
@@ -138,6 +142,7 @@ struct RunEnd {
     visit("seconds", self.seconds);
     visit("exit_code", self.exit_code);
     visit("signal", self.signal);
+    visit("out_of_memory", self.out_of_memory);
     visit("failure", self.failure);
     visit("usage", self.usage);
   }

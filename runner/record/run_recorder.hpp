@@ -25,7 +25,7 @@ class RunRecorder {
 
   const std::string& id() const { return start_.id; }
   /// Writes the end. Throws as the constructor does.
-  void ended(const Exit& exit);
+  void ended(const Exit& exit, bool out_of_memory = false);
   /// The same when mlenv itself gave up, with the status that it ends with.
   void gave_up(const Error& error, int status);
 

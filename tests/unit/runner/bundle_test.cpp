@@ -70,6 +70,42 @@ TEST(Bundle, RootHasCgroupsAndDevicesOthersHaveNot) {
   EXPECT_EQ(config["linux"]["resources"]["devices"][0]["allow"], false);
 }
 
+TEST(Bundle, OptionsOfARun) {
+  Bundle bundle = small();
+  bundle.network_namespace = "/private/network";
+  bundle.ulimits = {{"nofile", 10, 20}, {"memlock", {}, {}}};
+  bundle.shm_bytes = 4096;
+  bundle.read_only = true;
+  const Json config = rendered(bundle);
+  EXPECT_EQ(config["linux"]["namespaces"].back(),
+            (Json{{"type", "network"}, {"path", "/private/network"}}));
+  EXPECT_EQ(config["process"]["rlimits"][0],
+            (Json{{"type", "RLIMIT_NOFILE"}, {"soft", 10}, {"hard", 20}}));
+  EXPECT_EQ(config["process"]["rlimits"][1]["hard"], UINT64_MAX);
+  EXPECT_TRUE(has(mounts_at(config, "/dev/shm").at(0)["options"], "size=4096"));
+  EXPECT_EQ(config["root"]["readonly"], true);
+  EXPECT_FALSE(rendered(small())["process"].contains("rlimits"));
+}
+
+TEST(Bundle, FoldersInMemoryTakeTheirPlaceAmongTheMounts) {
+  Bundle bundle = small();
+  bundle.mounts = {{"/host", "/run/mlenv", true}};
+  for (const char* target : {"/run", "/tmp"}) {
+    CdiMount folder;
+    folder.path = target;
+    folder.type = folder.host_path = "tmpfs";
+    folder.options = {"size=1"};
+    bundle.file_systems.push_back(folder);
+  }
+  const Json config = rendered(bundle);
+  ASSERT_EQ(mounts_at(config, "/tmp").size(), 1U);
+  EXPECT_TRUE(has(mounts_at(config, "/tmp")[0]["options"], "size=1"));
+  std::vector<std::string> order;
+  for (const Json& mount : config["mounts"]) order.push_back(mount["destination"]);
+  EXPECT_LT(std::find(order.begin(), order.end(), "/run"),
+            std::find(order.begin(), order.end(), "/run/mlenv"));
+}
+
 TEST(Bundle, OwnersArePretendedWithASingleIdOnly) {
   Bundle bundle = small();
   EXPECT_EQ(action(rendered(bundle), "fchownat"), "SCMP_ACT_ERRNO/0");

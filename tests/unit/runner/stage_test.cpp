@@ -24,6 +24,17 @@ TEST(StageMessages, ARequestComesBackWhole) {
   run.devices.groups = {44};
   run.devices.library_folders = {"/l"};
   run.overlay = OverlayMethod::short_names;
+  run.options.limits = {1U << 30U, 1.5, "0-1", 100};
+  run.options.ulimits = {{"nofile", 1024, {}}};
+  run.options.shm_bytes = 7;
+  run.options.tmpfs = {{"/m", {"size=1"}}};
+  run.options.read_only = true;
+  run.options.user = "jo:video";
+  run.options.groups = {"7"};
+  run.options.hostname = "h";
+  run.options.network = "private";
+  run.options.ports = {{"127.0.0.1", 8080, 80, "udp"}};
+  run.options.labels = {{"k", "v"}};
   const LocalRun back = parse_request(render_request(run));
   EXPECT_EQ(back.config.architecture, "arm64");
   EXPECT_EQ(back.config.env, run.config.env);
@@ -38,6 +49,7 @@ TEST(StageMessages, ARequestComesBackWhole) {
   EXPECT_TRUE(back.mounts[0].read_only);
   EXPECT_EQ(back.env, run.env);
   EXPECT_EQ(back.devices, run.devices);
+  EXPECT_EQ(back.options, run.options);
   EXPECT_EQ(back.workdir, "w");
   EXPECT_EQ(back.argv, run.argv);
   EXPECT_EQ(back.project, run.project);
@@ -50,7 +62,9 @@ TEST(StageMessages, ARequestComesBackWhole) {
 }
 
 TEST(StageMessages, OutcomesComeBack) {
-  EXPECT_EQ(parse_outcome(render_outcome(Exit{143, true})), (Exit{143, true}));
+  const JobEnd end = parse_outcome(render_outcome(JobEnd{{143, true}, true}));
+  EXPECT_EQ(end.exit, (Exit{143, true}));
+  EXPECT_TRUE(end.out_of_memory);
   try {
     parse_outcome(render_outcome(failure("no-overlay", "what").because("why").hint("do")));
     FAIL();

@@ -1,8 +1,13 @@
 #include "runner/local/user.hpp"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include "base/error.hpp"
+#include "runner/local/home.hpp"
 #include "tests/support/error_code.hpp"
 
 namespace mlenv {
@@ -50,6 +55,43 @@ TEST(User, UnknownNumberIsFine) {
 TEST(User, UnknownNameIsNot) {
   for (const char* user : {"nobody", "jo:nobody", "-1"}) {
     EXPECT_EQ(code_of([&] { resolve_user(user, kPasswd, kGroup); }), "no-user") << user;
+  }
+}
+
+TEST(User, MoreGroupsByNameOrNumber) {
+  ContainerUser user = resolve_user("jo:44", kPasswd, kGroup);
+  add_groups(user, {"audio", "7", "29"}, kGroup);
+  EXPECT_EQ(user.groups, (Groups{7, 29}));
+  EXPECT_EQ(code_of([&] { add_groups(user, {"nobody"}, kGroup); }), "no-user");
+}
+
+/// Whose files a test makes.
+ContainerUser ourselves(std::string home, bool listed) {
+  return {::geteuid(), ::getegid(), {}, std::move(home), listed};
+}
+
+TEST(Home, IsMadeAndTheUserGetsAName) {
+  const TemporaryFolder tree{fs::temp_directory_path()};
+  ContainerUser user = ourselves("/home/jo", false);
+  give_home(user, ImageRoot{tree.path()});
+  EXPECT_EQ(user.home, "/home/jo");
+  EXPECT_TRUE(fs::is_directory(tree.path() / "home/jo"));
+  const std::string number = std::to_string(user.uid);
+  const std::string name = user.uid == 0 ? "root" : "user-" + number;
+  EXPECT_EQ(read_file(tree.path() / "etc/passwd"),
+            name + ":x:" + number + ":" + std::to_string(user.gid) + "::/home/jo:/bin/sh\n");
+  give_home(user, ImageRoot{tree.path()});  // nothing twice
+  const std::string passwd = read_file(tree.path() / "etc/passwd");
+  EXPECT_EQ(std::count(passwd.begin(), passwd.end(), '\n'), 1);
+}
+
+TEST(Home, OfNobodyIsAnother) {
+  const TemporaryFolder tree{fs::temp_directory_path()};
+  for (const char* home : {"/nonexistent", "", "relative"}) {
+    ContainerUser user = ourselves(home, true);
+    give_home(user, ImageRoot{tree.path()});
+    EXPECT_NE(user.home, home);
+    EXPECT_TRUE(fs::is_directory(tree.path() / user.home.substr(1))) << user.home;
   }
 }
 
