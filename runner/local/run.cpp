@@ -76,12 +76,13 @@ Mount Mount::parse(std::string_view text) {
   return mount;
 }
 
-Exit run_local(const LocalRun& run) {
+RunOutcome run_local(const LocalRun& run, RunEvents events) {
   const TerminalState terminal{run.terminal};
   SignalForwarding forwarding;
   StageProcess stage{with_absolute_paths(run)};
   forwarding.to(stage.pid());
-  return stage.wait();
+  if (events.forked) events.forked();
+  return stage.wait(std::move(events));
 }
 
 }  // namespace mlenv

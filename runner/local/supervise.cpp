@@ -1,55 +1,17 @@
 #include "runner/local/supervise.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 
 namespace mlenv {
 namespace {
-
-Fd open_pidfd(pid_t pid) {
-  Fd fd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
-  if (!fd) throw os_error(errno, "cannot watch process {}", pid);
-  return fd;
-}
-
-void forward(int signals, int pidfd) {
-  signalfd_siginfo info{};
-  while (::read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    ::syscall(SYS_pidfd_send_signal, pidfd, static_cast<int>(info.ssi_signo), nullptr, 0);
-  }
-}
-
-/// Until `pid`, a child of ours, has ended; it is not reaped. Signals go to it, or wait (`hold`)
-/// for a later call. When mlenv is gone everything in `processes` is killed.
-void watch_over(pid_t pid, PidNamespace& processes, const Watch& watch, bool hold) {
-  const Fd ended = open_pidfd(pid);
-  std::array<pollfd, 3> fds{
-      {{ended.get(), POLLIN, 0}, {hold ? -1 : watch.signals, POLLIN, 0}, {watch.socket, 0, 0}}};
-  while (true) {
-    if (::poll(fds.data(), fds.size(), -1) < 0) {
-      if (errno == EINTR) continue;
-      throw os_error(errno, "cannot wait for the container");
-    }
-    if (fds[1].revents != 0) forward(watch.signals, ended.get());
-    if (fds[0].revents != 0) return;
-    if ((fds[2].revents & (POLLHUP | POLLERR)) != 0) {
-      processes.kill();
-      fds[2].fd = -1;
-    }
-  }
-}
 
 Exit reap(pid_t pid) {
   int status = 0;
@@ -81,12 +43,13 @@ Error no_container(const Runtime& runtime, const Exit& exit) {
 }
 
 Exit run_attached(const Runtime& runtime, const Container& container, PidNamespace& processes,
-                  const Watch& watch) {
+                  JobWatch& watch, const Meanwhile& meanwhile) {
   const Fd messages = open_file(messages_file(container), O_WRONLY | O_CREAT | O_APPEND);
   Command command = run_command(runtime, container);
   command.stderr_fd = messages.get();
   Child child{command};
-  watch_over(child.pid(), processes, watch, false);
+  meanwhile.started();
+  watch.while_running(child.pid(), processes, meanwhile.exec);
   const Exit exit = child.wait().value_or(Exit{});
   processes.end();
   const Exit explained = exit.code == 0 ? exit : explain_exit(exit, runtime, container);
@@ -95,11 +58,11 @@ Exit run_attached(const Runtime& runtime, const Container& container, PidNamespa
 }
 
 Exit run_detached(const Runtime& runtime, const Container& container, PidNamespace& processes,
-                  const Watch& watch) {
+                  JobWatch& watch, const Meanwhile& meanwhile) {
   // The runtime's child becomes ours when the runtime leaves.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   Child starter{run_command(runtime, container)};
-  watch_over(starter.pid(), processes, watch, true);
+  watch.while_starting(starter.pid(), processes);
   const Exit started = starter.wait().value_or(Exit{});
   if (started.code != 0) {
     processes.end();
@@ -110,7 +73,8 @@ Exit run_detached(const Runtime& runtime, const Container& container, PidNamespa
   const std::optional<std::string> number = read_file_if_exists(pid_file(container));
   if (!number) throw no_container(runtime, started);
   const auto job = static_cast<pid_t>(std::stol(*number));
-  watch_over(job, processes, watch, false);
+  meanwhile.started();
+  watch.while_running(job, processes, meanwhile.exec);
   const Exit exit = reap(job);
   processes.end();
   remove_cgroups(runtime, container);
@@ -120,9 +84,9 @@ Exit run_detached(const Runtime& runtime, const Container& container, PidNamespa
 }  // namespace
 
 Exit supervise(const Runtime& runtime, const Container& container, PidNamespace& processes,
-               const Watch& watch) {
-  return container.terminal ? run_attached(runtime, container, processes, watch)
-                            : run_detached(runtime, container, processes, watch);
+               JobWatch& watch, const Meanwhile& meanwhile) {
+  return container.terminal ? run_attached(runtime, container, processes, watch, meanwhile)
+                            : run_detached(runtime, container, processes, watch, meanwhile);
 }
 
 }  // namespace mlenv
