@@ -58,6 +58,8 @@ class Starter {
     if (!socket_) return;
     // A full socket buffer holds far more than this, and nobody may read it any more.
     (void)::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    // The stage, a copy of this process, has the socket open, too.
+    ::shutdown(socket_.get(), SHUT_RDWR);
     socket_.reset();
   }
 

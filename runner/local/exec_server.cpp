@@ -114,6 +114,22 @@ class ConsoleSocket {
   Fd fd_;
 };
 
+bool is_below(const std::string& path, const std::string& folder) {
+  return path == folder || path.starts_with(folder + "/");
+}
+
+/// As far as can be seen from outside: in a mount the runtime will find out.
+void check_folder(const Bundle& bundle, const ImageRoot& image) {
+  std::vector<std::string> targets = default_mount_targets();
+  for (const Mount& mount : bundle.mounts) targets.push_back(mount.target);
+  const bool in_mount = std::any_of(targets.begin(), targets.end(), [&](const std::string& target) {
+    return is_below(bundle.workdir, target);
+  });
+  if (in_mount || image.is_folder(bundle.workdir)) return;
+  throw usage_error("bad-workdir", "the run has no folder `{}`", bundle.workdir)
+      .hint("name one that is there with `-w`");
+}
+
 class Served {
  public:
   Served(const Runtime& runtime, const Container& container, const Asked& asked, unsigned number)
@@ -223,6 +239,7 @@ void serve(const Runtime& runtime, const Container& container, const Bundle& of_
                         render_outcome(RunOutcome{{refused->status, false}}, refused->why));
       return;
     }
+    check_folder(bundle, image);
     const Exit exit = Served{runtime, container, asked, number}.run(bundle);
     (void)send_packet(connection, render_outcome(exit));
   } catch (const Error& error) {
