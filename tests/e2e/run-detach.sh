@@ -75,6 +75,7 @@ background() { # background MARKER: all that a run in the background goes throug
   equal "ps --names" one "$(m ps --names)"
   failing_with name-taken m --json run -d --name one small -- true
   equal "also in the foreground" 125 "$(status_of run --name one small -- true)"
+  # shellcheck disable=SC2016  # for the shell inside
   equal "exec" "begun 1" "$(m exec one sh -c 'echo begun $A')"
   equal "exec: status" 42 "$(status_of m exec one sh -c 'exit 42')"
   equal "exec: a signal" 143 "$(status_of m exec one sh -c 'kill -TERM $$')"
@@ -85,6 +86,7 @@ background() { # background MARKER: all that a run in the background goes throug
   equal "exec: no such run" 125 "$(status_of m exec nobody true)"
   equal "exec: input" hello "$(echo hello | m exec -i one cat)"
   equal "exec: none without -i" "" "$(echo hello | m exec one cat)"
+  # shellcheck disable=SC2016  # for the shell inside
   equal "exec: variables, folder" "2 /opt" "$(m exec -e A=2 -w /opt one sh -c 'echo $A $(pwd)')"
   equal "exec: streams apart" out "$(m exec one sh -c 'echo out; echo err >&2' 2>/dev/null)"
   equal "exec: the same processes" yes "$(m exec one sh -c 'grep -lq begun /proc/[0-9]*/cmdline && echo yes')"
@@ -119,7 +121,9 @@ background() { # background MARKER: all that a run in the background goes throug
   said 'had ended already'
   failing_with run-ended m --json exec "$first" true
   gone "$marker" || fail "a process is left"
-  id=$(run -d --name one small -- sh -c "trap '' TERM; while :; do sleep 0.1; done")
+  id=$(run -d --name one small -- sh -c "trap '' TERM; echo deaf; while :; do sleep 0.1; done")
+  deaf() { m logs one | grep deaf; }
+  wait_until 20 deaf
   equal "the name is free again; SIGKILL in the end" "$id" "$(m stop --time 0.2s one)"
   equal "record" "killed 9 stop" "$(record "$id" '"\(.state) \(.end.signal) \(.end.ended_by)"')"
 
@@ -194,6 +198,17 @@ os.waitpid(pid, 0)
 os.close(master)
 sys.stdout.write(out.decode().strip())
 PYTHON
+supervisor() { # of the only run in the background of $who: the stage, its copy, has a later number
+  local pid store=$MLENV_STORE
+  [ "$who" = root ] || store=$user_home/store
+  pgrep -f '__supervise$' | sort -n | while read -r pid; do
+    as_root cat "/proc/$pid/environ" 2>/dev/null | tr '\0' '\n' >"$work/environ" || continue
+    if grep -qxF "MLENV_STORE=$store" "$work/environ"; then
+      echo "$pid"
+      break
+    fi
+  done
+}
 mark=86$((RANDOM % 9000 + 1000))
 id=$(cd "$work/project" && as_root env MLENV_STORE="$MLENV_STORE" python3 "$work/hang-up.py" \
   bash -c "'$MLENV' run -d --name hung small -- sleep $mark")
@@ -201,8 +216,7 @@ equal "it goes on" running "$(record "${id##*[!0-9a-f-]}" .state)"
 alive "$mark" || fail "it ended with its terminal"
 for who in root user; do
   [ "$who" = root ] || m run -d --name hung small -- sleep "${mark}" >"$work/id"
-  supervisor=$(as_root pgrep -f '__supervise$' -n)
-  as_root kill -KILL "$supervisor"
+  as_root kill -KILL "$(supervisor)"
   failing_with run-lost m --json wait hung
   equal "state" lost "$(record hung .state)"
   equal "ps" "" "$(m ps)"
