@@ -19,9 +19,15 @@ struct Named {
   const char* name;
 };
 constexpr std::array kKinds{
-    Named{WordKind::command, "command"},   Named{WordKind::file, "file"},
-    Named{WordKind::recipe, "recipe"},     Named{WordKind::image, "image"},
-    Named{WordKind::runnable, "runnable"}, Named{WordKind::output, "output"},
+    Named{WordKind::command, "command"},
+    Named{WordKind::file, "file"},
+    Named{WordKind::recipe, "recipe"},
+    Named{WordKind::image, "image"},
+    Named{WordKind::runnable, "runnable"},
+    Named{WordKind::output, "output"},
+    Named{WordKind::run, "run"},
+    Named{WordKind::running, "running"},
+    Named{WordKind::enterable, "enterable"},
     Named{WordKind::job, "job"},
 };
 

@@ -14,15 +14,18 @@ namespace mlenv::cli {
 
 /// What may stand for a word, as far as a shell can offer it.
 enum class WordKind {
-  text,      ///< anything
-  choice,    ///< one of a few
-  command,   ///< one of mlenv's commands
-  file,      ///< a path
-  recipe,    ///< path of a recipe
-  image,     ///< name of an image in the store
-  runnable,  ///< an image or a recipe
-  output,    ///< `oci:DIR`, `oci-archive:FILE`, `docker-archive:FILE`
-  job,       ///< words of another program, from here to the end
+  text,       ///< anything
+  choice,     ///< one of a few
+  command,    ///< one of mlenv's commands
+  file,       ///< a path
+  recipe,     ///< path of a recipe
+  image,      ///< name of an image in the store
+  runnable,   ///< an image or a recipe
+  run,        ///< a recorded run
+  running,    ///< a run that goes on
+  enterable,  ///< an image, a recipe, or a run that goes on
+  output,     ///< `oci:DIR`, `oci-archive:FILE`, `docker-archive:FILE`
+  job,        ///< words of another program, from here to the end
 };
 
 struct ShownOption {

@@ -21,7 +21,11 @@ constexpr std::string_view kWalk = R"script(
 # What may stand where `current` does, as lines.
 _mlenv_candidates() {
   case $kind in
-    :image | :runnable)
+    :run) compgen -W "$("$program" runs --names -n 50 2>/dev/null </dev/null)" -- "$current" ;;
+    :running | :enterable)
+      compgen -W "$("$program" ps --names 2>/dev/null </dev/null)" -- "$current"
+      ;;&
+    :image | :runnable | :enterable)
       local names
       names=$("$program" images --names 2>/dev/null </dev/null)
       # `:latest` goes without saying until a colon is typed.
@@ -30,7 +34,7 @@ _mlenv_candidates() {
       fi
       compgen -W "$names" -- "$current"
       ;;&
-    :recipe | :runnable)
+    :recipe | :runnable | :enterable)
       compgen -f -X '!*.@(yaml|yml)' -- "$current"
       compgen -d -- "$current"
       ;;
@@ -106,7 +110,7 @@ _mlenv() {
   if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *: ]]; then compopt -o nospace 2>/dev/null; fi
   # Names of files get quotes and slashes from bash; a name of an image among them must not.
   case $kind in
-    :recipe | :file | :runnable | :output)
+    :recipe | :file | :runnable | :enterable | :output)
       plain=1
       for word in "${COMPREPLY[@]}"; do
         if [[ $kind == :output ]]; then word=${word#*:}; fi
@@ -144,6 +148,12 @@ std::string kind_of(WordKind kind, const std::vector<std::string>& choices,
       return ":image";
     case WordKind::runnable:
       return ":runnable";
+    case WordKind::run:
+      return ":run";
+    case WordKind::running:
+      return ":running";
+    case WordKind::enterable:
+      return ":enterable";
     case WordKind::output:
       return ":output";
     case WordKind::job:

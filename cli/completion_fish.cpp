@@ -75,6 +75,16 @@ function __mlenv_images
     printf '%s\timage\n' $names
 end
 
+function __mlenv_runs
+    set -l program (commandline -opc)[1]
+    printf '%s\trun\n' ($program runs --names -n 50 2>/dev/null </dev/null)
+end
+
+function __mlenv_running
+    set -l program (commandline -opc)[1]
+    printf '%s\trun\n' ($program ps --names 2>/dev/null </dev/null)
+end
+
 function __mlenv_recipes
     __fish_complete_path (commandline -ct) | string match -r '^[^\t]*(?:\.ya?ml|/)(?:\t.*)?$'
 end
@@ -109,6 +119,12 @@ std::string action_of(WordKind kind, const std::vector<std::string>& choices) {
       return " -a '(__mlenv_images)'";
     case WordKind::runnable:
       return " -a '(__mlenv_images; __mlenv_recipes)'";
+    case WordKind::run:
+      return " -a '(__mlenv_runs)'";
+    case WordKind::running:
+      return " -a '(__mlenv_running)'";
+    case WordKind::enterable:
+      return " -a '(__mlenv_running; __mlenv_images; __mlenv_recipes)'";
     case WordKind::output:
       return " -a '(__mlenv_outputs)'";
   }

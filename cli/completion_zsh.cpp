@@ -28,6 +28,22 @@ __mlenv_runnable() {
   _alternative 'images:image:__mlenv_images' 'recipes:recipe:__mlenv_recipes'
 }
 
+__mlenv_runs() {
+  local -a names
+  names=(${(f)"$(_call_program runs ${(q)program} runs --names -n 50 </dev/null)"})
+  _wanted runs expl run compadd -a names
+}
+
+__mlenv_running() {
+  local -a names
+  names=(${(f)"$(_call_program runs ${(q)program} ps --names </dev/null)"})
+  _wanted runs expl run compadd -a names
+}
+
+__mlenv_enterable() {
+  _alternative 'runs:run:__mlenv_running' 'images:image:__mlenv_images' 'recipes:recipe:__mlenv_recipes'
+}
+
 __mlenv_outputs() {
   if compset -P '*:'; then
     _files
@@ -67,6 +83,12 @@ std::string action_of(WordKind kind, const std::vector<std::string>& choices) {
       return "__mlenv_images";
     case WordKind::runnable:
       return "__mlenv_runnable";
+    case WordKind::run:
+      return "__mlenv_runs";
+    case WordKind::running:
+      return "__mlenv_running";
+    case WordKind::enterable:
+      return "__mlenv_enterable";
     case WordKind::output:
       return "__mlenv_outputs";
     case WordKind::text:

@@ -1,4 +1,5 @@
 // The whole command line on one screen. Errors are caught and printed here alone.
+#include <algorithm>
 #include <array>
 #include <new>
 
@@ -12,6 +13,7 @@
 #include "cli/usage.hpp"
 #include "recipes/compat/cuda_releases.hpp"
 #include "runner/facts/probe.hpp"
+#include "runner/local/detached.hpp"
 #include "runner/local/run.hpp"
 #include "runner/record/run_recorder.hpp"
 
@@ -26,6 +28,12 @@ constexpr std::array kCommands = {
     Command{"build", "build a recipe's image into the store", declare_build},
     Command{"vendor", "keep a copy of everything that a lock names", declare_vendor},
     Command{"run", "run a command in an image", declare_run},
+    Command{"shell", "open a shell in an image, or in a run that goes on", declare_shell},
+    Command{"exec", "run a command in a run that goes on", declare_exec},
+    Command{"ps", "list the runs that go on", declare_ps},
+    Command{"logs", "show what a run in the background wrote", declare_logs},
+    Command{"stop", "end runs", declare_stop},
+    Command{"wait", "wait for the end of runs", declare_wait},
     Command{"runs", "list past and present runs", declare_runs},
     Command{"push", "push an image to a registry", declare_push},
     Command{"pull", "pull an image from a registry", declare_pull},
@@ -58,11 +66,16 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
 
 constexpr int kUsageStatus = 2;
 
-/// Under `run`, other statuses are the command's.
+/// Under `run` and its kin, other statuses are the command's.
 void choose_failure_status(Ui& ui, const CLI::App& app) {
   constexpr int kOwnFailure = 125;
+  constexpr std::array<std::string_view, 4> kWithStatus = {"run", "shell", "exec", "wait"};
   const auto commands = app.get_subcommands();
-  if (!commands.empty() && commands.front()->get_name() == "run") ui.failure_status = kOwnFailure;
+  if (commands.empty()) return;
+  const std::string name = commands.front()->get_name();
+  if (std::find(kWithStatus.begin(), kWithStatus.end(), name) != kWithStatus.end()) {
+    ui.failure_status = kOwnFailure;
+  }
 }
 
 int run_main_command(Ui& ui, const Action& action) {
@@ -121,6 +134,7 @@ int main(int argc, char** argv) {
   // A re-exec into a namespace: before anything that could make a thread.
   if (const std::optional<int> status = mlenv::sandbox_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::run_main(argc, argv)) return *status;
+  if (const std::optional<int> status = mlenv::detached_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::facts_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::record_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::cli::probe_main(argc, argv)) return *status;

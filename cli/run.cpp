@@ -10,11 +10,14 @@
 #include "cli/platforms.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/run_devices.hpp"
+#include "cli/run_life.hpp"
 #include "cli/run_options.hpp"
 #include "cli/run_record.hpp"
 #include "cli/run_verdict.hpp"
+#include "cli/running.hpp"
 #include "cli/usage.hpp"
 #include "images/unpack.hpp"
+#include "runner/local/control.hpp"
 #include "runner/local/run.hpp"
 #include "runner/record/run_recorder.hpp"
 #include "runner/record/run_records.hpp"
@@ -34,6 +37,8 @@ struct Options {
   bool no_check = false;
   bool tty = false;
   bool locked = false;
+  bool shell = false;  ///< an interactive one in place of a command
+  LifeWords life;
   std::vector<std::string> command;
 };
 
@@ -82,6 +87,7 @@ bool wants_terminal(const Options& options) {
     throw usage_error("usage", "`-t` passes a terminal on, and standard input is none")
         .hint("leave `-t` out; the command then has your standard streams as they are");
   }
+  if (options.shell) return on_terminal;
   return options.tty || (on_terminal && ::isatty(STDOUT_FILENO) == 1);
 }
 
@@ -91,8 +97,17 @@ class Recording {
   Recording(Ui& ui, const RunStart& start) : ui_(ui) {
     attempt([&] { recorder_.emplace(runs_folder(ui.store().root()), start); });
   }
-  void ended(const JobEnd& end) {
-    attempt([&] { recorder_->ended(end.exit, end.out_of_memory); });
+  void ended(const RunOutcome& outcome) {
+    attempt([&] { recorder_->ended(outcome); });
+  }
+  void attempt_ended(const AttemptEnd& end) {
+    attempt([&] { recorder_->attempt_ended(end); });
+  }
+  /// Where other mlenvs reach the run; none for one that is not recorded.
+  Fd control() {
+    Fd fd;
+    attempt([&] { fd = listen_for_control(recorder_->folder()); });
+    return fd;
   }
   void gave_up(const Error& error) {
     attempt([&] { recorder_->gave_up(error, ui_.failure_status.value_or(1)); });
@@ -105,6 +120,7 @@ class Recording {
     try {
       std::forward<Work>(work)();
     } catch (const Error& error) {
+      if (error.code() == "name-taken") throw;
       failed_ = true;
       ui_.say(fmt::format("this run is not recorded: {}", error.what()));
     }
@@ -115,12 +131,16 @@ class Recording {
   bool failed_ = false;
 };
 
-Exit recorded_run(Ui& ui, const PreparedRun& prepared, const RunBackground& background) {
-  Recording recording{ui, run_start(prepared.run, prepared.image, background)};
+RunOutcome recorded_run(Ui& ui, LocalRun& run, const RunStart& start) {
+  Recording recording{ui, start};
+  const Fd control = recording.control();
+  run.fds.control = control.get();
+  RunEvents events;
+  events.attempt_ended = [&](const AttemptEnd& end) { recording.attempt_ended(end); };
   try {
-    const JobEnd end = run_local(prepared.run);
-    recording.ended(end);
-    return end.exit;
+    const RunOutcome outcome = run_local(run, std::move(events));
+    recording.ended(outcome);
+    return outcome;
   } catch (const Error& error) {
     recording.gave_up(error);
     throw;
@@ -133,7 +153,8 @@ int run_image(const Options& options, Ui& ui) {
   RunChoice choice = parse_run_words(options.words);
   mounts.insert(mounts.end(), choice.mounts.begin(), choice.mounts.end());
   const DeviceChoice devices = parse_devices(options.devices);
-  const bool terminal = wants_terminal(options);
+  const Life life = parse_life(options.life);
+  const bool terminal = !life.detach && wants_terminal(options);
   PreparedRun prepared = prepare(options, ui, std::move(mounts));
   LocalRun& run = prepared.run;
   const bool with_gpus = takes_gpus(ui, prepared.image, devices.gpus);
@@ -151,10 +172,15 @@ int run_image(const Options& options, Ui& ui) {
   run.argv = options.command;
   run.runtime = options.runtime;
   run.terminal = terminal;
+  run.life = life.run;
+  if (options.shell) run.argv = {best_shell(run.trees)};
+  RunStart start =
+      run_start(run, prepared.image, {options.image, std::move(chosen.names), !options.no_check});
+  record_life(life, start);
+  if (life.detach) return run_detached(ui, std::move(run), std::move(start), life);
   const TemporaryFolder scratch = ui.store().scratch();
   run.scratch = scratch.path();
-  return recorded_run(ui, prepared, {options.image, std::move(chosen.names), !options.no_check})
-      .code;
+  return recorded_run(ui, run, start).exit.code;
 }
 
 }  // namespace
@@ -162,20 +188,34 @@ int run_image(const Options& options, Ui& ui) {
 std::vector<std::string> separate_job(std::vector<std::string> words) {
   // Options that take the next word; `-eK=V` and `--env=K=V` take none.
   static const std::set<std::string, std::less<>> takes_word = [] {
-    std::set<std::string, std::less<>> all = {"-v",       "--volume",  "-e",        "--env",
-                                              "-w",       "--workdir", "--runtime", "--gpus",
-                                              "--device", "--color",   "--progress"};
+    std::set<std::string, std::less<>> all = {"-v",
+                                              "--volume",
+                                              "-e",
+                                              "--env",
+                                              "-w",
+                                              "--workdir",
+                                              "--runtime",
+                                              "--gpus",
+                                              "--device",
+                                              "--color",
+                                              "--progress",
+                                              "--name",
+                                              "--timeout",
+                                              "--restart",
+                                              "--stop-signal",
+                                              "--stop-timeout",
+                                              "--log-size"};
     for (const std::string_view one : run_options_with_words()) all.emplace(one);
     return all;
   }();
-  constexpr std::size_t kBeforeJob = 2;  // `run` and IMAGE
+  constexpr std::size_t kBeforeJob = 2;  // `run` and IMAGE, `exec` and RUN
   std::size_t plain = 0;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (word == "--") break;
     if (word.size() > 1 && word.front() == '-') {
       if (takes_word.contains(word)) ++i;
-    } else if (plain == 0 && word != "run") {
+    } else if (plain == 0 && word != "run" && word != "exec") {
       break;
     } else if (plain++ == kBeforeJob) {
       words.insert(words.begin() + static_cast<std::ptrdiff_t>(i), "--");
@@ -185,12 +225,9 @@ std::vector<std::string> separate_job(std::vector<std::string> words) {
   return words;
 }
 
-Action declare_run(CLI::App& app) {
-  auto options = std::make_shared<Options>();
-  take_word_of(app.add_option("IMAGE", options->image,
-                              "an image in the store, or a recipe (built when needed)")
-                   ->required(),
-               WordKind::runnable);
+namespace {
+
+void add_run_options(CLI::App& app, const std::shared_ptr<Options>& options) {
   CLI::Option* const volume =
       app.add_option("-v,--volume", options->mounts, "mount SRC:DST or SRC:DST:ro");
   take_one_word(volume);
@@ -207,14 +244,45 @@ Action declare_run(CLI::App& app) {
   declare_run_options(app, options->words);
   app.add_flag("--no-project", options->no_project, "do not mount this folder at the workdir");
   app.add_flag("--no-check", options->no_check, "start it even where it cannot run here");
-  app.add_flag("-t,--tty", options->tty, "give it a terminal");
   app.add_flag("--locked", options->locked, "of a recipe: use its lock as it is");
+}
+
+}  // namespace
+
+Action declare_run(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  take_word_of(app.add_option("IMAGE", options->image,
+                              "an image in the store, or a recipe (built when needed)")
+                   ->required(),
+               WordKind::runnable);
+  add_run_options(app, options);
+  app.add_flag("-t,--tty", options->tty, "give it a terminal");
+  add_life_options(app, options->life);
   take_word_of(app.add_option("CMD", options->command, "the command; by default the image's"),
                WordKind::job);
   app.prefix_command(false);
   app.positionals_at_end(false);
   app.footer("example: mlenv run recipe.yaml -- python train.py");
   return [options](Ui& ui) { return run_image(*options, ui); };
+}
+
+Action declare_shell(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  options->shell = true;
+  take_word_of(app.add_option("IMAGE|RUN", options->image,
+                              "an image in the store, a recipe (built when needed), or a run that "
+                              "goes on")
+                   ->required(),
+               WordKind::enterable);
+  add_run_options(app, options);
+  app.footer("example: mlenv shell recipe.yaml");
+  return [options](Ui& ui) {
+    const bool is_image = is_recipe_path(options->image) || ui.store().find_image(options->image);
+    if (const auto run = running_run(options->image, is_image)) {
+      return shell_in_run(*run, {options->env, options->workdir});
+    }
+    return run_image(*options, ui);
+  };
 }
 
 }  // namespace mlenv::cli

@@ -61,6 +61,10 @@ double seconds_since(const std::string& utc) {
 }
 
 std::string state_text(const RunRecord& record) {
+  if (record.state == "running" && record.attempts) {
+    return fmt::format("running (attempt {})", record.attempts->ended + 1);
+  }
+  if (record.end && record.end->ended_by == "timeout") return "failed (timeout)";
   if (record.state == "failed") return fmt::format("failed ({})", record.end->exit_code);
   if (record.state != "killed") return record.state;
   const char* name = ::sigabbrev_np(static_cast<int>(record.end->signal.value_or(0)));
@@ -137,6 +141,32 @@ class Lines {
   std::vector<std::string> lines_;
 };
 
+std::string output_text(const RecordedOutput& output) {
+  std::string text =
+      fmt::format("{} on standard output, {} on standard error", human_bytes(output.out.size_bytes),
+                  human_bytes(output.err.size_bytes));
+  if (output.lost_bytes > 0) text += fmt::format(", {} lost", human_bytes(output.lost_bytes));
+  return text;
+}
+
+void add_attempts(const RunRecord& record, Lines& lines) {
+  if (!record.attempts) return;
+  constexpr std::size_t kShown = 5;
+  const std::vector<RecordedAttempt>& last = record.attempts->last;
+  for (std::size_t i = last.size() > kShown ? last.size() - kShown : 0; i < last.size(); ++i) {
+    lines.add("attempt", fmt::format("{}: status {}, after {}", last[i].number, last[i].exit_code,
+                                     duration(last[i].seconds)));
+  }
+}
+
+/// How it was to live.
+void add_life(const RunStart& start, Lines& lines) {
+  if (start.name) lines.add("name", printable(*start.name));
+  if (start.detached) lines.add("detached", "in the background; `mlenv logs` has its output");
+  if (start.timeout_seconds) lines.add("timeout", duration(*start.timeout_seconds));
+  if (start.restart != "no") lines.add("restart", printable(start.restart));
+}
+
 void add_end(const RunRecord& record, Lines& lines) {
   if (record.state == "lost") lines.add("ended", lost_text(record));
   if (!record.end) return;
@@ -146,10 +176,13 @@ void add_end(const RunRecord& record, Lines& lines) {
     lines.add("failure", printable(fmt::format("{}: {}", end.failure->code, end.failure->message)));
     return;
   }
+  if (end.ended_by == "stop") lines.add("", "by `mlenv stop`");
+  if (end.ended_by == "timeout") lines.add("", "by its `--timeout`");
   if (end.out_of_memory) {
     lines.add("memory", "the kernel killed a process of it for want of memory");
   }
   lines.add("used", usage_text(end.usage));
+  if (end.output) lines.add("output", output_text(*end.output));
 }
 
 void add_host(const RunRecord& record, Lines& lines) {
@@ -194,6 +227,7 @@ RunStart run_start(const LocalRun& run, const Image& image, const RunBackground&
 RunLine run_line(const RunRecord& record) {
   const double seconds = record.end ? record.end->seconds : seconds_since(record.start.started);
   return {record.start.id,
+          printable(record.start.name.value_or("")),
           local_time(record.start.started),
           state_text(record),
           record.state == "lost" ? "" : duration(seconds),
@@ -222,9 +256,11 @@ std::vector<std::string> run_text(const RunRecord& record) {
     lines.add("options", printable(text));
   }
   if (!start.checked) lines.add("check", "--no-check: whether it runs there was not asked");
+  add_life(start, lines);
   if (start.project) lines.add("project", printable(*start.project));
   if (record.code) lines.add("code", code_text(*record.code));
   lines.add("started", local_time(start.started));
+  add_attempts(record, lines);
   add_end(record, lines);
   add_host(record, lines);
   return lines.take();

@@ -21,6 +21,7 @@ RunStart run_start(const LocalRun& run, const Image& image, const RunBackground&
 /// A line for the list: what is wide last.
 struct RunLine {
   std::string id;
+  std::string name;     ///< empty: none
   std::string started;  ///< by this machine's clock and time zone
   std::string state;    ///< `done`, `failed (3)`, `killed (SIGTERM)`
   std::string took;     ///< `12.3 s`, `2 h 5 min`; of a running one until now

@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/run_record.hpp"
-#include "cli/settings.hpp"
+#include "cli/running.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
 #include "recipes/text.hpp"
@@ -26,9 +26,8 @@ struct Filter {
   std::string image;
   std::string state;
   std::size_t newest = 0;  ///< 0: all
+  bool names = false;      ///< alone, or ids where there is none
 };
-
-RunRecords records() { return RunRecords{runs_folder(store_folder())}; }
 
 /// `jax-cpu` is `jax-cpu:latest`; a digest may be its beginning, with `sha256:` or without.
 bool is_of_image(const RunStart& start, std::string_view asked) {
@@ -47,7 +46,7 @@ bool is_of_image(const RunStart& start, std::string_view asked) {
 
 /// Newest first. What cannot be read is told of, and left out.
 std::vector<RunRecord> chosen(const Filter& filter, const Ui& ui) {
-  const RunRecords all = records();
+  const RunRecords all = run_records();
   std::vector<std::string> ids = all.ids();
   std::reverse(ids.begin(), ids.end());
   std::vector<RunRecord> found;
@@ -66,7 +65,7 @@ std::vector<RunRecord> chosen(const Filter& filter, const Ui& ui) {
 }
 
 void print_table(const std::vector<RunRecord>& found, const Ui& ui) {
-  std::vector<RunLine> lines = {{"RUN", "STARTED", "STATE", "TOOK", "IMAGE", "COMMAND"}};
+  std::vector<RunLine> lines = {{"RUN", "NAME", "STARTED", "STATE", "TOOK", "IMAGE", "COMMAND"}};
   for (const RunRecord& record : found) lines.push_back(run_line(record));
   const auto width = [&](std::string RunLine::*column) {
     std::size_t most = 0;
@@ -74,19 +73,26 @@ void print_table(const std::vector<RunRecord>& found, const Ui& ui) {
     return most;
   };
   const std::size_t id = width(&RunLine::id);
+  const std::size_t name = width(&RunLine::name);
   const std::size_t started = width(&RunLine::started);
   const std::size_t state = width(&RunLine::state);
   const std::size_t took = width(&RunLine::took);
   const std::size_t image = width(&RunLine::image);
   for (const RunLine& line : lines) {
-    ui.answer(fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}  {:<{}}  {}", line.id, id, line.started,
-                          started, line.state, state, line.took, took, line.image, image,
-                          line.command));
+    ui.answer(fmt::format("{:<{}}  {:<{}}  {:<{}}  {:<{}}  {:>{}}  {:<{}}  {}", line.id, id,
+                          line.name, name, line.started, started, line.state, state, line.took,
+                          took, line.image, image, line.command));
   }
 }
 
 int list_command(const Filter& filter, Ui& ui) {
   const std::vector<RunRecord> found = chosen(filter, ui);
+  if (filter.names) {
+    for (const RunRecord& record : found) {
+      ui.answer_exactly(record.start.name.value_or(record.start.id));
+    }
+    return 0;
+  }
   if (ui.options.json) {
     json items = json::array();
     for (const RunRecord& record : found) items.push_back(json::parse(render_run(record)));
@@ -98,7 +104,7 @@ int list_command(const Filter& filter, Ui& ui) {
 }
 
 int show_command(const std::string& word, Ui& ui) {
-  const RunRecords all = records();
+  const RunRecords all = run_records();
   const RunRecord record = all.read(all.find(word));
   if (ui.options.json) {
     ui.answer(render_run(record));
@@ -117,7 +123,7 @@ void answer_removed(const std::vector<std::string>& removed, const Ui& ui) {
 }
 
 int remove_command(const std::vector<std::string>& words, Ui& ui) {
-  const RunRecords all = records();
+  const RunRecords all = run_records();
   std::vector<std::string> ids;
   for (const std::string& word : words) {
     const std::string id = all.find(word);
@@ -173,7 +179,7 @@ int prune_command(const Pruning& pruning, Ui& ui) {
   }
   const std::optional<std::chrono::seconds> age =
       pruning.older_than.empty() ? std::nullopt : std::optional(age_of(pruning.older_than));
-  const RunRecords all = records();
+  const RunRecords all = run_records();
   const std::vector<std::string> ids = all.ids();
   std::vector<std::string> removed;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -188,6 +194,18 @@ int prune_command(const Pruning& pruning, Ui& ui) {
 
 }  // namespace
 
+Action declare_ps(CLI::App& app) {
+  auto all = std::make_shared<bool>(false);
+  auto filter = std::make_shared<Filter>();
+  app.add_flag("-a,--all", *all, "those that have ended, too: `mlenv runs`");
+  app.add_flag("--names", filter->names, "names alone, or ids where there is none");
+  app.footer("example: mlenv ps");
+  return [=](Ui& ui) {
+    if (!*all) filter->state = "running";
+    return list_command(*filter, ui);
+  };
+}
+
 Action declare_runs(CLI::App& app) {
   auto action = std::make_shared<Action>();
   auto filter = std::make_shared<Filter>();
@@ -201,13 +219,17 @@ Action declare_runs(CLI::App& app) {
               {"running", "done", "failed", "killed", "refused", "lost"});
   app.add_option("-n,--newest", filter->newest, "so many, the newest")
       ->check(CLI::Range(1, kMostRuns));
+  app.add_flag("--names", filter->names, "names alone, or ids where there is none");
   CLI::App* show = app.add_subcommand("show", "all that is known of a run");
-  show->add_option("RUN", *words, "an id, its beginning or end, or `last`")
-      ->required()
-      ->expected(1);
+  take_word_of(show->add_option("RUN", *words, "an id, its beginning or end, a name, or `last`")
+                   ->required()
+                   ->expected(1),
+               WordKind::run);
   show->callback([=] { *action = [words](Ui& ui) { return show_command(words->front(), ui); }; });
   CLI::App* remove = app.add_subcommand("rm", "take records away");
-  remove->add_option("RUN", *words, "ids, their beginnings or ends, or `last`")->required();
+  take_word_of(remove->add_option("RUN", *words, "ids, their beginnings or ends, names, or `last`")
+                   ->required(),
+               WordKind::run);
   remove->callback([=] { *action = [words](Ui& ui) { return remove_command(*words, ui); }; });
   CLI::App* prune = app.add_subcommand("prune", "take old records away");
   prune->add_option("--keep", pruning->keep, "but for so many of the newest")

@@ -78,6 +78,12 @@ Action declare_remove(CLI::App& app);
 Action declare_build(CLI::App& app);
 Action declare_vendor(CLI::App& app);
 Action declare_run(CLI::App& app);
+Action declare_shell(CLI::App& app);
+Action declare_exec(CLI::App& app);
+Action declare_ps(CLI::App& app);
+Action declare_logs(CLI::App& app);
+Action declare_stop(CLI::App& app);
+Action declare_wait(CLI::App& app);
 Action declare_runs(CLI::App& app);
 Action declare_push(CLI::App& app);
 Action declare_pull(CLI::App& app);
@@ -103,8 +109,8 @@ void say_pushed(const Ui& ui, const Reference& where, const Pusher::Pushed& push
 /// As `mlenv COMMAND --help` prints it, without the last newline.
 std::string help_text(const CLI::App& command);
 
-/// `run`'s words with a `--` in front of the job's first, so that its own options stay its own:
-/// `run IMAGE -e A=b python -c …`. Other commands' words as they are.
+/// `run`'s and `exec`'s words with a `--` in front of the job's first, so that its own options stay
+/// its own: `run IMAGE -e A=b python -c …`. Other commands' words as they are.
 std::vector<std::string> separate_job(std::vector<std::string> words);
 
 /// `1.4 GB`, `312 kB`: decimal, as registries and package indexes count.

@@ -192,6 +192,14 @@ Json linux_part(const Bundle& bundle) {
   return part;
 }
 
+std::string dumped(const Json& value) {
+  try {
+    return value.dump();
+  } catch (const Json::type_error&) {
+    throw failure("bad-text", "an argument, variable or path for the container is not UTF-8 text");
+  }
+}
+
 }  // namespace
 
 std::string render_bundle(const Bundle& bundle) {
@@ -202,12 +210,10 @@ std::string render_bundle(const Bundle& bundle) {
               {"mounts", all_mounts(bundle)},
               {"linux", linux_part(bundle)}};
   if (!bundle.hooks.empty()) config["hooks"] = hooks(bundle);
-  try {
-    return config.dump();
-  } catch (const Json::type_error&) {
-    throw failure("bad-text", "an argument, variable or path for the container is not UTF-8 text");
-  }
+  return dumped(config);
 }
+
+std::string render_process(const Bundle& bundle) { return dumped(process(bundle)); }
 
 std::vector<std::string> default_mount_targets() {
   std::vector<std::string> targets;

@@ -34,6 +34,8 @@ struct Bundle {
 
 /// config.json. Throws `bad-text` when a word of it is not UTF-8, which JSON cannot carry.
 std::string render_bundle(const Bundle& bundle);
+/// Its `process` alone, for one more in the same container. Throws as `render_bundle`.
+std::string render_process(const Bundle& bundle);
 
 /// The targets of the default mounts (`/proc`, `/tmp`, …), where nothing of the image can be seen.
 std::vector<std::string> default_mount_targets();

@@ -276,6 +276,19 @@ bool LimitGroup::killed_for_memory() const {
   });
 }
 
+Child start_within(const LimitGroup* limits, const Command& command) {
+  if (limits == nullptr) return Child{command};
+  limits->enter();
+  try {
+    Child child{command};
+    limits->leave();
+    return child;
+  } catch (const Error&) {
+    limits->leave();
+    throw;
+  }
+}
+
 std::uint64_t memory_kills(const fs::path& group) {
   for (const char* const file : {"memory.events", "memory.oom_control"}) {
     const std::string text = read_file_if_exists(group / file).value_or("");

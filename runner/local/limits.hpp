@@ -1,5 +1,6 @@
 #pragma once
 // A job's limits, applied: a limit that cannot be had is an error, never left out.
+#include "base/process.hpp"
 #include "runner/local/limit_place.hpp"
 
 namespace mlenv {
@@ -52,6 +53,9 @@ class LimitGroup {
   fs::path aside_;
   fs::path before_aside_;
 };
+
+/// A process begun within it, where there is one; we stay outside.
+Child start_within(const LimitGroup* limits, const Command& command);
 
 /// Of a group with the memory controller, of either version; 0 where it does not say.
 std::uint64_t memory_kills(const fs::path& group);

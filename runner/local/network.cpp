@@ -86,7 +86,7 @@ int answer_of(const PidNamespace& processes, int pipe, Work&& work) noexcept {
       throw os_error(errno, "cannot enter a PID namespace");
     }
     std::forward<Work>(work)();
-    answer(render_outcome(JobEnd{}));
+    answer(render_outcome(Exit{}));
   } catch (const Error& error) {
     answer(render_outcome(error));
   }

@@ -85,13 +85,14 @@ Mount Mount::of(std::string_view text, std::string_view source, std::string_view
   return mount;
 }
 
-JobEnd run_local(const LocalRun& run) {
+RunOutcome run_local(const LocalRun& run, RunEvents events) {
   const std::vector<std::string> scope = scope_for(run.options.limits);
   const TerminalState terminal{run.terminal};
   SignalForwarding forwarding;
   StageProcess stage{with_absolute_paths(run), scope};
   forwarding.to(stage.pid());
-  return stage.wait();
+  if (events.forked) events.forked();
+  return stage.wait(std::move(events));
 }
 
 }  // namespace mlenv

@@ -6,6 +6,7 @@
 // unshare) and passes signals on; that process (stage.hpp) makes the namespaces and the overlay and
 // starts the OCI runtime. It ends the container when it loses us, so that not even `kill -9` leaves
 // one behind.
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "base/process.hpp"
 #include "images/oci.hpp"
 #include "runner/cdi/spec.hpp"
+#include "runner/local/life.hpp"
 #include "runner/local/options.hpp"
 
 namespace mlenv {
@@ -48,11 +50,27 @@ struct LocalRun {
   bool terminal = false;  ///< give it a terminal (ours); standard input must be one
   std::string runtime;    ///< `runc`, `crun` or a path; empty: the first that is there
   OverlayMethod overlay = OverlayMethod::automatic;
+  RunLife life{};
+  /// Descriptors of this process; -1: none.
+  struct Fds {
+    int control = -1;  ///< a listening socket (control.hpp)
+    int out = -1;      ///< the command's output, in place of ours
+    int err = -1;
+  } fds{};
 };
 
-struct JobEnd {
-  Exit exit;
-  bool out_of_memory = false;  ///< the kernel killed a process of it for want of memory
+/// What is heard of a run while it goes on.
+struct RunEvents {
+  std::function<void()> started{};  ///< the command runs; again with each attempt
+  std::function<void(const AttemptEnd&)> attempt_ended{};
+  /// Read when there is something (poll(2)), and once more when the run has ended; false: no more
+  /// of it.
+  struct Reader {
+    int fd = -1;
+    std::function<bool()> read;
+  };
+  std::vector<Reader> readers{};
+  std::function<void()> forked{};  ///< the stage has its copies of `LocalRun::fds`
 };
 
 /// Runs to the end with our stdin, stdout, stderr and terminal; signals sent to us reach it. The
@@ -61,7 +79,7 @@ struct JobEnd {
 /// in `scratch` alone, which is the caller's to remove. Throws for what is not the job's doing
 /// (`no-runtime`, `no-overlay`, `no-namespace`, `no-command`, `stale-cdi`, `no-limit`,
 /// `no-network`, `port-taken`, `run-failed`), which the CLI turns into 125.
-JobEnd run_local(const LocalRun& run);
+RunOutcome run_local(const LocalRun& run, RunEvents events = {});
 
 /// The second half of its re-exec: main() calls it before any thread exists and returns its value
 /// when it is engaged. nullopt: this is an ordinary start.

@@ -28,13 +28,13 @@ std::string last_error(const fs::path& log) {
   return message;
 }
 
-Command base_command(const Runtime& runtime, const Container& container) {
+Command base_command(const Runtime& runtime, const Container& container, const fs::path& log) {
   Command command;
   command.argv = {runtime.program.string(),
                   "--root",
                   (container.bundle / "state").string(),
                   "--log",
-                  log_of(container).string(),
+                  log.string(),
                   "--log-format",
                   "json"};
   if (container.identity != Identity::root) {
@@ -73,13 +73,15 @@ fs::path messages_file(const Container& container) { return container.bundle / "
 fs::path pid_file(const Container& container) { return container.bundle / "pid"; }
 
 Command run_command(const Runtime& runtime, const Container& container) {
-  Command command = base_command(runtime, container);
+  Command command = base_command(runtime, container, log_of(container));
   for (const char* word : {"run", "--no-new-keyring", "--bundle"}) command.argv.emplace_back(word);
   command.argv.insert(command.argv.end(),
                       {container.bundle.string(), "--pid-file", pid_file(container).string()});
   if (!container.terminal) command.argv.emplace_back("--detach");
   command.argv.push_back(container.id);
   command.stdin_fd = 0;
+  if (container.stdout_fd >= 0) command.stdout_fd = container.stdout_fd;
+  if (container.stderr_fd >= 0) command.stderr_fd = container.stderr_fd;
   command.own_group = false;
   return command;
 }
@@ -96,10 +98,24 @@ std::optional<std::vector<fs::path>> cgroup_folders(const Container& container) 
 }
 
 Command delete_command(const Runtime& runtime, const Container& container) {
-  Command command = base_command(runtime, container);
+  Command command = base_command(runtime, container, log_of(container));
   command.argv.insert(command.argv.end(), {"delete", "--force", container.id});
   return command;
 }
+
+Command exec_command(const Runtime& runtime, const Container& container, const ExecFiles& files) {
+  Command command = base_command(runtime, container, files.log);
+  command.argv.insert(command.argv.end(), {"exec", "--detach", "--process", files.process.string(),
+                                           "--pid-file", files.pid.string()});
+  if (!files.console.empty()) {
+    command.argv.insert(command.argv.end(), {"--console-socket", files.console.string()});
+  }
+  command.argv.push_back(container.id);
+  command.own_group = false;
+  return command;
+}
+
+std::string runtime_message(const fs::path& log) { return last_error(log); }
 
 Exit explain_exit(const Exit& exit, const Runtime& runtime, const Container& container) {
   const std::string message = last_error(log_of(container));
@@ -112,7 +128,8 @@ Exit explain_exit(const Exit& exit, const Runtime& runtime, const Container& con
     if (says("no such file or directory") || says("not found")) return {127, false};
   }
   const std::string name = runtime.program.filename().string();
-  const std::string why = container.terminal ? message : "its own message is above";
+  const std::string why =
+      container.terminal || container.stderr_fd >= 0 ? message : "its own message is above";
   if (says("cgroups in hybrid mode")) {
     throw failure("no-runtime", "`{}` cannot run containers on this machine", name)
         .because(why)

@@ -20,6 +20,8 @@ struct Container {
   fs::path bundle;  ///< holds config.json; the runtime's state and log go there too
   Identity identity = Identity::single_id;
   bool terminal = false;
+  int stdout_fd = -1;  ///< of the job; -1: ours
+  int stderr_fd = -1;
 };
 
 /// Runs the bundle with our standard streams: to its end with a terminal, else only until it has
@@ -33,6 +35,19 @@ fs::path pid_file(const Container& container);
 std::optional<std::vector<fs::path>> cgroup_folders(const Container& container);
 /// Removes what is left of a container.
 Command delete_command(const Runtime& runtime, const Container& container);
+
+/// Files of one process that is put into a running container. In the container's bundle folder;
+/// `console` is relative to it, for an address holds but 108 bytes.
+struct ExecFiles {
+  fs::path process;  ///< OCI's `process` of it, as JSON
+  fs::path pid;
+  fs::path log;
+  fs::path console;  ///< a socket that gets the master of its terminal; empty: it has none
+};
+/// Starts it with the command's streams, and leaves.
+Command exec_command(const Runtime& runtime, const Container& container, const ExecFiles& files);
+/// The last error that a runtime wrote there; empty when there is none.
+std::string runtime_message(const fs::path& log);
 
 /// A runtime answers with the job's status, or with its own when the job did not start, and its log
 /// tells which. 126 and 127 when the program could not be executed; throws `run-failed` or

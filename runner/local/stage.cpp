@@ -12,6 +12,7 @@
 
 #include "runner/local/bundle.hpp"
 #include "runner/local/devices.hpp"
+#include "runner/local/exec_server.hpp"
 #include "runner/local/home.hpp"
 #include "runner/local/job.hpp"
 #include "runner/local/job_checks.hpp"
@@ -59,9 +60,9 @@ Fd hold_signals() {
   return fd;
 }
 
-void complain(const std::string& line) {
+void complain(const std::string& line, int fd = STDERR_FILENO) {
   const std::string text = "mlenv: " + line + "\n";
-  write_all(STDERR_FILENO, as_bytes(text));
+  write_all(fd, as_bytes(text));
 }
 
 /// A folder in memory that nobody else sees and that vanishes with us: for what a run needs beside
@@ -166,75 +167,147 @@ Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& sta
   return bundle;
 }
 
-/// In words, where the kernel says more than the status does.
-void tell_of_memory(const JobEnd& end, const JobLimits& limits) {
-  if (!end.out_of_memory) return;
-  complain("the kernel killed a process of this run for want of memory" +
-           (limits.memory_bytes
-                ? fmt::format("; `--memory` allows {} MiB", *limits.memory_bytes >> 20U)
-                : std::string()));
+/// Tells mlenv; nobody reads it when that is gone.
+void tell(int socket, std::string_view bytes) {
+  const std::string frame = framed(bytes);
+  (void)::send(socket, frame.data(), frame.size(), MSG_NOSIGNAL);
 }
 
-JobEnd run_container(const LocalRun& run, Watch watch) {
-  const Runtime runtime = find_runtime(run.runtime);
-  Stage stage;
-  if (run.options.network == "private") stage.network = find_network_program();
-  check_ports(run.options.ports);
-  check_ulimits(run.options.ulimits);
-  // Before the namespaces, and outliving what is in it.
-  std::optional<LimitGroup> limits;
-  if (run.options.limits != JobLimits{}) watch.limits = &limits.emplace(run.options.limits);
-  stage.identity = enter_namespaces();
-  stage.root =
-      mount_overlay({run.trees, run.scratch, stage.identity != Identity::root, run.overlay});
-  stage.private_folder = mount_private_folder(run.scratch);
-  Bundle bundle;
-  {
-    const ImageRoot image{stage.root};
-    bundle = make_bundle(run, image, stage);
-    check_mounts(bundle, image);
-    check_workdir(bundle, image);
-    if (const std::optional<CannotRun> refusal = cannot_run(bundle, image)) {
-      complain(refusal->why);
-      return {{refusal->status, false}};
-    }
+/// In words, where the kernel says more than the status does.
+void tell_of_memory(const LocalRun& run) {
+  const auto& most = run.options.limits.memory_bytes;
+  complain("the kernel killed a process of this run for want of memory" +
+               (most ? fmt::format("; `--memory` allows {} MiB", *most >> 20U) : std::string()),
+           run.fds.err >= 0 ? run.fds.err : STDERR_FILENO);
+}
+
+/// The container's namespaces, limits, network, overlay and bundle, in which the command is run
+/// once or more often.
+class Prepared {
+ public:
+  explicit Prepared(const LocalRun& run) : run_(run), runtime_(find_runtime(run.runtime)) {
+    if (run.options.network == "private") stage_.network = find_network_program();
+    check_ports(run.options.ports);
+    check_ulimits(run.options.ulimits);
+    // Before the namespaces, and outliving what is in it.
+    if (run.options.limits != JobLimits{}) limits_.emplace(run.options.limits);
+    stage_.identity = enter_namespaces();
+    stage_.root =
+        mount_overlay({run.trees, run.scratch, stage_.identity != Identity::root, run.overlay});
+    stage_.private_folder = mount_private_folder(run.scratch);
+    const ImageRoot image{stage_.root};
+    bundle_ = make_bundle(run, image, stage_);
+    check_mounts(bundle_, image);
+    check_workdir(bundle_, image);
+    refusal_ = cannot_run(bundle_, image);
+    if (!refusal_) make_network();
   }
-  std::optional<PrivateNetwork> network;
-  if (run.options.network != "host") {
-    const fs::path name_space = stage.private_folder / "network";
+  const std::optional<CannotRun>& refusal() const { return refusal_; }
+
+  struct Attempt {
+    JobEnd end;
+    bool started = false;
+  };
+  /// The writable layer is as the attempt before left it; all else is made anew.
+  Attempt run(JobWatch& watch, int socket) {
+    bundle_.id = random_id();
+    const fs::path folder = stage_.private_folder / "bundle";
+    remove_tree(folder);
+    make_folders(folder);
+    Attempt attempt;
+    PidNamespace processes;
+    bundle_.pid_namespace = processes.path();
+    write_file(folder / "config.json", render_bundle(bundle_), false);
+    if (::chdir("/") != 0) throw os_error(errno, "cannot enter `/`");
+    Container container{bundle_.id, folder, stage_.identity, run_.terminal};
+    container.stdout_fd = run_.fds.out;
+    container.stderr_fd = run_.fds.err;
+    ExecServer server{runtime_, container, bundle_, limits()};
+    const Meanwhile meanwhile{
+        [&] {
+          attempt.started = true;
+          tell(socket, render_event(std::nullopt));
+          if (run_.fds.out >= 0) leave_streams();
+        },
+        [&](const ExecRequest& request, std::vector<Fd> files, Fd connection) {
+          server.start(request, std::move(files), std::move(connection));
+        },
+        limits()};
+    attempt.end = supervise(runtime_, container, processes, watch, meanwhile);
+    if (attempt.end.out_of_memory) tell_of_memory(run_);
+    return attempt;
+  }
+
+ private:
+  /// A run in the background complains to whoever started it until it runs, and to nobody then.
+  static void leave_streams() {
+    const Fd null = open_file("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3; ++fd) ::dup2(null.get(), fd);
+  }
+
+  const LimitGroup* limits() const { return limits_ ? &*limits_ : nullptr; }
+
+  /// The same one in all attempts.
+  void make_network() {
+    if (run_.options.network == "host") return;
+    const fs::path name_space = stage_.private_folder / "network";
     make_network_namespace(name_space);
-    bundle.network_namespace = name_space;
-    if (stage.network) {
-      network.emplace(*stage.network, name_space, stage.private_folder, run.options.ports,
-                      stage.identity);
-    }
+    bundle_.network_namespace = name_space;
+    if (!stage_.network) return;
+    network_.emplace(*stage_.network, name_space, stage_.private_folder, run_.options.ports,
+                     stage_.identity);
   }
-  PidNamespace processes;
-  bundle.pid_namespace = processes.path();
-  write_file(stage.private_folder / "config.json", render_bundle(bundle), false);
-  if (::chdir("/") != 0) throw os_error(errno, "cannot enter `/`");
-  const Container container{bundle.id, stage.private_folder, stage.identity, run.terminal};
-  const JobEnd end = supervise(runtime, container, processes, watch);
-  tell_of_memory(end, run.options.limits);
-  return end;
+
+  const LocalRun& run_;
+  Runtime runtime_;
+  std::optional<LimitGroup> limits_;
+  Stage stage_;
+  Bundle bundle_;
+  std::optional<PrivateNetwork> network_;
+  std::optional<CannotRun> refusal_;
+};
+
+StageOutcome run_container(const LocalRun& run, int signals, int socket) {
+  using Clock = std::chrono::steady_clock;
+  Prepared prepared{run};
+  if (const auto& refusal = prepared.refusal()) {
+    complain(refusal->why);
+    return {{{refusal->status, false}}, refusal->why};
+  }
+  JobWatch watch{{signals, socket, run.fds.control}, run.life};
+  BackOff back_off;
+  RunOutcome outcome;
+  for (outcome.attempts = 1;; ++outcome.attempts) {
+    const auto began = Clock::now();
+    const Prepared::Attempt attempt = prepared.run(watch, socket);
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
+    outcome.exit = attempt.end.exit;
+    outcome.out_of_memory = attempt.end.out_of_memory;
+    const bool again = attempt.started && !watch.must_end() &&
+                       run.life.restart.again(attempt.end.exit, outcome.attempts);
+    if (again || outcome.attempts > 1) {
+      tell(socket, render_event(AttemptEnd{outcome.attempts, attempt.end.exit, took}));
+    }
+    if (again) watch.pause(back_off.after(took));
+    if (!again || watch.must_end()) break;
+  }
+  outcome.ended_by = watch.ended_by();
+  if (outcome.ended_by == EndedBy::timeout) outcome.exit = {kTimedOutStatus, false};
+  return {outcome, {}};
 }
 
 }  // namespace
 
 int run_stage(const LocalRun& run, int socket) noexcept {
-  const auto answer = [socket](std::string_view bytes) {
-    // Nobody reads it when mlenv is gone.
-    (void)::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  };
   try {
     const Fd signals = hold_signals();
-    const JobEnd end = run_container(run, {signals.get(), socket});
-    answer(render_outcome(end));
-    return end.exit.code;
+    const StageOutcome outcome = run_container(run, signals.get(), socket);
+    tell(socket, render_outcome(outcome.run, outcome.complaint));
+    return outcome.run.exit.code;
   } catch (const Error& error) {
-    answer(render_outcome(error));
+    tell(socket, render_outcome(error));
   } catch (const std::exception& error) {
-    answer(render_outcome(Error(Kind::internal, "internal", error.what())));
+    tell(socket, render_outcome(Error(Kind::internal, "internal", error.what())));
   }
   return 125;
 }
@@ -243,7 +316,11 @@ std::optional<int> run_main(int argc, char** argv) {
   if (argc != 2 || argv[1] != kStageArgument) return std::nullopt;
   ::fcntl(kStageSocket, F_SETFD, FD_CLOEXEC);
   FdSource source{kStageSocket};
-  return run_stage(parse_request(read_all(source, std::uint64_t{64} << 20)), kStageSocket);
+  const LocalRun run = parse_request(read_all(source, std::uint64_t{64} << 20));
+  for (const int fd : {run.fds.control, run.fds.out, run.fds.err}) {
+    if (fd >= 0) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
+  return run_stage(run, kStageSocket);
 }
 
 }  // namespace mlenv

@@ -12,17 +12,34 @@ namespace mlenv {
 inline constexpr std::string_view kStageArgument = "__run";
 /// Where the socket is after a re-exec.
 inline constexpr int kStageSocket = 3;
+inline constexpr int kStageControl = 4;
+inline constexpr int kStageOut = 5;
+inline constexpr int kStageErr = 6;
 
 /// The stage's whole life in a process of its own; its exit status. Sends the outcome to `socket`.
 int run_stage(const LocalRun& run, int socket) noexcept;
 
-/// What goes over the socket: the request one way, the outcome the other (CBOR: arguments and paths
-/// need not be UTF-8).
+/// What goes over the socket: the request one way; events and the outcome the other, each after its
+/// length (CBOR: arguments and paths need not be UTF-8).
 std::string render_request(const LocalRun& run);
 LocalRun parse_request(std::string_view bytes);
-std::string render_outcome(const JobEnd& end);
+std::string render_outcome(const Exit& exit);
 std::string render_outcome(const Error& error);
+struct StageOutcome {
+  RunOutcome run;
+  std::string complaint;  ///< why the command was not started
+};
+std::string render_outcome(const RunOutcome& run, const std::string& complaint = {});
 /// Throws the Error when that is what it holds.
-JobEnd parse_outcome(std::string_view bytes);
+StageOutcome parse_stage_outcome(std::string_view bytes);
+Exit parse_outcome(std::string_view bytes);
+/// That the command runs, or that an attempt is over.
+std::string render_event(const std::optional<AttemptEnd>& attempt);
+/// Calls what `events` has for it; false for what is no event.
+bool take_event(std::string_view bytes, const RunEvents& events);
+/// With its length in front.
+std::string framed(std::string_view bytes);
+/// Takes one from the front; nullopt while it is not all there.
+std::optional<std::string> take_frame(std::string& bytes);
 
 }  // namespace mlenv

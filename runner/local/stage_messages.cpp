@@ -29,6 +29,24 @@ Json paths(const std::vector<fs::path>& list) {
   return result;
 }
 
+Json written_life(const RunLife& life) {
+  return {{"timeout_ms", life.timeout ? Json(life.timeout->count()) : Json()},
+          {"stop_signal", life.stop_signal},
+          {"grace_ms", life.grace.count()},
+          {"restart", life.restart.text}};
+}
+
+RunLife life_of(const Json& value) {
+  RunLife life;
+  if (const Json& timeout = value.at("timeout_ms"); !timeout.is_null()) {
+    life.timeout = std::chrono::milliseconds(timeout.get<std::int64_t>());
+  }
+  life.stop_signal = value.at("stop_signal");
+  life.grace = std::chrono::milliseconds(value.at("grace_ms").get<std::int64_t>());
+  life.restart = RestartPolicy::parse(value.at("restart").get<std::string>()).value();
+  return life;
+}
+
 }  // namespace
 
 std::string render_request(const LocalRun& run) {
@@ -53,7 +71,10 @@ std::string render_request(const LocalRun& run) {
                    {"scratch", run.scratch.native()},
                    {"terminal", run.terminal},
                    {"runtime", run.runtime},
-                   {"overlay", static_cast<int>(run.overlay)}});
+                   {"overlay", static_cast<int>(run.overlay)},
+                   {"life", written_life(run.life)},
+                   {"controlled", run.fds.control >= 0},
+                   {"own_streams", run.fds.out >= 0}});
 }
 
 LocalRun parse_request(std::string_view bytes) {
@@ -80,13 +101,24 @@ LocalRun parse_request(std::string_view bytes) {
   run.terminal = value.at("terminal");
   run.runtime = value.at("runtime");
   run.overlay = static_cast<OverlayMethod>(value.at("overlay").get<int>());
+  run.life = life_of(value.at("life"));
+  if (value.at("controlled")) run.fds.control = kStageControl;
+  if (value.at("own_streams")) {
+    run.fds.out = kStageOut;
+    run.fds.err = kStageErr;
+  }
   return run;
 }
 
-std::string render_outcome(const JobEnd& end) {
-  return to_bytes({{"code", end.exit.code},
-                   {"signalled", end.exit.signalled},
-                   {"out_of_memory", end.out_of_memory}});
+std::string render_outcome(const Exit& exit) { return render_outcome(RunOutcome{exit}); }
+
+std::string render_outcome(const RunOutcome& run, const std::string& complaint) {
+  return to_bytes({{"code", run.exit.code},
+                   {"signalled", run.exit.signalled},
+                   {"ended_by", static_cast<int>(run.ended_by)},
+                   {"attempts", run.attempts},
+                   {"out_of_memory", run.out_of_memory},
+                   {"complaint", complaint}});
 }
 
 std::string render_outcome(const Error& error) {
@@ -96,16 +128,65 @@ std::string render_outcome(const Error& error) {
                    {"hint", error.hint()}});
 }
 
-JobEnd parse_outcome(std::string_view bytes) {
+Exit parse_outcome(std::string_view bytes) { return parse_stage_outcome(bytes).run.exit; }
+
+StageOutcome parse_stage_outcome(std::string_view bytes) {
   const Json value = from_bytes(bytes);
   if (!value.contains("error")) {
-    return {{value.at("code"), value.at("signalled")}, value.at("out_of_memory")};
+    return {{{value.at("code"), value.at("signalled")},
+             static_cast<EndedBy>(value.at("ended_by").get<int>()),
+             value.at("attempts"),
+             value.at("out_of_memory")},
+            value.at("complaint")};
   }
   const auto frames = value.at("frames").get<std::vector<std::string>>();
   Error error{static_cast<Kind>(value.at("kind").get<int>()), value.at("error"), frames.at(0)};
   for (std::size_t i = 1; i < frames.size(); ++i) error.because(frames[i]);
   if (const std::string hint = value.at("hint"); !hint.empty()) error.hint(hint);
   throw Error{std::move(error)};
+}
+
+std::string render_event(const std::optional<AttemptEnd>& attempt) {
+  if (!attempt) return to_bytes({{"event", "started"}});
+  return to_bytes({{"event", "attempt"},
+                   {"number", attempt->number},
+                   {"code", attempt->exit.code},
+                   {"signalled", attempt->exit.signalled},
+                   {"took_ms", attempt->took.count()}});
+}
+
+bool take_event(std::string_view bytes, const RunEvents& events) {
+  const Json value = from_bytes(bytes);
+  if (!value.contains("event")) return false;
+  if (value.at("event") == "started") {
+    if (events.started) events.started();
+  } else if (events.attempt_ended) {
+    events.attempt_ended({value.at("number"),
+                          {value.at("code"), value.at("signalled")},
+                          std::chrono::milliseconds(value.at("took_ms").get<std::int64_t>())});
+  }
+  return true;
+}
+
+std::string framed(std::string_view bytes) {
+  constexpr unsigned kByte = 8;
+  std::string text;
+  for (unsigned i = 0; i < 4; ++i) text += static_cast<char>((bytes.size() >> (i * kByte)) & 0xffU);
+  return text.append(bytes);
+}
+
+std::optional<std::string> take_frame(std::string& bytes) {
+  constexpr std::size_t kHead = 4;
+  constexpr unsigned kByte = 8;
+  if (bytes.size() < kHead) return std::nullopt;
+  std::size_t size = 0;
+  for (unsigned i = 0; i < kHead; ++i) {
+    size |= static_cast<std::size_t>(static_cast<unsigned char>(bytes[i])) << (i * kByte);
+  }
+  if (bytes.size() - kHead < size) return std::nullopt;
+  std::string frame = bytes.substr(kHead, size);
+  bytes.erase(0, kHead + size);
+  return frame;
 }
 
 }  // namespace mlenv

@@ -1,5 +1,7 @@
 #include "runner/local/stage_process.hpp"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +30,49 @@ void send_all(int socket, std::string_view bytes) {
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
   ::shutdown(socket, SHUT_WR);
+}
+
+/// Takes what is there; false at its end.
+bool take_more(int socket, std::string& bytes) {
+  std::array<char, 4096> buffer{};
+  ssize_t count = 0;
+  while ((count = ::read(socket, buffer.data(), buffer.size())) < 0 && errno == EINTR) {
+  }
+  if (count <= 0) return false;
+  bytes.append(buffer.data(), static_cast<std::size_t>(count));
+  return true;
+}
+
+/// Until the stage closes its end: heeds its events, and returns what else it said. What `events`
+/// has to read is read meanwhile.
+std::string follow(int socket, RunEvents& events) {
+  std::string outcome;
+  std::string bytes;
+  while (true) {
+    std::vector<pollfd> fds{{socket, POLLIN, 0}};
+    for (const RunEvents::Reader& reader : events.readers) fds.push_back({reader.fd, POLLIN, 0});
+    if (::poll(fds.data(), fds.size(), -1) < 0) {
+      if (errno == EINTR) continue;
+      throw os_error(errno, "cannot wait for the container");
+    }
+    for (std::size_t i = fds.size() - 1; i > 0; --i) {
+      const auto reader = events.readers.begin() + static_cast<std::ptrdiff_t>(i) - 1;
+      if (fds[i].revents != 0 && !reader->read()) events.readers.erase(reader);
+    }
+    if (fds[0].revents == 0) continue;
+    if (!take_more(socket, bytes)) return outcome;
+    while (std::optional<std::string> frame = take_frame(bytes)) {
+      if (!take_event(*frame, events)) outcome = std::move(*frame);
+    }
+  }
+}
+
+/// The same descriptors beyond those numbers that a new process gets them at.
+Fd out_of_the_way(int fd) {
+  constexpr int kFirstFree = 16;
+  Fd copy{fd >= 0 ? ::fcntl(fd, F_DUPFD_CLOEXEC, kFirstFree) : -1};
+  if (fd >= 0 && !copy) throw os_error(errno, "cannot copy a descriptor");
+  return copy;
 }
 
 }  // namespace
@@ -67,7 +112,14 @@ void StageProcess::start_again(const LocalRun& run, std::vector<std::string> arg
   command.argv = std::move(argv);
   command.argv.insert(command.argv.end(), {own_executable().string(), std::string(kStageArgument)});
   command.stdin_fd = 0;
-  command.extra_fds = {{theirs.get(), kStageSocket}};
+  const Fd socket = out_of_the_way(theirs.get());
+  const Fd control = out_of_the_way(run.fds.control);
+  const Fd out = out_of_the_way(run.fds.out);
+  const Fd err = out_of_the_way(run.fds.err);
+  command.extra_fds = {{socket.get(), kStageSocket}};
+  if (control) command.extra_fds.emplace_back(control.get(), kStageControl);
+  if (out) command.extra_fds.emplace_back(out.get(), kStageOut);
+  if (err) command.extra_fds.emplace_back(err.get(), kStageErr);
   command.own_group = !run.terminal;
   again_.emplace(command);
   theirs.reset();
@@ -94,11 +146,16 @@ StageProcess::~StageProcess() {
   }
 }
 
-JobEnd StageProcess::wait() {
-  FdSource source{socket_.get()};
-  const std::string outcome = read_all(source, std::uint64_t{1} << 20);
+RunOutcome StageProcess::wait(RunEvents events) {
+  const std::string outcome = follow(socket_.get(), events);
   const Exit exit = reap();
-  if (!outcome.empty()) return parse_outcome(outcome);
+  // Whoever wrote there is gone by now, so that what is in a pipe is all that there will be.
+  for (const RunEvents::Reader& reader : events.readers) {
+    ::fcntl(reader.fd, F_SETFL, O_NONBLOCK);
+    while (reader.read()) {
+    }
+  }
+  if (!outcome.empty()) return parse_stage_outcome(outcome).run;
   if (exit.signalled) return {exit};
   throw failure("run-failed", "the process around the container ended with status {}", exit.code);
 }

@@ -16,8 +16,9 @@ class StageProcess {
   StageProcess& operator=(const StageProcess&) = delete;
   ~StageProcess();
   pid_t pid() const { return pid_; }
-  /// Waits for its end. Throws what the stage threw; a stage that fell to a signal ended by it.
-  JobEnd wait();
+  /// Waits for its end, heeding `events` on the way. Throws what the stage threw; a stage that fell
+  /// to a signal ended by it.
+  RunOutcome wait(RunEvents events);
 
  private:
   void copy_ourselves(const LocalRun& run, Fd theirs);

@@ -1,16 +1,11 @@
 #include "runner/local/supervise.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -18,39 +13,6 @@
 
 namespace mlenv {
 namespace {
-
-Fd open_pidfd(pid_t pid) {
-  Fd fd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
-  if (!fd) throw os_error(errno, "cannot watch process {}", pid);
-  return fd;
-}
-
-void forward(int signals, int pidfd) {
-  signalfd_siginfo info{};
-  while (::read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    ::syscall(SYS_pidfd_send_signal, pidfd, static_cast<int>(info.ssi_signo), nullptr, 0);
-  }
-}
-
-/// Until `pid`, a child of ours, has ended; it is not reaped. Signals go to it, or wait (`hold`)
-/// for a later call. When mlenv is gone everything in `processes` is killed.
-void watch_over(pid_t pid, PidNamespace& processes, const Watch& watch, bool hold) {
-  const Fd ended = open_pidfd(pid);
-  std::array<pollfd, 3> fds{
-      {{ended.get(), POLLIN, 0}, {hold ? -1 : watch.signals, POLLIN, 0}, {watch.socket, 0, 0}}};
-  while (true) {
-    if (::poll(fds.data(), fds.size(), -1) < 0) {
-      if (errno == EINTR) continue;
-      throw os_error(errno, "cannot wait for the container");
-    }
-    if (fds[1].revents != 0) forward(watch.signals, ended.get());
-    if (fds[0].revents != 0) return;
-    if ((fds[2].revents & (POLLHUP | POLLERR)) != 0) {
-      processes.kill();
-      fds[2].fd = -1;
-    }
-  }
-}
 
 Exit reap(pid_t pid) {
   int status = 0;
@@ -75,20 +37,6 @@ void remove_cgroups(const Runtime& runtime, const Container& container) {
   log::debug("deleting the container: status {} {}", result.exit.code, result.err);
 }
 
-/// The runtime, begun within the job's limits; we stay outside of them.
-Child start_within(const LimitGroup* limits, const Command& command) {
-  if (limits == nullptr) return Child{command};
-  limits->enter();
-  try {
-    Child child{command};
-    limits->leave();
-    return child;
-  } catch (const Error&) {
-    limits->leave();
-    throw;
-  }
-}
-
 /// Version 1 counts in the innermost group, version 2 in all above it.
 bool is_out_of_memory(const Container& container, const LimitGroup* limits) {
   if (limits != nullptr && limits->killed_for_memory()) return true;
@@ -105,26 +53,27 @@ Error no_container(const Runtime& runtime, const Exit& exit) {
 }
 
 JobEnd run_attached(const Runtime& runtime, const Container& container, PidNamespace& processes,
-                    const Watch& watch) {
+                    JobWatch& watch, const Meanwhile& meanwhile) {
   const Fd messages = open_file(messages_file(container), O_WRONLY | O_CREAT | O_APPEND);
   Command command = run_command(runtime, container);
   command.stderr_fd = messages.get();
-  Child child = start_within(watch.limits, command);
-  watch_over(child.pid(), processes, watch, false);
+  Child child = start_within(meanwhile.limits, command);
+  meanwhile.started();
+  watch.while_running(child.pid(), processes, meanwhile.exec);
   const Exit exit = child.wait().value_or(Exit{});
   processes.end();
   const Exit explained = exit.code == 0 ? exit : explain_exit(exit, runtime, container);
   if (explained == exit && !fs::exists(pid_file(container))) throw no_container(runtime, exit);
   // The runtime has removed its own groups.
-  return {explained, watch.limits != nullptr && watch.limits->killed_for_memory()};
+  return {explained, meanwhile.limits != nullptr && meanwhile.limits->killed_for_memory()};
 }
 
 JobEnd run_detached(const Runtime& runtime, const Container& container, PidNamespace& processes,
-                    const Watch& watch) {
+                    JobWatch& watch, const Meanwhile& meanwhile) {
   // The runtime's child becomes ours when the runtime leaves.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  Child starter = start_within(watch.limits, run_command(runtime, container));
-  watch_over(starter.pid(), processes, watch, true);
+  Child starter = start_within(meanwhile.limits, run_command(runtime, container));
+  watch.while_starting(starter.pid(), processes);
   const Exit started = starter.wait().value_or(Exit{});
   if (started.code != 0) {
     processes.end();
@@ -135,10 +84,11 @@ JobEnd run_detached(const Runtime& runtime, const Container& container, PidNames
   const std::optional<std::string> number = read_file_if_exists(pid_file(container));
   if (!number) throw no_container(runtime, started);
   const auto job = static_cast<pid_t>(std::stol(*number));
-  watch_over(job, processes, watch, false);
+  meanwhile.started();
+  watch.while_running(job, processes, meanwhile.exec);
   const Exit exit = reap(job);
   processes.end();
-  const bool out_of_memory = is_out_of_memory(container, watch.limits);
+  const bool out_of_memory = is_out_of_memory(container, meanwhile.limits);
   remove_cgroups(runtime, container);
   return {exit, out_of_memory};
 }
@@ -146,9 +96,9 @@ JobEnd run_detached(const Runtime& runtime, const Container& container, PidNames
 }  // namespace
 
 JobEnd supervise(const Runtime& runtime, const Container& container, PidNamespace& processes,
-                 const Watch& watch) {
-  return container.terminal ? run_attached(runtime, container, processes, watch)
-                            : run_detached(runtime, container, processes, watch);
+                 JobWatch& watch, const Meanwhile& meanwhile) {
+  return container.terminal ? run_attached(runtime, container, processes, watch, meanwhile)
+                            : run_detached(runtime, container, processes, watch, meanwhile);
 }
 
 }  // namespace mlenv

@@ -6,9 +6,12 @@ namespace mlenv {
 
 inline constexpr std::string_view kStartFile = "run.json";
 inline constexpr std::string_view kEndFile = "end.json";
+inline constexpr std::string_view kAttemptsFile = "attempts.json";
 inline constexpr std::string_view kCodeFile = "code.json";
 inline constexpr std::string_view kHostFile = "host.json";
 inline constexpr std::string_view kHeldFile = "held";
+/// Beside the records: held while a run takes its name.
+inline constexpr std::string_view kNamesFile = ".names";
 /// How the name of a record begins that is being made.
 inline constexpr std::string_view kUnfinishedRun = ".new-";
 

@@ -9,6 +9,7 @@ constexpr std::string_view kHint = "`mlenv runs show --json RUN >FILE` writes on
 constexpr RecordKind kRun = {"mlenv.run/1", "record of a run", kHint};
 constexpr RecordKind kStart = {"mlenv.run-start/1", "start of a run", kHint};
 constexpr RecordKind kEnd = {"mlenv.run-end/1", "end of a run", kHint};
+constexpr RecordKind kAttempts = {"mlenv.run-attempts/1", "attempts of a run", kHint};
 constexpr RecordKind kCode = {"mlenv.run-code/1", "state of a run's code", kHint};
 
 }  // namespace
@@ -26,6 +27,13 @@ RunStart parse_run_start(std::string_view text, std::string_view shown) {
 std::string render_run_end(const RunEnd& end) { return render_record(end, kEnd); }
 RunEnd parse_run_end(std::string_view text, std::string_view shown) {
   return read_record<RunEnd>(text, shown, kEnd);
+}
+
+std::string render_attempts(const RecordedAttempts& attempts) {
+  return render_record(attempts, kAttempts);
+}
+RecordedAttempts parse_attempts(std::string_view text, std::string_view shown) {
+  return read_record<RecordedAttempts>(text, shown, kAttempts);
 }
 
 std::string render_code_state(const CodeState& code) { return render_record(code, kCode); }

@@ -71,6 +71,10 @@ struct RunStart {
   bool checked = true;                 ///< `mlenv check`'s verdict was asked, and let it start
   std::optional<std::string> project;  ///< folder of this machine
   std::optional<std::string> runtime;  ///< nothing: the first that is there
+  std::optional<std::string> name;     ///< that no other run had as long as this one went on
+  bool detached = false;               ///< in the background, its output kept
+  std::optional<double> timeout_seconds;
+  std::string restart = "no";  ///< as it was written: `on-failure:3`
   friend bool operator==(const RunStart&, const RunStart&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -89,6 +93,65 @@ struct RunStart {
     visit("checked", self.checked);
     visit("project", self.project);
     visit("runtime", self.runtime);
+    visit("name", self.name);
+    visit("detached", self.detached);
+    visit("timeout_seconds", self.timeout_seconds);
+    visit("restart", self.restart);
+  }
+};
+
+/// One stream of a detached run.
+struct RecordedStream {
+  std::uint64_t size_bytes = 0;
+  std::string digest;  ///< of all of it, whether it was kept or not
+  friend bool operator==(const RecordedStream&, const RecordedStream&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("size_bytes", self.size_bytes);
+    visit("digest", self.digest);
+  }
+};
+
+struct RecordedOutput {
+  RecordedStream out;
+  RecordedStream err;
+  std::uint64_t lost_bytes = 0;  ///< that the disk had no room for
+  friend bool operator==(const RecordedOutput&, const RecordedOutput&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("stdout", self.out);
+    visit("stderr", self.err);
+    visit("lost_bytes", self.lost_bytes);
+  }
+};
+
+/// How one of several attempts ended.
+struct RecordedAttempt {
+  std::uint64_t number = 1;
+  std::string ended;  ///< UTC, RFC 3339 with milliseconds
+  double seconds = 0;
+  std::uint64_t exit_code = 0;
+  std::optional<std::uint64_t> signal;
+  friend bool operator==(const RecordedAttempt&, const RecordedAttempt&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("number", self.number);
+    visit("ended", self.ended);
+    visit("seconds", self.seconds);
+    visit("exit_code", self.exit_code);
+    visit("signal", self.signal);
+  }
+};
+
+/// `attempts.json`: of a run whose command was started more than once.
+struct RecordedAttempts {
+  std::uint64_t ended = 0;            ///< so many are over
+  std::vector<RecordedAttempt> last;  ///< the newest of them, oldest first
+  friend bool operator==(const RecordedAttempts&, const RecordedAttempts&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("ended", self.ended);
+    visit("last", self.last);
   }
 };
 
@@ -135,6 +198,8 @@ struct RunEnd {
   bool out_of_memory = false;  ///< the kernel killed a process of it for want of memory
   std::optional<RunFailure> failure;
   RunUsage usage;
+  std::optional<std::string> ended_by;   ///< `stop` (mlenv stop), `timeout`; nothing: by itself
+  std::optional<RecordedOutput> output;  ///< of a detached run
   friend bool operator==(const RunEnd&, const RunEnd&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -145,6 +210,8 @@ struct RunEnd {
     visit("out_of_memory", self.out_of_memory);
     visit("failure", self.failure);
     visit("usage", self.usage);
+    visit("ended_by", self.ended_by);
+    visit("output", self.output);
   }
 };
 
@@ -173,14 +240,16 @@ struct RunRecord {
   std::string state;
   RunStart start;
   std::optional<RunEnd> end;
-  std::optional<CodeState> code;  ///< nothing: not read yet, or cut off
-  std::optional<Facts> facts;     ///< of the host; the same
+  std::optional<RecordedAttempts> attempts;  ///< nothing: the command was started once
+  std::optional<CodeState> code;             ///< nothing: not read yet, or cut off
+  std::optional<Facts> facts;                ///< of the host; the same
   friend bool operator==(const RunRecord&, const RunRecord&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("state", self.state);
     visit("start", self.start);
     visit("end", self.end);
+    visit("attempts", self.attempts);
     visit("code", self.code);
     visit("host", self.facts);
   }
@@ -196,6 +265,8 @@ std::string render_run_start(const RunStart& start);
 RunStart parse_run_start(std::string_view text, std::string_view shown);
 std::string render_run_end(const RunEnd& end);
 RunEnd parse_run_end(std::string_view text, std::string_view shown);
+std::string render_attempts(const RecordedAttempts& attempts);
+RecordedAttempts parse_attempts(std::string_view text, std::string_view shown);
 std::string render_code_state(const CodeState& code);
 CodeState parse_code_state(std::string_view text, std::string_view shown);
 

@@ -46,6 +46,20 @@ std::string host_name() {
   return name.data();
 }
 
+void refuse_taken_name(const RunRecords& records, const std::string& name) {
+  const std::optional<std::string> other = records.running_with_name(name);
+  if (!other) return;
+  throw refusal("name-taken", "a run with the name `{}` goes on", name)
+      .because(fmt::format("it is run `{}`", *other))
+      .hint("choose another name, or `mlenv stop " + name + "`");
+}
+
+std::optional<std::uint64_t> signal_of(const Exit& exit) {
+  constexpr int kSignalBase = 128;
+  if (!exit.signalled) return std::nullopt;
+  return static_cast<std::uint64_t>(exit.code - kSignalBase);
+}
+
 }  // namespace
 
 RunRecorder::RunRecorder(const fs::path& folder, RunStart start)
@@ -57,6 +71,21 @@ RunRecorder::RunRecorder(const fs::path& folder, RunStart start)
   start_.host = host_name();
   start_.boot_id = trim(read_file_if_exists("/proc/sys/kernel/random/boot_id").value_or(""));
   make_folders(folder);
+  if (start_.name) {
+    // Two that want the same name at one time: one after the other.
+    const FileLock names = FileLock::wait(folder / kNamesFile, FileLock::Mode::exclusive);
+    refuse_taken_name(RunRecords{folder}, *start_.name);
+    publish(folder, now);
+  } else {
+    publish(folder, now);
+  }
+  std::vector<std::string> reader = {own_executable().string(), std::string(kReexec),
+                                     folder_.string()};
+  if (start_.project) reader.push_back(*start_.project);
+  start_detached(reader);
+}
+
+void RunRecorder::publish(const fs::path& folder, std::chrono::system_clock::time_point now) {
   // Under its name only when its lock is held and its start is written: whoever sees it sees it
   // running.
   TemporaryFolder made{folder, kUnfinishedRun};
@@ -73,10 +102,6 @@ RunRecorder::RunRecorder(const fs::path& folder, RunStart start)
     }
   }
   (void)made.release();
-  std::vector<std::string> reader = {own_executable().string(), std::string(kReexec),
-                                     folder_.string()};
-  if (start_.project) reader.push_back(*start_.project);
-  start_detached(reader);
 }
 
 RunRecorder::Before RunRecorder::children_so_far() {
@@ -107,20 +132,35 @@ RunUsage RunRecorder::usage() const {
   return usage;
 }
 
-void RunRecorder::ended(const Exit& exit, bool out_of_memory) {
+void RunRecorder::attempt_ended(const AttemptEnd& attempt) {
+  constexpr std::size_t kMostKept = 50;
+  constexpr double kMilliseconds = 1000;
+  attempts_.ended = attempt.number;
+  attempts_.last.push_back({attempt.number, utc_text(std::chrono::system_clock::now()),
+                            static_cast<double>(attempt.took.count()) / kMilliseconds,
+                            static_cast<std::uint64_t>(attempt.exit.code),
+                            signal_of(attempt.exit)});
+  if (attempts_.last.size() > kMostKept) attempts_.last.erase(attempts_.last.begin());
+  write_file(folder_ / kAttemptsFile, render_attempts(attempts_), /*durable=*/false);
+}
+
+void RunRecorder::ended(const RunOutcome& outcome, std::optional<RecordedOutput> output) {
   RunEnd end;
-  end.out_of_memory = out_of_memory;
-  end.exit_code = static_cast<std::uint64_t>(exit.code);
-  constexpr int kSignalBase = 128;
-  if (exit.signalled) end.signal = static_cast<std::uint64_t>(exit.code - kSignalBase);
+  end.exit_code = static_cast<std::uint64_t>(outcome.exit.code);
+  end.signal = signal_of(outcome.exit);
+  end.out_of_memory = outcome.out_of_memory;
+  if (outcome.ended_by == EndedBy::stop) end.ended_by = "stop";
+  if (outcome.ended_by == EndedBy::timeout) end.ended_by = "timeout";
+  end.output = std::move(output);
   write_end(std::move(end));
 }
 
-void RunRecorder::gave_up(const Error& error, int status) {
+void RunRecorder::gave_up(const Error& error, int status, std::optional<RecordedOutput> output) {
   RunEnd end;
   end.exit_code = static_cast<std::uint64_t>(status);
   end.failure = RunFailure{error.code(), error.frames().back()};
   if (error.frames().size() > 1) end.failure->message = error.what();
+  end.output = std::move(output);
   write_end(std::move(end));
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/files.hpp"
-#include "base/process.hpp"
+#include "runner/local/life.hpp"
 #include "runner/record/run_record.hpp"
 
 namespace mlenv {
@@ -17,17 +17,21 @@ class RunRecorder {
  public:
   /// Makes the record in `folder` (STORE/runs) and starts the process that reads the state of the
   /// code and the facts of the host beside the run. Fills in what a start needs beyond what the
-  /// caller knows: id, host, boot, time, version. Throws `no-space`, `io` and their kin.
+  /// caller knows: id, host, boot, time, version. Throws `no-space`, `io` and their kin, and
+  /// `name-taken` where a run goes on that has its name.
   RunRecorder(const fs::path& folder, RunStart start);
   RunRecorder(const RunRecorder&) = delete;
   RunRecorder& operator=(const RunRecorder&) = delete;
   ~RunRecorder() = default;
 
   const std::string& id() const { return start_.id; }
+  const fs::path& folder() const { return folder_; }
+  /// Of several. Throws as the constructor does.
+  void attempt_ended(const AttemptEnd& attempt);
   /// Writes the end. Throws as the constructor does.
-  void ended(const Exit& exit, bool out_of_memory = false);
+  void ended(const RunOutcome& outcome, std::optional<RecordedOutput> output = std::nullopt);
   /// The same when mlenv itself gave up, with the status that it ends with.
-  void gave_up(const Error& error, int status);
+  void gave_up(const Error& error, int status, std::optional<RecordedOutput> output = std::nullopt);
 
  private:
   struct Before {  ///< of the children that this process had before the run
@@ -40,12 +44,14 @@ class RunRecorder {
   static Before children_so_far();
   RunUsage usage() const;
   void write_end(RunEnd end) const;
+  void publish(const fs::path& folder, std::chrono::system_clock::time_point now);
 
   RunStart start_;
   fs::path folder_;
   std::optional<FileLock> held_;
   std::chrono::steady_clock::time_point began_;
   Before before_;
+  RecordedAttempts attempts_;
 };
 
 /// The process that reads beside a run: main() calls this first and returns its value when it is

@@ -60,6 +60,15 @@ Error no_run(std::string_view word) {
 
 }  // namespace
 
+bool is_run_name(std::string_view name) {
+  const auto is_later = [](char c) {
+    return is_alphanumeric(c) || c == '_' || c == '.' || c == '-';
+  };
+  constexpr std::size_t kLongest = 128;
+  return !name.empty() && name.size() <= kLongest && name != "last" &&
+         is_alphanumeric(name.front()) && std::all_of(name.begin(), name.end(), is_later);
+}
+
 fs::path runs_folder(const fs::path& store_root) { return store_root / "runs"; }
 
 std::vector<std::string> RunRecords::ids() const {
@@ -82,6 +91,7 @@ RunRecord RunRecords::read(const std::string& id, bool with_facts) const {
   const bool held = is_held(folder);
   record.end = part(folder / kEndFile, parse_run_end);
   record.state = state_of(record.end, held);
+  record.attempts = part(folder / kAttemptsFile, parse_attempts);
   record.code = part(folder / kCodeFile, parse_code_state);
   if (with_facts) record.facts = part(folder / kHostFile, read_facts);
   return record;
@@ -94,12 +104,45 @@ std::string RunRecords::newest_readable(const std::vector<std::string>& all) con
   return all.back();
 }
 
+std::optional<std::string> RunRecords::with_name(const std::vector<std::string>& all,
+                                                 std::string_view name) const {
+  if (!is_run_name(name)) return std::nullopt;
+  std::optional<std::string> newest;
+  for (auto id = all.rbegin(); id != all.rend(); ++id) {
+    const std::optional<RunStart> start = part(folder_ / *id / kStartFile, parse_run_start);
+    if (!start || start->name != name) continue;
+    if (goes_on(*id)) return *id;
+    if (!newest) newest = *id;
+  }
+  return newest;
+}
+
+std::optional<std::string> RunRecords::running_with_name(std::string_view name) const {
+  for (const std::string& id : ids()) {
+    if (!goes_on(id)) continue;  // most by far, and the cheaper question
+    const std::optional<RunStart> start = part(folder_ / id / kStartFile, parse_run_start);
+    if (start && start->name == name) return id;
+  }
+  return std::nullopt;
+}
+
+bool RunRecords::goes_on(const std::string& id) const { return is_held(folder_ / id); }
+
+void RunRecords::wait_for_end(const std::string& id) const {
+  // Not FileLock: the store may be one that cannot be written.
+  const Fd fd{::open((folder_ / id / kHeldFile).c_str(), O_RDONLY | O_CLOEXEC)};
+  while (fd && ::flock(fd.get(), LOCK_SH) != 0) {
+    if (errno != EINTR) throw os_error(errno, "cannot wait for run `{}`", id);
+  }
+}
+
 std::string RunRecords::find(std::string_view word) const {
   const std::vector<std::string> all = ids();
   if (word == "last" && !all.empty()) return newest_readable(all);
+  if (std::find(all.begin(), all.end(), word) != all.end()) return std::string(word);
+  if (const auto named = with_name(all, word)) return *named;
   std::vector<std::string> found;
   for (const std::string& id : all) {
-    if (id == word) return id;
     const bool is_part = id.starts_with(word) || id.ends_with(word);
     if (word.size() >= kFewestLetters && is_part) found.push_back(id);
   }

@@ -21,9 +21,17 @@ class RunRecords {
   RunRecord read(const std::string& id) const;
   /// A record without its host's facts, which are most of it.
   RunRecord read_brief(const std::string& id) const;
-  /// `last` (the newest that can be read), or an id, or the beginning or end of one id alone.
+  /// `last` (the newest that can be read), or an id, or a name (of the run that goes on, else of
+  /// the newest that had it), or the beginning or end of one id alone.
   /// Throws `no-run` (usage) and `ambiguous` (usage).
   std::string find(std::string_view word) const;
+  /// Id of the run of that name which goes on.
+  std::optional<std::string> running_with_name(std::string_view name) const;
+  /// Whether its mlenv lives, which may be on another machine that shares the store.
+  bool goes_on(const std::string& id) const;
+  /// Until it does not any more.
+  void wait_for_end(const std::string& id) const;
+  fs::path folder_of(const std::string& id) const { return folder_ / id; }
   /// Takes a record away; false for one whose run goes on.
   bool remove(const std::string& id) const;
   /// Unfinished records that a killed mlenv left.
@@ -31,10 +39,16 @@ class RunRecords {
 
  private:
   RunRecord read(const std::string& id, bool with_facts) const;
+  std::optional<std::string> with_name(const std::vector<std::string>& all,
+                                       std::string_view name) const;
   std::string newest_readable(const std::vector<std::string>& all) const;
 
   fs::path folder_;
 };
+
+/// What a run may be called: letters, digits, `_`, `.`, `-`, the first one of the former two; not
+/// `last`.
+bool is_run_name(std::string_view name);
 
 /// Where they lie in a store.
 fs::path runs_folder(const fs::path& store_root);

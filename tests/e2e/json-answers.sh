@@ -6,7 +6,7 @@ set -euo pipefail
 python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
 lines=$work/lines
 
-note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, push, pull, store, facts, check, explain, data, probe, runs"
+note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, push, pull, store, facts, check, explain, data, probe, runs, logs, stop, wait"
 base_store
 small_recipe "$work/small.yaml" idna
 start_registry
@@ -52,6 +52,12 @@ image=$registry/team/small:v1
   "$MLENV" run small true
   "$MLENV" --json runs show last
   "$MLENV" --json runs
+  "$MLENV" --json run -d --name named small -- sh -c 'echo x; exec sleep 600'
+  "$MLENV" --json ps
+  "$MLENV" --json stop named
+  "$MLENV" --json logs named
+  [ "$("$MLENV" --json wait named | tee "$work/ended" >/dev/null; echo "${PIPESTATUS[0]}")" = 143 ]
+  cat "$work/ended"
   "$MLENV" --json runs rm last
 } >>"$lines"
 [ ! -s "$work/err" ] || fail "without --progress nothing but failures goes to stderr: $(cat "$work/err")"

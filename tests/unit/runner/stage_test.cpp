@@ -62,9 +62,14 @@ TEST(StageMessages, ARequestComesBackWhole) {
 }
 
 TEST(StageMessages, OutcomesComeBack) {
-  const JobEnd end = parse_outcome(render_outcome(JobEnd{{143, true}, true}));
-  EXPECT_EQ(end.exit, (Exit{143, true}));
-  EXPECT_TRUE(end.out_of_memory);
+  const StageOutcome end =
+      parse_stage_outcome(render_outcome(RunOutcome{{143, true}, EndedBy::stop, 3, true}, "why"));
+  EXPECT_EQ(end.run.exit, (Exit{143, true}));
+  EXPECT_EQ(end.run.ended_by, EndedBy::stop);
+  EXPECT_EQ(end.run.attempts, 3U);
+  EXPECT_TRUE(end.run.out_of_memory);
+  EXPECT_EQ(end.complaint, "why");
+  EXPECT_EQ(parse_outcome(render_outcome(Exit{1, false})), (Exit{1, false}));
   try {
     parse_outcome(render_outcome(failure("no-overlay", "what").because("why").hint("do")));
     FAIL();

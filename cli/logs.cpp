@@ -1,0 +1,199 @@
+#include <poll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <deque>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/duration.hpp"
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "cli/command_tree.hpp"
+#include "cli/running.hpp"
+#include "cli/ui.hpp"
+#include "cli/usage.hpp"
+#include "runner/record/run_log.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+constexpr int kMostLines = 1000000000;
+
+struct Options {
+  std::string run;
+  bool follow = false;
+  bool timestamps = false;
+  std::optional<std::size_t> lines;
+  std::string since;
+};
+
+/// RFC 3339 text in UTC, as the log has it, so that texts compare as times do.
+std::string start_of(const std::string& since) {
+  if (since.empty()) return {};
+  if (const auto before = parse_duration(since)) {
+    return utc_text(std::chrono::system_clock::now() - *before);
+  }
+  if (const auto when = parse_utc(since)) return utc_text(*when);
+  throw usage_error("usage", "`--since {}` is no time", since)
+      .hint("write how long ago (`10m`, `2h`), or a time in UTC: `2026-03-01T12:00:00Z`");
+}
+
+/// Something happens in a folder; a wait without it ends soon all the same, since not every file
+/// system tells (inotify(7)).
+class FolderEvents {
+ public:
+  explicit FolderEvents(const fs::path& folder) : fd_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+    if (fd_) (void)::inotify_add_watch(fd_.get(), folder.c_str(), IN_MODIFY | IN_CREATE);
+  }
+  void wait() const {
+    constexpr int kLongest = 250;
+    pollfd event{fd_ ? fd_.get() : -1, POLLIN, 0};
+    (void)::poll(&event, 1, kLongest);
+    std::array<char, 4096> buffer{};
+    while (fd_ && ::read(fd_.get(), buffer.data(), buffer.size()) > 0) {
+    }
+  }
+
+ private:
+  Fd fd_;
+};
+
+/// Shows lines of the log as the command wrote them: each stream on ours, byte for byte.
+class Shown {
+ public:
+  Shown(const Options& options, const Ui& ui) : options_(options), ui_(ui) {}
+
+  void show(std::string_view text) {
+    const std::optional<LogLine> line = parse_log_line(text);
+    if (!line) return;
+    if (ui_.options.json) return show_json(*line);
+    if (line->stream == LogStream::remark) {
+      flush();
+      ui_.say(fmt::format("mlenv: {}", line->text));
+      return;
+    }
+    const bool is_out = line->stream == LogStream::out;
+    bool& begun = begun_.at(is_out ? 0 : 1);
+    if (is_out != to_out_) flush();
+    to_out_ = is_out;
+    if (options_.timestamps && !begun) pending_.append(line->time).push_back(' ');
+    pending_.append(line->text);
+    if (line->ends) pending_ += '\n';
+    begun = !line->ends;
+    constexpr std::size_t kEnough = std::size_t{64} << 10;
+    if (pending_.size() > kEnough) flush();
+  }
+  void dropped(std::uint64_t bytes) {
+    if (bytes == 0) return;
+    flush();
+    ui_.say(fmt::format("mlenv: {} of output before this are no longer kept (`--log-size`)",
+                        human_bytes(bytes)));
+  }
+  void flush() {
+    if (pending_.empty()) return;
+    write_all(to_out_ ? STDOUT_FILENO : STDERR_FILENO, as_bytes(pending_));
+    pending_.clear();
+  }
+
+ private:
+  void show_json(const LogLine& line) {
+    constexpr std::array<const char*, 3> kNames = {"stdout", "stderr", "mlenv"};
+    const nlohmann::json record = {{"schema", "mlenv.log-line/1"},
+                                   {"time", line.time},
+                                   {"stream", kNames.at(static_cast<std::size_t>(line.stream))},
+                                   {"text", line.text},
+                                   {"complete", line.ends}};
+    // Output need not be UTF-8.
+    pending_ += record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    to_out_ = true;
+    flush();
+  }
+
+  const Options& options_;
+  const Ui& ui_;
+  std::array<bool, 2> begun_{};
+  bool to_out_ = true;
+  std::string pending_;
+};
+
+/// The last lines of what there is now; a line in several parts counts once.
+std::deque<std::string> last_lines(LogReader& reader, std::size_t most, const std::string& since) {
+  std::deque<std::string> kept;
+  std::size_t whole = 0;
+  const auto ends = [](const std::string& text) {
+    const auto line = parse_log_line(text);
+    return line && line->ends;
+  };
+  while (std::optional<std::string> text = reader.next()) {
+    if (*text < since) continue;
+    if (ends(*text)) ++whole;
+    kept.push_back(std::move(*text));
+    while (whole > most) {
+      if (ends(kept.front())) --whole;
+      kept.pop_front();
+    }
+  }
+  return kept;
+}
+
+void show_all(const RunRecords& records, const std::string& id, const Options& options,
+              const std::string& since, Shown& shown) {
+  const fs::path folder = log_folder(records.folder_of(id));
+  const FolderEvents events{folder};
+  LogReader reader{folder};
+  // Before the log is read: what a run wrote is all there when it has ended.
+  bool goes_on = records.goes_on(id);
+  if (options.lines) {
+    for (const std::string& text : last_lines(reader, *options.lines, since)) shown.show(text);
+    (void)reader.take_dropped();
+  }
+  while (true) {
+    while (const std::optional<std::string> text = reader.next()) {
+      shown.dropped(reader.take_dropped());
+      if (*text >= since) shown.show(*text);
+    }
+    shown.flush();
+    if (!options.follow || !goes_on) return;
+    events.wait();
+    goes_on = records.goes_on(id);
+  }
+}
+
+int logs_command(const Options& options, const Ui& ui) {
+  const std::string since = start_of(options.since);
+  const RunRecords records = run_records();
+  const std::string id = records.find(options.run);
+  if (!fs::exists(log_folder(records.folder_of(id)))) {
+    throw refusal("no-logs", "the output of run `{}` was not kept", id)
+        .because("it ran in the foreground, where it wrote to the streams of `mlenv run`")
+        .hint("`mlenv run -d` keeps it; or redirect it: `mlenv run … >FILE`");
+  }
+  Shown shown{options, ui};
+  show_all(records, id, options, since, shown);
+  return 0;
+}
+
+}  // namespace
+
+Action declare_logs(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  take_word_of(app.add_option("RUN", options->run, "an id, its beginning or end, a name, or `last`")
+                   ->required(),
+               WordKind::run);
+  app.add_flag("-f,--follow", options->follow, "go on until the run ends");
+  app.add_flag("-t,--timestamps", options->timestamps, "the time (UTC) before each line");
+  app.add_option("-n,--tail", options->lines, "so many lines, the last ones")
+      ->check(CLI::Range(0, kMostLines))
+      ->type_name("LINES");
+  app.add_option("--since", options->since, "what came since then: `10m` ago, or a time")
+      ->type_name("TIME");
+  app.footer("example: mlenv logs -f last");
+  return [options](Ui& ui) { return logs_command(*options, ui); };
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,153 @@
+#include "cli/run_life.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/duration.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "cli/ui.hpp"
+#include "cli/usage.hpp"
+#include "runner/local/detached.hpp"
+#include "runner/record/run_records.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+constexpr double kMilliseconds = 1000;
+
+int signal_of(const std::string& text) {
+  const std::optional<int> number = parse_signal(text);
+  if (number) return *number;
+  throw usage_error("usage", "`--stop-signal {}` is no signal", text)
+      .hint("write a name or a number: `INT`, `SIGUSR1`, `10`");
+}
+
+RestartPolicy restart_of(const std::string& text) {
+  const std::optional<RestartPolicy> policy = RestartPolicy::parse(text);
+  if (policy) return *policy;
+  throw usage_error("usage", "`--restart {}` is no policy", text)
+      .hint("no, on-failure, on-failure:N, always, unless-stopped");
+}
+
+void check_name(const std::string& name) {
+  if (is_run_name(name)) return;
+  throw usage_error("usage", "`--name {}` cannot be a run's name", name)
+      .because(name == "last" ? "`last` is the newest run"
+                              : "a name has letters, digits, `_`, `.` and `-`, and begins with one "
+                                "of the former two")
+      .hint("choose another");
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  constexpr std::array<std::pair<char, std::uint64_t>, 3> kUnits = {
+      {{'k', 1'000}, {'M', 1'000'000}, {'G', 1'000'000'000}}};
+  constexpr std::size_t kMostDigits = 9;
+  std::uint64_t unit = 1;
+  for (const auto& [letter, bytes] : kUnits) {
+    if (!text.empty() && text.back() == letter) unit = bytes;
+  }
+  if (unit != 1) text.remove_suffix(1);
+  const bool digits = !text.empty() && text.size() <= kMostDigits &&
+                      std::all_of(text.begin(), text.end(), is_digit);
+  if (!digits) return std::nullopt;
+  return std::stoull(std::string(text)) * unit;
+}
+
+std::chrono::milliseconds duration_of(std::string_view option, const std::string& text) {
+  const std::optional<std::chrono::milliseconds> time = parse_duration(text);
+  if (time) return *time;
+  throw usage_error("usage", "`{} {}` is no length of time", option, text)
+      .hint("write a number and a unit: `30s`, `10m`, `2h`, `1h30m`, `1d`");
+}
+
+void add_life_options(CLI::App& app, LifeWords& words) {
+  app.add_option("--name", words.name, "what it is called as long as it runs");
+  app.add_flag("-d,--detach", words.detach, "run it in the background, and print its id");
+  app.add_option("--timeout", words.timeout, "end it after so long: `90s`, `12h`; status 124")
+      ->type_name("DURATION");
+  app.add_option("--restart", words.restart,
+                 "again when it ends: no, on-failure[:N], always, unless-stopped")
+      ->type_name("POLICY");
+  app.add_option("--stop-signal", words.stop_signal,
+                 "what ends it on `stop` and `--timeout`; by default TERM")
+      ->type_name("SIGNAL");
+  app.add_option("--stop-timeout", words.stop_timeout,
+                 "from that signal to SIGKILL; by default 10s")
+      ->type_name("DURATION");
+  app.add_option("--log-size", words.log_size,
+                 "keep so much output of a run in the background; by default 256M")
+      ->type_name("SIZE");
+  app.add_flag("--rm", words.remove, "as it is anyway: what it writes is thrown away");
+}
+
+Life parse_life(const LifeWords& words) {
+  Life life;
+  life.detach = words.detach;
+  if (!words.name.empty()) check_name(words.name);
+  life.name = words.name;
+  if (!words.timeout.empty()) {
+    life.run.timeout = duration_of("--timeout", words.timeout);
+    if (life.run.timeout->count() == 0) life.run.timeout.reset();  // as timeout(1) has it
+  }
+  if (!words.stop_signal.empty()) life.run.stop_signal = signal_of(words.stop_signal);
+  if (!words.stop_timeout.empty()) {
+    life.run.grace = duration_of("--stop-timeout", words.stop_timeout);
+  }
+  life.run.restart = restart_of(words.restart);
+  const std::optional<std::uint64_t> size = parse_size(words.log_size);
+  if (!size) {
+    throw usage_error("usage", "`--log-size {}` is no size", words.log_size)
+        .hint("write a number and `k`, `M` or `G`: `256M`");
+  }
+  life.most_log_bytes = *size;
+  return life;
+}
+
+void record_life(const Life& life, RunStart& start) {
+  if (!life.name.empty()) start.name = life.name;
+  start.detached = life.detach;
+  if (life.run.timeout) {
+    start.timeout_seconds = static_cast<double>(life.run.timeout->count()) / kMilliseconds;
+  }
+  start.restart = life.run.restart.text;
+}
+
+int run_detached(Ui& ui, LocalRun run, RunStart start, const Life& life) {
+  // The supervisor's folder is another one.
+  if (run.runtime.find('/') != std::string::npos) run.runtime = fs::absolute(run.runtime).string();
+  DetachedRun request;
+  request.run = std::move(run);
+  request.start = std::move(start);
+  request.store = fs::absolute(ui.store().root());
+  request.most_log_bytes = life.most_log_bytes;
+  request.failure_status = ui.failure_status.value_or(1);
+  const StartedRun started = start_detached_run(request);
+  if (started.over) return started.over->exit.code;
+  if (ui.options.json) {
+    nlohmann::json name;
+    if (!life.name.empty()) name = life.name;
+    ui.answer(canonical({{"schema", "mlenv.run-started/1"}, {"id", started.id}, {"name", name}}));
+  } else {
+    ui.answer(started.id);
+  }
+  return 0;
+}
+
+std::string best_shell(const std::vector<fs::path>& trees) {
+  for (const char* path : {"bin/bash", "usr/bin/bash", "bin/zsh", "usr/bin/zsh", "bin/ash"}) {
+    const bool found = std::any_of(trees.begin(), trees.end(), [&](const fs::path& tree) {
+      std::error_code error;
+      return fs::exists(fs::symlink_status(tree / path, error));
+    });
+    if (found) return "/" + std::string(path);
+  }
+  return "/bin/sh";
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,53 @@
+#pragma once
+// The words of `mlenv run` about its life: name, background, time, restarts.
+#include <cstdint>
+#include <string>
+
+#include "runner/local/life.hpp"
+#include "runner/local/run.hpp"
+#include "runner/record/run_record.hpp"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): theirs
+class App;
+}  // namespace CLI
+
+namespace mlenv::cli {
+
+class Ui;
+
+struct LifeWords {
+  std::string name;
+  bool detach = false;
+  std::string timeout;
+  std::string restart = "no";
+  std::string stop_signal;
+  std::string stop_timeout;
+  std::string log_size = "256M";
+  bool remove = false;  ///< accepted for habit's sake: what a run writes is always thrown away
+};
+void add_life_options(CLI::App& app, LifeWords& words);
+
+/// The same, checked.
+struct Life {
+  RunLife run;
+  std::string name;  ///< empty: none
+  bool detach = false;
+  std::uint64_t most_log_bytes = 0;
+};
+/// Throws `usage`.
+Life parse_life(const LifeWords& words);
+/// What the record says of it.
+void record_life(const Life& life, RunStart& start);
+
+/// Runs it in the background and answers its id; the status.
+int run_detached(Ui& ui, LocalRun run, RunStart start, const Life& life);
+
+/// `64M`, `1G`, `500k`, `4096`: decimal, as all sizes here. nullopt for what is none.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+/// Of an option: throws `usage` for what is no duration.
+std::chrono::milliseconds duration_of(std::string_view option, const std::string& text);
+
+/// The best shell that an image of these unpacked layers has.
+std::string best_shell(const std::vector<fs::path>& trees);
+
+}  // namespace mlenv::cli

@@ -1,0 +1,187 @@
+#include "runner/local/exec_client.hpp"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+
+#include "base/error.hpp"
+#include "runner/local/exec_server.hpp"
+#include "runner/local/signals.hpp"
+#include "runner/local/stage.hpp"
+
+namespace mlenv {
+namespace {
+
+/// Signals that are passed on, and changes of the terminal's size, as something to read. They stay
+/// held when this ends: the process is about to end with the command's status.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigset_t set = forwarded_signals();
+    sigaddset(&set, SIGWINCH);
+    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+    fd_ = Fd{::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
+    if (!fd_) throw os_error(errno, "cannot watch for signals");
+  }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+  ~HeldSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  int fd() const { return fd_.get(); }
+  /// nullopt when there is none.
+  std::optional<int> take() const {
+    signalfd_siginfo info{};
+    if (::read(fd_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) {
+      return std::nullopt;
+    }
+    return static_cast<int>(info.ssi_signo);
+  }
+
+ private:
+  sigset_t before_{};
+  Fd fd_;
+};
+
+/// Our terminal, its keys passed on as they are typed; as it was when this ends.
+class RawTerminal {
+ public:
+  RawTerminal() : engaged_(::tcgetattr(STDIN_FILENO, &before_) == 0) {
+    if (!engaged_) return;
+    termios raw = before_;
+    ::cfmakeraw(&raw);
+    ::tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+  }
+  RawTerminal(const RawTerminal&) = delete;
+  RawTerminal& operator=(const RawTerminal&) = delete;
+  ~RawTerminal() {
+    if (engaged_) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+  }
+
+ private:
+  termios before_{};
+  bool engaged_;
+};
+
+winsize terminal_size() {
+  winsize size{};
+  ::ioctl(STDIN_FILENO, TIOCGWINSZ, &size);
+  return size;
+}
+
+/// Copies what is there; false when one side is at its end.
+bool copy_some(int from, int to) {
+  std::array<char, 65536> buffer{};
+  const ssize_t count = ::read(from, buffer.data(), buffer.size());
+  if (count < 0) return errno == EINTR || errno == EAGAIN;
+  if (count == 0) return false;
+  try {
+    write_all(to, as_bytes(std::string_view{buffer.data(), static_cast<std::size_t>(count)}));
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
+class Client {
+ public:
+  explicit Client(Fd connection) : connection_(std::move(connection)) {}
+
+  Exit run(const ExecRequest& request, const std::vector<int>& files) {
+    if (!send_packet(connection_.get(), render_exec(request), files)) throw gone();
+    while (!outcome_) step();
+    if (master_) drain();
+    return *outcome_;
+  }
+
+ private:
+  static Error gone() { return failure("run-failed", "the run ended, and the command with it"); }
+
+  void step() {
+    std::array<pollfd, 4> fds{{{connection_.get(), POLLIN, 0},
+                               {signals_.fd(), POLLIN, 0},
+                               {master_ ? master_.get() : -1, POLLIN, 0},
+                               {master_ && input_open_ ? STDIN_FILENO : -1, POLLIN, 0}}};
+    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) {
+      throw os_error(errno, "cannot wait for the command");
+    }
+    if (fds[1].revents != 0) pass_signals();
+    if (fds[3].revents != 0) input_open_ = copy_some(STDIN_FILENO, master_.get());
+    if (fds[2].revents != 0 && !copy_some(master_.get(), STDOUT_FILENO)) master_.reset();
+    if (fds[0].revents != 0) take_packet();
+  }
+
+  void take_packet() {
+    Packet packet = receive_packet(connection_.get());
+    if (packet.bytes.empty()) throw gone();
+    if (!is_started(packet.bytes)) {
+      raw_.reset();
+      const StageOutcome outcome = parse_stage_outcome(packet.bytes);
+      if (!outcome.complaint.empty()) {
+        write_all(STDERR_FILENO, as_bytes("mlenv: " + outcome.complaint + "\n"));
+      }
+      outcome_ = outcome.run.exit;
+    } else if (!packet.files.empty()) {
+      master_ = std::move(packet.files.front());
+      raw_.emplace();
+      resize();
+    }
+  }
+
+  void pass_signals() {
+    while (const std::optional<int> number = signals_.take()) {
+      if (*number == SIGWINCH) {
+        resize();
+      } else {
+        (void)send_packet(connection_.get(), render_signal(*number));
+      }
+    }
+  }
+
+  void resize() {
+    const winsize size = terminal_size();
+    if (master_ && size.ws_row > 0) ::ioctl(master_.get(), TIOCSWINSZ, &size);
+  }
+
+  /// What the command wrote last; what it left running may hold the terminal open.
+  void drain() {
+    ::fcntl(master_.get(), F_SETFL, O_NONBLOCK);
+    pollfd more{master_.get(), POLLIN, 0};
+    while (::poll(&more, 1, 0) == 1 && (more.revents & POLLIN) != 0) {
+      if (!copy_some(master_.get(), STDOUT_FILENO)) return;
+    }
+  }
+
+  Fd connection_;
+  HeldSignals signals_;
+  Fd master_;
+  bool input_open_ = true;
+  std::optional<RawTerminal> raw_;
+  std::optional<Exit> outcome_;
+};
+
+}  // namespace
+
+Exit exec_in_run(const fs::path& run_folder, std::string_view id, ExecRequest request, bool input) {
+  Client client{connect_to_run(run_folder, id)};
+  if (request.terminal) {
+    const winsize size = terminal_size();
+    request.rows = size.ws_row;
+    request.columns = size.ws_col;
+    return client.run(request, {});
+  }
+  const Fd null = open_file("/dev/null");
+  return client.run(request, {input ? STDIN_FILENO : null.get(), STDOUT_FILENO, STDERR_FILENO});
+}
+
+void stop_run(const fs::path& run_folder, std::string_view id, const StopRequest& request) {
+  const Fd connection = connect_to_run(run_folder, id);
+  // Whether it is heard or the run has just ended: it ends.
+  if (!send_packet(connection.get(), render_stop(request))) return;
+  const Packet packet = receive_packet(connection.get());
+  if (!packet.bytes.empty()) (void)parse_outcome(packet.bytes);
+}
+
+}  // namespace mlenv

@@ -1,0 +1,45 @@
+#pragma once
+// Processes that are put into a running container, each served by a process of its own: it has the
+// OCI runtime start it, tells the asking mlenv how it ended, and ends it when that one is gone.
+#include <vector>
+
+#include "runner/local/bundle.hpp"
+#include "runner/local/control.hpp"
+#include "runner/local/limits.hpp"
+#include "runner/local/runtime.hpp"
+
+namespace mlenv {
+
+class ExecServer {
+ public:
+  /// `limits`: what the container began in; nullptr: nothing.
+  ExecServer(const Runtime& runtime, const Container& container, const Bundle& bundle,
+             const LimitGroup* limits)
+      : runtime_(runtime), container_(container), bundle_(bundle), limits_(limits) {}
+  ExecServer(const ExecServer&) = delete;
+  ExecServer& operator=(const ExecServer&) = delete;
+  /// Waits for those who serve: the container is gone by then, so that they end.
+  ~ExecServer();
+
+  /// `files`: standard input, output and error of the process, or none with a terminal.
+  void start(const ExecRequest& request, std::vector<Fd> files, Fd connection);
+
+ private:
+  void forget_ended();
+
+  const Runtime& runtime_;
+  const Container& container_;
+  const Bundle& bundle_;
+  const LimitGroup* limits_;
+  std::vector<pid_t> serving_;
+  unsigned count_ = 0;
+};
+
+/// What the server says to the client.
+std::string render_started();
+bool is_started(std::string_view bytes);
+std::string render_signal(int number);
+/// nullopt for what is none.
+std::optional<int> parse_signal_packet(std::string_view bytes);
+
+}  // namespace mlenv

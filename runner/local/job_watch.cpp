@@ -1,0 +1,163 @@
+#include "runner/local/job_watch.hpp"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+
+#include "base/error.hpp"
+#include "runner/local/stage.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::size_t kMostPending = 64;
+
+Fd open_pidfd(pid_t pid) {
+  Fd fd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+  if (!fd) throw os_error(errno, "cannot watch process {}", pid);
+  return fd;
+}
+
+bool ends_programs(int signal) {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
+
+void answer(int connection, const Error& error) {
+  (void)send_packet(connection, render_outcome(error));
+}
+
+}  // namespace
+
+void JobWatch::while_starting(pid_t pid, PidNamespace& processes) {
+  const Fd ended = open_pidfd(pid);
+  until({ended.get(), &processes, false, nullptr}, std::nullopt);
+}
+
+void JobWatch::while_running(pid_t pid, PidNamespace& processes, const Exec& exec) {
+  const Fd ended = open_pidfd(pid);
+  if (life_.timeout && !std::exchange(timeout_set_, true)) {
+    timeout_at_ = Clock::now() + *life_.timeout;
+  }
+  const Target target{ended.get(), &processes, true, &exec};
+  if (stop_signal_due_) send_stop_signal(target);
+  until(target, std::nullopt);
+}
+
+void JobWatch::pause(std::chrono::milliseconds time) { until({}, Clock::now() + time); }
+
+int JobWatch::time_left(std::optional<Clock::time_point> end) const {
+  constexpr std::int64_t kLongest = 1'000'000'000;
+  std::optional<Clock::time_point> next = end;
+  for (const auto& at : {timeout_at_, kill_at_}) {
+    if (at && (!next || *at < *next)) next = at;
+  }
+  if (!next) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now());
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, kLongest));
+}
+
+void JobWatch::until(const Target& target, std::optional<Clock::time_point> end) {
+  constexpr std::size_t kFixed = 4;
+  const bool pausing = target.processes == nullptr;
+  while (true) {
+    // Whoever waits to be heard is polled for only when there is somebody to hear them.
+    std::vector<pollfd> fds{{target.pidfd, POLLIN, 0},
+                            {target.takes_signals || pausing ? fds_.signals : -1, POLLIN, 0},
+                            {fds_.socket, 0, 0},
+                            {pending_.size() < kMostPending ? fds_.control : -1, POLLIN, 0}};
+    for (const Fd& connection : pending_) fds.push_back({connection.get(), POLLIN, 0});
+    if (::poll(fds.data(), fds.size(), time_left(end)) < 0 && errno != EINTR) {
+      throw os_error(errno, "cannot wait for the container");
+    }
+    if (fds[1].revents != 0) take_signals(target);
+    if (fds[0].revents != 0) return;
+    if ((fds[2].revents & (POLLHUP | POLLERR)) != 0) {
+      if (!pausing) target.processes->kill();
+      must_end_ = true;
+      fds_.socket = -1;
+    }
+    std::vector<Fd> waiting = std::exchange(pending_, {});
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      if (fds[kFixed + i].revents != 0) {
+        take_request(target, std::move(waiting[i]));
+      } else {
+        pending_.push_back(std::move(waiting[i]));
+      }
+    }
+    if (fds[3].revents != 0) take_connection();
+    look_at_clock(target);
+    if (pausing && (must_end_ || Clock::now() >= end.value())) return;
+  }
+}
+
+void JobWatch::look_at_clock(const Target& target) {
+  const auto now = Clock::now();
+  if (timeout_at_ && now >= *timeout_at_) {
+    timeout_at_.reset();
+    begin_end(EndedBy::timeout, life_.grace, target);
+  }
+  if (kill_at_ && now >= *kill_at_ && target.processes != nullptr) {
+    kill_at_.reset();
+    target.processes->kill();
+  }
+}
+
+void JobWatch::take_signals(const Target& target) {
+  signalfd_siginfo info{};
+  while (::read(fds_.signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    const int number = static_cast<int>(info.ssi_signo);
+    if (ends_programs(number)) must_end_ = true;
+    if (target.pidfd >= 0) ::syscall(SYS_pidfd_send_signal, target.pidfd, number, nullptr, 0);
+  }
+}
+
+void JobWatch::take_connection() {
+  Fd connection{::accept4(fds_.control, nullptr, nullptr, SOCK_CLOEXEC)};
+  if (connection) pending_.push_back(std::move(connection));
+}
+
+void JobWatch::take_request(const Target& target, Fd connection) {
+  Packet packet = receive_packet(connection.get());
+  if (packet.bytes.empty()) return;
+  const ControlRequest request = parse_request_packet(packet.bytes);
+  if (request.stop) {
+    begin_end(
+        EndedBy::stop,
+        request.stop->grace_ms ? std::chrono::milliseconds(*request.stop->grace_ms) : life_.grace,
+        target);
+    (void)send_packet(connection.get(), render_outcome(Exit{}));
+  } else if (!request.exec) {
+    answer(connection.get(), failure("run-failed", "the run's mlenv does not understand this")
+                                 .because("it is of another version"));
+  } else if (target.exec == nullptr) {
+    answer(connection.get(),
+           refusal("run-ended", "the command does not run at this moment")
+               .because("the run is between two attempts, or has not started yet")
+               .hint("try again; `mlenv runs show RUN` tells how its attempts ended"));
+  } else {
+    (*target.exec)(*request.exec, std::move(packet.files), std::move(connection));
+  }
+}
+
+void JobWatch::begin_end(EndedBy why, std::chrono::milliseconds grace, const Target& target) {
+  const auto at = Clock::now() + grace;
+  if (!kill_at_ || at < *kill_at_) kill_at_ = at;
+  if (ended_by_ != EndedBy::itself) return;
+  ended_by_ = why;
+  must_end_ = true;
+  stop_signal_due_ = true;
+  if (target.takes_signals) send_stop_signal(target);
+}
+
+void JobWatch::send_stop_signal(const Target& target) {
+  stop_signal_due_ = false;
+  ::syscall(SYS_pidfd_send_signal, target.pidfd, life_.stop_signal, nullptr, 0);
+  // One that is stopped (SIGSTOP, Ctrl-Z) would not see it.
+  ::syscall(SYS_pidfd_send_signal, target.pidfd, SIGCONT, nullptr, 0);
+}
+
+}  // namespace mlenv

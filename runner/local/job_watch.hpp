@@ -1,0 +1,65 @@
+#pragma once
+// What reaches a run from outside while it goes on, and when it must end: the stage's one loop.
+#include <functional>
+#include <vector>
+
+#include "runner/local/control.hpp"
+#include "runner/local/life.hpp"
+#include "runner/local/namespaces.hpp"
+
+namespace mlenv {
+
+/// Where it comes from.
+struct WatchedFds {
+  int signals = -1;  ///< a signalfd: what arrives there is for the job
+  int socket = -1;   ///< when its other end closes, the job is to end
+  int control = -1;  ///< where other mlenvs connect; -1: nobody can
+};
+
+class JobWatch {
+ public:
+  using Exec = std::function<void(const ExecRequest&, std::vector<Fd>, Fd)>;
+
+  JobWatch(const WatchedFds& fds, RunLife life) : fds_(fds), life_(std::move(life)) {}
+
+  /// Until `pid`, a child of ours that starts the job, has ended; it is not reaped. Signals wait.
+  void while_starting(pid_t pid, PidNamespace& processes);
+  /// The same with the job, or what stands for it, to which signals go. `exec` starts a process
+  /// beside it. What was asked for while it started is done first.
+  void while_running(pid_t pid, PidNamespace& processes, const Exec& exec);
+  /// Between two attempts.
+  void pause(std::chrono::milliseconds time);
+  /// It was stopped, took too long, got a signal that ends programs, or mlenv is gone: no further
+  /// attempt.
+  bool must_end() const { return must_end_; }
+  EndedBy ended_by() const { return ended_by_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Target {
+    int pidfd = -1;
+    PidNamespace* processes = nullptr;
+    bool takes_signals = false;
+    const Exec* exec = nullptr;
+  };
+  void until(const Target& target, std::optional<Clock::time_point> end);
+  int time_left(std::optional<Clock::time_point> end) const;
+  void look_at_clock(const Target& target);
+  void take_signals(const Target& target);
+  void take_connection();
+  void take_request(const Target& target, Fd connection);
+  void begin_end(EndedBy why, std::chrono::milliseconds grace, const Target& target);
+  void send_stop_signal(const Target& target);
+
+  WatchedFds fds_;
+  RunLife life_;
+  std::vector<Fd> pending_;  ///< connections that have not said yet what they want
+  std::optional<Clock::time_point> timeout_at_;
+  std::optional<Clock::time_point> kill_at_;
+  bool timeout_set_ = false;
+  bool must_end_ = false;
+  bool stop_signal_due_ = false;
+  EndedBy ended_by_ = EndedBy::itself;
+};
+
+}  // namespace mlenv
