@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runner/facts/facts.hpp"
+#include "runner/record/run_environment.hpp"
 
 namespace mlenv {
 
@@ -26,17 +27,6 @@ struct RecordedImage {
     visit("name", self.name);
     visit("digest", self.digest);
     visit("lock_digest", self.lock_digest);
-  }
-};
-
-struct RecordedVariable {
-  std::string name;
-  std::optional<std::string> value;  ///< nothing: masked (secrets.hpp)
-  friend bool operator==(const RecordedVariable&, const RecordedVariable&) = default;
-  template <class Self, class Visit>
-  static void fields(Self& self, Visit&& visit) {
-    visit("name", self.name);
-    visit("value", self.value);
   }
 };
 
@@ -170,6 +160,8 @@ struct RunRecord {
   std::optional<RunEnd> end;
   std::optional<CodeState> code;  ///< nothing: not read yet, or cut off
   std::optional<Facts> facts;     ///< of the host; the same
+  /// In a record that is handed over alone, and where the image was still in the store.
+  std::optional<RunEnvironment> environment;
   friend bool operator==(const RunRecord&, const RunRecord&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -178,6 +170,7 @@ struct RunRecord {
     visit("end", self.end);
     visit("code", self.code);
     visit("host", self.facts);
+    visit("environment", self.environment);
   }
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 // The records of past and present runs: STORE/runs.
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +22,8 @@ class RunRecords {
   RunRecord read(const std::string& id) const;
   /// A record without its host's facts, which are most of it.
   RunRecord read_brief(const std::string& id) const;
-  /// `last` (the newest that can be read), or an id, or the beginning or end of one id alone.
+  /// `last` (the newest that can be read), `last~1` (the one before it), or an id, or the beginning
+  /// or end of one id alone.
   /// Throws `no-run` (usage) and `ambiguous` (usage).
   std::string find(std::string_view word) const;
   /// Takes a record away; false for one whose run goes on.
@@ -31,7 +33,9 @@ class RunRecords {
 
  private:
   RunRecord read(const std::string& id, bool with_facts) const;
-  std::string newest_readable(const std::vector<std::string>& all) const;
+  /// Of those that can be read, so many from the newest; nullopt: there are not so many.
+  std::optional<std::string> newest_readable(const std::vector<std::string>& all,
+                                             std::size_t before = 0) const;
 
   fs::path folder_;
 };

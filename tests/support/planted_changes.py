@@ -8,6 +8,7 @@ kernel, the driver of a run without GPUs.
 """
 
 import copy
+import hashlib
 import json
 import pathlib
 import random
@@ -312,6 +313,14 @@ def uncommitted(run):
     run["code"]["changed_digest"] = fact("sha256:" + "7" * 64)
 
 
+def other_files(run):
+    run["start"]["image"]["files"] = "others"  # see `settle`
+
+
+def data_gone(run):
+    run["start"]["mounts"] = [one for one in run["start"]["mounts"] if one["target"] != "/data"]
+
+
 def second_gpu_gone(run):
     run["start"]["devices"] = ["nvidia.com/gpu=0"]
     run["host"]["gpus"]["value"].pop()
@@ -369,6 +378,11 @@ PLANTED = [
     ("memory limit", "memory-limit", CPU, of_host("memory.limit_bytes", {"most": 16 * GIB}), [killed_by(9)]),
     ("shared memory", "shared-memory", GPU, of_host("storage.shared_memory.size_bytes", 64 << 20), [killed_by(7), failed]),
     ("open files", "open-files", CPU, of_host("limits.open_files_soft", {"most": 1024}), [failed]),
+    ("memory of the machine", "memory-total", CPU, of_host("memory.total_bytes", 32 * GIB), [killed_by(9)]),
+    ("files of the image", "image-files", CPU, other_files, [failed, slower]),
+    ("other libraries first", "search-paths", GPU, variable("LD_LIBRARY_PATH", "/opt/conda/lib"), [failed]),
+    ("a missing mount", "mounts", CPU, data_gone, [failed]),
+    ("XLA", "numeric-variables", GPU, variable("XLA_FLAGS", "--xla_gpu_deterministic_ops=true"), [slower]),
     ("clock source", "clock-source", CPU, of_host("time.clock_source", "hpet"), [slower]),
 ]
 
@@ -475,7 +489,7 @@ def time_services(run, rng):
 
 
 def image_name(run, rng):
-    run["start"]["image"].update(name=f"registry.example/train:v{rng.randrange(9)}", digest="sha256:" + f"{rng.randrange(3, 10)}" * 64)
+    run["start"]["image"]["name"] = f"registry.example/train:v{rng.randrange(9)}"
 
 
 def usage(run, rng):
@@ -485,7 +499,7 @@ def usage(run, rng):
 
 def driver_of_no_use(run, rng):
     if not run["start"]["devices"]:
-        all_of(of_host("nvidia.kernel_driver", "580.95.05"), of_host("nvidia.user_driver", "580.95.05"), every_gpu("persistence", False))(run)
+        all_of(of_host("nvidia.kernel_driver", "580.95.05"), of_host("nvidia.user_driver", "580.95.05"), every_gpu("name", "NVIDIA L4"))(run)
 
 
 IRRELEVANT = [
@@ -493,6 +507,18 @@ IRRELEVANT = [
     free_bytes, memory_jitter, engine, output_folder, output_mount, project, branch, gpu_ids, swap, title, program_version, user,
     time_services, image_name, usage, driver_of_no_use,
 ]  # fmt: skip
+
+
+# With other packages the image is another one anyway.
+OF_PACKAGES = [python_package, new_package, debian_program]
+
+
+def settle(run):
+    """An image's digest follows from what is in it."""
+    image = run["start"]["image"]
+    packages = json.dumps([run["environment"]["wheels"], run["environment"]["debs"]])
+    image["lock_digest"] = "sha256:" + hashlib.sha256(packages.encode()).hexdigest()
+    image["digest"] = "sha256:" + hashlib.sha256((packages + image.pop("files", "")).encode()).hexdigest()
 
 
 def pair(cause, seed):
@@ -508,13 +534,14 @@ def pair(cause, seed):
         started="2026-03-02T12:00:00.250Z",
     )
     other["end"]["ended"] = "2026-03-02T13:00:00.250Z"
-    for alter in rng.sample(IRRELEVANT, 10):
+    for alter in rng.sample([one for one in IRRELEVANT if what != "files of the image" or one not in OF_PACKAGES], 10):
         alter(other, rng)
     change(other)
     end = rng.choice([None, *ends])
     if end is not None:
         end(other)
-    # Which of the two is older must not matter to what is found, but for what only one way breaks.
+    settle(one)
+    settle(other)
     return one, other
 
 
