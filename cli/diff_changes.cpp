@@ -118,7 +118,9 @@ void print_likely(Lines& out, const Changes& found) {
   const Change* likely = found.likely();
   if (likely == nullptr) return;
   out.emplace_back();
-  out.push_back(printable(fmt::format("most likely: {}: {} → {}", likely->what,
+  // Without ends that differ nobody asks what brought that.
+  const char* head = likely->explains ? "most likely" : "most likely to matter";
+  out.push_back(printable(fmt::format("{}: {}: {} → {}", head, likely->what,
                                       likely->from.value_or("none"), likely->to.value_or("none"))));
 }
 

@@ -64,7 +64,8 @@ struct Changes {
   /// `the second was killed for want of memory, or by hand (SIGKILL)`; empty without a symptom.
   std::string symptom_text;
 
-  /// The first, where nothing else that was found is as likely, and it is more than a note.
+  /// The first, where nothing else that was found is as likely, it is more than a note, and no
+  /// whole part is unknown in which the cause may lie.
   const Change* likely() const;
   /// Whether anything was found that is not incidental.
   bool differ() const;

@@ -1,6 +1,7 @@
 #include "runner/changes/compared.hpp"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <tuple>
 
@@ -11,6 +12,8 @@
 
 namespace mlenv::changes {
 namespace {
+
+constexpr std::string_view kPackages = "packages of the image";
 
 constexpr unsigned bit(Symptom symptom) { return 1U << static_cast<unsigned>(symptom); }
 
@@ -77,10 +80,25 @@ std::size_t place_of(std::string_view rule) {
 /// Lower is more likely. A symptom as special as SIGILL has causes of its own.
 int tier_of(const Change& change, Symptom symptom) {
   const unsigned explains = rule_of(change.rule).explains;
-  if (change.weight == Weight::incidental || symptom == Symptom::none) return 2;
+  if (change.weight >= Weight::note || symptom == Symptom::none) return 2;
   if ((explains & bit(symptom)) != 0) return 0;
   const bool failed = symptom != Symptom::slower;
   return failed && (explains & bit(Symptom::fails)) != 0 ? 1 : 2;
+}
+
+/// Ends that few things bring.
+bool is_special(Symptom symptom) {
+  return symptom == Symptom::out_of_memory || symptom == Symptom::bus_error ||
+         symptom == Symptom::illegal_instruction;
+}
+
+/// Whole parts that a record does not hold, in each of which the cause may lie.
+constexpr std::array kParts = std::to_array<std::string_view>({"host", "code", kPackages});
+
+std::string longer_text(double ratio) {
+  constexpr double kTwice = 2;
+  return ratio < kTwice ? fmt::format("took {:.0f} % longer", (ratio - 1) * 100)
+                        : fmt::format("took {:.1f} times as long", ratio);
 }
 
 constexpr std::size_t kListed = 6;
@@ -106,9 +124,13 @@ std::string_view name_of(Weight weight) {
 const Change* Changes::likely() const {
   if (found.empty() || found.front().weight >= Weight::note) return nullptr;
   const Change& first = found.front();
+  const int tier = tier_of(first, symptom);
+  const bool part_unknown = std::any_of(open.begin(), open.end(), [](const NotCompared& one) {
+    return std::find(kParts.begin(), kParts.end(), one.what) != kParts.end();
+  });
+  if (part_unknown && !(tier == 0 && is_special(symptom))) return nullptr;
   if (found.size() == 1) return &first;
   const Change& second = found[1];
-  const int tier = tier_of(first, symptom);
   if (tier_of(second, symptom) != tier) return &first;
   // Of several that explain it nobody can say which; among the others the worse stands out.
   const bool alone = second.weight >= Weight::note || (tier == 2 && second.weight > first.weight);
@@ -147,7 +169,7 @@ void Compared::compare_installed(const Moment& from, const Moment& to) {
   } else if (before && after) {
     installed_ = &own_.emplace(diff_environments(environment_of(*before), environment_of(*after)));
   } else {
-    leave_open("packages of the image", before ? std::nullopt : std::optional(from.no_environment),
+    leave_open(std::string(kPackages), before ? std::nullopt : std::optional(from.no_environment),
                after ? std::nullopt : std::optional(to.no_environment));
   }
 }
@@ -170,8 +192,8 @@ void Compared::read_ends() {
   const auto [less, more] = std::minmax(before, after);
   if (!first_done || more - less < kSeconds || more < less * kLonger) return;
   out_.symptom = Symptom::slower;
-  out_.symptom_text = fmt::format("the {} took {:.0f} % longer",
-                                  after > before ? "second" : "first", (more / less - 1) * 100);
+  out_.symptom_text =
+      fmt::format("the {} {}", after > before ? "second" : "first", longer_text(more / less));
 }
 
 void Compared::find(std::string_view rule, Said said) {

@@ -47,6 +47,8 @@ class Compared {
   /// Whether GPUs are of use: runs that were given some; of hosts alone, those that have some.
   bool on_gpus() const { return on_gpus_; }
   Symptom symptom() const { return out_.symptom; }
+  /// Whether anything was found so far that is not incidental.
+  bool differ() const { return out_.differ(); }
   bool same_host_name() const;
 
   /// Sorted.

@@ -84,7 +84,10 @@ void flatten(const json& value, const std::string& path, Values& out) {
     return path.empty() ? name : path + '.' + name;
   };
   if (value.is_object()) {
-    for (const auto& [name, member] : value.items()) flatten(member, below(name), out);
+    for (const auto& [name, member] : value.items()) {
+      const bool is_key = member.is_string() && path.ends_with('.' + member.get<std::string>());
+      if (!is_key) flatten(member, below(name), out);
+    }
   } else if (value.is_array() && !value.empty() && value.front().is_object()) {
     for (std::size_t i = 0; i < value.size(); ++i) {
       flatten(value[i], below(key_of(value[i], i)), out);

@@ -205,8 +205,12 @@ void driver(Compared& here) {
   } else if (here.know("host nvidia.kernel_driver", from.kernel_driver, to.kernel_driver) &&
              *from.kernel_driver != *to.kernel_driver) {
     Said said{*from.kernel_driver, *to.kernel_driver};
-    if (*to.kernel_driver == "none" ||
-        compare_versions(*to.kernel_driver, *from.kernel_driver) < 0) {
+    if (*to.kernel_driver == "none") {
+      said.weight = Weight::breaks;
+      said.effect = "no driver is loaded: no CUDA program starts";
+      said.remedy = "`mlenv check` says what is in its way";
+    } else if (*from.kernel_driver != "none" &&
+               compare_versions(*to.kernel_driver, *from.kernel_driver) < 0) {
       said.weight = Weight::breaks;
       said.effect = "an older driver may lack what the image's CUDA needs: start or PTX code fails";
       said.remedy = "`mlenv check` says which driver the image needs";

@@ -282,7 +282,8 @@ void outcome(Compared& here) {
   const RunRecord& to = *here.to_run();
   const bool other_end =
       from.state != to.state || (from.end && to.end && from.end->exit_code != to.end->exit_code);
-  if (other_end || here.symptom() == Symptom::slower) {
+  const bool differs = other_end || here.symptom() == Symptom::slower;
+  if (differs && !here.differ()) {
     here.find("outcome", {end_text(from), end_text(to)});
   } else {
     detail(here, "end", end_text(from), end_text(to));
