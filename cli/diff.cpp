@@ -70,11 +70,10 @@ int diff_command(const Options& options, Ui& ui) {
 
 Action declare_diff(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option(
-         "A", options->from,
-         "run (a part of its id, `last`, `last~1`, or what `mlenv runs show --json` wrote), "
-         "`host` or what `mlenv facts --json` wrote, lock, recipe (its lock is taken), or "
-         "image in the store")
+  app.add_option("A", options->from,
+                 "a run (a part of its id, `last`, `last~1`), `host` (this one), what `mlenv runs "
+                 "show --json` "
+                 "or `mlenv facts --json` wrote, a lock, a recipe (its lock), or an image")
       ->required();
   app.add_option("B", options->to, "what to compare it with")->required();
   app.add_flag("--all", options->all,

@@ -10,6 +10,7 @@
 #include "cli/run_environment.hpp"
 #include "cli/settings.hpp"
 #include "runner/facts/probe.hpp"
+#include "runner/record/code_state.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv::cli {
@@ -69,6 +70,22 @@ bool is_environment(Ui& ui, const std::string& argument) {
   return ui.store().find_image(argument).has_value();
 }
 
+/// Asked of the repositories of runs that were made here; what a file names is somebody else's.
+Texts code_files(const NamedMoment& from, const NamedMoment& to) {
+  Texts files = unknown<std::vector<std::string>>("no repository here");
+  if (!from.moment.run || !to.moment.run) return files;
+  const std::optional<CodeState>& before = from.moment.run->code;
+  const std::optional<CodeState>& after = to.moment.run->code;
+  const bool told = before && after && before->commit && after->commit;
+  if (!told || *before->commit == *after->commit) return files;
+  for (const NamedMoment* one : {&to, &from}) {
+    const std::optional<std::string>& project = one->moment.run->start.project;
+    if (one->name.ends_with(kJsonEnd) || !project || files) continue;
+    files = files_between(*project, *before->commit, *after->commit);
+  }
+  return files;
+}
+
 }  // namespace
 
 std::string_view NamedMoment::kind() const {
@@ -103,7 +120,7 @@ changes::Changes compare(Ui& ui, NamedMoment& from, NamedMoment& to) {
       one->moment.no_environment = add_environment(ui, *one->moment.run);
     }
   }
-  return changes::changes_between(from.moment, to.moment);
+  return changes::changes_between(from.moment, to.moment, code_files(from, to));
 }
 
 Side side_of(Ui& ui, const NamedMoment& one, std::string_view other) {

@@ -80,7 +80,8 @@ struct Moment {
 };
 
 /// Two runs are compared in all; where one of the two is a host alone, only the hosts are.
-Changes changes_between(const Moment& from, const Moment& to);
+/// `code_files` are those that differ between the two commits, as far as somebody could tell.
+Changes changes_between(const Moment& from, const Moment& to, const Texts& code_files = {});
 
 /// What of the differences between two locks or images is likely to matter.
 Changes changes_in(const EnvironmentDiff& installed, const ValueChanges& image_values);

@@ -142,7 +142,8 @@ bool Changes::differ() const {
                      [](const Change& one) { return one.weight != Weight::incidental; });
 }
 
-Compared::Compared(const Moment& from, const Moment& to) {
+Compared::Compared(const Moment& from, const Moment& to, const Texts& code_files)
+    : code_files_(&code_files) {
   from_host_ = from.host ? &*from.host : nullptr;
   to_host_ = to.host ? &*to.host : nullptr;
   const bool given = (from.run && was_given_gpus(*from.run)) || (to.run && was_given_gpus(*to.run));
@@ -217,8 +218,8 @@ void Compared::leave_open(std::string what, std::optional<std::string> from,
   out_.open.push_back({std::move(what), std::move(from), std::move(to)});
 }
 
-bool Compared::same_host_name() const {
-  return from_run_ != nullptr && from_run_->start.host == to_run_->start.host;
+const std::vector<std::string>* Compared::code_files() const {
+  return code_files_ != nullptr && *code_files_ ? &**code_files_ : nullptr;
 }
 
 Changes Compared::take() && {

@@ -19,7 +19,7 @@ struct Said {
 
 class Compared {
  public:
-  Compared(const Moment& from, const Moment& to);
+  Compared(const Moment& from, const Moment& to, const Texts& code_files);
   Compared(const Compared&) = delete;
   Compared& operator=(const Compared&) = delete;
   ~Compared() = default;
@@ -49,7 +49,8 @@ class Compared {
   Symptom symptom() const { return out_.symptom; }
   /// Whether anything was found so far that is not incidental.
   bool differ() const { return out_.differ(); }
-  bool same_host_name() const;
+  /// That differ between the two commits; null where nobody could tell.
+  const std::vector<std::string>* code_files() const;
 
   /// Sorted.
   Changes take() &&;
@@ -64,6 +65,7 @@ class Compared {
   const Facts* to_host_ = nullptr;
   std::optional<EnvironmentDiff> own_;
   const EnvironmentDiff* installed_ = nullptr;
+  const Texts* code_files_ = nullptr;
   bool on_gpus_ = true;
   Changes out_;
 };

@@ -262,8 +262,8 @@ const Rule& rule_of(std::string_view id) {
   return *found;
 }
 
-Changes changes_between(const Moment& from, const Moment& to) {
-  Compared here(from, to);
+Changes changes_between(const Moment& from, const Moment& to, const Texts& code_files) {
+  Compared here(from, to, code_files);
   for (auto* look : {code,   command,   mounts,   run_settings, variables, image,  packages,
                      driver, gpus,      gpu_host, processors,   memory,    kernel, limits,
                      disks,  isolation, network,  clock,        details,   outcome}) {

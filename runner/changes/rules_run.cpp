@@ -196,7 +196,16 @@ void code(Compared& here) {
     detail(here, "branch", *before->branch, *after->branch);
   }
   if (*before->commit != *after->commit) {
-    here.find("code", {code_text(*before), code_text(*after)});
+    Said said{code_text(*before), code_text(*after)};
+    if (const auto* files = here.code_files(); files != nullptr && !files->empty()) {
+      said.effect = fmt::format("it does something else; between the commits {} changed: {}",
+                                counted(files->size(), "file"), listed(*files, 8));
+    } else if (files != nullptr && before->changed_digest && after->changed_digest &&
+               *before->changed_digest == *after->changed_digest) {
+      said.weight = Weight::note;
+      said.effect = "the same files of the project in both commits";
+    }
+    here.find("code", std::move(said));
   } else if (here.know("uncommitted changes of the code", before->changed_digest,
                        after->changed_digest) &&
              *before->changed_digest != *after->changed_digest) {

@@ -53,6 +53,8 @@ equal "which file" "train.py" "$(jq -r '.findings[0].to' "$work/diff.json" | gre
 commit two
 run small -- python train.py --seed 1
 equal "committed since" code "$(found last~1 last)"
+jq -r '.findings[0].effect' "$work/diff.json" >"$work/effect"
+grep -qF 'between the commits 1 file changed: train.py' "$work/effect" || fail "which file: $(cat "$work/effect")"
 run small -e OMP_NUM_THREADS=1 -e HF_TOKEN=secret -- python train.py --seed 1
 equal "a variable" "threads variables" "$(found last~1 last)"
 run small -v "$work/one:/data:ro" -- python train.py --seed 2

@@ -58,6 +58,17 @@ TEST(ChangesOfRuns, Code) {
   EXPECT_EQ(open_in(none), "code, value of variable HF_TOKEN");
 }
 
+TEST(ChangesOfRuns, FilesBetweenTwoCommits) {
+  RunRecord to = whole_run();
+  to.code->commit = known<std::string>("2e2e", "git");
+  const auto with = [&](std::vector<std::string> files) {
+    return changes::changes_between({whole_run(), whole_host(), {}}, {to, whole_host(), {}},
+                                    known(std::move(files), "git diff"));
+  };
+  EXPECT_NE(finding(with({"a.py"}), "code").effect.find("a.py"), std::string::npos);
+  EXPECT_EQ(rules_in(with({})), "code=note");  // commits of the same content
+}
+
 TEST(ChangesOfRuns, Command) {
   EXPECT_EQ(with_argv({"python", "train.py", "--lr", "0.2", "--output-dir", "/out/a"}),
             "arguments");
