@@ -70,12 +70,16 @@ class Compared {
   Changes out_;
 };
 
+inline std::string value_text(const std::string& text) { return text; }
+inline std::string value_text(bool value) { return value ? "yes" : "no"; }
+inline std::string value_text(std::uint64_t number) { return std::to_string(number); }
+
 /// Both values, and nothing where they are equal.
-template <class T, class Text>
+template <class T>
 void find_other(Compared& here, std::string_view rule, std::string_view what, const Fact<T>& from,
-                const Fact<T>& to, Text&& text) {
+                const Fact<T>& to) {
   if (!here.know(what, from, to) || *from == *to) return;
-  here.find(rule, {text(*from), text(*to)});
+  here.find(rule, {value_text(*from), value_text(*to)});
 }
 
 /// `64 MB`

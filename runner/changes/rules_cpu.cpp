@@ -79,7 +79,6 @@ void processors(Compared& here) {
   if (here.from_host() == nullptr) return;
   const CpuFacts& from = here.from_host()->cpu;
   const CpuFacts& to = here.to_host()->cpu;
-  const auto text = [](const std::string& value) { return value; };
   if (here.know("host system.architecture", here.from_host()->system.architecture,
                 here.to_host()->system.architecture) &&
       *here.from_host()->system.architecture != *here.to_host()->system.architecture) {
@@ -87,12 +86,13 @@ void processors(Compared& here) {
                                       *here.to_host()->system.architecture});
   }
   if (!compare_instructions(here, from, to)) {
-    find_other(here, "cpu-model", "host cpu.model", from.model, to.model, text);
+    find_other(here, "cpu-model", "host cpu.model", from.model, to.model);
   }
-  find_other(here, "cpu-count", "host cpu.usable", from.usable, to.usable,
-             [](std::uint64_t count) { return counted(count, "processor"); });
-  find_other(here, "cpu-quota", "host cpu.limit_millicpus", from.limit_millicpus,
-             to.limit_millicpus, quota_text);
+  find_other(here, "cpu-count", "host cpu.usable", from.usable, to.usable);
+  if (here.know("host cpu.limit_millicpus", from.limit_millicpus, to.limit_millicpus) &&
+      *from.limit_millicpus != *to.limit_millicpus) {
+    here.find("cpu-quota", {quota_text(*from.limit_millicpus), quota_text(*to.limit_millicpus)});
+  }
 }
 
 void memory(Compared& here) {

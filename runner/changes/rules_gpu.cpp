@@ -14,7 +14,6 @@ bool has_hosts_with_gpus(const Compared& here) {
   return here.from_host() != nullptr && here.on_gpus();
 }
 
-std::string yes(bool value) { return value ? "yes" : "no"; }
 std::string on(bool value) { return value ? "on" : "off"; }
 
 /// `2 × NVIDIA H100 80GB HBM3`, of what each GPU says; `unknown` where one does not.
@@ -45,17 +44,6 @@ std::string counted_kinds(const std::vector<std::string>& sorted) {
 std::vector<std::string> kinds_of(std::vector<std::string> sorted) {
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   return sorted;
-}
-
-/// What one of the two hosts' GPUs are, whatever their number.
-template <class Read>
-void compare_kinds(Compared& here, std::string_view rule, std::string_view what, Read&& read,
-                   std::string_view shown = {}) {
-  const auto from = of_each(*here.from_host(), read);
-  const auto to = of_each(*here.to_host(), read);
-  if (!here.know(what, from, to) || from->empty() || to->empty()) return;
-  if (kinds_of(*from) == kinds_of(*to)) return;
-  here.find(rule, {counted_kinds(*from), counted_kinds(*to), {}, std::string(shown)});
 }
 
 double number_of(const std::string& capability) {
@@ -109,7 +97,6 @@ void compare_count(Compared& here) {
   here.find("gpu-count", std::move(said));
 }
 
-/// A switch that each GPU has; found where any of them differs.
 void compare_memory(Compared& here) {
   const auto memory = [](const Gpu& gpu) -> const Number& { return gpu.memory_bytes; };
   const auto least = [&](const Facts& host) -> Fact<std::uint64_t> {
@@ -131,6 +118,7 @@ void compare_memory(Compared& here) {
             {bytes_text(*from), bytes_text(*to), change < 0 ? Weight::breaks : Weight::note});
 }
 
+/// A switch that each GPU has; found where any of them differs.
 template <class Read>
 void compare_switch(Compared& here, std::string_view rule, std::string_view what, Read&& read,
                     std::optional<Weight> when_on = {}) {
@@ -187,7 +175,8 @@ void compare_links(Compared& here) {
 void compare_service(Compared& here, std::string_view rule, std::string_view what,
                      const Truth& from, const Truth& to) {
   if (!here.know(what, from, to) || *from == *to) return;
-  here.find(rule, {yes(*from), yes(*to), *to ? std::optional(Weight::note) : std::nullopt});
+  here.find(rule,
+            {value_text(*from), value_text(*to), *to ? std::optional(Weight::note) : std::nullopt});
 }
 
 }  // namespace

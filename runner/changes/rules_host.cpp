@@ -10,11 +10,9 @@
 namespace mlenv::changes {
 namespace {
 
-std::string same(const std::string& text) { return text; }
-std::string yes(bool value) { return value ? "yes" : "no"; }
-
 void compare_limit(Compared& here, std::string_view rule, std::string_view what,
-                   const Fact<Limit>& from, const Fact<Limit>& to, bool in_bytes) {
+                   const Fact<Limit>& from, const Fact<Limit>& to) {
+  const bool in_bytes = what.ends_with("_bytes");
   if (!here.know(what, from, to) || *from == *to) return;
   const auto text = [&](const Limit& limit) {
     if (in_bytes || !limit.most) return limit_text(limit);
@@ -87,8 +85,8 @@ void kernel(Compared& here) {
     }
     here.find("kernel", std::move(said));
   }
-  find_other(here, "wsl", "host system.wsl", from.wsl, to.wsl, yes);
-  find_other(here, "container", "host system.container", from.container, to.container, same);
+  find_other(here, "wsl", "host system.wsl", from.wsl, to.wsl);
+  find_other(here, "container", "host system.container", from.container, to.container);
   if (from.user_id && to.user_id && *from.user_id != *to.user_id) {
     here.find("user", {std::to_string(*from.user_id), std::to_string(*to.user_id)});
   }
@@ -106,9 +104,9 @@ void limits(Compared& here) {
   const LimitFacts& from = here.from_host()->limits;
   const LimitFacts& to = here.to_host()->limits;
   compare_limit(here, "open-files", "host limits.open_files_soft", from.open_files_soft,
-                to.open_files_soft, false);
+                to.open_files_soft);
   compare_limit(here, "locked-memory", "host limits.memlock_soft_bytes", from.memlock_soft_bytes,
-                to.memlock_soft_bytes, true);
+                to.memlock_soft_bytes);
 }
 
 void disks(Compared& here) {
@@ -125,7 +123,7 @@ void isolation(Compared& here) {
   const IsolationFacts& to = here.to_host()->isolation;
   if (here.know("host isolation.sandbox", from.sandbox, to.sandbox) &&
       *from.sandbox != *to.sandbox) {
-    here.find("namespaces", {yes(*from.sandbox), yes(*to.sandbox),
+    here.find("namespaces", {value_text(*from.sandbox), value_text(*to.sandbox),
                              *to.sandbox ? std::optional(Weight::note) : std::nullopt});
   }
   const auto compare = [&](const char* what, const Text& before, const Text& after) {
@@ -143,7 +141,7 @@ void network(Compared& here) {
   const NetworkFacts& from = here.from_host()->network;
   const NetworkFacts& to = here.to_host()->network;
   find_other(here, "host-loopback", "host network.host_is_loopback", from.host_is_loopback,
-             to.host_is_loopback, yes);
+             to.host_is_loopback);
   if (here.know("host network.rdma", from.rdma, to.rdma)) {
     const Ports before = active_ports(*from.rdma);
     const Ports after = active_ports(*to.rdma);
@@ -162,9 +160,8 @@ void clock(Compared& here) {
   if (here.from_host() == nullptr) return;
   const TimeFacts& from = here.from_host()->time;
   const TimeFacts& to = here.to_host()->time;
-  find_other(here, "clock", "host time.synchronised", from.synchronised, to.synchronised, yes);
-  find_other(here, "clock-source", "host time.clock_source", from.clock_source, to.clock_source,
-             same);
+  find_other(here, "clock", "host time.synchronised", from.synchronised, to.synchronised);
+  find_other(here, "clock-source", "host time.clock_source", from.clock_source, to.clock_source);
 }
 
 }  // namespace mlenv::changes
