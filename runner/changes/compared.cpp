@@ -128,7 +128,8 @@ const Change* Changes::likely() const {
   const bool part_unknown = std::any_of(open.begin(), open.end(), [](const NotCompared& one) {
     return std::find(kParts.begin(), kParts.end(), one.what) != kParts.end();
   });
-  if (part_unknown && !(tier == 0 && is_special(symptom))) return nullptr;
+  const bool plain = tier == 0 && is_special(symptom);
+  if (part_unknown && !plain) return nullptr;
   if (found.size() == 1) return &first;
   const Change& second = found[1];
   if (tier_of(second, symptom) != tier) return &first;

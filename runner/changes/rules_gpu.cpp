@@ -198,8 +198,7 @@ void driver(Compared& here) {
       said.weight = Weight::breaks;
       said.effect = "no driver is loaded: no CUDA program starts";
       said.remedy = "`mlenv check` says what is in its way";
-    } else if (*from.kernel_driver != "none" &&
-               compare_versions(*to.kernel_driver, *from.kernel_driver) < 0) {
+    } else if (*from.kernel_driver != "none" && is_older(*to.kernel_driver, *from.kernel_driver)) {
       said.weight = Weight::breaks;
       said.effect = "an older driver may lack what the image's CUDA needs: start or PTX code fails";
       said.remedy = "`mlenv check` says which driver the image needs";
