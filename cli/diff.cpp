@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "cli/diff_changes.hpp"
 #include "cli/diff_text.hpp"
 #include "recipes/text.hpp"
 
@@ -16,6 +17,7 @@ struct Options {
   std::string from;
   std::string to;
   std::string platform;
+  bool all = false;
 };
 
 /// What was left out of the comparison.
@@ -30,9 +32,7 @@ void say_other_platforms(const Side& from, const Side& to, Ui& ui) {
                      join(others, ", ")));
 }
 
-int diff_command(const Options& options, Ui& ui) {
-  Side from = side_named(ui, options.from);
-  Side to = side_named(ui, options.to);
+int diff_environments(const Options& options, Side from, Side to, Ui& ui) {
   choose_platform_of(from, to, options.platform);
   if (options.platform.empty()) say_other_platforms(from, to, ui);
   const Comparison comparison = compare(ui, from, to);
@@ -44,18 +44,44 @@ int diff_command(const Options& options, Ui& ui) {
   return comparison.same ? 0 : kDifferent;
 }
 
+int diff_moments(const Options& options, NamedMoment& from, NamedMoment& to, Ui& ui) {
+  const changes::Changes found = compare(ui, from, to);
+  if (ui.options.json) {
+    ui.answer(canonical(changes_json(from, to, found)));
+  } else {
+    for (const std::string& line : changes_text(from, to, found, options.all)) ui.answer(line);
+  }
+  return found.differ() ? kDifferent : 0;
+}
+
+int diff_command(const Options& options, Ui& ui) {
+  std::optional<NamedMoment> from = moment_named(ui, options.from);
+  std::optional<NamedMoment> to = moment_named(ui, options.to);
+  if (from && to) return diff_moments(options, *from, *to, ui);
+  const auto side = [&](const std::optional<NamedMoment>& moment, const std::string& name,
+                        const std::string& other) {
+    return moment ? side_of(ui, *moment, other) : side_named(ui, name);
+  };
+  return diff_environments(options, side(from, options.from, options.to),
+                           side(to, options.to, options.from), ui);
+}
+
 }  // namespace
 
 Action declare_diff(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("A", options->from, "lock, recipe (its lock is taken), or image in the store")
+  app.add_option("A", options->from,
+                 "a run (a part of its id, `last`, `last~1`), `host` (this one), what `mlenv runs "
+                 "show --json` "
+                 "or `mlenv facts --json` wrote, a lock, a recipe (its lock), or an image")
       ->required();
   app.add_option("B", options->to, "what to compare it with")->required();
+  app.add_flag("--all", options->all,
+               "of runs and hosts: also what cannot matter, and each package");
   app.add_option("--platform", options->platform,
                  "of locks for several platforms: which one; by default this machine's")
       ->type_name("PLATFORM");
-  app.footer(
-      "exit status: 0 no difference, 3 they differ\nexample: mlenv diff mine.lock theirs.lock");
+  app.footer("exit status: 0 no difference, 3 they differ\nexample: mlenv diff last~1 last");
   return [options](Ui& ui) { return diff_command(*options, ui); };
 }
 

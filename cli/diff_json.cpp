@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "cli/diff_changes.hpp"
 #include "cli/diff_text.hpp"
 
 namespace mlenv::cli {
@@ -86,19 +87,24 @@ json fetch_json(const Comparison& comparison) {
 
 }  // namespace
 
+void add_installed(json& answer, const EnvironmentDiff& installed) {
+  answer["wheels"] = packages_json(installed.wheels);
+  answer["debs"] = packages_json(installed.debs);
+}
+
 json diff_json(const Side& from, const Side& to, const Comparison& comparison) {
   json settings = json::array();
   add_values(settings, comparison.packages.values);
   if (comparison.image) add_values(settings, comparison.image->values);
-  return {{"schema", "mlenv.diff/1"},
-          {"same", comparison.same},
-          {"from", side_json(from)},
-          {"to", side_json(to)},
-          {"settings", std::move(settings)},
-          {"wheels", packages_json(comparison.packages.wheels)},
-          {"debs", packages_json(comparison.packages.debs)},
-          {"layers", layers_json(comparison.image)},
-          {"fetch", fetch_json(comparison)}};
+  json answer = {{"schema", "mlenv.diff/1"},        {"same", comparison.same},
+                 {"from", side_json(from)},         {"to", side_json(to)},
+                 {"settings", std::move(settings)}, {"layers", layers_json(comparison.image)},
+                 {"fetch", fetch_json(comparison)}};
+  add_installed(answer, comparison.packages);
+  add_findings(answer,
+               changes::changes_in(comparison.packages,
+                                   comparison.image ? comparison.image->values : ValueChanges{}));
+  return answer;
 }
 
 }  // namespace mlenv::cli

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "cli/recipes_use.hpp"
+#include "cli/run_environment.hpp"
 #include "cli/usage.hpp"
-#include "images/image_files.hpp"
 #include "images/platform.hpp"
 #include "recipes/text.hpp"
 
@@ -78,10 +78,8 @@ Side lock_of_recipe(const Ui& ui, const std::string& argument) {
 
 Environment environment_of(Ui& ui, const Side& side) {
   if (side.lock) return mlenv::environment_of(*side.lock);
-  return while_doing(fmt::format("reading what `{}` has installed", side.name), [&] {
-    return environment_in(image_files(ui.store(), *side.image, tells_of_packages, ui.progress()),
-                          side.platform());
-  });
+  if (side.recorded) return side.recorded->installed;
+  return installed_in(ui, *side.image, side.name);
 }
 
 void refuse_other_platforms(const Side& from, const Side& to) {
@@ -96,10 +94,14 @@ void refuse_other_platforms(const Side& from, const Side& to) {
 
 std::string Side::platform() const {
   if (lock) return lock->platform;
+  if (recorded) return recorded->installed.platform;
   return image->settings.os + '/' + image->settings.architecture;
 }
 
-Digest Side::digest() const { return lock ? lock_digest(*lock) : image->digest(); }
+Digest Side::digest() const {
+  if (recorded) return recorded->image;
+  return lock ? lock_digest(*lock) : image->digest();
+}
 
 void choose_platform_of(Side& from, Side& to, const std::string& asked) {
   if (!asked.empty()) {
@@ -107,8 +109,8 @@ void choose_platform_of(Side& from, Side& to, const std::string& asked) {
     require_platform(to, asked);
   } else if (from.platform() == to.platform()) {
     return;
-  } else if (from.image || to.image) {
-    take(from.image ? to : from, from.image ? from.platform() : to.platform());
+  } else if (!from.lock || !to.lock) {
+    take(from.lock ? from : to, from.lock ? to.platform() : from.platform());
   } else {
     for (const Lock& lock : from.locks.locks) {
       if (take(to, lock.platform) && take(from, lock.platform)) return;
@@ -141,8 +143,13 @@ Comparison compare(Ui& ui, const Side& from, const Side& to) {
     out.same = from.digest() == to.digest();
     if (out.image->same_files) return out;
   }
+  if (!from.lock && !to.lock && from.digest() == to.digest()) {
+    out.same = true;
+    return out;
+  }
   out.packages = diff_environments(environment_of(ui, from), environment_of(ui, to));
-  if (!out.image) out.same = out.packages.empty();
+  // Two images of other digests differ, if only in files that no package brings.
+  if (from.lock || to.lock) out.same = out.packages.empty();
   return out;
 }
 

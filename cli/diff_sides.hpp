@@ -1,5 +1,5 @@
 #pragma once
-// What `diff` compares: a lock, a recipe's lock, or an image of the store.
+// What `diff` compares: a lock, a recipe's lock, or an image of the store or of a run.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,11 +11,18 @@
 
 namespace mlenv::cli {
 
+/// The image of a run that was handed over with what it had installed.
+struct RecordedSide {
+  Digest image;
+  Environment installed;
+};
+
 struct Side {
   std::string name;            ///< as it was given
   std::optional<Lock> lock;    ///< of a lock file or recipe: that of the platform to compare
-  std::optional<Image> image;  ///< else
+  std::optional<Image> image;  ///< else, but for `recorded`
   LockSet locks{};             ///< of a lock file or recipe: all that it holds
+  std::optional<RecordedSide> recorded{};
   std::string platform() const;
   Digest digest() const;
   std::string_view kind() const { return lock ? "lock" : "image"; }

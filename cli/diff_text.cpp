@@ -253,6 +253,11 @@ void print_totals(Lines& out, const Comparison& comparison) {
 
 }  // namespace
 
+void print_packages(std::vector<std::string>& out, const EnvironmentDiff& installed) {
+  print_packages(out, "Python packages", installed.wheels, true);
+  print_packages(out, "Debian packages", installed.debs, true);
+}
+
 std::vector<std::string> diff_text(const Comparison& comparison) {
   if (comparison.same) return {"no difference"};
   Lines out;

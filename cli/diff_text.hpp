@@ -14,4 +14,9 @@ std::vector<std::string> diff_text(const Comparison& comparison);
 /// mlenv.diff/1.
 nlohmann::json diff_json(const Side& from, const Side& to, const Comparison& comparison);
 
+/// Appends each package that differs.
+void print_packages(std::vector<std::string>& out, const EnvironmentDiff& installed);
+/// Sets `wheels` and `debs` of mlenv.diff/1.
+void add_installed(nlohmann::json& answer, const EnvironmentDiff& installed);
+
 }  // namespace mlenv::cli

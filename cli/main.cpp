@@ -39,7 +39,7 @@ constexpr std::array kCommands = {
     Command{"pull", "pull an image from a registry", declare_pull},
     Command{"images", "list the images in the store", declare_images},
     Command{"inspect", "show what an image is made of", declare_inspect},
-    Command{"diff", "tell what differs between two locks or images", declare_diff},
+    Command{"diff", "tell what changed between two runs, hosts, locks or images", declare_diff},
     Command{"facts", "tell what this host is: system, GPUs, network, limits", declare_facts},
     Command{"check", "tell whether an image, lock or recipe runs on a host", declare_check},
     Command{"explain", "say what a rule of `check` means, and what to do", declare_explain},

@@ -1,5 +1,6 @@
 #include "cli/run_record.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -102,6 +103,29 @@ std::string usage_text(const RunUsage& usage) {
                      human_bytes(usage.written_bytes));
 }
 
+/// What the run might use: processors that mlenv could run on, and its control group's quota.
+std::optional<double> usable_processors(const CpuFacts& cpu) {
+  constexpr double kThousand = 1000;
+  if (!cpu.usable) return std::nullopt;
+  auto count = static_cast<double>(*cpu.usable);
+  if (cpu.limit_millicpus && cpu.limit_millicpus->most) {
+    count = std::min(count, static_cast<double>(*cpu.limit_millicpus->most) / kThousand);
+  }
+  return count;
+}
+
+/// `3.9 of 16 processors on average (24 %)`; empty where nobody can say.
+std::string busy_text(const RunRecord& record) {
+  constexpr double kShortest = 1;  // seconds, below which starting is most of it
+  const RunEnd& end = *record.end;
+  if (!record.facts || end.seconds < kShortest) return {};
+  const std::optional<double> usable = usable_processors(record.facts->cpu);
+  if (!usable || *usable <= 0) return {};
+  const double busy = (end.usage.user_seconds + end.usage.system_seconds) / end.seconds;
+  return fmt::format("{:.1f} of {:.4g} processors on average ({:.0f} %)", busy, *usable,
+                     100 * busy / *usable);
+}
+
 std::string code_text(const CodeState& code) {
   constexpr std::size_t kBrief = 12;
   if (!code.commit && !code.changed) return "unknown: " + printable(code.commit.source);
@@ -182,6 +206,7 @@ void add_end(const RunRecord& record, Lines& lines) {
     lines.add("memory", "the kernel killed a process of it for want of memory");
   }
   lines.add("used", usage_text(end.usage));
+  if (const std::string busy = busy_text(record); !busy.empty()) lines.add("busy", busy);
   if (end.output) lines.add("output", output_text(*end.output));
 }
 

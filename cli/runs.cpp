@@ -8,6 +8,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "cli/command_tree.hpp"
+#include "cli/run_environment.hpp"
 #include "cli/run_record.hpp"
 #include "cli/running.hpp"
 #include "cli/ui.hpp"
@@ -105,8 +106,9 @@ int list_command(const Filter& filter, Ui& ui) {
 
 int show_command(const std::string& word, Ui& ui) {
   const RunRecords all = run_records();
-  const RunRecord record = all.read(all.find(word));
+  RunRecord record = all.read(all.find(word));
   if (ui.options.json) {
+    (void)add_environment(ui, record);  // it stays unknown where the image is gone
     ui.answer(render_run(record));
     return 0;
   }

@@ -148,6 +148,14 @@ Text digest_of(const fs::path& top, const std::vector<std::string>& names) {
   }
 }
 
+/// A commit's whole name, and nothing that git would take for an option.
+bool is_commit(std::string_view text) {
+  constexpr std::size_t kSha1 = 40;
+  constexpr std::size_t kSha256 = 64;
+  return (text.size() == kSha1 || text.size() == kSha256) &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 CodeState unknown_code(const std::string& why) {
@@ -187,6 +195,25 @@ CodeState code_state(const fs::path& project) {
     code.changed_digest = unknown<std::string>(why);
   }
   return code;
+}
+
+Texts files_between(const fs::path& project, const std::string& from, const std::string& to) {
+  using Names = std::vector<std::string>;
+  if (!is_commit(from) || !is_commit(to)) return unknown<Names>("it is not the name of a commit");
+  if (!find_program("git")) return unknown<Names>("git is not on PATH");
+  try {
+    const std::string answer =
+        Repository{project}.ask({"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff",
+                                 "--no-textconv", "--ignore-submodules", from, to, "--", "."});
+    Names names;
+    for (const std::string_view name : split(answer, '\0')) {
+      if (!name.empty()) names.emplace_back(name);
+    }
+    std::sort(names.begin(), names.end());
+    return known(std::move(names), "git diff");
+  } catch (const std::exception& error) {
+    return unknown<Names>(error.what());
+  }
 }
 
 }  // namespace mlenv

@@ -17,4 +17,8 @@ namespace mlenv {
 /// digest is unknown.
 CodeState code_state(const fs::path& project);
 
+/// Files of the project folder that differ between two commits of its repository, sorted, as git
+/// names them. Unknown as above, and where the repository does not have one of the commits.
+Texts files_between(const fs::path& project, const std::string& from, const std::string& to);
+
 }  // namespace mlenv

@@ -14,6 +14,7 @@
 
 #include "runner/facts/facts.hpp"
 #include "runner/local/options.hpp"
+#include "runner/record/run_environment.hpp"
 
 namespace mlenv {
 
@@ -27,17 +28,6 @@ struct RecordedImage {
     visit("name", self.name);
     visit("digest", self.digest);
     visit("lock_digest", self.lock_digest);
-  }
-};
-
-struct RecordedVariable {
-  std::string name;
-  std::optional<std::string> value;  ///< nothing: masked (secrets.hpp)
-  friend bool operator==(const RecordedVariable&, const RecordedVariable&) = default;
-  template <class Self, class Visit>
-  static void fields(Self& self, Visit&& visit) {
-    visit("name", self.name);
-    visit("value", self.value);
   }
 };
 
@@ -243,6 +233,8 @@ struct RunRecord {
   std::optional<RecordedAttempts> attempts;  ///< nothing: the command was started once
   std::optional<CodeState> code;             ///< nothing: not read yet, or cut off
   std::optional<Facts> facts;                ///< of the host; the same
+  /// In a record that is handed over alone, and where the image was still in the store.
+  std::optional<RunEnvironment> environment;
   friend bool operator==(const RunRecord&, const RunRecord&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -252,6 +244,7 @@ struct RunRecord {
     visit("attempts", self.attempts);
     visit("code", self.code);
     visit("host", self.facts);
+    visit("environment", self.environment);
   }
 };
 

@@ -53,9 +53,26 @@ std::string state_of(const std::optional<RunEnd>& end, bool held) {
   return end->exit_code == 0 ? "done" : "failed";
 }
 
+/// 0 of `last`, 2 of `last~2`.
+std::optional<std::size_t> runs_before_last(std::string_view word) {
+  constexpr std::string_view kLast = "last";
+  constexpr std::string_view kBefore = "last~";
+  constexpr std::size_t kMostDigits = 6;
+  if (word == kLast) return 0;
+  if (!word.starts_with(kBefore)) return std::nullopt;
+  word.remove_prefix(kBefore.size());
+  std::size_t count = 0;
+  if (word.empty() || word.size() > kMostDigits) return std::nullopt;
+  for (const char c : word) {
+    if (!is_digit(c)) return std::nullopt;
+    count = count * 10 + static_cast<std::size_t>(c - '0');
+  }
+  return count;
+}
+
 Error no_run(std::string_view word) {
   return usage_error("no-run", "there is no run `{}`", word)
-      .hint("`mlenv runs` lists them; `last` is the newest");
+      .hint("`mlenv runs` lists them; `last` is the newest, `last~1` the one before it");
 }
 
 }  // namespace
@@ -97,11 +114,13 @@ RunRecord RunRecords::read(const std::string& id, bool with_facts) const {
   return record;
 }
 
-std::string RunRecords::newest_readable(const std::vector<std::string>& all) const {
+std::optional<std::string> RunRecords::newest_readable(const std::vector<std::string>& all,
+                                                       std::size_t before) const {
   for (auto id = all.rbegin(); id != all.rend(); ++id) {
-    if (part(folder_ / *id / kStartFile, parse_run_start)) return *id;
+    if (!part(folder_ / *id / kStartFile, parse_run_start)) continue;
+    if (before-- == 0) return *id;
   }
-  return all.back();
+  return std::nullopt;
 }
 
 std::optional<std::string> RunRecords::with_name(const std::vector<std::string>& all,
@@ -138,7 +157,11 @@ void RunRecords::wait_for_end(const std::string& id) const {
 
 std::string RunRecords::find(std::string_view word) const {
   const std::vector<std::string> all = ids();
-  if (word == "last" && !all.empty()) return newest_readable(all);
+  if (const std::optional<std::size_t> before = runs_before_last(word); before && !all.empty()) {
+    if (auto id = newest_readable(all, *before)) return *std::move(id);
+    if (*before == 0) return all.back();
+    throw no_run(word);
+  }
   if (std::find(all.begin(), all.end(), word) != all.end()) return std::string(word);
   if (const auto named = with_name(all, word)) return *named;
   std::vector<std::string> found;

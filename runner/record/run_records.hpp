@@ -1,6 +1,7 @@
 #pragma once
 // The records of past and present runs: STORE/runs.
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,9 +22,9 @@ class RunRecords {
   RunRecord read(const std::string& id) const;
   /// A record without its host's facts, which are most of it.
   RunRecord read_brief(const std::string& id) const;
-  /// `last` (the newest that can be read), or an id, or a name (of the run that goes on, else of
-  /// the newest that had it), or the beginning or end of one id alone.
-  /// Throws `no-run` (usage) and `ambiguous` (usage).
+  /// `last` (the newest that can be read), `last~1` (the one before it), or an id, or a name (of
+  /// the run that goes on, else of the newest that had it), or the beginning or end of one id
+  /// alone. Throws `no-run` (usage) and `ambiguous` (usage).
   std::string find(std::string_view word) const;
   /// Id of the run of that name which goes on.
   std::optional<std::string> running_with_name(std::string_view name) const;
@@ -41,7 +42,9 @@ class RunRecords {
   RunRecord read(const std::string& id, bool with_facts) const;
   std::optional<std::string> with_name(const std::vector<std::string>& all,
                                        std::string_view name) const;
-  std::string newest_readable(const std::vector<std::string>& all) const;
+  /// Of those that can be read, so many from the newest; nullopt: there are not so many.
+  std::optional<std::string> newest_readable(const std::vector<std::string>& all,
+                                             std::size_t before = 0) const;
 
   fs::path folder_;
 };

@@ -45,6 +45,21 @@ TEST_F(CodeStateTest, AnUntouchedCheckout) {
             "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
+TEST_F(CodeStateTest, FilesBetweenTwoCommits) {
+  commit();
+  const std::string first = *code_state(folder()).commit;
+  write_file(folder() / "train.py", "print(2)\n");
+  write_file(folder() / "new file.py", "x\n");
+  commit();
+  const std::string second = *code_state(folder()).commit;
+  EXPECT_EQ(files_between(folder(), first, second).value, (Words{"new file.py", "train.py"}));
+  EXPECT_EQ(files_between(folder(), first, first).value, Words{});
+  // Of a record of somebody else: commits that are not here, and words that would be options.
+  EXPECT_FALSE(files_between(folder(), first, std::string(40, 'a')));
+  EXPECT_FALSE(files_between(folder(), first, "--output=/tmp/x"));
+  EXPECT_FALSE(files_between(folder() / "gone", first, second));
+}
+
 TEST_F(CodeStateTest, ChangesAreNamedAndTellApart) {
   commit();
   write_file(folder() / "train.py", "print(2)\n");
