@@ -41,10 +41,10 @@ class RunTest : public testing::Test {
     made.argv = {"/bin/sh", "-c", script};
     return made;
   }
-  Exit shell(const std::string& script) { return run_local(run(script)); }
+  Exit shell(const std::string& script) { return run_local(run(script)).exit; }
   /// What the script wrote to `out` in the project.
   std::string answer(const LocalRun& local) {
-    EXPECT_EQ(run_local(local).code, 0);
+    EXPECT_EQ(run_local(local).exit.code, 0);
     return read_file(folder_.path() / "project/out");
   }
   TemporaryFolder folder_;
@@ -78,10 +78,10 @@ TEST_F(RunTest, SaysWhatIsNoRuntime) {
 TEST_F(RunTest, ProgramsThatAreNotThere) {
   LocalRun local = run("");
   local.argv = {"no-such-program"};
-  EXPECT_EQ(run_local(local).code, 127);
+  EXPECT_EQ(run_local(local).exit.code, 127);
   local = run("");
   local.argv = {"/etc/passwd"};
-  EXPECT_EQ(run_local(local).code, 126);
+  EXPECT_EQ(run_local(local).exit.code, 126);
 }
 
 TEST_F(RunTest, TheProjectIsTheCallers) {
