@@ -188,8 +188,7 @@ Action declare_logs(CLI::App& app) {
   app.add_flag("-f,--follow", options->follow, "go on until the run ends");
   app.add_flag("-t,--timestamps", options->timestamps, "the time (UTC) before each line");
   app.add_option("-n,--tail", options->lines, "so many lines, the last ones")
-      ->check(CLI::Range(0, kMostLines))
-      ->type_name("LINES");
+      ->check(CLI::Range(0, kMostLines));
   app.add_option("--since", options->since, "what came since then: `10m` ago, or a time")
       ->type_name("TIME");
   app.footer("example: mlenv logs -f last");

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <csignal>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 namespace mlenv {
@@ -74,7 +75,7 @@ TEST_F(RunLog, OldOutputIsDroppedAndToldOf) {
   EXPECT_TRUE(all.ends_with(kept));
   EXPECT_EQ(late.take_dropped(), all.size() - kept.size());
   std::uint64_t size = 0;
-  for (const fs::path& file : list_folder(folder_.path())) size += file_size(file);
+  for (const fs::path& file : list_folder(folder_.path())) size += mlenv::file_size(file);
   EXPECT_LE(size, 100'000U);
   EXPECT_GT(size, 50'000U);
 }
