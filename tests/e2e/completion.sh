@@ -53,7 +53,7 @@ mlenv bu|mlenv build
 mlenv build --l|mlenv build --locked 
 mlenv build --no-unpack on|mlenv build --no-unpack one.yaml 
 mlenv build n|mlenv build n
-mlenv --json sto|mlenv --json store 
+mlenv --json stor|mlenv --json store 
 mlenv store ver|mlenv store verify 
 mlenv store verify --r|mlenv store verify --repair 
 mlenv --progress pl|mlenv --progress plain 

@@ -1,2 +1,2 @@
 # exit: 2
-mlenv ls; mlenv rmi x; mlenv ps; mlenv exec x ls; mlenv rn
+mlenv ls; mlenv rmi x; mlenv rn
