@@ -70,7 +70,7 @@ RunRecords run_records() { return RunRecords{runs_folder(store_folder())}; }
 
 std::optional<std::string> running_run(const std::string& word, bool is_image) {
   const RunRecords records = run_records();
-  if (const auto named = records.running_with_name(word)) return named;
+  if (auto named = records.running_with_name(word)) return named;
   try {
     std::string id = records.find(word);
     const bool meant = id == word || !is_image;

@@ -70,6 +70,24 @@ constexpr std::array kRules = std::to_array<Rule>({
     {"open-files", W::breaks, when(S::fails), "limit of open files",
      "data loaders hold a file for each tensor that they share", "PyTorch, torch.multiprocessing",
      "`ulimit -n`, or the sharing strategy file_system"},
+    {"run-memory", W::breaks, when(S::fails, S::out_of_memory), "`--memory` of the run",
+     "what needs more is killed by the kernel", "docs/run.md", "give it as much"},
+    {"run-shared-memory", W::breaks, when(S::fails, S::bus_error), "`--shm-size` of the run",
+     "data loaders hand batches over in /dev/shm; where it is full they die of a bus error",
+     "docs/run.md", "give it as much, or fewer workers"},
+    {"run-processes", W::breaks, when(S::fails), "`--pids-limit` of the run",
+     "where no more processes and threads can be started, data loaders and thread pools fail",
+     "docs/run.md", "give it as many"},
+    {"run-ulimits", W::breaks, when(S::fails), "`--ulimit` of the run",
+     "open files, locked memory and the like end earlier", "setrlimit(2)", "give it the same"},
+    {"run-network", W::breaks, when(S::fails), "`--network` of the run",
+     "without the host's network other ranks, data servers and hubs may be out of reach",
+     "docs/run.md", "give it the same"},
+    {"run-read-only", W::breaks, when(S::fails), "`--read-only` of the run",
+     "what writes into the image fails", "docs/run.md", "write to a mount, /tmp or HOME"},
+    {"run-user", W::breaks, when(S::fails), "`--user` of the run",
+     "files of others cannot be read or written, and HOME is another", "docs/run.md",
+     "give it the same"},
     {"disk-space", W::breaks, when(S::fails), "free disk space",
      "checkpoints and caches cannot be written to a full disk", "statvfs(3)", "make room"},
     {"mounts", W::breaks, when(S::fails), "mounts",
@@ -140,6 +158,12 @@ constexpr std::array kRules = std::to_array<Rule>({
      "too few leave processors idle, too many fight for them; sums are in another order",
      "PyTorch, CPU threading; OpenMP, OMP_NUM_THREADS",
      "set it to the processors that may be used"},
+    {"run-processors", W::speed, when(S::slower), "processors of the run",
+     "thread pools have as many threads as they see processors, and share what the limit leaves",
+     "docs/run.md", "give it the same `--cpus` and `--cpuset-cpus`"},
+    {"run-rdma", W::speed, kAny, "`--rdma` of the run",
+     "without the InfiniBand devices NCCL goes over TCP", "NVIDIA, NCCL, NCCL_IB_DISABLE",
+     "give it the same"},
     {"cpu-quota", W::speed, when(S::slower), "processor quota (control group)",
      "more threads than the quota are stopped for the rest of each period", kCgroups,
      "a higher quota, or as many threads and workers as it allows"},
@@ -224,6 +248,8 @@ constexpr std::array kRules = std::to_array<Rule>({
      "compare them, or declare data with its digest (`data:` in the recipe)"},
     {"not-checked", W::note, kNothing, "whether `mlenv check` was asked",
      "what it would have said of the host is not known", "docs/check.md", "leave `--no-check` out"},
+    {"run-options", W::note, kNothing, "other options of the run",
+     "folders in memory, ports, groups and the host's name", "docs/run.md", "give it the same"},
     {"runtime", W::note, kNothing, "container runtime", "runc and crun differ in small things",
      "docs/run.md", "give the same (`--runtime`)"},
     {"image-settings", W::note, kNothing, "settings of the image",
@@ -264,9 +290,9 @@ const Rule& rule_of(std::string_view id) {
 
 Changes changes_between(const Moment& from, const Moment& to, const Texts& code_files) {
   Compared here(from, to, code_files);
-  for (auto* look : {code,   command,   mounts,   run_settings, variables, image,  packages,
-                     driver, gpus,      gpu_host, processors,   memory,    kernel, limits,
-                     disks,  isolation, network,  clock,        details,   outcome}) {
+  for (auto* look : {code,     command, mounts,    run_settings, run_options, variables, image,
+                     packages, driver,  gpus,      gpu_host,     processors,  memory,    kernel,
+                     limits,   disks,   isolation, network,      clock,       details,   outcome}) {
     look(here);
   }
   return std::move(here).take();

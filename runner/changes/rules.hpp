@@ -11,6 +11,8 @@ void command(Compared& here);
 void mounts(Compared& here);
 void run_settings(Compared& here);
 void outcome(Compared& here);
+// rules_options.cpp
+void run_options(Compared& here);
 // rules_variables.cpp: of the run over those of the image
 void variables(Compared& here);
 /// Of one variable.

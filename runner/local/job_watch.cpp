@@ -60,6 +60,23 @@ int JobWatch::time_left(std::optional<Clock::time_point> end) const {
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, kLongest));
 }
 
+void JobWatch::hear_pending(const Target& target, std::span<const pollfd> fds) {
+  std::vector<Fd> waiting = std::exchange(pending_, {});
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    if (fds[i].revents != 0) {
+      take_request(target, std::move(waiting[i]));
+    } else {
+      pending_.push_back(std::move(waiting[i]));
+    }
+  }
+}
+
+void JobWatch::end_without_mlenv(const Target& target) {
+  if (target.processes != nullptr) target.processes->kill();
+  must_end_ = true;
+  fds_.socket = -1;
+}
+
 void JobWatch::until(const Target& target, std::optional<Clock::time_point> end) {
   constexpr std::size_t kFixed = 4;
   const bool pausing = target.processes == nullptr;
@@ -75,19 +92,8 @@ void JobWatch::until(const Target& target, std::optional<Clock::time_point> end)
     }
     if (fds[1].revents != 0) take_signals(target);
     if (fds[0].revents != 0) return;
-    if ((fds[2].revents & (POLLHUP | POLLERR)) != 0) {
-      if (!pausing) target.processes->kill();
-      must_end_ = true;
-      fds_.socket = -1;
-    }
-    std::vector<Fd> waiting = std::exchange(pending_, {});
-    for (std::size_t i = 0; i < waiting.size(); ++i) {
-      if (fds[kFixed + i].revents != 0) {
-        take_request(target, std::move(waiting[i]));
-      } else {
-        pending_.push_back(std::move(waiting[i]));
-      }
-    }
+    if ((fds[2].revents & (POLLHUP | POLLERR)) != 0) end_without_mlenv(target);
+    hear_pending(target, std::span(fds).subspan(kFixed));
     if (fds[3].revents != 0) take_connection();
     look_at_clock(target);
     if (pausing && (must_end_ || Clock::now() >= end.value())) return;

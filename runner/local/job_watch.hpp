@@ -1,6 +1,8 @@
 #pragma once
 // What reaches a run from outside while it goes on, and when it must end: the stage's one loop.
+#include <poll.h>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "runner/local/control.hpp"
@@ -47,6 +49,9 @@ class JobWatch {
   void look_at_clock(const Target& target);
   void take_signals(const Target& target);
   void take_connection();
+  /// `fds` are those of `pending_`, polled.
+  void hear_pending(const Target& target, std::span<const pollfd> fds);
+  void end_without_mlenv(const Target& target);
   void take_request(const Target& target, Fd connection);
   void begin_end(EndedBy why, std::chrono::milliseconds grace, const Target& target);
   void send_stop_signal(const Target& target);

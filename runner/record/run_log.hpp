@@ -29,7 +29,7 @@ struct LogLine {
   std::string_view text;
 };
 /// Without the newline. nullopt for what is none.
-std::optional<LogLine> parse_log_line(std::string_view line);
+std::optional<LogLine> parse_log_line(std::string_view text);
 std::string render_log_line(const LogLine& line);
 
 fs::path log_folder(const fs::path& run_folder);

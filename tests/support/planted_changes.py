@@ -206,6 +206,20 @@ def record():
             "checked": True,
             "project": "/home/alice/train",
             "runtime": None,
+            "options": {
+                "limits": {"memory_bytes": 128 * GIB, "cpus": None, "cpuset": None, "pids": None},
+                "ulimits": [],
+                "shm_bytes": 32 * GIB,
+                "tmpfs": [],
+                "read_only": False,
+                "user": None,
+                "groups": [],
+                "hostname": None,
+                "network": "host",
+                "ports": [],
+                "rdma": True,
+                "labels": [],
+            },
         },
         "end": {
             "ended": "2026-03-01T13:00:00.250Z",
@@ -304,6 +318,14 @@ def mount(target, source):
     return change
 
 
+def option(name, value, of="options"):
+    def change(run):
+        options = run["start"]["options"]
+        (options["limits"] if of == "limits" else options)[name] = value
+
+    return change
+
+
 def commit(run):
     run["code"]["commit"] = fact("2e" * 20)
 
@@ -383,6 +405,10 @@ PLANTED = [
     ("other libraries first", "search-paths", GPU, variable("LD_LIBRARY_PATH", "/opt/conda/lib"), [failed]),
     ("a missing mount", "mounts", CPU, data_gone, [failed]),
     ("XLA", "numeric-variables", GPU, variable("XLA_FLAGS", "--xla_gpu_deterministic_ops=true"), [slower]),
+    ("less memory asked for", "run-memory", CPU, option("memory_bytes", 8 * GIB, "limits"), [killed_by(9)]),
+    ("less shared memory asked for", "run-shared-memory", GPU, option("shm_bytes", 64 << 20), [killed_by(7), failed]),
+    ("fewer processors asked for", "run-processors", CPU, option("cpus", 2.0, "limits"), [slower]),
+    ("no network", "run-network", GPU, option("network", "none"), [failed]),
     ("clock source", "clock-source", CPU, of_host("time.clock_source", "hpet"), [slower]),
 ]
 

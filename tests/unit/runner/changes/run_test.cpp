@@ -44,6 +44,34 @@ TEST(ChangesOfRuns, AreNoneBetweenEqualOnes) {
   EXPECT_EQ(open_in(found), "value of variable HF_TOKEN");
 }
 
+TEST(ChangesOfRuns, Options) {
+  const auto options = [](auto&& alter) {
+    return rules_of_run([&](RunRecord& run) { alter(run.start.options); });
+  };
+  constexpr std::uint64_t kGib = 1U << 30U;
+  EXPECT_EQ(options([](JobOptions& one) { one.limits.memory_bytes = kGib; }), "run-memory");
+  EXPECT_EQ(options([](JobOptions& one) { one.shm_bytes = kGib; }), "run-shared-memory");
+  EXPECT_EQ(options([](JobOptions& one) { one.limits.pids = 100; }), "run-processes");
+  EXPECT_EQ(options([](JobOptions& one) {
+              one.ulimits = {{"nofile", 1024, 1024}};
+            }),
+            "run-ulimits");
+  EXPECT_EQ(options([](JobOptions& one) { one.limits.cpus = 1.5; }), "run-processors");
+  EXPECT_EQ(options([](JobOptions& one) { one.limits.cpuset = "0-3"; }), "run-processors");
+  EXPECT_EQ(options([](JobOptions& one) { one.network = "none"; }), "run-network");
+  EXPECT_EQ(options([](JobOptions& one) { one.user = "1000"; }), "run-user");
+  EXPECT_EQ(options([](JobOptions& one) { one.read_only = true; }), "run-read-only");
+  EXPECT_EQ(options([](JobOptions& one) { one.rdma = true; }), "run-rdma");
+  EXPECT_EQ(options([](JobOptions& one) { one.hostname = "h"; }), "run-options");
+  EXPECT_EQ(options([](JobOptions& one) { one.labels = {{"k", "v"}}; }), "");
+  RunRecord limited = whole_run();
+  limited.start.options.limits.memory_bytes = kGib;
+  const changes::Change freed = finding(between(limited, whole_run()), "run-memory");
+  EXPECT_EQ(freed.weight, changes::Weight::note);  // more of it breaks nothing
+  EXPECT_EQ(freed.from, "--memory 1.0 GiB");
+  EXPECT_EQ(freed.to, "--memory none");
+}
+
 TEST(ChangesOfRuns, Code) {
   const auto code = [](auto&& alter) {
     return rules_of_run([&](RunRecord& run) { alter(*run.code); });

@@ -1,0 +1,95 @@
+// What a run was given beside its command: limits, network, user (JobOptions).
+#include <fmt/core.h>
+
+#include "recipes/text.hpp"
+#include "runner/changes/rules.hpp"
+
+namespace mlenv::changes {
+namespace {
+
+std::string text_of(const std::optional<std::uint64_t>& bytes) {
+  return bytes ? bytes_text(*bytes) : "none";
+}
+std::string text_of(const std::string& word) { return word; }
+std::string text_of(const std::optional<std::string>& word) { return word.value_or("none"); }
+std::string text_of(bool is_so) { return is_so ? "yes" : "no"; }
+
+template <class Value>
+void compare(Compared& here, std::string_view rule, std::string_view option, const Value& from,
+             const Value& to) {
+  if (from == to) return;
+  here.find(rule, {.from = fmt::format("{} {}", option, text_of(from)),
+                   .to = fmt::format("{} {}", option, text_of(to))});
+}
+
+/// Less of it breaks what worked, more is worth knowing.
+void compare_most(Compared& here, std::string_view rule, std::string_view option,
+                  const std::optional<std::uint64_t>& from, const std::optional<std::uint64_t>& to,
+                  std::string (*shown)(const std::optional<std::uint64_t>&)) {
+  if (from == to) return;
+  const bool is_less = to && (!from || *to < *from);
+  here.find(rule, {.from = fmt::format("{} {}", option, shown(from)),
+                   .to = fmt::format("{} {}", option, shown(to)),
+                   .weight = is_less ? std::nullopt : std::optional(Weight::note)});
+}
+
+std::string count_text(const std::optional<std::uint64_t>& count) {
+  return count ? std::to_string(*count) : "none";
+}
+
+std::string processors_text(const JobLimits& limits) {
+  std::string text = limits.cpus ? fmt::format("--cpus {:g}", *limits.cpus) : "";
+  if (limits.cpuset) {
+    text += fmt::format("{}--cpuset-cpus {}", text.empty() ? "" : " ", *limits.cpuset);
+  }
+  return text.empty() ? "all" : text;
+}
+
+std::string ulimits_text(const std::vector<Ulimit>& all) {
+  std::vector<std::string> words;
+  for (const Ulimit& one : all) {
+    words.push_back(fmt::format("{}={}:{}", one.name, one.soft ? count_text(one.soft) : "unlimited",
+                                one.hard ? count_text(one.hard) : "unlimited"));
+  }
+  return words.empty() ? "none" : listed(words, words.size());
+}
+
+/// Of those that matter to few programs.
+std::string others_text(const JobOptions& options) {
+  std::vector<std::string> words;
+  for (const MemoryFolder& one : options.tmpfs) words.push_back("--tmpfs " + one.target);
+  for (const PublishedPort& one : options.ports) {
+    words.push_back(fmt::format("--publish {}:{}", one.on_host(), one.container));
+  }
+  for (const std::string& one : options.groups) words.push_back("--group-add " + one);
+  if (options.hostname) words.push_back("--hostname " + *options.hostname);
+  return words.empty() ? "none" : listed(words, words.size());
+}
+
+}  // namespace
+
+void run_options(Compared& here) {
+  if (here.from_run() == nullptr) return;
+  const JobOptions& from = here.from_run()->start.options;
+  const JobOptions& to = here.to_run()->start.options;
+  compare_most(here, "run-memory", "--memory", from.limits.memory_bytes, to.limits.memory_bytes,
+               text_of);
+  compare_most(here, "run-shared-memory", "--shm-size", from.shm_bytes, to.shm_bytes, text_of);
+  compare_most(here, "run-processes", "--pids-limit", from.limits.pids, to.limits.pids, count_text);
+  if (from.ulimits != to.ulimits) {
+    here.find("run-ulimits", {ulimits_text(from.ulimits), ulimits_text(to.ulimits)});
+  }
+  const std::string cpus = processors_text(from.limits);
+  if (cpus != processors_text(to.limits)) {
+    here.find("run-processors", {cpus, processors_text(to.limits)});
+  }
+  compare(here, "run-network", "--network", from.network, to.network);
+  compare(here, "run-user", "--user", from.user, to.user);
+  compare(here, "run-read-only", "--read-only:", from.read_only, to.read_only);
+  compare(here, "run-rdma", "--rdma:", from.rdma, to.rdma);
+  if (others_text(from) != others_text(to)) {
+    here.find("run-options", {others_text(from), others_text(to)});
+  }
+}
+
+}  // namespace mlenv::changes
