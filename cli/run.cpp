@@ -11,6 +11,7 @@
 #include "cli/recipes_use.hpp"
 #include "cli/run_devices.hpp"
 #include "cli/run_record.hpp"
+#include "cli/run_repeat.hpp"
 #include "cli/run_verdict.hpp"
 #include "cli/usage.hpp"
 #include "images/unpack.hpp"
@@ -32,6 +33,7 @@ struct Options {
   bool no_check = false;
   bool tty = false;
   bool locked = false;
+  RepeatOptions repeat;
   std::vector<std::string> command;
 };
 
@@ -113,10 +115,13 @@ class Recording {
   bool failed_ = false;
 };
 
-Exit recorded_run(Ui& ui, const PreparedRun& prepared, const RunBackground& background) {
-  Recording recording{ui, run_start(prepared.run, prepared.image, background)};
+Exit recorded_run(Ui& ui, const PreparedRun& prepared, const RunBackground& background,
+                  const RepeatOptions& repeat) {
+  RunStart start = run_start(prepared.run, prepared.image, background);
+  const LocalRun run = repeatable(prepared.run, repeat, start);
+  Recording recording{ui, start};
   try {
-    const Exit exit = run_local(prepared.run);
+    const Exit exit = run_local(run);
     recording.ended(exit);
     return exit;
   } catch (const Error& error) {
@@ -129,6 +134,7 @@ int run_image(const Options& options, Ui& ui) {
   std::vector<Mount> mounts = mounts_of(options.mounts);
   check_variables(options.env);
   const DeviceChoice devices = parse_devices(options.devices);
+  check_repeat(options.repeat);
   const bool terminal = wants_terminal(options);
   PreparedRun prepared = prepare(options, ui, std::move(mounts));
   LocalRun& run = prepared.run;
@@ -145,8 +151,8 @@ int run_image(const Options& options, Ui& ui) {
   run.terminal = terminal;
   const TemporaryFolder scratch = ui.store().scratch();
   run.scratch = scratch.path();
-  return recorded_run(ui, prepared, {options.image, std::move(chosen.names), !options.no_check})
-      .code;
+  const RunBackground background{options.image, std::move(chosen.names), !options.no_check};
+  return recorded_run(ui, prepared, background, options.repeat).code;
 }
 
 }  // namespace
@@ -155,7 +161,8 @@ std::vector<std::string> separate_job(std::vector<std::string> words) {
   // Options that take the next word; `-eK=V` and `--env=K=V` take none.
   static const std::set<std::string, std::less<>> takes_word = {
       "-v",        "--volume", "-e",       "--env",   "-w",        "--workdir",
-      "--runtime", "--gpus",   "--device", "--color", "--progress"};
+      "--runtime", "--gpus",   "--device", "--color", "--progress",
+      "--seed"};
   constexpr std::size_t kBeforeJob = 2;  // `run` and IMAGE
   std::size_t plain = 0;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -196,6 +203,7 @@ Action declare_run(CLI::App& app) {
   app.add_flag("--no-check", options->no_check, "start it even where it cannot run here");
   app.add_flag("-t,--tty", options->tty, "give it a terminal");
   app.add_flag("--locked", options->locked, "of a recipe: use its lock as it is");
+  add_repeat_options(app, options->repeat);
   take_word_of(app.add_option("CMD", options->command, "the command; by default the image's"),
                WordKind::job);
   app.prefix_command(false);

@@ -53,6 +53,20 @@ struct RecordedMount {
   }
 };
 
+/// `--deterministic`: the switches that were set, so that a later mlenv can tell its own from them.
+struct RecordedDeterminism {
+  std::uint64_t seed = 0;
+  std::vector<RecordedVariable> variables;
+  std::string python_layer;  ///< digest of the file that was mounted
+  friend bool operator==(const RecordedDeterminism&, const RecordedDeterminism&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("seed", self.seed);
+    visit("variables", self.variables);
+    visit("python_layer", self.python_layer);
+  }
+};
+
 /// `run.json`: all that is known when it starts.
 struct RunStart {
   std::string id;
@@ -69,6 +83,7 @@ struct RunStart {
   bool checked = true;                 ///< `mlenv check`'s verdict was asked, and let it start
   std::optional<std::string> project;  ///< folder of this machine
   std::optional<std::string> runtime;  ///< nothing: the first that is there
+  std::optional<RecordedDeterminism> deterministic;
   friend bool operator==(const RunStart&, const RunStart&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -86,6 +101,7 @@ struct RunStart {
     visit("checked", self.checked);
     visit("project", self.project);
     visit("runtime", self.runtime);
+    visit("deterministic", self.deterministic);
   }
 };
 

@@ -1,0 +1,49 @@
+#include "cli/run_repeat.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "base/digest.hpp"
+#include "base/error.hpp"
+#include "cli/settings.hpp"
+#include "runner/repeat/deterministic.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+/// What NumPy's old generator takes, which takes least.
+constexpr std::uint64_t kLargestSeed = 0xffffffff;
+
+RecordedDeterminism recorded(std::uint64_t seed) {
+  RecordedDeterminism record{seed, {}, Digest::of(python_layer()).str()};
+  for (const std::string& variable : deterministic_variables(seed)) {
+    const std::size_t equals = variable.find('=');
+    record.variables.push_back({variable.substr(0, equals), variable.substr(equals + 1)});
+  }
+  return record;
+}
+
+}  // namespace
+
+void add_repeat_options(CLI::App& app, RepeatOptions& options) {
+  app.add_flag("--deterministic", options.deterministic,
+               "fixed seeds, thread counts and algorithms: the same bits each time");
+  app.add_option("--seed", options.seed, "of --deterministic; by default 0")
+      ->check(CLI::Range(std::uint64_t{0}, kLargestSeed));
+}
+
+void check_repeat(const RepeatOptions& options) {
+  if (!options.seed || options.deterministic) return;
+  throw usage_error("usage", "`--seed` is the seed of `--deterministic`, which is not given")
+      .hint(fmt::format("add `--deterministic`, or set a variable of your own: `-e SEED={}`",
+                        *options.seed));
+}
+
+LocalRun repeatable(LocalRun run, const RepeatOptions& options, RunStart& start) {
+  if (!options.deterministic) return run;
+  const std::uint64_t seed = options.seed.value_or(0);
+  make_deterministic(run, seed, all_variables());
+  start.deterministic = recorded(seed);
+  return run;
+}
+
+}  // namespace mlenv::cli

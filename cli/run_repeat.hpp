@@ -1,0 +1,27 @@
+#pragma once
+// Options of `run` that make it repeatable: `--deterministic`, `--seed`.
+#include <cstdint>
+#include <optional>
+
+#include "runner/local/run.hpp"
+#include "runner/record/run_record.hpp"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): theirs
+class App;
+}  // namespace CLI
+
+namespace mlenv::cli {
+
+struct RepeatOptions {
+  bool deterministic = false;
+  std::optional<std::uint64_t> seed;  ///< of `--deterministic`; nothing: 0
+};
+void add_repeat_options(CLI::App& app, RepeatOptions& options);
+
+/// Throws `usage` for options that mean nothing without each other.
+void check_repeat(const RepeatOptions& options);
+
+/// `run` as these options have it, its scratch folder written to, and `start` with what they set.
+LocalRun repeatable(LocalRun run, const RepeatOptions& options, RunStart& start);
+
+}  // namespace mlenv::cli
