@@ -27,6 +27,8 @@ constexpr std::array kCommands = {
     Command{"vendor", "keep a copy of everything that a lock names", declare_vendor},
     Command{"run", "run a command in an image", declare_run},
     Command{"runs", "list past and present runs", declare_runs},
+    Command{"reproduce", "repeat a run, and tell whether it gives the same bits",
+            declare_reproduce},
     Command{"push", "push an image to a registry", declare_push},
     Command{"pull", "pull an image from a registry", declare_pull},
     Command{"images", "list the images in the store", declare_images},

@@ -11,13 +11,12 @@
 #include "cli/recipes_use.hpp"
 #include "cli/run_devices.hpp"
 #include "cli/run_record.hpp"
+#include "cli/run_recording.hpp"
 #include "cli/run_repeat.hpp"
 #include "cli/run_verdict.hpp"
 #include "cli/usage.hpp"
 #include "images/unpack.hpp"
 #include "runner/local/run.hpp"
-#include "runner/record/run_recorder.hpp"
-#include "runner/record/run_records.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -85,49 +84,16 @@ bool wants_terminal(const Options& options) {
   return options.tty || (on_terminal && ::isatty(STDOUT_FILENO) == 1);
 }
 
-/// A record that cannot be written stops no run.
-class Recording {
- public:
-  Recording(Ui& ui, const RunStart& start) : ui_(ui) {
-    attempt([&] { recorder_.emplace(runs_folder(ui.store().root()), start); });
-  }
-  void ended(const Exit& exit) {
-    attempt([&] { recorder_->ended(exit); });
-  }
-  void gave_up(const Error& error) {
-    attempt([&] { recorder_->gave_up(error, ui_.failure_status.value_or(1)); });
-  }
-
- private:
-  template <class Work>
-  void attempt(Work&& work) {
-    if (failed_) return;
-    try {
-      std::forward<Work>(work)();
-    } catch (const Error& error) {
-      failed_ = true;
-      ui_.say(fmt::format("this run is not recorded: {}", error.what()));
-    }
-  }
-
-  Ui& ui_;
-  std::optional<RunRecorder> recorder_;
-  bool failed_ = false;
-};
-
 Exit recorded_run(Ui& ui, const PreparedRun& prepared, const RunBackground& background,
                   const RepeatOptions& repeat) {
   RunStart start = run_start(prepared.run, prepared.image, background);
+  const std::vector<PlacedOutput> outputs = placed_outputs(prepared.run, repeat.outputs);
+  start.outputs = declared(prepared.run, outputs);
   const LocalRun run = repeatable(prepared.run, repeat, start);
-  Recording recording{ui, start};
-  try {
-    const Exit exit = run_local(run);
-    recording.ended(exit);
-    return exit;
-  } catch (const Error& error) {
-    recording.gave_up(error);
-    throw;
-  }
+  const RecordedRun done =
+      run_recorded(ui, ui.store().root(), run, start, [&] { return read_outputs(outputs); });
+  say_outputs(ui, done.outputs);
+  return done.exit;
 }
 
 int run_image(const Options& options, Ui& ui) {
@@ -160,9 +126,8 @@ int run_image(const Options& options, Ui& ui) {
 std::vector<std::string> separate_job(std::vector<std::string> words) {
   // Options that take the next word; `-eK=V` and `--env=K=V` take none.
   static const std::set<std::string, std::less<>> takes_word = {
-      "-v",        "--volume", "-e",       "--env",   "-w",        "--workdir",
-      "--runtime", "--gpus",   "--device", "--color", "--progress",
-      "--seed"};
+      "-v",     "--volume", "-e",      "--env",      "-w",     "--workdir", "--runtime",
+      "--gpus", "--device", "--color", "--progress", "--seed", "--outputs"};
   constexpr std::size_t kBeforeJob = 2;  // `run` and IMAGE
   std::size_t plain = 0;
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -4,7 +4,9 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "cli/command_tree.hpp"
 #include "cli/settings.hpp"
+#include "cli/usage.hpp"
 #include "runner/repeat/deterministic.hpp"
 
 namespace mlenv::cli {
@@ -29,6 +31,10 @@ void add_repeat_options(CLI::App& app, RepeatOptions& options) {
                "fixed seeds, thread counts and algorithms: the same bits each time");
   app.add_option("--seed", options.seed, "of --deterministic; by default 0")
       ->check(CLI::Range(std::uint64_t{0}, kLargestSeed));
+  CLI::Option* const outputs =
+      app.add_option("--outputs", options.outputs, "a file or folder that is its result: recorded");
+  take_one_word(outputs);
+  take_word_of(outputs, WordKind::file);
 }
 
 void check_repeat(const RepeatOptions& options) {
@@ -44,6 +50,22 @@ LocalRun repeatable(LocalRun run, const RepeatOptions& options, RunStart& start)
   make_deterministic(run, seed, all_variables());
   start.deterministic = recorded(seed);
   return run;
+}
+
+std::vector<RecordedOutput> read_outputs(const std::vector<PlacedOutput>& outputs) {
+  std::vector<RecordedOutput> found;
+  for (const PlacedOutput& one : outputs) found.push_back(read_output(one.path, one.on_host));
+  return found;
+}
+
+void say_outputs(const Ui& ui, const std::vector<RecordedOutput>& outputs) {
+  for (const RecordedOutput& one : outputs) {
+    if (one.kind == "absent") {
+      ui.say(fmt::format("the run left no `{}`, which it declares as its output", one.path));
+    } else if (one.kind == "unreadable") {
+      ui.say(fmt::format("the output `{}` is not recorded: {}", one.path, one.why.value_or("")));
+    }
+  }
 }
 
 }  // namespace mlenv::cli

@@ -1,10 +1,14 @@
 #pragma once
-// Options of `run` that make it repeatable: `--deterministic`, `--seed`.
+// Options of `run` that make it repeatable: `--deterministic`, `--seed`, `--outputs`.
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "cli/ui.hpp"
 #include "runner/local/run.hpp"
 #include "runner/record/run_record.hpp"
+#include "runner/repeat/outputs.hpp"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): theirs
 class App;
@@ -15,6 +19,7 @@ namespace mlenv::cli {
 struct RepeatOptions {
   bool deterministic = false;
   std::optional<std::uint64_t> seed;  ///< of `--deterministic`; nothing: 0
+  std::vector<std::string> outputs;
 };
 void add_repeat_options(CLI::App& app, RepeatOptions& options);
 
@@ -23,5 +28,9 @@ void check_repeat(const RepeatOptions& options);
 
 /// `run` as these options have it, its scratch folder written to, and `start` with what they set.
 LocalRun repeatable(LocalRun run, const RepeatOptions& options, RunStart& start);
+
+std::vector<RecordedOutput> read_outputs(const std::vector<PlacedOutput>& outputs);
+/// A line for each output that is not there or cannot be read.
+void say_outputs(const Ui& ui, const std::vector<RecordedOutput>& outputs);
 
 }  // namespace mlenv::cli

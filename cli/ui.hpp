@@ -79,6 +79,7 @@ Action declare_build(CLI::App& app);
 Action declare_vendor(CLI::App& app);
 Action declare_run(CLI::App& app);
 Action declare_runs(CLI::App& app);
+Action declare_reproduce(CLI::App& app);
 Action declare_push(CLI::App& app);
 Action declare_pull(CLI::App& app);
 Action declare_images(CLI::App& app);

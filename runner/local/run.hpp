@@ -28,6 +28,13 @@ struct Mount {
   static Mount parse(std::string_view text);
 };
 
+/// What a run with throwaway mounts does not find, though it is in the mount's source.
+struct FreshPath {
+  std::size_t mount = 0;  ///< index in job_mounts(run)
+  std::string within;     ///< below its source; empty: all of it
+  bool existed = false;   ///< a folder stays, emptied
+};
+
 struct LocalRun {
   ImageConfig config;            ///< of the image
   std::vector<fs::path> trees;   ///< unpacked layers, the bottom one first
@@ -43,7 +50,13 @@ struct LocalRun {
   bool terminal = false;  ///< give it a terminal (ours); standard input must be one
   std::string runtime;    ///< `runc`, `crun` or a path; empty: the first that is there
   OverlayMethod overlay = OverlayMethod::automatic;
+  /// What is written to mounts, the project among them, goes to throwaway_folder() and no further.
+  bool throwaway_mounts = false;
+  std::vector<FreshPath> fresh;  ///< of throwaway mounts
 };
+
+/// Where what a run wrote to that one of job_mounts(run) is, by the paths that it has there.
+fs::path throwaway_folder(const fs::path& scratch, std::size_t mount);
 
 /// Runs to the end with our stdin, stdout, stderr and terminal; signals sent to us reach it. The
 /// command's status: 126 found but not executable, 127 not found (each with one line on stderr, as

@@ -18,6 +18,7 @@
 #include "runner/local/program.hpp"
 #include "runner/local/signals.hpp"
 #include "runner/local/supervise.hpp"
+#include "runner/local/throwaway.hpp"
 
 extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
 
@@ -100,7 +101,10 @@ Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& sta
   bundle.env = job_environment(run, machine, caller, bundle.user.home);
   bundle.workdir = job_workdir(run);
   add_devices(run.devices, bundle);  // first: the person's own mounts take their place
-  const std::vector<Mount> mounts = job_mounts(run);
+  std::vector<Mount> mounts = job_mounts(run);
+  if (run.throwaway_mounts) {
+    mounts = under_throwaway_layers(run, mounts, stage.identity != Identity::root);
+  }
   bundle.mounts.insert(bundle.mounts.end(), mounts.begin(), mounts.end());
   bundle.mounts.insert(bundle.mounts.begin(), {machine_folder, std::string(kMachineTarget), true});
   bundle.terminal = run.terminal;

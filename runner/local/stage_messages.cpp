@@ -36,6 +36,8 @@ std::string render_request(const LocalRun& run) {
   for (const Mount& mount : run.mounts) {
     mounts.push_back({mount.source.native(), mount.target, mount.read_only});
   }
+  Json fresh = Json::array();
+  for (const FreshPath& one : run.fresh) fresh.push_back({one.mount, one.within, one.existed});
   return to_bytes({{"architecture", run.config.architecture},
                    {"image_env", run.config.env},
                    {"entrypoint", run.config.entrypoint},
@@ -52,7 +54,9 @@ std::string render_request(const LocalRun& run) {
                    {"scratch", run.scratch.native()},
                    {"terminal", run.terminal},
                    {"runtime", run.runtime},
-                   {"overlay", static_cast<int>(run.overlay)}});
+                   {"overlay", static_cast<int>(run.overlay)},
+                   {"throwaway_mounts", run.throwaway_mounts},
+                   {"fresh", std::move(fresh)}});
 }
 
 LocalRun parse_request(std::string_view bytes) {
@@ -78,6 +82,10 @@ LocalRun parse_request(std::string_view bytes) {
   run.terminal = value.at("terminal");
   run.runtime = value.at("runtime");
   run.overlay = static_cast<OverlayMethod>(value.at("overlay").get<int>());
+  run.throwaway_mounts = value.at("throwaway_mounts");
+  for (const Json& one : value.at("fresh")) {
+    run.fresh.push_back({one.at(0), one.at(1).get<std::string>(), one.at(2)});
+  }
   return run;
 }
 

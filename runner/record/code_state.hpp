@@ -15,6 +15,13 @@ namespace mlenv {
 /// its content (a link's is of its target), `mode`, name; or `gone` and name. Contents beyond 256
 /// MB in all, such as data that lies among the code, count with size and time instead: then the
 /// digest is unknown.
-CodeState code_state(const fs::path& project);
+///
+/// `without`: paths below the project that do not count, such as what runs write there.
+CodeState code_state(const fs::path& project, const std::vector<std::string>& without = {});
+
+/// Writes the files that the project has in a commit of its repository into an empty `folder`,
+/// which nothing else is told of: neither the project nor the repository changes. Throws
+/// `no-commit` with git's words.
+void export_commit(const fs::path& project, const std::string& commit, const fs::path& folder);
 
 }  // namespace mlenv

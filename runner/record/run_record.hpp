@@ -67,6 +67,23 @@ struct RecordedDeterminism {
   }
 };
 
+/// A file or folder in the mounts that the run declares as its result (`--outputs`).
+struct DeclaredOutput {
+  std::string path;      ///< as it was asked for
+  std::string target;    ///< in the container, absolute
+  bool existed = false;  ///< before the run
+  /// Below the project's folder; such paths are no part of the code's state.
+  std::optional<std::string> in_project;
+  friend bool operator==(const DeclaredOutput&, const DeclaredOutput&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("path", self.path);
+    visit("target", self.target);
+    visit("existed", self.existed);
+    visit("in_project", self.in_project);
+  }
+};
+
 /// `run.json`: all that is known when it starts.
 struct RunStart {
   std::string id;
@@ -84,6 +101,8 @@ struct RunStart {
   std::optional<std::string> project;  ///< folder of this machine
   std::optional<std::string> runtime;  ///< nothing: the first that is there
   std::optional<RecordedDeterminism> deterministic;
+  std::vector<DeclaredOutput> outputs;
+  std::optional<std::string> reproduces;  ///< id of the run that this one repeats
   friend bool operator==(const RunStart&, const RunStart&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -102,6 +121,8 @@ struct RunStart {
     visit("project", self.project);
     visit("runtime", self.runtime);
     visit("deterministic", self.deterministic);
+    visit("outputs", self.outputs);
+    visit("reproduces", self.reproduces);
   }
 };
 
@@ -137,6 +158,42 @@ struct RunFailure {
   }
 };
 
+struct RecordedFile {
+  std::string path;  ///< below the output; empty: the output itself
+  std::string kind;  ///< `file`, `link`
+  std::uint64_t size_bytes = 0;
+  std::string digest;  ///< of the content; of a link where it leads
+  friend bool operator==(const RecordedFile&, const RecordedFile&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("path", self.path);
+    visit("kind", self.kind);
+    visit("size_bytes", self.size_bytes);
+    visit("digest", self.digest);
+  }
+};
+
+/// A declared output as the run left it.
+struct RecordedOutput {
+  std::string path;  ///< as it was asked for
+  std::string kind;  ///< `file`, `folder`, `link`, `absent`, `unreadable`
+  /// Of a file its content's; of a folder that of a list of its files, as a recipe's `data` has it.
+  std::optional<std::string> digest;
+  std::uint64_t size_bytes = 0;  ///< of all files
+  std::vector<RecordedFile> files;
+  std::optional<std::string> why;  ///< it is unreadable
+  friend bool operator==(const RecordedOutput&, const RecordedOutput&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("path", self.path);
+    visit("kind", self.kind);
+    visit("digest", self.digest);
+    visit("size_bytes", self.size_bytes);
+    visit("files", self.files);
+    visit("why", self.why);
+  }
+};
+
 /// `end.json`.
 struct RunEnd {
   std::string ended;   ///< UTC, RFC 3339 with milliseconds
@@ -147,6 +204,7 @@ struct RunEnd {
   std::optional<std::uint64_t> signal;
   std::optional<RunFailure> failure;
   RunUsage usage;
+  std::vector<RecordedOutput> outputs;
   friend bool operator==(const RunEnd&, const RunEnd&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -156,6 +214,7 @@ struct RunEnd {
     visit("signal", self.signal);
     visit("failure", self.failure);
     visit("usage", self.usage);
+    visit("outputs", self.outputs);
   }
 };
 

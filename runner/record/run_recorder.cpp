@@ -47,7 +47,8 @@ std::string host_name() {
 
 }  // namespace
 
-RunRecorder::RunRecorder(const fs::path& folder, RunStart start)
+RunRecorder::RunRecorder(const fs::path& folder, RunStart start,
+                         const std::optional<CodeState>& code)
     : start_(std::move(start)),
       began_(std::chrono::steady_clock::now()),
       before_(children_so_far()) {
@@ -74,7 +75,13 @@ RunRecorder::RunRecorder(const fs::path& folder, RunStart start)
   (void)made.release();
   std::vector<std::string> reader = {own_executable().string(), std::string(kReexec),
                                      folder_.string()};
-  if (start_.project) reader.push_back(*start_.project);
+  if (code) write_file(folder_ / kCodeFile, render_code_state(*code), /*durable=*/false);
+  if (start_.project && !code) {
+    reader.push_back(*start_.project);
+    for (const DeclaredOutput& output : start_.outputs) {
+      if (output.in_project) reader.push_back(*output.in_project);
+    }
+  }
   start_detached(reader);
 }
 
@@ -106,26 +113,33 @@ RunUsage RunRecorder::usage() const {
   return usage;
 }
 
-void RunRecorder::ended(const Exit& exit) {
+void RunRecorder::ended(const Exit& exit,
+                        const std::function<std::vector<RecordedOutput>()>& outputs) {
   RunEnd end;
+  measure(end);
   end.exit_code = static_cast<std::uint64_t>(exit.code);
   constexpr int kSignalBase = 128;
   if (exit.signalled) end.signal = static_cast<std::uint64_t>(exit.code - kSignalBase);
-  write_end(std::move(end));
+  if (outputs) end.outputs = outputs();
+  write_end(end);
 }
 
 void RunRecorder::gave_up(const Error& error, int status) {
   RunEnd end;
+  measure(end);
   end.exit_code = static_cast<std::uint64_t>(status);
   end.failure = RunFailure{error.code(), error.frames().back()};
   if (error.frames().size() > 1) end.failure->message = error.what();
-  write_end(std::move(end));
+  write_end(end);
 }
 
-void RunRecorder::write_end(RunEnd end) const {
+void RunRecorder::measure(RunEnd& end) const {
   end.ended = utc_text(std::chrono::system_clock::now());
   end.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
   end.usage = usage();
+}
+
+void RunRecorder::write_end(const RunEnd& end) const {
   write_file(folder_ / kEndFile, render_run_end(end), /*durable=*/false);
 }
 
@@ -135,7 +149,8 @@ std::optional<int> record_main(int argc, char** argv) {
   const fs::path folder = argv[2];
   try {
     if (argc > kWords) {
-      write_file(folder / kCodeFile, render_code_state(code_state(argv[kWords])),
+      const std::vector<std::string> outputs{argv + kWords + 1, argv + argc};
+      write_file(folder / kCodeFile, render_code_state(code_state(argv[kWords], outputs)),
                  /*durable=*/false);
     }
     const fs::path store = folder.parent_path().parent_path();

@@ -1,6 +1,5 @@
 #include "runner/repeat/deterministic.hpp"
 
-
 namespace mlenv {
 namespace {
 

@@ -1,8 +1,8 @@
 #pragma once
 // `mlenv run --deterministic`: what makes one command give the same bits each time, as far as
-// variables and Python can. Variables do what they can; the rest (torch's and TensorFlow's switches,
-// seeds) a small Python file does, which is mounted into the run and acts when a library has been
-// imported. What is set and where each is described: docs/reproduce.md.
+// variables and Python can. Variables do what they can; the rest (torch's and TensorFlow's
+// switches, seeds) a small Python file does, which is mounted into the run and acts when a library
+// has been imported. What is set and where each is described: docs/reproduce.md.
 #include <cstdint>
 #include <map>
 #include <string>

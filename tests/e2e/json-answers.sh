@@ -6,7 +6,7 @@ set -euo pipefail
 python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
 lines=$work/lines
 
-note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, push, pull, store, facts, check, explain, data, probe, runs"
+note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, push, pull, store, facts, check, explain, data, probe, runs, reproduce"
 base_store
 small_recipe "$work/small.yaml" idna
 start_registry
@@ -52,6 +52,9 @@ image=$registry/team/small:v1
   "$MLENV" run small true
   "$MLENV" --json runs show last
   "$MLENV" --json runs
+  mkdir "$work/result"
+  "$MLENV" run --no-project -v "$work/result:/result" --outputs /result small -- touch /result/file
+  "$MLENV" --json reproduce last
   "$MLENV" --json runs rm last
 } >>"$lines"
 [ ! -s "$work/err" ] || fail "without --progress nothing but failures goes to stderr: $(cat "$work/err")"
