@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -22,6 +23,7 @@ namespace mlenv::cli {
 namespace {
 
 constexpr int kDiffers = 3;
+constexpr std::chrono::seconds kCodeDeadline{5};
 
 struct Report {
   std::string run;
@@ -145,7 +147,7 @@ void print(const Report& report, const Ui& ui) {
 
 int reproduce_command(const ReproduceOptions& options, Ui& ui) {
   const RunRecords records{runs_folder(store_folder())};
-  const RunRecord record = records.read(records.find(options.run));
+  const RunRecord record = records.read_settled(records.find(options.run), kCodeDeadline);
   const TemporaryFolder scratch = ui.store().scratch();
   Reproduction plan = plan_reproduction(ui, options, record, scratch.path());
   Report report;
@@ -153,7 +155,7 @@ int reproduce_command(const ReproduceOptions& options, Ui& ui) {
   {
     const OutputAside aside;
     done = run_recorded(
-        ui, ui.store().root(), plan.run, plan.start, [&] { return read_written(plan); }, plan.code);
+        ui, plan.run, plan.start, [&] { return read_written(plan); }, plan.code);
   }
   report.run = record.start.id;
   if (!done.id.empty()) report.by = done.id;

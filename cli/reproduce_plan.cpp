@@ -149,7 +149,7 @@ Error code_differs(const RunStart& start, const CodeState& then, const CodeState
 /// The project's folder as the run had it.
 fs::path code_folder(const ReproduceOptions& options, const RunRecord& record,
                      const fs::path& scratch, Reproduction& plan) {
-  const fs::path project = *record.start.project;
+  fs::path project = *record.start.project;
   if (!fs::is_directory(project)) {
     throw failure("mount-gone", "`{}`, the project of run `{}`, is not there", project.string(),
                   record.start.id)
@@ -161,17 +161,17 @@ fs::path code_folder(const ReproduceOptions& options, const RunRecord& record,
   if (same_code(then, now)) return project;
   if (options.with_present_code) {
     plan.code_from = "present-changed";
-    plan.causes.push_back("code: that of now, by `--with-present-code`");
+    plan.causes.emplace_back("code: that of now, by `--with-present-code`");
     return project;
   }
   const bool clean = then.commit && then.changed && then.changed->empty();
   if (!clean) throw code_differs(record.start, then, now);
   const fs::path folder = scratch / "code";
   make_folders(folder);
-  export_commit(project, *then.commit, folder);
+  fs::path code = export_commit(project, *then.commit, folder);
   plan.code_from = "commit";
   plan.code = then;
-  return folder;
+  return code;
 }
 
 // --- devices -------------------------------------------------------------------------------------

@@ -90,8 +90,7 @@ Exit recorded_run(Ui& ui, const PreparedRun& prepared, const RunBackground& back
   const std::vector<PlacedOutput> outputs = placed_outputs(prepared.run, repeat.outputs);
   start.outputs = declared(prepared.run, outputs);
   const LocalRun run = repeatable(prepared.run, repeat, start);
-  const RecordedRun done =
-      run_recorded(ui, ui.store().root(), run, start, [&] { return read_outputs(outputs); });
+  const RecordedRun done = run_recorded(ui, run, start, [&] { return read_outputs(outputs); });
   say_outputs(ui, done.outputs);
   return done.exit;
 }

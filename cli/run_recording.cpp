@@ -10,10 +10,8 @@ namespace {
 /// A record that cannot be written stops no run.
 class Recording {
  public:
-  Recording(const Ui& ui, const fs::path& store, const RunStart& start,
-            const std::optional<CodeState>& code)
-      : ui_(ui) {
-    attempt([&] { recorder_.emplace(runs_folder(store), start, code); });
+  Recording(Ui& ui, const RunStart& start, const std::optional<CodeState>& code) : ui_(ui) {
+    attempt([&] { recorder_.emplace(runs_folder(ui_.store().root()), start, code); });
   }
   std::string id() const { return recorder_ ? recorder_->id() : ""; }
   void ended(const Exit& exit, const std::function<std::vector<RecordedOutput>()>& outputs) {
@@ -35,18 +33,17 @@ class Recording {
     }
   }
 
-  const Ui& ui_;
+  Ui& ui_;
   std::optional<RunRecorder> recorder_;
   bool failed_ = false;
 };
 
 }  // namespace
 
-RecordedRun run_recorded(const Ui& ui, const fs::path& store, const LocalRun& run,
-                         const RunStart& start,
+RecordedRun run_recorded(Ui& ui, const LocalRun& run, const RunStart& start,
                          const std::function<std::vector<RecordedOutput>()>& outputs,
                          const std::optional<CodeState>& code) {
-  Recording recording{ui, store, start, code};
+  Recording recording{ui, start, code};
   try {
     RecordedRun done;
     done.exit = run_local(run);

@@ -21,8 +21,7 @@ struct RecordedRun {
 /// Runs to the end. `outputs` reads what the run declares, after it. A record that cannot be
 /// written stops no run: one line tells of it. `code` is the state of the code where it is known.
 /// Throws as `run_local`.
-RecordedRun run_recorded(const Ui& ui, const fs::path& store, const LocalRun& run,
-                         const RunStart& start,
+RecordedRun run_recorded(Ui& ui, const LocalRun& run, const RunStart& start,
                          const std::function<std::vector<RecordedOutput>()>& outputs,
                          const std::optional<CodeState>& code = {});
 

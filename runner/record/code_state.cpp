@@ -194,13 +194,17 @@ CodeState code_state(const fs::path& project, const std::vector<std::string>& wi
   return code;
 }
 
-void export_commit(const fs::path& project, const std::string& commit, const fs::path& folder) {
+fs::path export_commit(const fs::path& project, const std::string& commit, const fs::path& folder) {
   const fs::path index = folder.parent_path() / (folder.filename().string() + ".index");
   try {
     const Repository repository{project, index};
     const std::string prefix = first_line(repository.ask({"rev-parse", "--show-prefix"}));
-    repository.ask({"read-tree", commit + ":" + prefix});
+    // All of it, for the attributes that lie above the project; of that the project is written.
+    repository.ask({"read-tree", commit});
     repository.ask({"checkout-index", "--all", "--prefix=" + folder.string() + "/"});
+    fs::path written = prefix.empty() ? folder : folder / fs::path(prefix).parent_path();
+    make_folders(written);
+    return written;
   } catch (const NotKnown& error) {
     throw failure("no-commit", "the code of commit {} cannot be taken from `{}`", commit,
                   project.string())

@@ -19,9 +19,9 @@ namespace mlenv {
 /// `without`: paths below the project that do not count, such as what runs write there.
 CodeState code_state(const fs::path& project, const std::vector<std::string>& without = {});
 
-/// Writes the files that the project has in a commit of its repository into an empty `folder`,
-/// which nothing else is told of: neither the project nor the repository changes. Throws
-/// `no-commit` with git's words.
-void export_commit(const fs::path& project, const std::string& commit, const fs::path& folder);
+/// Writes the files that the project has in a commit of its repository into an empty `folder`, by
+/// their paths in the repository, and returns the project's place there. Nothing else is told of
+/// it: neither the project nor the repository changes. Throws `no-commit` with git's words.
+fs::path export_commit(const fs::path& project, const std::string& commit, const fs::path& folder);
 
 }  // namespace mlenv

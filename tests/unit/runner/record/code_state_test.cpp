@@ -97,13 +97,15 @@ TEST_F(CodeStateTest, ACommitIsWrittenElsewhere) {
   const CodeState before = code_state(folder());
   const TemporaryFolder target{temporary_root()};
   make_folders(target.path() / "code");
-  export_commit(folder() / "project", first, target.path() / "code");
-  EXPECT_EQ(read_file(target.path() / "code/job.py"), "first");
+  const fs::path code = export_commit(folder() / "project", first, target.path() / "code");
+  EXPECT_EQ(read_file(code / "job.py"), "first");
+  EXPECT_EQ(list_folder(code).size(), 1U);
   EXPECT_EQ(list_folder(target.path() / "code").size(), 1U);
   EXPECT_EQ(code_state(folder()), before);
   EXPECT_EQ(read_file(folder() / "project/job.py"), "third");
   const std::string absent(40, 'a');
-  EXPECT_EQ(code_of([&] { export_commit(folder(), absent, target.path() / "code"); }), "no-commit");
+  EXPECT_EQ(code_of([&] { (void)export_commit(folder(), absent, target.path() / "code"); }),
+            "no-commit");
 }
 
 TEST_F(CodeStateTest, ARepositoryWithoutCommit) {
