@@ -35,6 +35,8 @@ constexpr std::array kCommands = {
     Command{"stop", "end runs", declare_stop},
     Command{"wait", "wait for the end of runs", declare_wait},
     Command{"runs", "list past and present runs", declare_runs},
+    Command{"reproduce", "repeat a run, and tell whether it gives the same bits",
+            declare_reproduce},
     Command{"push", "push an image to a registry", declare_push},
     Command{"pull", "pull an image from a registry", declare_pull},
     Command{"images", "list the images in the store", declare_images},

@@ -13,14 +13,13 @@
 #include "cli/run_life.hpp"
 #include "cli/run_options.hpp"
 #include "cli/run_record.hpp"
+#include "cli/run_recording.hpp"
+#include "cli/run_repeat.hpp"
 #include "cli/run_verdict.hpp"
 #include "cli/running.hpp"
 #include "cli/usage.hpp"
 #include "images/unpack.hpp"
-#include "runner/local/control.hpp"
 #include "runner/local/run.hpp"
-#include "runner/record/run_recorder.hpp"
-#include "runner/record/run_records.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -39,6 +38,7 @@ struct Options {
   bool locked = false;
   bool shell = false;  ///< an interactive one in place of a command
   LifeWords life;
+  RepeatOptions repeat;
   std::vector<std::string> command;
 };
 
@@ -91,60 +91,13 @@ bool wants_terminal(const Options& options) {
   return options.tty || (on_terminal && ::isatty(STDOUT_FILENO) == 1);
 }
 
-/// A record that cannot be written stops no run.
-class Recording {
- public:
-  Recording(Ui& ui, const RunStart& start) : ui_(ui) {
-    attempt([&] { recorder_.emplace(runs_folder(ui.store().root()), start); });
-  }
-  void ended(const RunOutcome& outcome) {
-    attempt([&] { recorder_->ended(outcome); });
-  }
-  void attempt_ended(const AttemptEnd& end) {
-    attempt([&] { recorder_->attempt_ended(end); });
-  }
-  /// Where other mlenvs reach the run; none for one that is not recorded.
-  Fd control() {
-    Fd fd;
-    attempt([&] { fd = listen_for_control(recorder_->folder()); });
-    return fd;
-  }
-  void gave_up(const Error& error) {
-    attempt([&] { recorder_->gave_up(error, ui_.failure_status.value_or(1)); });
-  }
-
- private:
-  template <class Work>
-  void attempt(Work&& work) {
-    if (failed_) return;
-    try {
-      std::forward<Work>(work)();
-    } catch (const Error& error) {
-      if (error.code() == "name-taken") throw;
-      failed_ = true;
-      ui_.say(fmt::format("this run is not recorded: {}", error.what()));
-    }
-  }
-
-  Ui& ui_;
-  std::optional<RunRecorder> recorder_;
-  bool failed_ = false;
-};
-
-RunOutcome recorded_run(Ui& ui, LocalRun& run, const RunStart& start) {
-  Recording recording{ui, start};
-  const Fd control = recording.control();
-  run.fds.control = control.get();
-  RunEvents events;
-  events.attempt_ended = [&](const AttemptEnd& end) { recording.attempt_ended(end); };
-  try {
-    const RunOutcome outcome = run_local(run, std::move(events));
-    recording.ended(outcome);
-    return outcome;
-  } catch (const Error& error) {
-    recording.gave_up(error);
-    throw;
-  }
+RunOutcome recorded_run(Ui& ui, const LocalRun& prepared, RunStart start,
+                        const RepeatOptions& repeat) {
+  const std::vector<PlacedOutput> outputs = placed_outputs(prepared, repeat.outputs);
+  const LocalRun run = repeatable(prepared, repeat, start);
+  RecordedRun done = run_recorded(ui, run, start, [&] { return read_outputs(outputs); });
+  say_outputs(ui, done.outputs);
+  return done.outcome;
 }
 
 int run_image(const Options& options, Ui& ui) {
@@ -154,6 +107,7 @@ int run_image(const Options& options, Ui& ui) {
   mounts.insert(mounts.end(), choice.mounts.begin(), choice.mounts.end());
   const DeviceChoice devices = parse_devices(options.devices);
   const Life life = parse_life(options.life);
+  check_repeat(options.repeat);
   const bool terminal = !life.detach && wants_terminal(options);
   PreparedRun prepared = prepare(options, ui, std::move(mounts));
   LocalRun& run = prepared.run;
@@ -177,10 +131,11 @@ int run_image(const Options& options, Ui& ui) {
   RunStart start =
       run_start(run, prepared.image, {options.image, std::move(chosen.names), !options.no_check});
   record_life(life, start);
+  declare_repeat(options.repeat, run, start);
   if (life.detach) return run_detached(ui, std::move(run), std::move(start), life);
   const TemporaryFolder scratch = ui.store().scratch();
   run.scratch = scratch.path();
-  return recorded_run(ui, run, start).exit.code;
+  return recorded_run(ui, run, std::move(start), options.repeat).exit.code;
 }
 
 }  // namespace
@@ -204,7 +159,9 @@ std::vector<std::string> separate_job(std::vector<std::string> words) {
                                               "--restart",
                                               "--stop-signal",
                                               "--stop-timeout",
-                                              "--log-size"};
+                                              "--log-size",
+                                              "--seed",
+                                              "--outputs"};
     for (const std::string_view one : run_options_with_words()) all.emplace(one);
     return all;
   }();
@@ -258,6 +215,7 @@ Action declare_run(CLI::App& app) {
   add_run_options(app, options);
   app.add_flag("-t,--tty", options->tty, "give it a terminal");
   add_life_options(app, options->life);
+  add_repeat_options(app, options->repeat);
   take_word_of(app.add_option("CMD", options->command, "the command; by default the image's"),
                WordKind::job);
   app.prefix_command(false);

@@ -165,7 +165,7 @@ class Lines {
   std::vector<std::string> lines_;
 };
 
-std::string output_text(const RecordedOutput& output) {
+std::string log_text(const RecordedLog& output) {
   std::string text =
       fmt::format("{} on standard output, {} on standard error", human_bytes(output.out.size_bytes),
                   human_bytes(output.err.size_bytes));
@@ -207,7 +207,7 @@ void add_end(const RunRecord& record, Lines& lines) {
   }
   lines.add("used", usage_text(end.usage));
   if (const std::string busy = busy_text(record); !busy.empty()) lines.add("busy", busy);
-  if (end.output) lines.add("output", output_text(*end.output));
+  if (end.log) lines.add("log", log_text(*end.log));
 }
 
 void add_host(const RunRecord& record, Lines& lines) {

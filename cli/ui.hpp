@@ -85,6 +85,7 @@ Action declare_logs(CLI::App& app);
 Action declare_stop(CLI::App& app);
 Action declare_wait(CLI::App& app);
 Action declare_runs(CLI::App& app);
+Action declare_reproduce(CLI::App& app);
 Action declare_push(CLI::App& app);
 Action declare_pull(CLI::App& app);
 Action declare_images(CLI::App& app);

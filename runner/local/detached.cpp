@@ -10,10 +10,13 @@
 #include "base/error.hpp"
 #include "images/store.hpp"
 #include "runner/local/control.hpp"
+#include "runner/local/machine.hpp"
 #include "runner/local/stage.hpp"
 #include "runner/record/run_log.hpp"
 #include "runner/record/run_recorder.hpp"
 #include "runner/record/run_records.hpp"
+#include "runner/repeat/deterministic.hpp"
+#include "runner/repeat/outputs.hpp"
 
 namespace mlenv {
 namespace {
@@ -91,7 +94,7 @@ class KeptOutput {
     return {{out_.read_end.get(), [this] { return take(out_.read_end, LogStream::out); }},
             {err_.read_end.get(), [this] { return take(err_.read_end, LogStream::err); }}};
   }
-  RecordedOutput finish() { return log_.finish(); }
+  RecordedLog finish() { return log_.finish(); }
 
  private:
   bool take(const Fd& fd, LogStream stream) {
@@ -109,8 +112,15 @@ class KeptOutput {
   std::array<char, 65536> buffer_{};
 };
 
+std::vector<PlacedOutput> outputs_of(const DetachedRun& request) {
+  std::vector<std::string> paths;
+  for (const DeclaredOutput& one : request.start.outputs) paths.push_back(one.path);
+  return placed_outputs(request.run, paths);
+}
+
 /// A start that failed is recorded, as in the foreground.
 RunOutcome run_and_keep(DetachedRun& request, RunRecorder& recorder, Starter& starter) {
+  const std::vector<PlacedOutput> outputs = outputs_of(request);
   KeptOutput output{log_folder(recorder.folder()), request.most_log_bytes};
   output.give_to(request.run);
   RunEvents events;
@@ -128,7 +138,8 @@ RunOutcome run_and_keep(DetachedRun& request, RunRecorder& recorder, Starter& st
   events.readers = output.readers();
   try {
     const RunOutcome outcome = run_local(request.run, std::move(events));
-    recorder.ended(outcome, output.finish());
+    recorder.ended(
+        outcome, [&] { return read_outputs(outputs); }, output.finish());
     return outcome;
   } catch (const Error& error) {
     recorder.gave_up(error, request.failure_status, output.finish());
@@ -141,6 +152,9 @@ void supervise_run(DetachedRun request, Starter& starter) {
     Store store{request.store};
     const TemporaryFolder scratch = store.scratch();
     request.run.scratch = scratch.path();
+    if (const auto& switches = request.start.deterministic) {
+      make_deterministic(request.run, switches->seed, caller_variables());
+    }
     RunRecorder recorder{runs_folder(store.root()), request.start};
     const Fd control = listen_for_control(recorder.folder());
     request.run.fds.control = control.get();

@@ -8,8 +8,8 @@ namespace mlenv {
 namespace {
 
 /// A name without `=` takes the caller's value; the last word on a variable counts.
-void set_variables(Environment& environment, const std::vector<std::string>& words,
-                   const Environment& caller = {}) {
+void set_variables(Variables& environment, const std::vector<std::string>& words,
+                   const Variables& caller = {}) {
   for (const std::string& one : words) {
     const std::size_t equals = one.find('=');
     if (equals != std::string::npos) {
@@ -48,8 +48,8 @@ std::vector<std::string> job_argv(const LocalRun& run) {
 
 std::vector<std::string> job_environment(const LocalRun& run,
                                          const std::vector<std::string>& machine,
-                                         const Environment& caller, const std::string& home) {
-  Environment environment{{"HOME", home}, {"PATH", kDefaultPath}};
+                                         const Variables& caller, const std::string& home) {
+  Variables environment{{"HOME", home}, {"PATH", kDefaultPath}};
   set_variables(environment, machine);
   if (run.terminal) {
     const auto terminal = caller.find("TERM");

@@ -20,7 +20,7 @@ std::vector<std::string> job_argv(const LocalRun& run);
 /// caller's value, or is left out; the last word on a name counts).
 std::vector<std::string> job_environment(const LocalRun& run,
                                          const std::vector<std::string>& machine,
-                                         const Environment& caller, const std::string& home);
+                                         const Variables& caller, const std::string& home);
 
 /// Where the project is mounted, and the job starts when the person says nothing else.
 std::string project_folder(const LocalRun& run);

@@ -12,6 +12,8 @@
 #include "recipes/image_sources.hpp"
 #include "recipes/resolve/debian.hpp"
 
+extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
+
 namespace mlenv {
 namespace {
 
@@ -104,8 +106,8 @@ class Certificates {
   std::map<std::string, std::string> brought_;
 };
 
-Environment passed_variables(const Machine& machine, Certificates& certificates) {
-  Environment passed;
+Variables passed_variables(const Machine& machine, Certificates& certificates) {
+  Variables passed;
   for (const auto& [name, value] : machine.environment) {
     const bool listed = std::find(kPassed.begin(), kPassed.end(), name) != kPassed.end();
     if (listed || name.starts_with(kPassedPrefix)) passed.emplace(name, value);
@@ -266,7 +268,7 @@ void bring_apt_settings(const ImageRoot& image, const Machine& machine,
 std::vector<std::string> bring_machine(const ImageRoot& image, const Machine& machine) {
   Certificates certificates{machine};
   bring_network(image, machine);
-  const Environment passed = passed_variables(machine, certificates);
+  const Variables passed = passed_variables(machine, certificates);
   bring_python(image, machine, certificates);
   if (image.exists("/usr/bin/apt-get")) {
     bring_apt_settings(image, machine, certificates);
@@ -276,6 +278,18 @@ std::vector<std::string> bring_machine(const ImageRoot& image, const Machine& ma
   variables.reserve(passed.size());
   for (const auto& [name, value] : passed) variables.push_back(fmt::format("{}={}", name, value));
   return variables;
+}
+
+Variables caller_variables() {
+  Variables environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string_view::npos) {
+      environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  return environment;
 }
 
 }  // namespace mlenv

@@ -10,16 +10,16 @@
 
 namespace mlenv {
 
-using Environment = std::map<std::string, std::string>;
+using Variables = std::map<std::string, std::string>;
 
 /// Where the container sees `Machine::folder`.
 inline constexpr std::string_view kMachineTarget = "/run/mlenv";
 
 struct Machine {
-  fs::path root = "/";      ///< a folder of fixtures in tests
-  Environment environment;  ///< the caller's
-  fs::path folder;          ///< holds certificates and keyrings for the container; made when absent
-  bool single_id = false;   ///< no other user exists in the container
+  fs::path root = "/";     ///< a folder of fixtures in tests
+  Variables environment;   ///< the caller's
+  fs::path folder;         ///< holds certificates and keyrings for the container; made when absent
+  bool single_id = false;  ///< no other user exists in the container
 };
 
 /// Writes the settings into `image` and `machine.folder`, and returns the variables (`K=V`, sorted)
@@ -27,5 +27,8 @@ struct Machine {
 /// What the image says itself stays: its own apt sources and pip settings are not replaced.
 /// Settings that are absent here are left out.
 std::vector<std::string> bring_machine(const ImageRoot& image, const Machine& machine);
+
+/// This process's own variables.
+Variables caller_variables();
 
 }  // namespace mlenv

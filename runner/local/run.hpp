@@ -34,6 +34,13 @@ struct Mount {
                   bool read_only);
 };
 
+/// What a run with throwaway mounts does not find, though it is in the mount's source.
+struct FreshPath {
+  std::size_t mount = 0;  ///< index in job_mounts(run)
+  std::string within;     ///< below its source; empty: all of it
+  bool existed = false;   ///< a folder stays, emptied
+};
+
 struct LocalRun {
   ImageConfig config;            ///< of the image
   std::vector<fs::path> trees;   ///< unpacked layers, the bottom one first
@@ -57,6 +64,9 @@ struct LocalRun {
     int out = -1;      ///< the command's output, in place of ours
     int err = -1;
   } fds{};
+  /// What is written to mounts, the project among them, goes to throwaway_folder() and no further.
+  bool throwaway_mounts = false;
+  std::vector<FreshPath> fresh{};  ///< of throwaway mounts
 };
 
 /// What is heard of a run while it goes on.
@@ -72,6 +82,9 @@ struct RunEvents {
   std::vector<Reader> readers{};
   std::function<void()> forked{};  ///< the stage has its copies of `LocalRun::fds`
 };
+
+/// Where what a run wrote to that one of job_mounts(run) is, by the paths that it has there.
+fs::path throwaway_folder(const fs::path& scratch, std::size_t mount);
 
 /// Runs to the end with our stdin, stdout, stderr and terminal; signals sent to us reach it. The
 /// command's status: 126 found but not executable, 127 not found (each with one line on stderr, as

@@ -22,23 +22,10 @@
 #include "runner/local/program.hpp"
 #include "runner/local/signals.hpp"
 #include "runner/local/supervise.hpp"
-
-extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
+#include "runner/local/throwaway.hpp"
 
 namespace mlenv {
 namespace {
-
-Environment caller_environment() {
-  Environment environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::size_t equals = text.find('=');
-    if (equals != std::string_view::npos) {
-      environment.emplace(text.substr(0, equals), text.substr(equals + 1));
-    }
-  }
-  return environment;
-}
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -143,7 +130,7 @@ Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& sta
   bundle.root = stage.root;
   bundle.user = job_user(run, image, single_id);
   give_home(bundle.user, image);
-  const Environment caller = caller_environment();
+  const Variables caller = caller_variables();
   const fs::path machine_folder = stage.private_folder / "machine";
   make_folders(machine_folder);
   const std::vector<std::string> machine =
@@ -158,7 +145,10 @@ Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& sta
   bundle.workdir = job_workdir(run);
   add_folders(run.options, stage, bundle);
   add_devices(run.devices, bundle);  // first: the person's own mounts take their place
-  const std::vector<Mount> mounts = job_mounts(run);
+  std::vector<Mount> mounts = job_mounts(run);
+  if (run.throwaway_mounts) {
+    mounts = under_throwaway_layers(run, mounts, stage.identity != Identity::root);
+  }
   bundle.mounts.insert(bundle.mounts.end(), mounts.begin(), mounts.end());
   bundle.mounts.insert(bundle.mounts.begin(), {machine_folder, std::string(kMachineTarget), true});
   bundle.terminal = run.terminal;

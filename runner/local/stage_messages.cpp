@@ -54,6 +54,8 @@ std::string render_request(const LocalRun& run) {
   for (const Mount& mount : run.mounts) {
     mounts.push_back({mount.source.native(), mount.target, mount.read_only});
   }
+  Json fresh = Json::array();
+  for (const FreshPath& one : run.fresh) fresh.push_back({one.mount, one.within, one.existed});
   return to_bytes({{"architecture", run.config.architecture},
                    {"image_env", run.config.env},
                    {"entrypoint", run.config.entrypoint},
@@ -74,7 +76,9 @@ std::string render_request(const LocalRun& run) {
                    {"overlay", static_cast<int>(run.overlay)},
                    {"life", written_life(run.life)},
                    {"controlled", run.fds.control >= 0},
-                   {"own_streams", run.fds.out >= 0}});
+                   {"own_streams", run.fds.out >= 0},
+                   {"throwaway_mounts", run.throwaway_mounts},
+                   {"fresh", std::move(fresh)}});
 }
 
 LocalRun parse_request(std::string_view bytes) {
@@ -101,6 +105,10 @@ LocalRun parse_request(std::string_view bytes) {
   run.terminal = value.at("terminal");
   run.runtime = value.at("runtime");
   run.overlay = static_cast<OverlayMethod>(value.at("overlay").get<int>());
+  run.throwaway_mounts = value.at("throwaway_mounts");
+  for (const Json& one : value.at("fresh")) {
+    run.fresh.push_back({one.at(0), one.at(1).get<std::string>(), one.at(2)});
+  }
   run.life = life_of(value.at("life"));
   if (value.at("controlled")) run.fds.control = kStageControl;
   if (value.at("own_streams")) {

@@ -4,11 +4,13 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <stdexcept>
 
 #include <fmt/core.h>
 
 #include "base/digest.hpp"
+#include "base/error.hpp"
 #include "base/process.hpp"
 #include "base/text.hpp"
 
@@ -43,10 +45,11 @@ std::vector<std::string> quiet_environment() {
 
 class Repository {
  public:
-  explicit Repository(const fs::path& project)
+  explicit Repository(const fs::path& project, const std::optional<fs::path>& index = {})
       : project_(project), environment_(quiet_environment()) {
+    if (index) environment_.push_back("GIT_INDEX_FILE=" + index->string());
     settings_ = without_filters(said({"config", "--show-scope", "--name-only", "-z", "--get-regexp",
-                                      R"(^filter\..*\.(clean|process|required)$)"}));
+                                      R"(^filter\..*\.(clean|smudge|process|required)$)"}));
   }
 
   /// Throws with git's own first words.
@@ -165,7 +168,7 @@ CodeState unknown_code(const std::string& why) {
 
 }  // namespace
 
-CodeState code_state(const fs::path& project) {
+CodeState code_state(const fs::path& project, const std::vector<std::string>& without) {
   if (!find_program("git")) return unknown_code("git is not on PATH");
   CodeState code;
   try {
@@ -182,8 +185,10 @@ CodeState code_state(const fs::path& project) {
     if (!code.commit) code.commit.source = "the repository has no commit";
     code.branch = fact("git symbolic-ref HEAD", {"symbolic-ref", "--short", "-q", "HEAD"});
     if (!code.branch) code.branch.source = "no branch is checked out";
-    const std::vector<std::string> names = names_of(repository.ask(
-        {"status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", "."}));
+    std::vector<std::string> words = {
+        "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", "."};
+    for (const std::string& path : without) words.push_back(":(exclude,literal)" + path);
+    const std::vector<std::string> names = names_of(repository.ask(words));
     code.changed = names.size() <= kMostNames ? known(names, "git status")
                                               : unknown<std::vector<std::string>>(fmt::format(
                                                     "{} files, too many to name", names.size()));
@@ -213,6 +218,25 @@ Texts files_between(const fs::path& project, const std::string& from, const std:
     return known(std::move(names), "git diff");
   } catch (const std::exception& error) {
     return unknown<Names>(error.what());
+  }
+}
+
+fs::path export_commit(const fs::path& project, const std::string& commit, const fs::path& folder) {
+  const fs::path index = folder.parent_path() / (folder.filename().string() + ".index");
+  try {
+    const Repository repository{project, index};
+    const std::string prefix = first_line(repository.ask({"rev-parse", "--show-prefix"}));
+    // All of it, for the attributes that lie above the project; of that the project is written.
+    repository.ask({"read-tree", commit});
+    repository.ask({"checkout-index", "--all", "--prefix=" + folder.string() + "/"});
+    fs::path written = prefix.empty() ? folder : folder / fs::path(prefix).parent_path();
+    make_folders(written);
+    return written;
+  } catch (const NotKnown& error) {
+    throw failure("no-commit", "the code of commit {} cannot be taken from `{}`", commit,
+                  project.string())
+        .because(error.what())
+        .hint("fetch that commit (`git fetch`)");
   }
 }
 

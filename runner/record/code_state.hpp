@@ -15,7 +15,14 @@ namespace mlenv {
 /// its content (a link's is of its target), `mode`, name; or `gone` and name. Contents beyond 256
 /// MB in all, such as data that lies among the code, count with size and time instead: then the
 /// digest is unknown.
-CodeState code_state(const fs::path& project);
+///
+/// `without`: paths below the project that do not count, such as what runs write there.
+CodeState code_state(const fs::path& project, const std::vector<std::string>& without = {});
+
+/// Writes the files that the project has in a commit of its repository into an empty `folder`, by
+/// their paths in the repository, and returns the project's place there. Nothing else is told of
+/// it: neither the project nor the repository changes. Throws `no-commit` with git's words.
+fs::path export_commit(const fs::path& project, const std::string& commit, const fs::path& folder);
 
 /// Files of the project folder that differ between two commits of its repository, sorted, as git
 /// names them. Unknown as above, and where the repository does not have one of the commits.

@@ -132,9 +132,9 @@ void LogWriter::remark_loss() {
   lost_in_all_ += std::exchange(lost_, 0);
 }
 
-RecordedOutput LogWriter::finish() {
+RecordedLog LogWriter::finish() {
   remark_loss();
-  RecordedOutput output;
+  RecordedLog output;
   output.lost_bytes = lost_in_all_ + lost_;
   output.out = {hashes_[0].size_bytes(), ""};
   output.out.digest = hashes_[0].finish().str();

@@ -43,7 +43,7 @@ class LogWriter {
   /// room again.
   void write(LogStream stream, std::string_view bytes);
   /// Digest and size of all that was written, kept or not. The writer may then only be destroyed.
-  RecordedOutput finish();
+  RecordedLog finish();
 
  private:
   struct Piece {

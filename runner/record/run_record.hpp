@@ -44,6 +44,37 @@ struct RecordedMount {
   }
 };
 
+/// `--deterministic`: the switches that were set, so that a later mlenv can tell its own from them.
+struct RecordedDeterminism {
+  std::uint64_t seed = 0;
+  std::vector<RecordedVariable> variables;
+  std::string python_layer;  ///< digest of the file that was mounted
+  friend bool operator==(const RecordedDeterminism&, const RecordedDeterminism&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("seed", self.seed);
+    visit("variables", self.variables);
+    visit("python_layer", self.python_layer);
+  }
+};
+
+/// A file or folder in the mounts that the run declares as its result (`--outputs`).
+struct DeclaredOutput {
+  std::string path;      ///< as it was asked for
+  std::string target;    ///< in the container, absolute
+  bool existed = false;  ///< before the run
+  /// Below the project's folder; such paths are no part of the code's state.
+  std::optional<std::string> in_project;
+  friend bool operator==(const DeclaredOutput&, const DeclaredOutput&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("path", self.path);
+    visit("target", self.target);
+    visit("existed", self.existed);
+    visit("in_project", self.in_project);
+  }
+};
+
 /// `run.json`: all that is known when it starts.
 struct RunStart {
   std::string id;
@@ -65,6 +96,9 @@ struct RunStart {
   bool detached = false;               ///< in the background, its output kept
   std::optional<double> timeout_seconds;
   std::string restart = "no";  ///< as it was written: `on-failure:3`
+  std::optional<RecordedDeterminism> deterministic;
+  std::vector<DeclaredOutput> outputs;
+  std::optional<std::string> reproduces;  ///< id of the run that this one repeats
   friend bool operator==(const RunStart&, const RunStart&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -87,6 +121,9 @@ struct RunStart {
     visit("detached", self.detached);
     visit("timeout_seconds", self.timeout_seconds);
     visit("restart", self.restart);
+    visit("deterministic", self.deterministic);
+    visit("outputs", self.outputs);
+    visit("reproduces", self.reproduces);
   }
 };
 
@@ -102,11 +139,12 @@ struct RecordedStream {
   }
 };
 
-struct RecordedOutput {
+/// All that a detached run wrote.
+struct RecordedLog {
   RecordedStream out;
   RecordedStream err;
   std::uint64_t lost_bytes = 0;  ///< that the disk had no room for
-  friend bool operator==(const RecordedOutput&, const RecordedOutput&) = default;
+  friend bool operator==(const RecordedLog&, const RecordedLog&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("stdout", self.out);
@@ -177,6 +215,42 @@ struct RunFailure {
   }
 };
 
+struct RecordedFile {
+  std::string path;  ///< below the output; empty: the output itself
+  std::string kind;  ///< `file`, `link`
+  std::uint64_t size_bytes = 0;
+  std::string digest;  ///< of the content; of a link where it leads
+  friend bool operator==(const RecordedFile&, const RecordedFile&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("path", self.path);
+    visit("kind", self.kind);
+    visit("size_bytes", self.size_bytes);
+    visit("digest", self.digest);
+  }
+};
+
+/// A declared output as the run left it.
+struct RecordedOutput {
+  std::string path;  ///< as it was asked for
+  std::string kind;  ///< `file`, `folder`, `link`, `absent`, `unreadable`
+  /// Of a file its content's; of a folder that of a list of its files, as a recipe's `data` has it.
+  std::optional<std::string> digest;
+  std::uint64_t size_bytes = 0;  ///< of all files
+  std::vector<RecordedFile> files;
+  std::optional<std::string> why;  ///< it is unreadable
+  friend bool operator==(const RecordedOutput&, const RecordedOutput&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("path", self.path);
+    visit("kind", self.kind);
+    visit("digest", self.digest);
+    visit("size_bytes", self.size_bytes);
+    visit("files", self.files);
+    visit("why", self.why);
+  }
+};
+
 /// `end.json`.
 struct RunEnd {
   std::string ended;   ///< UTC, RFC 3339 with milliseconds
@@ -188,8 +262,9 @@ struct RunEnd {
   bool out_of_memory = false;  ///< the kernel killed a process of it for want of memory
   std::optional<RunFailure> failure;
   RunUsage usage;
-  std::optional<std::string> ended_by;   ///< `stop` (mlenv stop), `timeout`; nothing: by itself
-  std::optional<RecordedOutput> output;  ///< of a detached run
+  std::optional<std::string> ended_by;  ///< `stop` (mlenv stop), `timeout`; nothing: by itself
+  std::optional<RecordedLog> log;       ///< of a detached run
+  std::vector<RecordedOutput> outputs;
   friend bool operator==(const RunEnd&, const RunEnd&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -201,7 +276,8 @@ struct RunEnd {
     visit("failure", self.failure);
     visit("usage", self.usage);
     visit("ended_by", self.ended_by);
-    visit("output", self.output);
+    visit("log", self.log);
+    visit("outputs", self.outputs);
   }
 };
 

@@ -62,7 +62,8 @@ std::optional<std::uint64_t> signal_of(const Exit& exit) {
 
 }  // namespace
 
-RunRecorder::RunRecorder(const fs::path& folder, RunStart start)
+RunRecorder::RunRecorder(const fs::path& folder, RunStart start,
+                         const std::optional<CodeState>& code)
     : start_(std::move(start)),
       began_(std::chrono::steady_clock::now()),
       before_(children_so_far()) {
@@ -81,7 +82,13 @@ RunRecorder::RunRecorder(const fs::path& folder, RunStart start)
   }
   std::vector<std::string> reader = {own_executable().string(), std::string(kReexec),
                                      folder_.string()};
-  if (start_.project) reader.push_back(*start_.project);
+  if (code) write_file(folder_ / kCodeFile, render_code_state(*code), /*durable=*/false);
+  if (start_.project && !code) {
+    reader.push_back(*start_.project);
+    for (const DeclaredOutput& output : start_.outputs) {
+      if (output.in_project) reader.push_back(*output.in_project);
+    }
+  }
   start_detached(reader);
 }
 
@@ -144,30 +151,38 @@ void RunRecorder::attempt_ended(const AttemptEnd& attempt) {
   write_file(folder_ / kAttemptsFile, render_attempts(attempts_), /*durable=*/false);
 }
 
-void RunRecorder::ended(const RunOutcome& outcome, std::optional<RecordedOutput> output) {
+void RunRecorder::ended(const RunOutcome& outcome,
+                        const std::function<std::vector<RecordedOutput>()>& outputs,
+                        std::optional<RecordedLog> log) {
   RunEnd end;
+  measure(end);
   end.exit_code = static_cast<std::uint64_t>(outcome.exit.code);
   end.signal = signal_of(outcome.exit);
   end.out_of_memory = outcome.out_of_memory;
   if (outcome.ended_by == EndedBy::stop) end.ended_by = "stop";
   if (outcome.ended_by == EndedBy::timeout) end.ended_by = "timeout";
-  end.output = std::move(output);
-  write_end(std::move(end));
+  if (outputs) end.outputs = outputs();
+  end.log = std::move(log);
+  write_end(end);
 }
 
-void RunRecorder::gave_up(const Error& error, int status, std::optional<RecordedOutput> output) {
+void RunRecorder::gave_up(const Error& error, int status, std::optional<RecordedLog> log) {
   RunEnd end;
+  measure(end);
   end.exit_code = static_cast<std::uint64_t>(status);
   end.failure = RunFailure{error.code(), error.frames().back()};
   if (error.frames().size() > 1) end.failure->message = error.what();
-  end.output = std::move(output);
-  write_end(std::move(end));
+  end.log = std::move(log);
+  write_end(end);
 }
 
-void RunRecorder::write_end(RunEnd end) const {
+void RunRecorder::measure(RunEnd& end) const {
   end.ended = utc_text(std::chrono::system_clock::now());
   end.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
   end.usage = usage();
+}
+
+void RunRecorder::write_end(const RunEnd& end) const {
   write_file(folder_ / kEndFile, render_run_end(end), /*durable=*/false);
 }
 
@@ -191,7 +206,8 @@ std::optional<int> record_main(int argc, char** argv) {
   step_back();
   try {
     if (argc > kWords) {
-      write_file(folder / kCodeFile, render_code_state(code_state(argv[kWords])),
+      const std::vector<std::string> outputs{argv + kWords + 1, argv + argc};
+      write_file(folder / kCodeFile, render_code_state(code_state(argv[kWords], outputs)),
                  /*durable=*/false);
     }
     const fs::path store = folder.parent_path().parent_path();

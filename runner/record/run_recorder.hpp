@@ -2,6 +2,7 @@
 // Writes a run's record while it runs. Nothing here delays the run, and a record that cannot be
 // written (a full disk) never stops one.
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -19,7 +20,8 @@ class RunRecorder {
   /// code and the facts of the host beside the run. Fills in what a start needs beyond what the
   /// caller knows: id, host, boot, time, version. Throws `no-space`, `io` and their kin, and
   /// `name-taken` where a run goes on that has its name.
-  RunRecorder(const fs::path& folder, RunStart start);
+  /// `code`: the state of the code where it is known, as for one that was taken from its commit.
+  RunRecorder(const fs::path& folder, RunStart start, const std::optional<CodeState>& code = {});
   RunRecorder(const RunRecorder&) = delete;
   RunRecorder& operator=(const RunRecorder&) = delete;
   ~RunRecorder() = default;
@@ -28,10 +30,13 @@ class RunRecorder {
   const fs::path& folder() const { return folder_; }
   /// Of several. Throws as the constructor does.
   void attempt_ended(const AttemptEnd& attempt);
-  /// Writes the end. Throws as the constructor does.
-  void ended(const RunOutcome& outcome, std::optional<RecordedOutput> output = std::nullopt);
+  /// Writes the end, with what `outputs` gives, which is asked when the run's time is taken. Throws
+  /// as the constructor does.
+  void ended(const RunOutcome& outcome,
+             const std::function<std::vector<RecordedOutput>()>& outputs = {},
+             std::optional<RecordedLog> log = std::nullopt);
   /// The same when mlenv itself gave up, with the status that it ends with.
-  void gave_up(const Error& error, int status, std::optional<RecordedOutput> output = std::nullopt);
+  void gave_up(const Error& error, int status, std::optional<RecordedLog> log = std::nullopt);
 
  private:
   struct Before {  ///< of the children that this process had before the run
@@ -43,8 +48,10 @@ class RunRecorder {
   };
   static Before children_so_far();
   RunUsage usage() const;
-  void write_end(RunEnd end) const;
   void publish(const fs::path& folder, std::chrono::system_clock::time_point now);
+  /// Time and use up to now.
+  void measure(RunEnd& end) const;
+  void write_end(const RunEnd& end) const;
 
   RunStart start_;
   fs::path folder_;
@@ -55,7 +62,7 @@ class RunRecorder {
 };
 
 /// The process that reads beside a run: main() calls this first and returns its value when it is
-/// engaged (`mlenv __record FOLDER [PROJECT]`). nullopt: this is an ordinary start.
+/// engaged (`mlenv __record FOLDER [PROJECT OUTPUT…]`). nullopt: this is an ordinary start.
 std::optional<int> record_main(int argc, char** argv);
 
 }  // namespace mlenv

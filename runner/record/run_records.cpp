@@ -1,8 +1,12 @@
 #include "runner/record/run_records.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <ctime>
 
@@ -99,6 +103,26 @@ std::vector<std::string> RunRecords::ids() const {
 
 RunRecord RunRecords::read(const std::string& id) const { return read(id, true); }
 RunRecord RunRecords::read_brief(const std::string& id) const { return read(id, false); }
+
+RunRecord RunRecords::read_settled(const std::string& id,
+                                   std::chrono::milliseconds deadline) const {
+  const auto end = std::chrono::steady_clock::now() + deadline;
+  const Fd changes{::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)};
+  const bool watches =
+      changes && ::inotify_add_watch(changes.get(), (folder_ / id).c_str(), IN_MOVED_TO) >= 0;
+  while (true) {
+    RunRecord record = read(id);
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        end - std::chrono::steady_clock::now());
+    const bool awaited = record.end && record.start.project && !record.code;
+    if (!awaited || !watches || left.count() <= 0) return record;
+    pollfd wait{changes.get(), POLLIN, 0};
+    if (::poll(&wait, 1, static_cast<int>(left.count())) > 0) {
+      std::array<char, 4096> events{};
+      (void)!::read(changes.get(), events.data(), events.size());
+    }
+  }
+}
 
 RunRecord RunRecords::read(const std::string& id, bool with_facts) const {
   const fs::path folder = folder_ / id;

@@ -20,6 +20,9 @@ class RunRecords {
   std::vector<std::string> ids() const;
   /// With what is there of it now. Throws `damaged-run` when its start cannot be read.
   RunRecord read(const std::string& id) const;
+  /// The same once the state of the code is in it, which is written beside a run and may come after
+  /// a short one's end; at the latest at the deadline.
+  RunRecord read_settled(const std::string& id, std::chrono::milliseconds deadline) const;
   /// A record without its host's facts, which are most of it.
   RunRecord read_brief(const std::string& id) const;
   /// `last` (the newest that can be read), `last~1` (the one before it), or an id, or a name (of

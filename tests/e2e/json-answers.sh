@@ -6,7 +6,7 @@ set -euo pipefail
 python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
 lines=$work/lines
 
-note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, push, pull, store, facts, check, explain, data, probe, runs, logs, stop, wait"
+note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, push, pull, store, facts, check, explain, data, probe, runs, logs, stop, wait, reproduce"
 base_store
 small_recipe "$work/small.yaml" idna
 start_registry
@@ -58,6 +58,9 @@ image=$registry/team/small:v1
   "$MLENV" --json logs named
   [ "$("$MLENV" --json wait named | tee "$work/ended" >/dev/null; echo "${PIPESTATUS[0]}")" = 143 ]
   cat "$work/ended"
+  mkdir "$work/result"
+  "$MLENV" run --no-project -v "$work/result:/result" --outputs /result small -- touch /result/file
+  "$MLENV" --json reproduce last
   "$MLENV" --json runs rm last
 } >>"$lines"
 [ ! -s "$work/err" ] || fail "without --progress nothing but failures goes to stderr: $(cat "$work/err")"

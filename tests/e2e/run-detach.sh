@@ -62,8 +62,8 @@ background() { # background MARKER: all that a run in the background goes throug
   equal "standard error" err "$(cat "$work/err")"
   m logs -t first >"$work/out" 2>"$work/err"
   equal "lines with a time" 2 "$(grep -cE '^[0-9]{4}-[0-9-]+T[0-9:.]+Z ' "$work/out")"
-  equal "record" "first true 7 8 4 0" "$(record "$id" '"\(.start.name) \(.start.detached) \(.end.exit_code) \(.end.output.stdout.size_bytes) \(.end.output.stderr.size_bytes) \(.end.output.lost_bytes)"')"
-  equal "digest" "sha256:$(printf 'out\npart' | sha256sum | cut -d' ' -f1)" "$(record "$id" .end.output.stdout.digest)"
+  equal "record" "first true 7 8 4 0" "$(record "$id" '"\(.start.name) \(.start.detached) \(.end.exit_code) \(.end.log.stdout.size_bytes) \(.end.log.stderr.size_bytes) \(.end.log.lost_bytes)"')"
+  equal "digest" "sha256:$(printf 'out\npart' | sha256sum | cut -d' ' -f1)" "$(record "$id" .end.log.stdout.digest)"
 
   note "$who, $runtime: what cannot start is told at once"
   equal "no such program" 127 "$(status_of run -d small -- no-such-program)"

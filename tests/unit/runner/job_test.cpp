@@ -33,7 +33,7 @@ TEST(Job, EnvironmentHasAnOrder) {
   LocalRun run = image_run();
   run.terminal = true;
   run.env = {"A=person", "CALLERS", "ABSENT", "EMPTY="};
-  const Environment caller{{"CALLERS", "c d"}, {"OTHER", "x"}, {"TERM", "vt100"}};
+  const Variables caller{{"CALLERS", "c d"}, {"OTHER", "x"}, {"TERM", "vt100"}};
   EXPECT_EQ(job_environment(run, {"http_proxy=p", "A=machine"}, caller, "/home/jo"),
             (Words{"A=person", "CALLERS=c d", "EMPTY=", "HOME=/home/jo", "PATH=/opt/bin",
                    "TERM=vt100", "http_proxy=p"}));
@@ -41,7 +41,7 @@ TEST(Job, EnvironmentHasAnOrder) {
 
 TEST(Job, OfOneVariableTheLastWordCounts) {
   LocalRun run;
-  const Environment caller{{"A", "caller"}};
+  const Variables caller{{"A", "caller"}};
   const auto has = [&](const char* entry) {
     const Words all = job_environment(run, {}, caller, "/root");
     return std::find(all.begin(), all.end(), entry) != all.end();

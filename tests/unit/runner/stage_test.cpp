@@ -35,6 +35,8 @@ TEST(StageMessages, ARequestComesBackWhole) {
   run.options.network = "private";
   run.options.ports = {{"127.0.0.1", 8080, 80, "udp"}};
   run.options.labels = {{"k", "v"}};
+  run.throwaway_mounts = true;
+  run.fresh = {{1, "out", true}};
   const LocalRun back = parse_request(render_request(run));
   EXPECT_EQ(back.config.architecture, "arm64");
   EXPECT_EQ(back.config.env, run.config.env);
@@ -57,6 +59,11 @@ TEST(StageMessages, ARequestComesBackWhole) {
   EXPECT_TRUE(back.terminal);
   EXPECT_EQ(back.runtime, "crun");
   EXPECT_EQ(back.overlay, OverlayMethod::short_names);
+  EXPECT_TRUE(back.throwaway_mounts);
+  ASSERT_EQ(back.fresh.size(), 1U);
+  EXPECT_EQ(back.fresh[0].mount, 1U);
+  EXPECT_EQ(back.fresh[0].within, "out");
+  EXPECT_TRUE(back.fresh[0].existed);
   run.project.reset();
   EXPECT_FALSE(parse_request(render_request(run)).project);
 }

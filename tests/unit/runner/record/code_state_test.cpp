@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/process.hpp"
+#include "tests/support/error_code.hpp"
 
 namespace mlenv {
 namespace {
@@ -88,6 +89,38 @@ TEST_F(CodeStateTest, TheProjectAloneCounts) {
   write_file(folder() / "b/y.py", "2\n");
   EXPECT_EQ(code_state(folder() / "a").changed.value, Words{});
   EXPECT_EQ(code_state(folder() / "b").changed.value, Words{"b/y.py"});
+}
+
+TEST_F(CodeStateTest, WhatIsLeftOutDoesNotCount) {
+  commit();
+  const CodeState clean = code_state(folder());
+  make_folders(folder() / "out");
+  write_file(folder() / "out/model", "x");
+  EXPECT_NE(code_state(folder()), clean);
+  EXPECT_EQ(code_state(folder(), {"out"}), clean);
+  EXPECT_EQ(code_state(folder(), {"o*"}), code_state(folder()));  // a name, no pattern
+}
+
+TEST_F(CodeStateTest, ACommitIsWrittenElsewhere) {
+  make_folders(folder() / "project");
+  write_file(folder() / "project/job.py", "first");
+  commit();
+  const std::string first = code_state(folder()).commit.value.value_or("");
+  write_file(folder() / "project/job.py", "second");
+  commit();
+  write_file(folder() / "project/job.py", "third");
+  const CodeState before = code_state(folder());
+  const TemporaryFolder target{temporary_root()};
+  make_folders(target.path() / "code");
+  const fs::path code = export_commit(folder() / "project", first, target.path() / "code");
+  EXPECT_EQ(read_file(code / "job.py"), "first");
+  EXPECT_EQ(list_folder(code).size(), 1U);
+  EXPECT_EQ(list_folder(target.path() / "code").size(), 1U);
+  EXPECT_EQ(code_state(folder()), before);
+  EXPECT_EQ(read_file(folder() / "project/job.py"), "third");
+  const std::string absent(40, 'a');
+  EXPECT_EQ(code_of([&] { (void)export_commit(folder(), absent, target.path() / "code"); }),
+            "no-commit");
 }
 
 TEST_F(CodeStateTest, ARepositoryWithoutCommit) {

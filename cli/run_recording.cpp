@@ -1,0 +1,81 @@
+#include "cli/run_recording.hpp"
+
+#include "base/error.hpp"
+#include "runner/local/control.hpp"
+#include "runner/record/run_recorder.hpp"
+#include "runner/record/run_records.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+/// A record that cannot be written stops no run.
+class Recording {
+ public:
+  Recording(Ui& ui, const RunStart& start, const std::optional<CodeState>& code) : ui_(ui) {
+    attempt([&] { recorder_.emplace(runs_folder(ui_.store().root()), start, code); });
+  }
+  std::string id() const { return recorder_ ? recorder_->id() : ""; }
+  void ended(const RunOutcome& outcome,
+             const std::function<std::vector<RecordedOutput>()>& outputs) {
+    attempt([&] { recorder_->ended(outcome, outputs); });
+  }
+  void attempt_ended(const AttemptEnd& end) {
+    attempt([&] { recorder_->attempt_ended(end); });
+  }
+  /// Where other mlenvs reach the run; none for one that is not recorded.
+  Fd control() {
+    Fd fd;
+    attempt([&] { fd = listen_for_control(recorder_->folder()); });
+    return fd;
+  }
+  void gave_up(const Error& error) {
+    attempt([&] { recorder_->gave_up(error, ui_.failure_status.value_or(1)); });
+  }
+
+ private:
+  template <class Work>
+  void attempt(Work&& work) {
+    if (failed_) return;
+    try {
+      std::forward<Work>(work)();
+    } catch (const Error& error) {
+      if (error.code() == "name-taken") throw;
+      failed_ = true;
+      ui_.say(fmt::format("this run is not recorded: {}", error.what()));
+    }
+  }
+
+  Ui& ui_;
+  std::optional<RunRecorder> recorder_;
+  bool failed_ = false;
+};
+
+}  // namespace
+
+RecordedRun run_recorded(Ui& ui, LocalRun run, const RunStart& start,
+                         const std::function<std::vector<RecordedOutput>()>& outputs,
+                         const std::optional<CodeState>& code) {
+  Recording recording{ui, start, code};
+  const Fd control = recording.control();
+  run.fds.control = control.get();
+  RunEvents events;
+  events.attempt_ended = [&](const AttemptEnd& end) { recording.attempt_ended(end); };
+  try {
+    RecordedRun done;
+    done.outcome = run_local(run, std::move(events));
+    std::optional<std::vector<RecordedOutput>> found;
+    const auto read = [&] {
+      if (!found) found = outputs();
+      return *found;
+    };
+    recording.ended(done.outcome, read);
+    done.outputs = read();
+    done.id = recording.id();
+    return done;
+  } catch (const Error& error) {
+    recording.gave_up(error);
+    throw;
+  }
+}
+
+}  // namespace mlenv::cli
