@@ -102,6 +102,19 @@ for who in root user; do
   equal "$who: the same data" 0 "$(status_of "$who" reproduce "$id")"
 done
 
+note "of a run in the background, with limits"
+(
+  cd "$work/root"
+  id=$("$MLENV" run -d --name back --memory 1g --network none --deterministic --outputs out -v "$work/root/data:/data" small -- python train.py)
+  equal "its end" 0 "$("$MLENV" wait back)"
+  wait_until 30 recorded root
+  equal "its outputs" "out folder 3" "$("$MLENV" --json runs show "$id" | jq -r '.end.outputs[] | "\(.path) \(.kind) \(.files | length)"')"
+  "$MLENV" --json reproduce "$id" >"$work/out"
+  equal "what came of it" same "$(jq -r .result "$work/out")"
+  equal "how it was repeated" "null false 1073741824 none" "$("$MLENV" --json runs show "$(jq -r .by "$work/out")" |
+    jq -r '.start | "\(.name) \(.detached) \(.options.limits.memory_bytes) \(.options.network)"')"
+)
+
 note "a run that is not deterministic differs, and what changed the code is refused"
 cd "$work/root"
 cp train.py own.py # a file that the commit has not got

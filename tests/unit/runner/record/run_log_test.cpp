@@ -33,7 +33,7 @@ TEST_F(RunLog, EveryByteComesBack) {
   writer.write(LogStream::out, odd.substr(0, 4));
   writer.write(LogStream::err, "E\n");
   writer.write(LogStream::out, odd.substr(4));
-  const RecordedOutput output = writer.finish();
+  const RecordedLog output = writer.finish();
   EXPECT_EQ(output.out.size_bytes, odd.size());
   EXPECT_EQ(output.out.digest, Digest::of(odd).str());
   EXPECT_EQ(output.err.size_bytes, 2U);
@@ -113,7 +113,7 @@ TEST_F(RunLog, WhatFindsNoRoomIsCounted) {
     for (int i = 0; i < 100; ++i) writer.write(LogStream::out, "0123456789\n");
   }
   writer.write(LogStream::out, "after\n");
-  const RecordedOutput output = writer.finish();
+  const RecordedLog output = writer.finish();
   EXPECT_EQ(output.out.size_bytes, 1106U);
   LogReader reader{folder_.path()};
   const std::string kept = text_of(reader, LogStream::out);

@@ -14,7 +14,7 @@ using Words = std::vector<std::string>;
 class Deterministic : public testing::Test {
  protected:
   /// The job's variables once `run` is deterministic.
-  Words environment(LocalRun run, const Environment& caller = {}) {
+  Words environment(LocalRun run, const Variables& caller = {}) {
     run.scratch = scratch_.path();
     make_deterministic(run, 7, caller);
     mounts_ = run.mounts;
