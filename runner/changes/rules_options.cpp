@@ -1,4 +1,6 @@
 // What a run was given beside its command: limits, network, user (JobOptions).
+#include <functional>
+
 #include <fmt/core.h>
 
 #include "recipes/text.hpp"
@@ -22,19 +24,25 @@ void compare(Compared& here, std::string_view rule, std::string_view option, con
                    .to = fmt::format("{} {}", option, text_of(to))});
 }
 
+std::string count_text(const std::optional<std::uint64_t>& count) {
+  return count ? std::to_string(*count) : "none";
+}
+
+using Most = std::optional<std::uint64_t>;
+
 /// Less of it breaks what worked, more is worth knowing.
-void compare_most(Compared& here, std::string_view rule, std::string_view option,
-                  const std::optional<std::uint64_t>& from, const std::optional<std::uint64_t>& to,
-                  std::string (*shown)(const std::optional<std::uint64_t>&)) {
+void compare_most(Compared& here, std::string_view rule, const Most& from, const Most& to,
+                  const std::function<std::string(const Most&)>& shown) {
   if (from == to) return;
   const bool is_less = to && (!from || *to < *from);
-  here.find(rule, {.from = fmt::format("{} {}", option, shown(from)),
-                   .to = fmt::format("{} {}", option, shown(to)),
+  here.find(rule, {.from = shown(from),
+                   .to = shown(to),
                    .weight = is_less ? std::nullopt : std::optional(Weight::note)});
 }
 
-std::string count_text(const std::optional<std::uint64_t>& count) {
-  return count ? std::to_string(*count) : "none";
+/// `--memory 16 GB`
+std::function<std::string(const Most&)> as_size(std::string_view option) {
+  return [option](const Most& bytes) { return fmt::format("{} {}", option, text_of(bytes)); };
 }
 
 std::string processors_text(const JobLimits& limits) {
@@ -72,10 +80,11 @@ void run_options(Compared& here) {
   if (here.from_run() == nullptr) return;
   const JobOptions& from = here.from_run()->start.options;
   const JobOptions& to = here.to_run()->start.options;
-  compare_most(here, "run-memory", "--memory", from.limits.memory_bytes, to.limits.memory_bytes,
-               text_of);
-  compare_most(here, "run-shared-memory", "--shm-size", from.shm_bytes, to.shm_bytes, text_of);
-  compare_most(here, "run-processes", "--pids-limit", from.limits.pids, to.limits.pids, count_text);
+  compare_most(here, "run-memory", from.limits.memory_bytes, to.limits.memory_bytes,
+               as_size("--memory"));
+  compare_most(here, "run-shared-memory", from.shm_bytes, to.shm_bytes, as_size("--shm-size"));
+  compare_most(here, "run-processes", from.limits.pids, to.limits.pids,
+               [](const Most& most) { return "--pids-limit " + count_text(most); });
   if (from.ulimits != to.ulimits) {
     here.find("run-ulimits", {ulimits_text(from.ulimits), ulimits_text(to.ulimits)});
   }
