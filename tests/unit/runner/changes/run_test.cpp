@@ -48,7 +48,7 @@ TEST(ChangesOfRuns, Options) {
   const auto options = [](auto&& alter) {
     return rules_of_run([&](RunRecord& run) { alter(run.start.options); });
   };
-  constexpr std::uint64_t kGib = 1U << 30U;
+  static constexpr std::uint64_t kGib = 1U << 30U;
   EXPECT_EQ(options([](JobOptions& one) { one.limits.memory_bytes = kGib; }), "run-memory");
   EXPECT_EQ(options([](JobOptions& one) { one.shm_bytes = kGib; }), "run-shared-memory");
   EXPECT_EQ(options([](JobOptions& one) { one.limits.pids = 100; }), "run-processes");
