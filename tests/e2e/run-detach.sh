@@ -250,8 +250,8 @@ size(master, 30, 90)
 os.kill(pid, signal.SIGWINCH)
 os.write(master, b"while [ \"$(stty size)\" != '30 90' ]; do :; done; echo SEC''OND\n")
 until(b"SECOND")
-os.write(master, b"sleep 600\n")
-until(b"sleep 600")
+os.write(master, b"sh -c \"echo SLEEP''ING; exec sleep 600\"\n")
+until(b"SLEEPING")  # it is in the foreground by now: ^C is for it, and not for the shell that starts it
 os.write(master, b"\x03")  # what was typed and not read yet is gone with it
 until(b"^C")
 os.write(master, b"echo THI''RD; exit 9\n")
