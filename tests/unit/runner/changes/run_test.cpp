@@ -68,7 +68,7 @@ TEST(ChangesOfRuns, Options) {
   limited.start.options.limits.memory_bytes = kGib;
   const changes::Change freed = finding(between(limited, whole_run()), "run-memory");
   EXPECT_EQ(freed.weight, changes::Weight::note);  // more of it breaks nothing
-  EXPECT_EQ(freed.from, "--memory 1.0 GiB");
+  EXPECT_EQ(freed.from, "--memory 1.1 GB");
   EXPECT_EQ(freed.to, "--memory none");
 }
 
