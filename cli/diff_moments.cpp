@@ -8,10 +8,10 @@
 #include "base/text.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/run_environment.hpp"
+#include "cli/running.hpp"
 #include "cli/settings.hpp"
 #include "runner/facts/probe.hpp"
 #include "runner/record/code_state.hpp"
-#include "runner/record/run_records.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -48,10 +48,8 @@ NamedMoment of_file(const std::string& path) {
   return out;
 }
 
-RunRecords records() { return RunRecords{runs_folder(store_folder())}; }
-
 NamedMoment of_recorded(const std::string& name) {
-  const RunRecords all = records();
+  const RunRecords all = run_records();
   return of_run(name, all.read(all.find(name)));
 }
 

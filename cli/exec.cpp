@@ -25,12 +25,9 @@ struct Options {
 
 /// `K` takes the caller's value; one that is not set is left out, as `run` does it.
 std::vector<std::string> variables_of(const std::vector<std::string>& words) {
+  check_variables(words);
   std::vector<std::string> found;
   for (const std::string& word : words) {
-    if (word.empty() || word.front() == '=') {
-      throw usage_error("usage", "`-e {}` names no variable", word)
-          .hint("write `-e NAME=VALUE`, or `-e NAME` for your own value");
-    }
     if (word.find('=') != std::string::npos) {
       found.push_back(word);
     } else if (const auto all = all_variables(); all.contains(word)) {

@@ -242,7 +242,8 @@ Reproduction plan_reproduction(Ui& ui, const ReproduceOptions& options, const Ru
   plan.start.restart = RestartPolicy{}.text;
   plan.start.timeout_seconds.reset();
   if (start.deterministic) {
-    run = repeatable(run, {true, start.deterministic->seed, {}}, plan.start);
+    run = repeatable(run, {true, start.deterministic->seed, {}});
+    plan.start.deterministic = determinism(start.deterministic->seed);
   }
   note_switches(start, plan.start, plan.causes);
   return plan;

@@ -73,14 +73,6 @@ PreparedRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts) {
   return {std::move(run), std::move(image)};
 }
 
-void check_variables(const std::vector<std::string>& variables) {
-  for (const std::string& variable : variables) {
-    if (!variable.empty() && variable.front() != '=') continue;
-    throw usage_error("usage", "`-e {}` names no variable", variable)
-        .hint("write `-e NAME=VALUE`, or `-e NAME` for your own value");
-  }
-}
-
 bool wants_terminal(const Options& options) {
   const bool on_terminal = ::isatty(STDIN_FILENO) == 1;
   if (options.tty && !on_terminal) {
@@ -91,10 +83,9 @@ bool wants_terminal(const Options& options) {
   return options.tty || (on_terminal && ::isatty(STDOUT_FILENO) == 1);
 }
 
-RunOutcome recorded_run(Ui& ui, const LocalRun& prepared, RunStart start,
-                        const RepeatOptions& repeat) {
-  const std::vector<PlacedOutput> outputs = placed_outputs(prepared, repeat.outputs);
-  const LocalRun run = repeatable(prepared, repeat, start);
+RunOutcome recorded_run(Ui& ui, const LocalRun& prepared, const RunStart& start,
+                        const RepeatOptions& repeat, const std::vector<PlacedOutput>& outputs) {
+  const LocalRun run = repeatable(prepared, repeat);
   RecordedRun done = run_recorded(ui, run, start, [&] { return read_outputs(outputs); });
   say_outputs(ui, done.outputs);
   return done.outcome;
@@ -131,11 +122,11 @@ int run_image(const Options& options, Ui& ui) {
   RunStart start =
       run_start(run, prepared.image, {options.image, std::move(chosen.names), !options.no_check});
   record_life(life, start);
-  declare_repeat(options.repeat, run, start);
+  const std::vector<PlacedOutput> outputs = declare_repeat(options.repeat, run, start);
   if (life.detach) return run_detached(ui, std::move(run), std::move(start), life);
   const TemporaryFolder scratch = ui.store().scratch();
   run.scratch = scratch.path();
-  return recorded_run(ui, run, std::move(start), options.repeat).exit.code;
+  return recorded_run(ui, run, start, options.repeat, outputs).exit.code;
 }
 
 }  // namespace

@@ -15,15 +15,6 @@ namespace {
 /// What NumPy's old generator takes, which takes least.
 constexpr std::uint64_t kLargestSeed = 0xffffffff;
 
-RecordedDeterminism recorded(std::uint64_t seed) {
-  RecordedDeterminism record{seed, {}, Digest::of(python_layer()).str()};
-  for (const std::string& variable : deterministic_variables(seed)) {
-    const std::size_t equals = variable.find('=');
-    record.variables.push_back({variable.substr(0, equals), variable.substr(equals + 1)});
-  }
-  return record;
-}
-
 }  // namespace
 
 void add_repeat_options(CLI::App& app, RepeatOptions& options) {
@@ -44,16 +35,25 @@ void check_repeat(const RepeatOptions& options) {
                         *options.seed));
 }
 
-void declare_repeat(const RepeatOptions& options, const LocalRun& run, RunStart& start) {
-  start.outputs = declared(run, placed_outputs(run, options.outputs));
-  if (options.deterministic) start.deterministic = recorded(options.seed.value_or(0));
+RecordedDeterminism determinism(std::uint64_t seed) {
+  RecordedDeterminism record{seed, {}, Digest::of(python_layer()).str()};
+  for (const std::string& variable : deterministic_variables(seed)) {
+    const std::size_t equals = variable.find('=');
+    record.variables.push_back({variable.substr(0, equals), variable.substr(equals + 1)});
+  }
+  return record;
 }
 
-LocalRun repeatable(LocalRun run, const RepeatOptions& options, RunStart& start) {
-  if (!options.deterministic) return run;
-  const std::uint64_t seed = options.seed.value_or(0);
-  make_deterministic(run, seed, all_variables());
-  start.deterministic = recorded(seed);
+std::vector<PlacedOutput> declare_repeat(const RepeatOptions& options, const LocalRun& run,
+                                         RunStart& start) {
+  std::vector<PlacedOutput> outputs = placed_outputs(run, options.outputs);
+  start.outputs = declared(run, outputs);
+  if (options.deterministic) start.deterministic = determinism(options.seed.value_or(0));
+  return outputs;
+}
+
+LocalRun repeatable(LocalRun run, const RepeatOptions& options) {
+  if (options.deterministic) make_deterministic(run, options.seed.value_or(0), all_variables());
   return run;
 }
 

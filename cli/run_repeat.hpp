@@ -26,10 +26,13 @@ void add_repeat_options(CLI::App& app, RepeatOptions& options);
 /// Throws `usage` for options that mean nothing without each other.
 void check_repeat(const RepeatOptions& options);
 
-/// What the record says of them. Throws `bad-run-output`.
-void declare_repeat(const RepeatOptions& options, const LocalRun& run, RunStart& start);
-/// `run` as these options have it, its scratch folder written to, and `start` with what they set.
-LocalRun repeatable(LocalRun run, const RepeatOptions& options, RunStart& start);
+/// The switches of `--deterministic`, as the record has them.
+RecordedDeterminism determinism(std::uint64_t seed);
+/// What the record says of them; and where the outputs are. Throws `bad-run-output`.
+std::vector<PlacedOutput> declare_repeat(const RepeatOptions& options, const LocalRun& run,
+                                         RunStart& start);
+/// `run` as these options have it, its scratch folder written to.
+LocalRun repeatable(LocalRun run, const RepeatOptions& options);
 
 /// A line for each output that is not there or cannot be read.
 void say_outputs(const Ui& ui, const std::vector<RecordedOutput>& outputs);

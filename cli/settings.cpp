@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "recipes/machine_config.hpp"
+#include "runner/local/machine.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -55,17 +56,7 @@ std::optional<std::string> variable(std::string_view name) {
   return value;
 }
 
-std::map<std::string, std::string> all_variables() {
-  std::map<std::string, std::string> all;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::size_t equals = text.find('=');
-    if (equals != std::string_view::npos) {
-      all.emplace(text.substr(0, equals), text.substr(equals + 1));
-    }
-  }
-  return all;
-}
+std::map<std::string, std::string> all_variables() { return caller_variables(); }
 
 fs::path store_folder() {
   if (const auto folder = variable("MLENV_STORE")) return fs::absolute(*folder);

@@ -236,4 +236,12 @@ void take_one_of(CLI::Option* option, std::vector<std::string> choices) {
       "{" + list + "}", kChoices));
 }
 
+void check_variables(const std::vector<std::string>& variables) {
+  for (const std::string& variable : variables) {
+    if (!variable.empty() && variable.front() != '=') continue;
+    throw usage_error("usage", "`-e {}` names no variable", variable)
+        .hint("write `-e NAME=VALUE`, or `-e NAME` for your own value");
+  }
+}
+
 }  // namespace mlenv::cli

@@ -37,4 +37,7 @@ inline constexpr const char* kChoices = "choices";
 /// Its value is one of `choices`.
 void take_one_of(CLI::Option* option, std::vector<std::string> choices);
 
+/// Of `-e`: `K=V`, or `K` alone. Throws `usage` for what names no variable.
+void check_variables(const std::vector<std::string>& variables);
+
 }  // namespace mlenv::cli

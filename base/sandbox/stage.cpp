@@ -16,6 +16,7 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/pidfd.hpp"
 #include "base/sandbox/enter.hpp"
 
 namespace mlenv::sandbox {
@@ -28,12 +29,6 @@ Plan read_plan() {
   if (::lseek(kPlanFd, 0, SEEK_SET) != 0) throw os_error(errno, "cannot read the plan");
   FdSource source{kPlanFd};
   return decode_plan(read_all(source, kPlanLimit));
-}
-
-Fd open_pidfd(pid_t pid) {
-  Fd fd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
-  if (!fd) throw os_error(errno, "cannot watch process {}", pid);
-  return fd;
 }
 
 /// Ends this process as the program ended, signal included.

@@ -167,16 +167,6 @@ void supervise_run(DetachedRun request, Starter& starter) {
   }
 }
 
-void send_all(int socket, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return;  // its end tells
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  ::shutdown(socket, SHUT_WR);
-}
-
 }  // namespace
 
 StartedRun start_detached_run(const DetachedRun& run) {

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/pidfd.hpp"
 #include "runner/local/program.hpp"
 #include "runner/local/stage.hpp"
 
@@ -182,7 +183,7 @@ class Served {
     const auto says = [&](std::string_view words) {
       return message.find(words) != std::string::npos;
     };
-    if (says("chdir to cwd") || says("set cwd") || says("chdir")) {
+    if (says("set cwd") || says("chdir")) {
       throw usage_error("bad-workdir", "the command cannot start in its folder")
           .because(message)
           .hint("name a folder that is there with `-w`");
@@ -195,7 +196,7 @@ class Served {
   /// Until it has ended; signals of the client reach it, and a client that is gone ends it and
   /// what it started (it leads a session of its own).
   void watch(pid_t pid) const {
-    const Fd ended{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+    const Fd ended = open_pidfd(pid);
     std::array<pollfd, 2> fds{{{ended.get(), POLLIN, 0}, {asked_.connection.get(), POLLIN, 0}}};
     while (true) {
       if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return;
@@ -210,15 +211,6 @@ class Served {
         ::syscall(SYS_pidfd_send_signal, ended.get(), *number, nullptr, 0);
       }
     }
-  }
-
-  static Exit reap(pid_t pid) {
-    int status = 0;
-    while (::waitpid(pid, &status, 0) < 0) {
-      if (errno != EINTR) throw os_error(errno, "cannot wait for the command");
-    }
-    if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), true};
-    return {WEXITSTATUS(status), false};
   }
 
   const Runtime& runtime_;

@@ -9,18 +9,13 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/pidfd.hpp"
 #include "runner/local/stage.hpp"
 
 namespace mlenv {
 namespace {
 
 constexpr std::size_t kMostPending = 64;
-
-Fd open_pidfd(pid_t pid) {
-  Fd fd{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
-  if (!fd) throw os_error(errno, "cannot watch process {}", pid);
-  return fd;
-}
 
 bool ends_programs(int signal) {
   return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;

@@ -41,5 +41,7 @@ bool take_event(std::string_view bytes, const RunEvents& events);
 std::string framed(std::string_view bytes);
 /// Takes one from the front; nullopt while it is not all there.
 std::optional<std::string> take_frame(std::string& bytes);
+/// All of it, then the end of file; stops quietly when the other side is gone (its end tells).
+void send_all(int socket, std::string_view bytes);
 
 }  // namespace mlenv

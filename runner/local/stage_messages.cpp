@@ -4,6 +4,9 @@
 #include "base/record_json.hpp"
 #include "runner/local/stage.hpp"
 
+#include <sys/socket.h>
+#include <cerrno>
+
 namespace mlenv {
 namespace {
 
@@ -195,6 +198,16 @@ std::optional<std::string> take_frame(std::string& bytes) {
   std::string frame = bytes.substr(kHead, size);
   bytes.erase(0, kHead + size);
   return frame;
+}
+
+void send_all(int socket, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  ::shutdown(socket, SHUT_WR);
 }
 
 }  // namespace mlenv

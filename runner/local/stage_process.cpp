@@ -21,17 +21,6 @@ bool has_single_thread() {
   return !error && std::distance(begin(tasks), end(tasks)) == 1;
 }
 
-/// All of it, then the end of file; stops quietly when the other side is gone (its end tells).
-void send_all(int socket, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  ::shutdown(socket, SHUT_WR);
-}
-
 /// Takes what is there; false at its end.
 bool take_more(int socket, std::string& bytes) {
   std::array<char, 4096> buffer{};

@@ -9,19 +9,11 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/pidfd.hpp"
 #include "runner/local/limits.hpp"
 
 namespace mlenv {
 namespace {
-
-Exit reap(pid_t pid) {
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0) {
-    if (errno != EINTR) throw os_error(errno, "cannot wait for the job");
-  }
-  if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), true};
-  return {WEXITSTATUS(status), false};
-}
 
 /// Without a start of the runtime where plain rmdir will do: that takes longer than all the rest.
 void remove_cgroups(const Runtime& runtime, const Container& container) {
