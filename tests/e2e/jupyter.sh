@@ -166,7 +166,7 @@ if [ "$MLENV_TEST_LONG" != 0 ]; then
   timeout 240 node "$work/notebook.js" "$(command -v chromium)" "$(m root runs url browser)" "$work/lab.png"
   note "the browser took $((SECONDS - begun)) s"
   [ -z "${MLENV_TEST_SCREENSHOT:-}" ] || cp "$work/lab.png" "$MLENV_TEST_SCREENSHOT"
-  equal "the notebook" 42 "$(jq -r '.cells[0].outputs[0].data["text/plain"][0]' "$work/project/Untitled.ipynb")"
+  equal "the notebook" 42 "$(jq -r '.cells[0].outputs[0].data["text/plain"][0]' "$work/project/waves.ipynb")"
   m root stop browser >/dev/null
 fi
 equal "nothing is left" "" "$(m root ps; m user ps)"

@@ -4,7 +4,7 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
-need runc jq ssh scp sftp ssh-keygen curl script
+need runc jq ssh scp sftp ssh-keygen curl script unshare
 need_root
 
 path=$work/remote.yaml
@@ -22,11 +22,17 @@ as_root cp -a "$MLENV_STORE" "$user_home/store"
 as_root chown -R "$user_id:$user_id" "$user_home/store"
 mkdir "$work/root-home"
 
+# ssh asks for its user's name.
+{
+  cat /etc/passwd
+  echo "somebody:x:$user_id:$user_id::$user_home:/bin/sh"
+} >"$work/passwd"
 as_who() { # as_who COMMAND…: as $who, in the project, with a home of the test's own
   if [ "$who" = root ]; then
     as_root env -C "$work/project" HOME="$work/root-home" XDG_STATE_HOME="$work/root-home/state" MLENV_STORE="$MLENV_STORE" "$@"
   else
-    as_root setpriv --reuid "$user_id" --regid "$user_id" --clear-groups --no-new-privs \
+    # shellcheck disable=SC2016  # for that shell
+    as_root unshare --mount sh -c 'mount --bind "$0" /etc/passwd && exec "$@"' "$work/passwd" setpriv --reuid "$user_id" --regid "$user_id" --clear-groups --no-new-privs \
       env -i -C "$work/project" HOME="$user_home" USER=somebody PATH="$PATH" MLENV_STORE="$user_home/store" "$@"
   fi
 }
@@ -49,7 +55,7 @@ for who in root user; do
   note "$who: the entry"
   m run -d --name train -e 'GREETING=hello  "world"' remote -- sleep 1000 >/dev/null
   config=$work/config-$who
-  m export ssh-config train >"$config" 2>"$work/err"
+  m export ssh-config train >"$config" 2>"$work/err" || fail "$(cat "$work/err")"
   equal "host" "Host mlenv-train" "$(head -n 1 "$config")"
   chmod 644 "$config"
   go() { as_who timeout 60 ssh -F "$config" -o BatchMode=yes "$@"; }

@@ -25,12 +25,13 @@ async function main([executablePath, url, screenshot]) {
     await page.goto(url);
     await page.locator(".jp-LauncherCard[title^='Python 3']").first().click();
     await page.locator(".jp-Notebook .jp-Cell").first().waitFor();
-    await page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").waitFor();
+    await page.locator("#jp-main-statusbar", { hasText: "| Idle" }).waitFor();
     for (const [i, [text, expected]] of cells.entries()) {
       const cell = page.locator(".jp-Notebook .jp-CodeCell").nth(i);
       await cell.locator(".cm-content").click();
       // As text of the clipboard comes in: an editor that indents by itself would indent twice.
       await page.keyboard.insertText(text);
+      await cell.locator(".cm-content", { hasText: text.split("\n").pop() }).waitFor();
       await page.keyboard.press("Shift+Enter");
       const output = cell.locator(".jp-OutputArea-output").last();
       await output.waitFor();
@@ -43,6 +44,14 @@ async function main([executablePath, url, screenshot]) {
       console.log(`cell ${i + 1}: as expected`);
     }
     await page.keyboard.press("Control+s");
+    // Saved for the first time it asks for a name; where its home is new, about news.
+    const dialog = page.locator(".jp-Dialog");
+    await dialog.locator("input.jp-mod-styled, input[type=text], input:not([type])").first().fill("waves.ipynb");
+    await dialog.locator("button.jp-mod-accept").click();
+    await dialog.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "No", exact: true }).click({ timeout: 5000 }).catch(() => {});
+    await page.locator(".Toastify__toast").first().waitFor({ state: "detached" });
+    await page.locator(".lm-TabBar-tabLabel", { hasText: "waves.ipynb" }).waitFor();
     await page.locator(".jp-Notebook .jp-CodeCell").first().scrollIntoViewIfNeeded();
     await page.screenshot({ path: screenshot });
   } finally {
