@@ -24,8 +24,11 @@ void provide_key(const fs::path& folder, const std::string& name, const std::str
     throw failure("ssh-failed", "ssh-keygen could not make a key")
         .because(std::string(trim(made.err)));
   }
-  fs::rename(aside.path() / (name + ".pub"), folder / (name + ".pub"));
-  fs::rename(aside.path() / name, folder / name);
+  for (const std::string& file : {name + ".pub", name}) {
+    std::error_code error;
+    fs::rename(aside.path() / file, folder / file, error);
+    if (error) throw os_error(error.value(), "cannot write `{}`", (folder / file).string());
+  }
 }
 
 /// Runs as the run's user. Where one user id is all that there is, sshd cannot become its own

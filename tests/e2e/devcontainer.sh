@@ -75,6 +75,7 @@ equal "Python" "/opt/venv/bin/python six" \
 equal "a shell's Python" /opt/venv/bin/python "$(inside bash -c 'command -v python' | tail -n 1 | tr -d '\r')"
 inside sh -c 'echo made >sub/made && touch ~/own'
 equal "whose" "$user_id:$user_id" "$(stat -c %u:%g "$work/project/sub/made")"
+# shellcheck disable=SC2016  # for the shell inside
 equal "who" "dev /home/dev $user_id" "$(inside sh -c 'echo "$(id -un) $HOME $(id -u)"' | tail -n 1 | tr -d '\r')"
 
 note "the recipe changes: the next one has the other image"

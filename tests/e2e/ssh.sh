@@ -59,6 +59,11 @@ for who in root user; do
   equal "host" "Host mlenv-train" "$(head -n 1 "$config")"
   chmod 644 "$config"
   go() { as_who timeout 60 ssh -F "$config" -o BatchMode=yes "$@"; }
+  if [ "$who" = user ]; then
+    # ssh-keygen makes no key for somebody without a name.
+    failing_with ssh-failed as_user MLENV_STORE="$user_home/store" XDG_STATE_HOME="$user_home/other" \
+      mlenv --json export ssh-config train
+  fi
   note "$who: commands"
   equal "status" 0 "$(status_of go mlenv-train true)"
   equal "nothing else is said" "" "$(cat "$work/out" "$work/err")"
