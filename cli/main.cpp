@@ -130,6 +130,10 @@ int main_with(int argc, char** argv) {
 }
 
 }  // namespace
+
+/// Where it is remembered what versions programs have.
+fs::path versions() { return cache_folder() / "versions"; }
+
 }  // namespace mlenv::cli
 
 int main(int argc, char** argv) {
@@ -138,7 +142,8 @@ int main(int argc, char** argv) {
   if (const std::optional<int> status = mlenv::run_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::detached_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::facts_main(argc, argv)) return *status;
-  if (const std::optional<int> status = mlenv::record_main(argc, argv)) return *status;
+  if (const std::optional<int> status = mlenv::record_main(argc, argv, mlenv::cli::versions))
+    return *status;
   if (const std::optional<int> status = mlenv::cli::probe_main(argc, argv)) return *status;
   return mlenv::cli::main_with(argc, argv);
 }
