@@ -40,7 +40,8 @@ MLENV_LATE_1(library, archive_read_support_format_tar)
 
 extern "C" void late_set_error(archive* reader, int number, const char* format,
                                ...) __asm__("archive_set_error");
-extern "C" void late_set_error(archive* reader, int number, const char* format, ...) {
+extern "C" __attribute__((format(printf, 3, 4))) void late_set_error(archive* reader, int number,
+                                                                     const char* format, ...) {
   MLENV_LATE_FUNCTION(library, archive_set_error);
   std::array<char, 1024> text{};
   std::va_list rest;
