@@ -25,8 +25,6 @@ cp "$root/tests/support/kernel.py" "$work/project/"
 # As distributions have it, whatever this machine has.
 as_root mknod "$work/tun" c 10 200
 as_root chmod 666 "$work/tun"
-as_root cp -a "$MLENV_STORE" "$user_home/store"
-as_root chown -R "$user_id:$user_id" "$user_home/store"
 
 words() { # words WHO ARGUMENT…: sets $words, a command line of mlenv as that user in the project
   if [ "$1" = root ]; then
@@ -35,18 +33,16 @@ words() { # words WHO ARGUMENT…: sets $words, a command line of mlenv as that 
   else
     # shellcheck disable=SC2016  # for that shell
     words=("${sudo[@]}" unshare --mount sh -c 'mount --bind "$0" /dev/net/tun && exec "$@"' "$work/tun" setpriv --reuid "$user_id" --regid "$user_id" --clear-groups --no-new-privs
-      env -i -C "$work/project" HOME="$user_home" PATH="$PATH" MLENV_STORE="$user_home/store" "$work/bin/mlenv" "${@:2}")
+      env -i -C "$work/project" HOME="$user_home" PATH="$PATH" MLENV_STORE="$MLENV_STORE" "$work/bin/mlenv" "${@:2}")
   fi
 }
 m() { # m WHO ARGUMENT…
   words "$@"
   "${words[@]}"
 }
-stop_all() {
-  local who id
-  for who in root user; do
-    m "$who" ps --names 2>/dev/null | while read -r id; do m "$who" stop --time 0 "$id" >/dev/null 2>&1 || true; done
-  done
+stop_all() { # root may stop everybody's
+  local id
+  m root ps --names 2>/dev/null | while read -r id; do m root stop --time 0 "$id" >/dev/null 2>&1 || true; done
 }
 trap 'status=$?; stop_all; (exit "$status"); finish_test' EXIT
 has_line() { grep -q "$1" "$2"; }
@@ -58,7 +54,8 @@ loopback_only() { # loopback_only PORT
 }
 nobody_at() { [ "$(status_at "http://127.0.0.1:$1/api")" = 000 ]; }
 
-for who in root user; do
+served() { # served WHO: in front and in the background
+  local who=$1 port job url token status command words
   note "$who: in front"
   port=$(free_port)
   words "$who" --color never run --jupyter="$port" --name "$who" lab
@@ -113,7 +110,9 @@ for who in root user; do
   failing_with port-taken m "$who" --json run --jupyter="$port" lab
   m "$who" stop back >/dev/null
   equal "$who: ends of itself" "0 stop" "$(m "$who" --json runs show back | jq -r '"\(.end.exit_code) \(.end.ended_by)"')"
-done
+}
+
+served root
 
 note "Ctrl-C on a terminal asks nothing"
 cat >"$work/terminal.py" <<'PYTHON'
@@ -169,5 +168,8 @@ if [ "$MLENV_TEST_LONG" != 0 ]; then
   equal "the notebook" 42 "$(jq -r '.cells[0].outputs[0].data["text/plain"][0]' "$work/project/waves.ipynb")"
   m root stop browser >/dev/null
 fi
-equal "nothing is left" "" "$(m root ps; m user ps)"
+as_root chown -R "$user_id:$user_id" "$MLENV_STORE"
+rm -f "$work/project/waves.ipynb"
+served user
+equal "nothing is left" "" "$(m root ps)"
 verify_store

@@ -18,8 +18,6 @@ build_digest "$work/small.yaml" >/dev/null
 make_user
 mkdir -p "$work/project"
 chmod a+rwX "$work/project"
-as_root cp -a "$MLENV_STORE" "$user_home/store"
-as_root chown -R "$user_id:$user_id" "$user_home/store"
 mkdir "$work/root-home"
 
 # ssh asks for its user's name.
@@ -33,16 +31,15 @@ as_who() { # as_who COMMAND…: as $who, in the project, with a home of the test
   else
     # shellcheck disable=SC2016  # for that shell
     as_root unshare --mount sh -c 'mount --bind "$0" /etc/passwd && exec "$@"' "$work/passwd" setpriv --reuid "$user_id" --regid "$user_id" --clear-groups --no-new-privs \
-      env -i -C "$work/project" HOME="$user_home" USER=somebody PATH="$PATH" MLENV_STORE="$user_home/store" "$@"
+      env -i -C "$work/project" HOME="$user_home" USER=somebody PATH="$PATH" MLENV_STORE="$MLENV_STORE" "$@"
   fi
 }
 program() { if [ "$who" = root ]; then echo "$MLENV"; else echo "$work/bin/mlenv"; fi; }
 m() { as_who "$(program)" "$@"; }
-stop_all() {
+stop_all() { # root may stop everybody's
   local id
-  for who in root user; do
-    m ps --names 2>/dev/null | while read -r id; do m stop --time 0 "$id" >/dev/null 2>&1 || true; done
-  done
+  who=root
+  m ps --names 2>/dev/null | while read -r id; do m stop --time 0 "$id" >/dev/null 2>&1 || true; done
 }
 trap 'status=$?; stop_all; (exit "$status"); finish_test' EXIT
 status_of() { # status_of COMMAND…: its status; what it says is in $work/out and $work/err
@@ -52,6 +49,7 @@ status_of() { # status_of COMMAND…: its status; what it says is in $work/out a
 }
 
 for who in root user; do
+  [ "$who" = root ] || as_root chown -R "$user_id:$user_id" "$MLENV_STORE"
   note "$who: the entry"
   m run -d --name train -e 'GREETING=hello  "world"' remote -- sleep 1000 >/dev/null
   config=$work/config-$who
@@ -61,7 +59,7 @@ for who in root user; do
   go() { as_who timeout 60 ssh -F "$config" -o BatchMode=yes "$@"; }
   if [ "$who" = user ]; then
     # ssh-keygen makes no key for somebody without a name.
-    failing_with ssh-failed as_user MLENV_STORE="$user_home/store" XDG_STATE_HOME="$user_home/other" \
+    failing_with ssh-failed as_user MLENV_STORE="$MLENV_STORE" XDG_STATE_HOME="$user_home/other" \
       mlenv --json export ssh-config train
   fi
   note "$who: commands"
