@@ -68,8 +68,15 @@ void serve_notebook(LocalRun& run, const NotebookServer& server, const NotebookA
                                    "--allow-root",
                                    is_private ? "--ip=0.0.0.0" : "--ip=127.0.0.1",
                                    fmt::format("--port={}", address.port)};
+  // By TCP every user of this machine could connect to a kernel, and read what it prints.
+  const bool chosen = std::any_of(run.argv.begin(), run.argv.end(), [](const std::string& one) {
+    return one.find(".transport") != std::string::npos;
+  });
+  if (!chosen) argv.emplace_back("--KernelManager.transport=ipc");
   argv.insert(argv.end(), run.argv.begin(), run.argv.end());
   run.argv = std::move(argv);
+  // Its sockets need a short path on a file system of the run's own; the person's word is heard.
+  run.env.insert(run.env.begin(), "JUPYTER_RUNTIME_DIR=/dev/shm/jupyter");
   run.env.push_back("JUPYTER_TOKEN=" + address.token);
   // Another port than the one that was told would be of no use.
   run.env.emplace_back("JUPYTER_PORT_RETRIES=0");

@@ -74,6 +74,8 @@ served() { # served WHO: in front and in the background
     "$(curl --noproxy '*' -s "http://127.0.0.1:$port/api/contents?token=$token" | jq -r '.content[].name')"
   equal "told again" "$url" "$(m "$who" runs url "$who")"
   equal "a cell" 42 "$(m "$who" exec "$who" python kernel.py "127.0.0.1:$port" '6*7')"
+  # shellcheck disable=SC2016  # for the shell inside
+  equal "nobody else reaches the kernel" ipc "$(m "$who" exec "$who" sh -c 'cat /dev/shm/jupyter/kernel-*.json' | jq -r .transport)"
   equal "the kernel's Python" "'/opt/venv/bin/python'" "$(m "$who" exec "$who" python kernel.py "127.0.0.1:$port" 'import sys; sys.executable')"
   [ "$who" = root ] || equal "whose files" "$user_id" "$(
     m "$who" exec "$who" python kernel.py "127.0.0.1:$port" 'open("made", "w").write("x")' >/dev/null
@@ -172,4 +174,4 @@ as_root chown -R "$user_id:$user_id" "$MLENV_STORE"
 rm -f "$work/project/waves.ipynb"
 served user
 equal "nothing is left" "" "$(m root ps)"
-verify_store
+m user store verify >"$work/out" 2>&1 || fail "$(cat "$work/out")"

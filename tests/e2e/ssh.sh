@@ -127,4 +127,4 @@ for who in root user; do
   failing_with no-sshd m --json export ssh-config plain
   m stop --time 0 plain >/dev/null
 done
-verify_store
+m store verify >"$work/out" 2>&1 || fail "$(cat "$work/out")"

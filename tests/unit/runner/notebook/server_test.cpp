@@ -58,10 +58,20 @@ TEST(ServeNotebook, TheTokenIsAVariableAndNoArgument) {
                                              "--allow-root",
                                              "--ip=127.0.0.1",
                                              "--port=8890",
+                                             "--KernelManager.transport=ipc",
                                              "--LabApp.news_url=None"};
   EXPECT_EQ(run.argv, expected);
   EXPECT_NE(std::find(run.env.begin(), run.env.end(), "JUPYTER_TOKEN=t0"), run.env.end());
   EXPECT_TRUE(run.options.ports.empty());
+}
+
+TEST(ServeNotebook, KernelsMayBeReachedAsThePersonSays) {
+  LocalRun run;
+  run.argv = {"--KernelManager.transport=tcp"};
+  serve_notebook(run, {"/usr/bin/jupyter-lab", "JupyterLab", "lab", true}, {8890, "t0", "lab"});
+  EXPECT_EQ(run.argv.back(), "--KernelManager.transport=tcp");
+  EXPECT_EQ(std::find(run.argv.begin(), run.argv.end(), "--KernelManager.transport=ipc"),
+            run.argv.end());
 }
 
 TEST(ServeNotebook, ANetworkOfItsOwnPassesThePortOn) {
