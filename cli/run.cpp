@@ -112,8 +112,9 @@ int run_image(const Options& options, Ui& ui) {
   const DeviceChoice devices = parse_devices(options.devices);
   const Life life = parse_life(options.life);
   check_repeat(options.repeat);
-  const std::optional<NotebookChoice> jupyter = parse_notebook(
-      {options.jupyter, options.command, choice.options.network, options.tty, life.detach});
+  const std::optional<NotebookChoice> jupyter =
+      parse_notebook({options.jupyter, options.command, choice.options.network, options.tty,
+                      life.detach, life.name});
   const bool terminal = !life.detach && !jupyter && wants_terminal(options);
   PreparedRun prepared = prepare(options, ui, std::move(mounts));
   LocalRun& run = prepared.run;

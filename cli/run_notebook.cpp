@@ -160,7 +160,8 @@ void add_notebook_option(CLI::App& app, std::string& word) {
 
 std::optional<NotebookChoice> parse_notebook(const NotebookWords& words) {
   if (words.port.empty()) return std::nullopt;
-  const NotebookChoice choice{port_of(words.port), words.detach};
+  NotebookChoice choice{port_of(words.port), words.detach, std::nullopt};
+  if (!words.name.empty()) choice.name = words.name;
   if (words.terminal) {
     throw usage_error("usage", "`--jupyter` is used in a browser, and `-t` gives it a terminal")
         .hint("leave `-t` out");
@@ -173,7 +174,7 @@ std::optional<NotebookChoice> parse_notebook(const NotebookWords& words) {
   return choice;
 }
 
-Notebook::Notebook(const Ui& ui, const NotebookChoice& choice, LocalRun& run) {
+Notebook::Notebook(const Ui& ui, const NotebookChoice& choice, LocalRun& run) : name_(choice.name) {
   std::optional<NotebookServer> server = find_notebook_server(run.config, run.trees);
   if (!server) {
     throw failure("no-jupyter", "the image has no Jupyter")
@@ -206,7 +207,7 @@ bool Notebook::look(Ui& ui) {
   if (!notebook_answers(address_)) return true;
   reached_ = true;
   if (ui.options.json) {
-    answer_started(ui, {id_, std::nullopt, address_.url()});
+    answer_started(ui, {id_, name_, address_.url()});
   } else {
     ui.answer(address_.url());
   }

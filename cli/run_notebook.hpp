@@ -25,10 +25,12 @@ struct NotebookWords {
   std::string network;
   bool terminal = false;
   bool detach = false;
+  std::string name;  ///< of the run; empty: none
 };
 struct NotebookChoice {
   std::optional<std::uint16_t> port;  ///< nothing: the first that is free
   bool detach = false;
+  std::optional<std::string> name;  ///< of the run
 };
 /// nullopt: it is not asked for.
 std::optional<NotebookChoice> parse_notebook(const NotebookWords& words);
@@ -52,6 +54,7 @@ class Notebook {
 
   NotebookServer server_;
   NotebookAddress address_;
+  std::optional<std::string> name_;
   Fd timer_;
   std::string id_;  ///< empty: the run is not recorded
   bool reached_ = false;

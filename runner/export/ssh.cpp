@@ -34,6 +34,7 @@ void provide_key(const fs::path& folder, const std::string& name, const std::str
 /// Runs as the run's user. Where one user id is all that there is, sshd cannot become its own
 /// unprivileged user, which therefore gets the number that is there: nobody else is inside.
 constexpr const char* kServer = R"sh(set -eu
+mask=$(umask)
 umask 077
 sshd=/usr/sbin/sshd
 if ! [ -x $sshd ]; then
@@ -44,11 +45,11 @@ d=/run/mlenv-ssh
 [ -w /run ] || d=$HOME/.mlenv-ssh
 mkdir -p "$d"
 put() { cat >"$d/$1.$$" && mv "$d/$1.$$" "$d/$1"; }
+pwd | put folder
 printf '%s\n' "$MLENV_SSH_HOST_KEY" | put host_key
 printf '%s\n' "$MLENV_SSH_AUTHORIZED" | put authorized_keys
-unset MLENV_SSH_HOST_KEY MLENV_SSH_AUTHORIZED TERM OLDPWD
+unset MLENV_SSH_HOST_KEY MLENV_SSH_AUTHORIZED TERM PWD OLDPWD
 export -p | put environment
-printf '%s\n' "$PWD" | put folder
 put session <<END
 . '$d/environment'
 cd "\$(cat '$d/folder')"
@@ -86,6 +87,7 @@ if [ "$(id -u)" = 0 ]; then
     chmod 644 /etc/profile.d/mlenv.sh
   fi
 fi
+umask "$mask"
 exec $sshd -i -e -f "$d/config"
 )sh";
 
