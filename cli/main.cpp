@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "base/sandbox/sandbox.hpp"
+#include "cli/export.hpp"
 #include "cli/probe_text.hpp"
 #include "cli/quick_runtime.hpp"
 #include "cli/settings.hpp"
@@ -51,10 +52,12 @@ constexpr std::array kCommands = {
     Command{"tag", "give an image another name", declare_tag},
     Command{"rm", "take a name away", declare_rm},
     Command{"save", "write an image as files", declare_save},
+    Command{"export", "write what other tools need to use an image or a run", declare_export},
     Command{"store", "look after the store: verify, sync, path", declare_store},
     Command{"completion", "print a shell's completion script", declare_completion},
     Command{"help", "say what a command does", declare_help},
     Command{"generate", nullptr, declare_generate},
+    Command{"ssh-proxy", nullptr, declare_ssh_proxy},
 };
 
 void add_global_options(CLI::App& app, GlobalOptions& options) {

@@ -154,8 +154,7 @@ int reproduce_command(const ReproduceOptions& options, Ui& ui) {
   RecordedRun done;
   {
     const OutputAside aside;
-    done = run_recorded(
-        ui, plan.run, plan.start, [&] { return read_written(plan); }, plan.code);
+    done = run_recorded(ui, plan.run, plan.start, {[&] { return read_written(plan); }, plan.code});
   }
   report.run = record.start.id;
   if (!done.id.empty()) report.by = done.id;

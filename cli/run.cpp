@@ -12,6 +12,7 @@
 #include "cli/recipes_use.hpp"
 #include "cli/run_devices.hpp"
 #include "cli/run_life.hpp"
+#include "cli/run_notebook.hpp"
 #include "cli/run_options.hpp"
 #include "cli/run_record.hpp"
 #include "cli/run_recording.hpp"
@@ -37,7 +38,8 @@ struct Options {
   bool no_check = false;
   bool tty = false;
   bool locked = false;
-  bool shell = false;  ///< an interactive one in place of a command
+  bool shell = false;   ///< an interactive one in place of a command
+  std::string jupyter;  ///< the word of `--jupyter`; empty: none
   LifeWords life;
   RepeatOptions repeat;
   std::vector<std::string> command;
@@ -84,12 +86,22 @@ bool wants_terminal(const Options& options) {
   return options.tty || (on_terminal && ::isatty(STDOUT_FILENO) == 1);
 }
 
-RunOutcome recorded_run(Ui& ui, const LocalRun& prepared, const RunStart& start,
-                        const RepeatOptions& repeat, const std::vector<PlacedOutput>& outputs) {
-  const LocalRun run = repeatable(prepared, repeat);
-  RecordedRun done = run_recorded(ui, run, start, [&] { return read_outputs(outputs); });
+RunOutcome recorded_run(Ui& ui, const LocalRun& run, const RunStart& start,
+                        const std::vector<PlacedOutput>& outputs,
+                        std::optional<Notebook>& notebook) {
+  AroundRun around{[&] { return read_outputs(outputs); }};
+  if (notebook) around.before_start = notebook->before_start(ui);
+  RecordedRun done = run_recorded(ui, run, start, around);
   say_outputs(ui, done.outputs);
+  if (notebook) notebook->require_reached(done.outcome);
   return done.outcome;
+}
+
+/// What waits for the notebook of a run in the background; empty: there is none.
+std::function<std::string(const std::string&)> url_in_background(
+    const Ui& ui, std::optional<Notebook>& notebook) {
+  if (!notebook) return {};
+  return [&](const std::string& id) { return notebook->url_in_background(ui, id); };
 }
 
 int run_image(const Options& options, Ui& ui) {
@@ -100,7 +112,9 @@ int run_image(const Options& options, Ui& ui) {
   const DeviceChoice devices = parse_devices(options.devices);
   const Life life = parse_life(options.life);
   check_repeat(options.repeat);
-  const bool terminal = !life.detach && wants_terminal(options);
+  const std::optional<NotebookChoice> jupyter = parse_notebook(
+      {options.jupyter, options.command, choice.options.network, options.tty, life.detach});
+  const bool terminal = !life.detach && !jupyter && wants_terminal(options);
   PreparedRun prepared = prepare(options, ui, std::move(mounts));
   LocalRun& run = prepared.run;
   const bool with_gpus = takes_gpus(ui, prepared.image, devices.gpus);
@@ -120,15 +134,20 @@ int run_image(const Options& options, Ui& ui) {
   run.terminal = terminal;
   run.life = life.run;
   if (options.shell) run.argv = {best_shell(run.trees)};
+  std::optional<Notebook> notebook;
+  if (jupyter) notebook.emplace(ui, *jupyter, run);
   RunStart start =
       run_start(run, prepared.image, {options.image, std::move(chosen.names), !options.no_check});
   record_life(life, start);
   choose_runtime(run);
   const std::vector<PlacedOutput> outputs = declare_repeat(options.repeat, run, start);
-  if (life.detach) return run_detached(ui, std::move(run), std::move(start), life);
+  if (life.detach) {
+    return run_detached(ui, std::move(run), std::move(start), life,
+                        url_in_background(ui, notebook));
+  }
   const TemporaryFolder scratch = ui.store().scratch();
   run.scratch = scratch.path();
-  return recorded_run(ui, run, start, options.repeat, outputs).exit.code;
+  return recorded_run(ui, repeatable(run, options.repeat), start, outputs, notebook).exit.code;
 }
 
 }  // namespace
@@ -206,6 +225,7 @@ Action declare_run(CLI::App& app) {
                    ->required(),
                WordKind::runnable);
   add_run_options(app, options);
+  add_notebook_option(app, options->jupyter);
   app.add_flag("-t,--tty", options->tty, "give it a terminal");
   add_life_options(app, options->life);
   add_repeat_options(app, options->repeat);

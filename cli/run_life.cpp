@@ -118,7 +118,18 @@ void record_life(const Life& life, RunStart& start) {
   start.restart = life.run.restart.text;
 }
 
-int run_detached(Ui& ui, LocalRun run, RunStart start, const Life& life) {
+void answer_started(const Ui& ui, const BegunRun& run) {
+  const auto or_null = [](const std::optional<std::string>& text) {
+    return text ? nlohmann::json(*text) : nlohmann::json();
+  };
+  ui.answer(canonical({{"schema", "mlenv.run-started/1"},
+                       {"id", run.id.empty() ? nlohmann::json() : nlohmann::json(run.id)},
+                       {"name", or_null(run.name)},
+                       {"url", or_null(run.url)}}));
+}
+
+int run_detached(Ui& ui, LocalRun run, RunStart start, const Life& life,
+                 const std::function<std::string(const std::string& id)>& url) {
   // The supervisor's folder is another one.
   if (run.runtime.find('/') != std::string::npos) run.runtime = fs::absolute(run.runtime).string();
   DetachedRun request;
@@ -129,12 +140,14 @@ int run_detached(Ui& ui, LocalRun run, RunStart start, const Life& life) {
   request.failure_status = ui.failure_status.value_or(1);
   const StartedRun started = start_detached_run(request);
   if (started.over) return started.over->exit.code;
+  if (!ui.options.json) ui.answer(started.id);
+  BegunRun begun{started.id, std::nullopt, std::nullopt};
+  if (!life.name.empty()) begun.name = life.name;
+  if (url) begun.url = url(started.id);
   if (ui.options.json) {
-    nlohmann::json name;
-    if (!life.name.empty()) name = life.name;
-    ui.answer(canonical({{"schema", "mlenv.run-started/1"}, {"id", started.id}, {"name", name}}));
-  } else {
-    ui.answer(started.id);
+    answer_started(ui, begun);
+  } else if (begun.url) {
+    ui.say(*begun.url);
   }
   return 0;
 }

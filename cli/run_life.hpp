@@ -1,6 +1,7 @@
 #pragma once
 // The words of `mlenv run` about its life: name, background, time, restarts.
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "runner/local/life.hpp"
@@ -39,8 +40,19 @@ Life parse_life(const LifeWords& words);
 /// What the record says of it.
 void record_life(const Life& life, RunStart& start);
 
-/// Runs it in the background and answers its id; the status.
-int run_detached(Ui& ui, LocalRun run, RunStart start, const Life& life);
+/// A run that has begun, as it is answered.
+struct BegunRun {
+  std::string id;                   ///< empty: it is not recorded
+  std::optional<std::string> name;  ///< nothing: none
+  std::optional<std::string> url;   ///< of what it serves
+};
+/// mlenv.run-started/1 on one line.
+void answer_started(const Ui& ui, const BegunRun& run);
+
+/// Runs it in the background and answers its id; the status. `url` waits for what the run serves;
+/// empty: nothing.
+int run_detached(Ui& ui, LocalRun run, RunStart start, const Life& life,
+                 const std::function<std::string(const std::string& id)>& url = {});
 
 /// `64M`, `1G`, `500k`, `4096`: decimal, as all sizes here. nullopt for what is none.
 std::optional<std::uint64_t> parse_size(std::string_view text);

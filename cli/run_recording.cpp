@@ -15,6 +15,7 @@ class Recording {
     attempt([&] { recorder_.emplace(runs_folder(ui_.store().root()), start, code); });
   }
   std::string id() const { return recorder_ ? recorder_->id() : ""; }
+  fs::path folder() const { return recorder_ ? recorder_->folder() : fs::path{}; }
   void ended(const RunOutcome& outcome,
              const std::function<std::vector<RecordedOutput>()>& outputs) {
     attempt([&] { recorder_->ended(outcome, outputs); });
@@ -55,21 +56,20 @@ class Recording {
 
 }  // namespace
 
-RecordedRun run_recorded(Ui& ui, LocalRun run, const RunStart& start,
-                         const std::function<std::vector<RecordedOutput>()>& outputs,
-                         const std::optional<CodeState>& code) {
-  Recording recording{ui, start, code};
+RecordedRun run_recorded(Ui& ui, LocalRun run, const RunStart& start, const AroundRun& around) {
+  Recording recording{ui, start, around.code};
   const Fd control = recording.control();
   run.fds.control = control.get();
   RunEvents events;
   events.started = [&] { recording.started(); };
   events.attempt_ended = [&](const AttemptEnd& end) { recording.attempt_ended(end); };
+  if (around.before_start) around.before_start(recording.id(), recording.folder(), events);
   try {
     RecordedRun done;
     done.outcome = run_local(run, std::move(events));
     std::optional<std::vector<RecordedOutput>> found;
     const auto read = [&] {
-      if (!found) found = outputs();
+      if (!found) found = around.outputs();
       return *found;
     };
     recording.ended(done.outcome, read);

@@ -17,11 +17,19 @@ struct RecordedRun {
   std::vector<RecordedOutput> outputs;
 };
 
-/// Runs to the end. `outputs` reads what the run declares, after it. A record that cannot be
-/// written stops no run: one line tells of it. `code` is the state of the code where it is known.
-/// Throws as `run_local`.
-RecordedRun run_recorded(Ui& ui, LocalRun run, const RunStart& start,
-                         const std::function<std::vector<RecordedOutput>()>& outputs,
-                         const std::optional<CodeState>& code = {});
+/// May add to what is heard of the run. Id and folder of its record are empty where it has none.
+using BeforeStart =
+    std::function<void(const std::string& id, const fs::path& folder, RunEvents& events)>;
+
+/// What is done around a run.
+struct AroundRun {
+  std::function<std::vector<RecordedOutput>()> outputs;  ///< reads what it declares, after it
+  std::optional<CodeState> code{};                       ///< where it is known
+  BeforeStart before_start{};
+};
+
+/// Runs to the end. A record that cannot be written stops no run: one line tells of it. Throws as
+/// `run_local`.
+RecordedRun run_recorded(Ui& ui, LocalRun run, const RunStart& start, const AroundRun& around);
 
 }  // namespace mlenv::cli

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/run_environment.hpp"
+#include "cli/run_notebook.hpp"
 #include "cli/run_record.hpp"
 #include "cli/running.hpp"
 #include "cli/ui.hpp"
@@ -113,6 +114,16 @@ int show_command(const std::string& word, Ui& ui) {
     return 0;
   }
   for (const std::string& line : run_text(record)) ui.answer(line);
+  return 0;
+}
+
+int url_command(const std::string& word, Ui& ui) {
+  const BegunRun run = run_with_notebook(word);
+  if (ui.options.json) {
+    answer_started(ui, run);
+  } else {
+    ui.answer(*run.url);
+  }
   return 0;
 }
 
@@ -228,6 +239,12 @@ Action declare_runs(CLI::App& app) {
                    ->expected(1),
                WordKind::run);
   show->callback([=] { *action = [words](Ui& ui) { return show_command(words->front(), ui); }; });
+  CLI::App* url = app.add_subcommand("url", "the address of a run's notebook, with its token");
+  take_word_of(url->add_option("RUN", *words, "an id, its beginning or end, a name, or `last`")
+                   ->required()
+                   ->expected(1),
+               WordKind::running);
+  url->callback([=] { *action = [words](Ui& ui) { return url_command(words->front(), ui); }; });
   CLI::App* remove = app.add_subcommand("rm", "take records away");
   take_word_of(remove->add_option("RUN", *words, "ids, their beginnings or ends, names, or `last`")
                    ->required(),

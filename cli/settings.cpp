@@ -20,6 +20,7 @@ constexpr std::array kVariables = {
     Variable{"MLENV_DEBIAN_SOURCES", "file with apt sources to use instead of the machine's own"},
     Variable{"XDG_DATA_HOME", "the store is below it when MLENV_STORE is not set"},
     Variable{"XDG_CACHE_HOME", "what can be fetched again is kept below it"},
+    Variable{"XDG_STATE_HOME", "keys for `mlenv export ssh-config` are below it"},
     Variable{"XDG_CONFIG_HOME", "mlenv/config.yaml below it has settings of this machine"},
     Variable{"CONTAINERS_REGISTRIES_CONF", "registries.conf to read instead of the usual ones"},
     Variable{"DOCKER_CONFIG", "folder of config.json with registry logins"},

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need, builds, and runs them all. Usage:
 #   tests/run.sh [--long] [--only PATTERN]…
-# --long fuzzes and kills for longer, and runs thread-sanitised unit tests too; --only takes areas or tests
+# --long fuzzes and kills for longer, and runs thread-sanitised unit tests and a browser too; --only takes areas or tests
 # whose name (AREA/TEST) matches the shell pattern, as `--only lint`, `--only 'e2e/jax-*'`.
 # Ends with one line, `N passed, N failed, N skipped`; exit 1 on a failure, or on a skip that
 # tests/allowed-skips does not name. tests/README.md tells more.
@@ -38,7 +38,9 @@ trap 'finish $?' EXIT
 trap 'exit 130' INT TERM
 
 area install
-step .ci/install build run test
+purposes=(build run test)
+[ "$long" = 0 ] || purposes+=(long)
+step .ci/install "${purposes[@]}"
 
 area build
 build_release

@@ -129,7 +129,9 @@ Packet receive_packet(int socket) {
   message.msg_control = room.data();
   message.msg_controllen = room.size();
   ssize_t count = 0;
-  while ((count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {
+  // That the other side left without reading our last words is told before what it said, once.
+  while ((count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC)) < 0 &&
+         (errno == EINTR || errno == ECONNRESET)) {
   }
   packet.bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
   if (count < 0) return packet;

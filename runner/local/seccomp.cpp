@@ -42,7 +42,7 @@ constexpr std::string_view kAllowed = R"(
   sched_getscheduler sched_rr_get_interval sched_setaffinity sched_setattr sched_setparam
   sched_setscheduler sched_yield seccomp select semctl semget semop semtimedop sendfile sendmmsg
   sendmsg sendto set_mempolicy set_mempolicy_home_node set_robust_list set_thread_area
-  set_tid_address setfsgid setfsuid setgid setgroups setitimer setpgid setpriority setregid setresgid
+  set_tid_address setfsgid setfsuid setgid setitimer setpgid setpriority setregid setresgid
   setresuid setreuid setrlimit setsid setsockopt setuid setxattr shmat shmctl shmdt shmget shutdown
   sigaltstack signalfd signalfd4 socketpair splice stat statfs statx symlink symlinkat sync
   sync_file_range sync_file_range2 syncfs sysinfo tee tgkill time timer_create timer_delete
@@ -50,7 +50,7 @@ constexpr std::string_view kAllowed = R"(
   tkill truncate umask uname unlink unlinkat utime utimensat utimes vfork vmsplice wait4 waitid write
   writev)";
 
-constexpr std::string_view kOwnership = "chown fchown fchownat lchown";
+constexpr std::string_view kOwnership = "chown fchown fchownat lchown setgroups";
 
 /// clone(2) flags that would make a namespace; CLONE_NEWTIME shares its bit with the exit signal.
 constexpr std::uint64_t kNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |

@@ -10,9 +10,9 @@ namespace mlenv {
 /// architecture as OCI names it (`amd64`, `arm64`). What is not listed answers EPERM. Beyond
 /// Docker's list, NUMA policy calls are allowed (training programs bind memory to nodes).
 ///
-/// `pretend_owners`: chown and its kin do nothing and succeed. For a container in which a single id
-/// exists: every file is the caller's whatever is asked, and dpkg could not unpack a package with
-/// other owners.
+/// `pretend_owners`: chown and its kin, and setgroups, do nothing and succeed. For a container in
+/// which a single id exists: every file is the caller's whatever is asked, and dpkg could not
+/// unpack a package with other owners; groups are not to be had, and sshd would not go on without.
 nlohmann::json seccomp_profile(std::string_view architecture, bool pretend_owners);
 
 }  // namespace mlenv

@@ -38,6 +38,7 @@ image=$registry/team/small:v1
   "$MLENV" -q lock "$work/based.yaml" >"$work/out" 2>&1
   "$MLENV" --json vendor "$work/based.yaml" 2>"$work/err"
   "$MLENV" --json rm small:v2
+  "$MLENV" --json export devcontainer small --output "$work/exported"
   "$MLENV" --json store verify
   "$MLENV" --json store path
   "$MLENV" --json store sync

@@ -109,6 +109,7 @@ TEST(Bundle, FoldersInMemoryTakeTheirPlaceAmongTheMounts) {
 TEST(Bundle, OwnersArePretendedWithASingleIdOnly) {
   Bundle bundle = small();
   EXPECT_EQ(action(rendered(bundle), "fchownat"), "SCMP_ACT_ERRNO/0");
+  EXPECT_EQ(action(rendered(bundle), "setgroups"), "SCMP_ACT_ERRNO/0");
   bundle.identity = Identity::root;
   EXPECT_EQ(action(rendered(bundle), "fchownat"), "SCMP_ACT_ALLOW");
 }

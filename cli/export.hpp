@@ -1,0 +1,16 @@
+#pragma once
+// `mlenv export`, and what ssh calls of it.
+#include <memory>
+
+#include "cli/ui.hpp"
+
+namespace mlenv::cli {
+
+Action declare_export(CLI::App& app);
+/// What an entry of `export ssh-config` has ssh run; no user's command.
+Action declare_ssh_proxy(CLI::App& app);
+
+/// Declares `ssh-config` below `mlenv export`; `action` becomes it when it is chosen.
+void declare_export_ssh(CLI::App& app, const std::shared_ptr<Action>& action);
+
+}  // namespace mlenv::cli

@@ -1,0 +1,134 @@
+#include "runner/export/devcontainer.hpp"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "recipes/init/build_commands.hpp"
+
+namespace mlenv {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kOwnUser = "dev";
+
+/// Without the group; empty where the image runs as root, or as a number without a name.
+std::string user_of(const ImageConfig& image) {
+  std::string user = image.user.substr(0, image.user.find(':'));
+  if (user == "root" || std::all_of(user.begin(), user.end(), is_digit)) user.clear();
+  return user;
+}
+
+std::string folder_of(const ImageConfig& image) {
+  return image.workdir.empty() || image.workdir == "/" ? "/workspace" : image.workdir;
+}
+
+std::string engine_image(const DevContainer& container) {
+  return container.name + "-devcontainer:latest";
+}
+
+Json customizations(const DevContainer& container) {
+  Json settings = Json::object();
+  Json extensions = Json::array();
+  if (container.python) {
+    settings["python.defaultInterpreterPath"] = *container.python;
+    // The image's PATH leads to it as it is.
+    settings["python.terminal.activateEnvironment"] = false;
+    extensions.push_back("ms-python.python");
+  }
+  if (container.has_kernel) extensions.push_back("ms-toolsai.jupyter");
+  return {{"vscode", {{"settings", settings}, {"extensions", extensions}}}};
+}
+
+/// Shell that sets `digest`.
+std::string digest_line(const DevContainer& container) {
+  if (!container.recipe) return "digest=" + container.digest;
+  // Locked where it is not yet, as `mlenv build` has it.
+  return fmt::format("digest=$(mlenv -q build {} | tail -n 1)", shell_quoted(*container.recipe));
+}
+
+/// A user of the image gets the caller's number.
+constexpr const char* kOwnUserStep =
+    R"sh(RUN sed -i 's/^{0}:\\([^:]*\\):[0-9]*:[0-9]*:/{0}:\\1:$user:$group:/' /etc/passwd && \
+  home=\$(sed -n 's/^{0}:[^:]*:[^:]*:[^:]*:[^:]*:\\([^:]*\\):.*/\\1/p' /etc/passwd) && \
+  if [ "\$home" != / ] && [ -d "\$home" ]; then chown -R $user:$group "\$home"; fi
+)sh";
+
+/// An image that runs as root gets one more user.
+constexpr const char* kNewUserStep = R"sh(RUN sed -i '/^{0}:/d' /etc/passwd /etc/group && \
+  echo '{0}:x:$user:$group::/home/{0}:{1}' >>/etc/passwd && \
+  echo '{0}:x:$group:' >>/etc/group && \
+  mkdir -p /home/{0} && chown $user:$group /home/{0}
+)sh";
+
+constexpr const char* kScript = R"sh(#!/bin/sh
+# Gives the container engine the image that devcontainer.json names. Written by `mlenv export
+# devcontainer`; called before each start. What is there already is not made again.
+# MLENV_ENGINE names another engine than docker.
+set -eu
+cd "$(dirname "$0")/.."
+engine=${{MLENV_ENGINE:-docker}}
+{digest}
+image=mlenv:${{digest#sha256:}}
+if ! $engine image inspect "$image" >/dev/null 2>&1; then
+  loaded=$(mlenv -q save "$digest" docker-archive:- | $engine load -q)
+  $engine tag "${{loaded##*: }}" "$image"
+fi
+
+# Files made in the project are to be the caller's: one small layer gives the user in the container
+# the caller's number. An engine that runs without root shows the caller as root.
+user=$(id -u) group=$(id -g)
+case $($engine info --format '{{{{.SecurityOptions}}}}' 2>/dev/null ||
+  $engine info --format 'rootless={{{{.Host.Security.Rootless}}}}') in
+*name=rootless* | *rootless=true*) user=0 group=0 ;;
+esac
+$engine build -q --network none -t {image} - >/dev/null <<DOCKERFILE
+FROM $image
+USER 0
+{step}USER {user}
+DOCKERFILE
+)sh";
+
+}  // namespace
+
+std::string devcontainer_user(const DevContainer& container) {
+  const std::string user = user_of(container.image);
+  return user.empty() ? kOwnUser : user;
+}
+
+std::string devcontainer_json(const DevContainer& container) {
+  const std::string folder = folder_of(container.image);
+  Json json = {
+      {"name", container.name},
+      {"initializeCommand", "sh .devcontainer/image.sh"},
+      {"image", engine_image(container)},
+      {"remoteUser", devcontainer_user(container)},
+      // The script has done it: the CLI's own way needs a newer builder than some engines have.
+      {"updateRemoteUserUID", false},
+      {"workspaceMount",
+       fmt::format("source=${{localWorkspaceFolder}},target={},type=bind", folder)},
+      {"workspaceFolder", folder},
+      // All is in the image's environment; a login shell's profile would put another PATH first.
+      {"userEnvProbe", "none"},
+      // Data loaders pass batches through /dev/shm; an engine's 64 MB are not enough.
+      {"runArgs", {"--shm-size=8g"}},
+  };
+  if (container.uses_gpus) json["hostRequirements"] = {{"gpu", "optional"}};
+  json["customizations"] = customizations(container);
+  return json.dump(2) + "\n";
+}
+
+std::string devcontainer_script(const DevContainer& container) {
+  const std::string user = devcontainer_user(container);
+  const std::string step = user_of(container.image).empty()
+                               ? fmt::format(kNewUserStep, user, container.shell)
+                               : fmt::format(kOwnUserStep, user);
+  return fmt::format(kScript, fmt::arg("digest", digest_line(container)),
+                     fmt::arg("image", engine_image(container)), fmt::arg("step", step),
+                     fmt::arg("user", user));
+}
+
+}  // namespace mlenv

@@ -1,0 +1,80 @@
+#include "runner/export/devcontainer.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace mlenv {
+namespace {
+
+using nlohmann::json;
+
+DevContainer bert() {
+  DevContainer container;
+  container.name = "bert";
+  container.digest = "sha256:" + std::string(64, 'a');
+  container.python = "/opt/venv/bin/python";
+  container.shell = "/bin/bash";
+  return container;
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(DevContainer, TheProjectLiesAtTheWorkdir) {
+  DevContainer container = bert();
+  EXPECT_EQ(json::parse(devcontainer_json(container))["workspaceFolder"], "/workspace");
+  container.image.workdir = "/srv/app";
+  const json parsed = json::parse(devcontainer_json(container));
+  EXPECT_EQ(parsed["workspaceFolder"], "/srv/app");
+  EXPECT_EQ(parsed["workspaceMount"], "source=${localWorkspaceFolder},target=/srv/app,type=bind");
+}
+
+TEST(DevContainer, RootGivesWayToAUserWithTheCallersNumber) {
+  for (const char* user : {"", "root", "0", "root:root", "0:0", "1000:1000"}) {
+    DevContainer container = bert();
+    container.image.user = user;
+    const json parsed = json::parse(devcontainer_json(container));
+    EXPECT_EQ(parsed["remoteUser"], "dev") << user;
+    EXPECT_EQ(parsed["updateRemoteUserUID"], false) << user;
+    EXPECT_TRUE(has(devcontainer_script(container), "dev:x:$user:$group::/home/dev:/bin/bash"));
+  }
+}
+
+TEST(DevContainer, AnImagesOwnUserStays) {
+  DevContainer container = bert();
+  container.image.user = "app:staff";
+  const json parsed = json::parse(devcontainer_json(container));
+  EXPECT_EQ(parsed["remoteUser"], "app");
+  EXPECT_EQ(parsed["updateRemoteUserUID"], false);
+  const std::string script = devcontainer_script(container);
+  EXPECT_TRUE(has(script, R"(s/^app:\\([^:]*\\):[0-9]*:[0-9]*:/app:\\1:$user:$group:/)")) << script;
+  EXPECT_TRUE(has(script, "\nUSER app\n"));
+}
+
+TEST(DevContainer, AnImageIsTakenByItsDigestAndARecipeBuilt) {
+  DevContainer container = bert();
+  EXPECT_TRUE(has(devcontainer_script(container), "\ndigest=" + container.digest + "\n"));
+  container.recipe = "my recipe.yaml";
+  EXPECT_TRUE(has(devcontainer_script(container), "mlenv -q build 'my recipe.yaml' "));
+}
+
+TEST(DevContainer, GpusAndNotebooksWhereTheImageHasThem) {
+  DevContainer container = bert();
+  EXPECT_FALSE(json::parse(devcontainer_json(container)).contains("hostRequirements"));
+  container.uses_gpus = true;
+  container.has_kernel = true;
+  const json parsed = json::parse(devcontainer_json(container));
+  EXPECT_EQ(parsed["hostRequirements"]["gpu"], "optional");
+  EXPECT_EQ(parsed["customizations"]["vscode"]["extensions"],
+            json({"ms-python.python", "ms-toolsai.jupyter"}));
+}
+
+TEST(DevContainer, NoFormatOfOursIsLeftInTheScript) {
+  const std::string script = devcontainer_script(bert());
+  EXPECT_TRUE(has(script, "--format '{{.SecurityOptions}}'"));
+  EXPECT_TRUE(has(script, "engine=${MLENV_ENGINE:-docker}"));
+}
+
+}  // namespace
+}  // namespace mlenv
