@@ -53,18 +53,21 @@ std::string percent_of(double part, double whole) {
   return fmt::format("{:.0f} %", whole > 0 ? 100 * part / whole : 0.0);
 }
 
-/// Broken at blanks, further lines beginning with `indent` blanks.
-void wrap(std::string_view text, std::size_t columns, std::size_t indent,
+/// Broken at blanks; all lines but the first of a sentence stand back.
+void wrap(std::string_view text, std::size_t columns, bool continues,
           std::vector<std::string>& into) {
-  std::string line;
+  constexpr std::string_view kIndent = "  ";
+  std::string line(continues ? kIndent : "");
+  bool empty = true;
   for (const std::string_view word : split(text, ' ')) {
-    if (!line.empty() && length_of(line) + 1 + length_of(word) > columns) {
+    if (!empty && length_of(line) + 1 + length_of(word) > columns) {
       into.push_back(fitted(line, columns));
-      line.assign(indent, ' ');
-    } else if (!line.empty()) {
-      line += ' ';
+      line = kIndent;
+      empty = true;
     }
+    if (!empty) line += ' ';
     line += word;
+    empty = false;
   }
   into.push_back(fitted(line, columns));
 }
@@ -250,9 +253,9 @@ class Screen {
     std::vector<std::string> bottom;
     if (!from_.so_far.empty()) {
       const Finding& first = from_.so_far.front();
-      wrap(fmt::format("so far: {}: {}", first.rule, printable(first.saw)), from_.columns, 2,
+      wrap(fmt::format("so far: {}: {}", first.rule, printable(first.saw)), from_.columns, false,
            bottom);
-      if (!first.means.empty()) wrap("  " + printable(first.means), from_.columns, 2, bottom);
+      if (!first.means.empty()) wrap(printable(first.means), from_.columns, true, bottom);
     }
     bottom.push_back(faint(fitted("q leaves; the run goes on", from_.columns)));
     return bottom;

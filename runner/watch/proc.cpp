@@ -198,7 +198,7 @@ HostCounters ProcReader::count_host() const {
     }
     // user, nice, system, (idle, iowait,) irq, softirq, steal
     std::uint64_t busy = 0;
-    for (const std::size_t field : {1, 2, 3, 6, 7, 8}) busy += number(words, field);
+    for (const std::size_t field : {1U, 2U, 3U, 6U, 7U, 8U}) busy += number(words, field);
     host.busy_seconds = seconds_of_ticks(busy);
   }
   host.processors = std::max<std::uint64_t>(processors, 1);

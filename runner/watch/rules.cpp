@@ -81,8 +81,7 @@ class Judge {
   std::vector<Finding> findings() {
     if (figures_.seconds < kShortest || figures_.samples < kFewest) {
       add("too-short",
-          fmt::format("{} of it were seen, {:.1f} s", counted(figures_.samples, "sample"),
-                      figures_.seconds),
+          fmt::format("{} in {:.1f} s", counted(figures_.samples, "sample"), figures_.seconds),
           "that is too short to say anything", {});
       return std::move(found_);
     }

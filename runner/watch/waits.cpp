@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
@@ -85,11 +86,18 @@ std::optional<std::string> peer_of(const fs::path& process, std::string_view ino
   return std::nullopt;
 }
 
+/// A FIFO has a path as a file has. By what the kernel remembers: a server that hangs is not asked.
+bool leads_to_fifo(const fs::path& descriptor) {
+  struct statx found {};
+  return ::statx(AT_FDCWD, descriptor.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE, &found) == 0 &&
+         S_ISFIFO(found.stx_mode);
+}
+
 /// What it is that a descriptor leads to.
 Waiting of_descriptor(const fs::path& process, std::uint64_t descriptor) {
   std::error_code error;
-  const std::string target =
-      fs::read_symlink(process / "fd" / std::to_string(descriptor), error).string();
+  const fs::path at = process / "fd" / std::to_string(descriptor);
+  const std::string target = fs::read_symlink(at, error).string();
   constexpr std::string_view kSocket = "socket:[";
   if (target.starts_with("pipe:")) return {Wait::pipe, "a pipe"};
   if (target.starts_with(kSocket)) {
@@ -97,9 +105,8 @@ Waiting of_descriptor(const fs::path& process, std::uint64_t descriptor) {
     if (auto peer = peer_of(process, inode)) return {Wait::network, *std::move(peer)};
     return {Wait::pipe, "a local socket"};
   }
-  if (target.starts_with("/dev/shm/")) return {Wait::other, target};
   if (target.starts_with("/dev/")) return {Wait::other, target};
-  if (target.starts_with("/")) return {Wait::disk, target};
+  if (target.starts_with("/")) return {leads_to_fifo(at) ? Wait::pipe : Wait::disk, target};
   return {};
 }
 

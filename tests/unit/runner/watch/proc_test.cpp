@@ -1,6 +1,7 @@
 // /proc and control groups as recorded files.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <cstring>
@@ -200,6 +201,8 @@ TEST_F(WatchWaits, output) {
 TEST_F(WatchWaits, other_processes_and_the_network) {
   EXPECT_EQ(waits('S', call(SYS_read), "pipe:[5]").wait, Wait::pipe);
   EXPECT_EQ(waits('S', call(SYS_recvfrom), "socket:[77]").wait, Wait::pipe);
+  ASSERT_EQ(::mkfifo((root() / "fifo").c_str(), 0600), 0);
+  EXPECT_EQ(waits('S', call(SYS_read), (root() / "fifo").string()).wait, Wait::pipe);
   write("proc/101/net/tcp",
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
         "   0: 0100007F:9C40 0500000A:01BB 01 00000000:00000000 00:00000000 00000000     0        0 77 1\n");
