@@ -59,8 +59,8 @@ Times times_of(const Options& options) {
 std::string run_named(const RunRecords& records, const std::string& word) {
   if (!word.empty()) return records.find(word);
   const std::vector<std::string> ids = records.ids();
-  const auto running =
-      std::find_if(ids.rbegin(), ids.rend(), [&](const std::string& id) { return records.goes_on(id); });
+  const auto running = std::find_if(ids.rbegin(), ids.rend(),
+                                    [&](const std::string& id) { return records.goes_on(id); });
   if (running != ids.rend()) return *running;
   throw refusal("run-ended", "no run goes on")
       .hint("`mlenv watch last` tells of the newest that has ended");
@@ -98,6 +98,15 @@ void give_answer(const Ui& ui, const RunRecord& run, const Answer& answer) {
                           answer.figures->from_seconds);
   }
   ui.say(window);
+}
+
+/// Of another machine, which shares the store, nothing can be seen but the record.
+void require_here(const RunStart& start) {
+  const auto boot = read_file_if_exists("/proc/sys/kernel/random/boot_id");
+  if (!boot || trim(*boot) == start.boot_id) return;
+  throw failure("run-unseen", "the processes of run `{}` cannot be seen from here", start.id)
+      .because(fmt::format("it runs on `{}`", printable(start.host)))
+      .hint("watch it there");
 }
 
 /// One run while it is watched.
@@ -143,7 +152,8 @@ class Session {
 
   void follow() {
     constexpr int kLooks = 4;
-    const auto step = std::max<Clock::duration>(times_.interval / kLooks, std::chrono::milliseconds(25));
+    const auto step =
+        std::max<Clock::duration>(times_.interval / kLooks, std::chrono::milliseconds(25));
     take_sample();
     show();
     Clock::time_point next = Clock::now() + step;
@@ -252,6 +262,7 @@ int watch_command(const Options& options, Ui& ui) {
     give_answer(ui, run, watch::answer_of_ended(records.folder_of(id), run));
     return 0;
   }
+  require_here(records.read_brief(id).start);
   Session session{ui, records, id, times};
   session.watch();
   session.conclude();

@@ -87,8 +87,8 @@ bool WatchTerminal::key_leaves() const {
 
 WatchEvent WatchTerminal::wait_until(std::chrono::steady_clock::time_point when) {
   while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-        when - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(when - std::chrono::steady_clock::now());
     if (left.count() <= 0) return WatchEvent::time;
     std::array<pollfd, 2> fds = {
         {{signals_.get(), POLLIN, 0}, {keys_ ? STDIN_FILENO : -1, POLLIN, 0}}};

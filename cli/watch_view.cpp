@@ -136,7 +136,8 @@ class Screen {
     constexpr double kWorthTelling = 0.1;
     if (cpu.queued >= kWorthTelling) text += fmt::format(", {:.1f} queued", cpu.queued);
     if (cpu.others >= kWorthTelling) text += fmt::format(", others use {:.1f}", cpu.others);
-    row("processors", cpu.usable, [](const Sample& one) { return one.cpu.used; }, text);
+    row(
+        "processors", cpu.usable, [](const Sample& one) { return one.cpu.used; }, text);
     gpus();
     memory();
     io();
@@ -172,7 +173,8 @@ class Screen {
     std::string text = human_bytes(limited ? *memory.group_bytes : memory.resident_bytes);
     if (limited) text += " of " + human_bytes(*memory.limit_bytes);
     if (memory.swapped_bytes > 0) text += ", " + human_bytes(memory.swapped_bytes) + " swapped";
-    row("memory", full,
+    row(
+        "memory", full,
         [&](const Sample& one) {
           return static_cast<double>(limited ? one.memory.group_bytes.value_or(0)
                                              : one.memory.resident_bytes);
@@ -183,7 +185,8 @@ class Screen {
   void io() {
     const watch::IoSample& io = last().io;
     if (io.read_bytes_per_second) {
-      row("disk", 0,
+      row(
+          "disk", 0,
           [](const Sample& one) {
             return one.io.read_bytes_per_second.value_or(0) +
                    one.io.written_bytes_per_second.value_or(0);
@@ -192,7 +195,8 @@ class Screen {
                       rate_text(io.written_bytes_per_second.value_or(0))));
     }
     if (io.received_bytes_per_second) {
-      row("network", 0,
+      row(
+          "network", 0,
           [](const Sample& one) {
             return one.io.received_bytes_per_second.value_or(0) +
                    one.io.sent_bytes_per_second.value_or(0);
@@ -214,15 +218,15 @@ class Screen {
     std::array parts = {Part{looks.disk, "for files"},  Part{looks.network, "for the network"},
                         Part{looks.output, "to write"}, Part{looks.pipe, "for a pipe"},
                         Part{looks.time, "asleep"},     Part{looks.other, "for something else"}};
-    const auto* const most =
-        std::max_element(parts.begin(), parts.end(),
-                         [](const Part& a, const Part& b) { return a.count < b.count; });
+    const auto* const most = std::max_element(
+        parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.count < b.count; });
     std::string text = "nothing";
     if (most->count > 0) {
       text = fmt::format("{} {}", percent_of(static_cast<double>(most->count), total), most->name);
       if (!looks.waited_at.empty()) text += ": " + printable(looks.waited_at);
     }
-    row("waits", 1,
+    row(
+        "waits", 1,
         [](const Sample& one) {
           const auto all = static_cast<double>(one.looks.total());
           return all > 0 ? 1 - static_cast<double>(one.looks.running) / all : 0.0;
@@ -273,8 +277,8 @@ std::string sparkline(const std::vector<double>& values, double full, std::size_
   std::string line(width - shown, ' ');
   for (std::size_t i = values.size() - shown; i < values.size(); ++i) {
     const double share = full > 0 ? std::clamp(values[i] / full, 0.0, 1.0) : 0.0;
-    line += kBlocks.at(std::min(static_cast<std::size_t>(share * kBlocks.size()),
-                                kBlocks.size() - 1));
+    line +=
+        kBlocks.at(std::min(static_cast<std::size_t>(share * kBlocks.size()), kBlocks.size() - 1));
   }
   return line;
 }

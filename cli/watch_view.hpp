@@ -9,8 +9,8 @@
 namespace mlenv::cli {
 
 struct WatchScreen {
-  std::string title;  ///< which run
-  std::string state;  ///< `running 12 min 4 s`
+  std::string title;                 ///< which run
+  std::string state;                 ///< `running 12 min 4 s`
   std::deque<watch::Sample> newest;  ///< of about a minute, oldest first; may be empty
   std::vector<watch::Finding> so_far;
   std::size_t columns = 80;

@@ -106,9 +106,9 @@ struct Finding {
 
 /// Schema mlenv.watch/1, kind `answer`.
 struct Answer {
-  std::string from;              ///< `watch`: samples; `record`: the totals of a run that has ended
+  std::string from;  ///< `watch`: samples; `record`: the totals of a run that has ended
   std::optional<Figures> figures;  ///< of `watch`
-  std::vector<Finding> findings;  ///< never empty; what matters most is first
+  std::vector<Finding> findings;   ///< never empty; what matters most is first
   friend bool operator==(const Answer&, const Answer&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {

@@ -28,8 +28,8 @@ std::string name_of(Wait wait);
 struct ThreadCounters {
   pid_t id = 0;
   std::string name;
-  char state = '?';          ///< proc_pid_stat(5): R, S, D, T, Z …
-  double cpu_seconds = 0;    ///< on a processor
+  char state = '?';           ///< proc_pid_stat(5): R, S, D, T, Z …
+  double cpu_seconds = 0;     ///< on a processor
   double queued_seconds = 0;  ///< ready to run without one (/proc/PID/schedstat)
 };
 
@@ -37,12 +37,13 @@ struct ProcessCounters {
   pid_t id = 0;
   std::uint64_t started = 0;  ///< ticks since boot: numbers are reused
   std::string name;
-  double cpu_seconds = 0;  ///< of all its threads, past ones too, and of children that it waited for
+  double cpu_seconds =
+      0;  ///< of all its threads, past ones too, and of children that it waited for
   std::uint64_t resident_bytes = 0;
   std::uint64_t swapped_bytes = 0;
-  std::uint64_t major_faults = 0;  ///< pages that had to be read from a device
-  std::optional<std::uint64_t> read_bytes;     ///< from devices; nothing: may not be seen
-  std::optional<std::uint64_t> written_bytes;  ///< the same, to them
+  std::uint64_t major_faults = 0;               ///< pages that had to be read from a device
+  std::optional<std::uint64_t> read_bytes;      ///< from devices; nothing: may not be seen
+  std::optional<std::uint64_t> written_bytes;   ///< the same, to them
   std::optional<std::uint64_t> received_chars;  ///< by read(2) and its kin, from wherever
   std::vector<ThreadCounters> threads;
 };
@@ -82,7 +83,7 @@ struct Counters {
 
 /// One look at what the threads do.
 struct Look {
-  std::uint64_t running = 0;  ///< threads that run or could
+  std::uint64_t running = 0;   ///< threads that run or could
   Wait leading = Wait::other;  ///< what those wait for that have worked most lately
   std::string what;            ///< a path or an address; may be empty
 };

@@ -46,9 +46,8 @@ std::string most_met(std::span<const Sample> samples, std::string LookCounts::*t
   for (const Sample& one : samples) {
     if (!(one.looks.*text).empty()) ++met[one.looks.*text];
   }
-  const auto most = std::max_element(met.begin(), met.end(), [](const auto& a, const auto& b) {
-    return a.second < b.second;
-  });
+  const auto most = std::max_element(
+      met.begin(), met.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == met.end() ? std::string() : most->first;
 }
 
@@ -64,10 +63,9 @@ CpuSample cpu_figures(std::span<const Sample> samples) {
   cpu.machine = mean(&CpuSample::machine);
   cpu.busiest_thread = mean(&CpuSample::busiest_thread);
   cpu.throttled = mean_of(samples, [](const Sample& one) { return one.cpu.throttled; });
-  const auto busiest =
-      std::max_element(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
-        return a.cpu.busiest_thread < b.cpu.busiest_thread;
-      });
+  const auto busiest = std::max_element(
+      samples.begin(), samples.end(),
+      [](const Sample& a, const Sample& b) { return a.cpu.busiest_thread < b.cpu.busiest_thread; });
   if (busiest != samples.end()) cpu.busiest_thread_name = busiest->cpu.busiest_thread_name;
   return cpu;
 }
@@ -130,9 +128,8 @@ void gpu_figures(std::span<const Sample> samples, Figures& figures) {
 /// One number that tells phases of a run apart: processors and GPUs, each as a share.
 double level_of(const Sample& sample) {
   constexpr double kPercent = 100;
-  double level = sample.cpu.usable > 0
-                     ? (sample.cpu.used + sample.cpu.queued) / sample.cpu.usable
-                     : 0.0;
+  double level =
+      sample.cpu.usable > 0 ? (sample.cpu.used + sample.cpu.queued) / sample.cpu.usable : 0.0;
   Mean busy;
   for (const GpuNow& gpu : sample.gpus.value_or(std::vector<GpuNow>{})) {
     if (gpu.busy_percent) busy.add(static_cast<double>(*gpu.busy_percent) / kPercent, 1);
@@ -190,8 +187,9 @@ Figures figures_of(std::span<const Sample> samples) {
   figures.busy_threads = mean_or_none(
       steady, [](const Sample& one) { return static_cast<double>(one.cpu.busy_threads); });
   look_figures(steady, figures);
-  figures.memory_used = mean_of(
-      steady, [](const Sample& one) { return share(one.memory.group_bytes, one.memory.limit_bytes); });
+  figures.memory_used = mean_of(steady, [](const Sample& one) {
+    return share(one.memory.group_bytes, one.memory.limit_bytes);
+  });
   figures.swapped = mean_or_none(steady, [](const Sample& one) {
     const std::uint64_t all = one.memory.resident_bytes + one.memory.swapped_bytes;
     return share(one.memory.swapped_bytes, all);
@@ -216,9 +214,9 @@ Answer answer_of(std::span<const Sample> samples, const Setting& setting) {
 
 std::vector<std::string> thread_variables_of(const std::vector<std::string>& environment) {
   constexpr std::array<std::string_view, 10> kNames = {
-      "OMP_NUM_THREADS",      "MKL_NUM_THREADS",        "OPENBLAS_NUM_THREADS",
-      "BLIS_NUM_THREADS",     "NUMEXPR_NUM_THREADS",    "VECLIB_MAXIMUM_THREADS",
-      "RAYON_NUM_THREADS",    "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS",
+      "OMP_NUM_THREADS",       "MKL_NUM_THREADS",        "OPENBLAS_NUM_THREADS",
+      "BLIS_NUM_THREADS",      "NUMEXPR_NUM_THREADS",    "VECLIB_MAXIMUM_THREADS",
+      "RAYON_NUM_THREADS",     "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS",
       "TOKENIZERS_PARALLELISM"};
   std::vector<std::string> found;
   for (const std::string& variable : environment) {

@@ -23,8 +23,8 @@ std::optional<std::string> read_line(int fd, std::chrono::milliseconds deadline)
   const auto end = std::chrono::steady_clock::now() + deadline;
   std::string line;
   while (!line.ends_with('\n')) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-        end - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
     pollfd wait{fd, POLLIN, 0};
     if (left.count() <= 0 || ::poll(&wait, 1, static_cast<int>(left.count())) <= 0) {
       return std::nullopt;

@@ -1,7 +1,7 @@
 #pragma once
 // What the GPUs of this machine do right now, as NVIDIA's NVML has it. The library is asked in a
-// process of its own, which lives as long as it answers: a sick driver hangs whoever asks it, so one
-// that is late is killed, and asked anew after a while.
+// process of its own, which lives as long as it answers: a sick driver hangs whoever asks it, so
+// one that is late is killed, and asked anew after a while.
 #include <chrono>
 #include <cstdint>
 #include <memory>

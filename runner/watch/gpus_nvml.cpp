@@ -45,7 +45,6 @@ constexpr unsigned kPcieReceived = 1;  // NVML_PCIE_UTIL_RX_BYTES
 constexpr unsigned kOnDie = 0;         // NVML_TEMPERATURE_GPU
 constexpr double kMilli = 1000;
 
-
 std::optional<std::uint64_t> with_word(const Calls& nvml, const char* name, Device device,
                                        unsigned word) {
   unsigned value = 0;
@@ -180,8 +179,7 @@ GpuNow Nvml::ask_device(std::uint64_t index) {
 GpuAnswer Nvml::ask() {
   if (wrong_) return {std::nullopt, wrong_};
   unsigned count = 0;
-  const auto wrong =
-      Calls(library_).failure<Status(unsigned*)>("nvmlDeviceGetCount_v2", &count);
+  const auto wrong = Calls(library_).failure<Status(unsigned*)>("nvmlDeviceGetCount_v2", &count);
   if (wrong) return {std::nullopt, wrong};
   GpuAnswer answer;
   answer.gpus.emplace();

@@ -74,8 +74,8 @@ GroupCounters ProcReader::count_group(pid_t process) const {
   from.root = root_;
   GroupCounters group;
   const auto around = [&](std::string_view controller) {
-    CgroupFolders found = cgroup_folders(from, controller, std::to_string(process))
-                              .value.value_or(CgroupFolders{});
+    CgroupFolders found =
+        cgroup_folders(from, controller, std::to_string(process)).value.value_or(CgroupFolders{});
     for (fs::path& folder : found.folders) folder = from.at(folder);
     return found;
   };

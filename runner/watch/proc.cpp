@@ -180,8 +180,7 @@ std::optional<NetworkCounters> ProcReader::count_network(pid_t process) const {
   const std::string text = text_in(of(process) / "net/dev");
   if (text.empty()) return std::nullopt;
   NetworkCounters found = parse_interfaces(text);
-  found.whole_machine =
-      link_in(of(process) / "ns/net") == link_in(root_ / "proc/self/ns/net");
+  found.whole_machine = link_in(of(process) / "ns/net") == link_in(root_ / "proc/self/ns/net");
   return found;
 }
 
@@ -249,7 +248,8 @@ Look ProcReader::look(const std::vector<pid_t>& processes,
       if (!leads && stat->state != 'D') continue;
       Waiting waiting = waiting_of(folder, id, stat->state);
       if (!leads && waiting.wait != Wait::disk) continue;
-      if (const std::size_t rank = rank_of(waiting.wait); rank < best || (rank == best && found.what.empty())) {
+      if (const std::size_t rank = rank_of(waiting.wait);
+          rank < best || (rank == best && found.what.empty())) {
         best = rank;
         found.leading = waiting.wait;
         found.what = std::move(waiting.what);

@@ -26,8 +26,8 @@ class ProcReader {
   /// What they, and the control groups and the machine around them, have counted; `at` is the
   /// caller's.
   Counters count(const std::vector<pid_t>& processes) const;
-  /// What their threads do right now; `leading` are those whose waiting counts. Of very many threads
-  /// not all are looked at.
+  /// What their threads do right now; `leading` are those whose waiting counts. Of very many
+  /// threads not all are looked at.
   Look look(const std::vector<pid_t>& processes, const std::set<ThreadName>& leading) const;
   /// Variables that the program was started with, `K=V`; none where they may not be seen.
   std::vector<std::string> environment(pid_t process) const;

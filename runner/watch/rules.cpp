@@ -5,32 +5,12 @@
 
 #include "recipes/text.hpp"
 #include "runner/watch/answer.hpp"
+#include "runner/watch/thresholds.hpp"
 
 namespace mlenv::watch {
 namespace {
 
 using Advice = std::vector<std::string>;
-
-constexpr double kShortest = 3;         // seconds
-constexpr std::uint64_t kFewest = 3;    // samples
-constexpr double kBusyCpus = 0.7;       // of those that are usable: nothing to gain worth a sentence
-constexpr double kFewCpus = 0.5;
-constexpr double kStalled = 0.3;        // of the looks
-constexpr double kOneThreadLeast = 0.7;  // of a processor, wanted by all threads together
-constexpr double kOneThreadMost = 1.3;
-constexpr double kThreadBusy = 0.8;     // the busiest one
-constexpr double kTooManyThreads = 2;   // times the usable processors
-constexpr double kContended = 0.15;     // of the time that threads were ready, they had no processor
-constexpr double kQueuedLeast = 0.2;    // processors
-constexpr double kOthers = 0.1;         // of the machine's processors
-constexpr double kThrottled = 0.25;     // of the quota's periods
-constexpr double kQuotaUsed = 0.8;
-constexpr double kMemoryFull = 0.95;
-constexpr double kSwapped = 0.02;
-constexpr double kSwapFaults = 50;      // a second
-constexpr double kIdleGpu = 0.05;
-constexpr double kLowGpu = 0.5;
-constexpr double kSlowedGpu = 0.2;
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
@@ -117,8 +97,7 @@ class Judge {
     if (figures_.memory_used.value_or(0) >= kMemoryFull && figures_.memory_shortages > 0) {
       add("memory-limit",
           fmt::format("{} of the memory that its control group allows, run into {}",
-                      percent(*figures_.memory_used),
-                      counted(figures_.memory_shortages, "time")),
+                      percent(*figures_.memory_used), counted(figures_.memory_shortages, "time")),
           "the kernel takes pages away all the time, and may end the job soon",
           {"a larger `--memory`, a smaller batch, fewer workers"});
     }
@@ -255,20 +234,20 @@ class Judge {
   Advice more_threads() const {
     Advice advice;
     if (!setting_.thread_variables.empty()) {
-      advice.push_back(fmt::format("the job's environment limits it: {}; `-e {}={:.0f}`, or leave "
-                                   "it out",
-                                   join(setting_.thread_variables, ", "),
-                                   setting_.thread_variables.front().substr(
-                                       0, setting_.thread_variables.front().find('=')),
-                                   std::max(figures_.cpu.usable, 1.0)));
+      advice.push_back(fmt::format(
+          "the job's environment limits it: {}; `-e {}={:.0f}`, or leave "
+          "it out",
+          join(setting_.thread_variables, ", "),
+          setting_.thread_variables.front().substr(0, setting_.thread_variables.front().find('=')),
+          std::max(figures_.cpu.usable, 1.0)));
     }
     advice.emplace_back(
         "plain Python runs on one processor at a time: `multiprocessing`, "
         "`concurrent.futures.ProcessPoolExecutor`, `joblib`, `n_jobs=-1`");
-    advice.push_back(fmt::format(
-        "work in large arrays (NumPy, PyTorch, JAX), which use all processors; data in "
-        "`DataLoader(num_workers={})`",
-        workers()));
+    advice.push_back(
+        fmt::format("work in large arrays (NumPy, PyTorch, JAX), which use all processors; data in "
+                    "`DataLoader(num_workers={})`",
+                    workers()));
     return advice;
   }
 
@@ -290,16 +269,14 @@ class Judge {
               : "its threads take turns, as those of Python do: more of them bring nothing",
           more_threads());
     } else if (wants > kOneThreadMost && wants < kFewCpus * cpu.usable) {
-      add("few-threads",
-          fmt::format("{}; {:.0f} threads are busy", saw, figures_.busy_threads),
+      add("few-threads", fmt::format("{}; {:.0f} threads are busy", saw, figures_.busy_threads),
           "the job works in fewer threads than there are processors", more_threads());
     }
   }
 
   void unknown_wait(const std::string& saw) {
     const bool sleeps = figures_.time > figures_.other;
-    add("waits",
-        fmt::format("{} of the time nothing ran; {}", percent(stalled(figures_)), saw),
+    add("waits", fmt::format("{} of the time nothing ran; {}", percent(stalled(figures_)), saw),
         sleeps ? "the job mostly sleeps"
                : "the job waits, and for what cannot be seen from outside: locks, other ranks, a "
                  "device",
@@ -364,46 +341,6 @@ class Judge {
 
 std::vector<Finding> findings_of(const Figures& figures, const Setting& setting) {
   return Judge{figures, setting}.findings();
-}
-
-Answer answer_of(const Totals& totals) {
-  constexpr double kShortestRun = 10;  // seconds: else imports are most of it
-  constexpr double kFewForOneThread = 0.5;
-  Answer answer;
-  answer.from = "record";
-  const auto say = [&](const char* rule, std::string saw, const char* means) {
-    Advice advice;
-    if (std::string_view(rule) != "healthy" && std::string_view(rule) != "too-short") {
-      advice.emplace_back("`mlenv watch` while it runs tells more");
-    }
-    answer.findings.push_back({rule, std::move(saw), means, std::move(advice)});
-  };
-  if (totals.seconds < kShortestRun || !totals.usable_cpus || *totals.usable_cpus <= 0) {
-    say("too-short", fmt::format("it ran for {:.1f} s", totals.seconds),
-        totals.usable_cpus ? "that is too short to say anything"
-                           : "nothing is known of the processors that it might use");
-    return answer;
-  }
-  const double used = totals.cpu_seconds / totals.seconds;
-  const double usable = *totals.usable_cpus;
-  const std::string saw =
-      fmt::format("{:.1f} of {:.4g} processors in use, on average from start to end", used, usable);
-  if (used >= kBusyCpus * usable) {
-    say("healthy", saw,
-        totals.has_gpus ? "the processors were in use; of the GPUs nothing was recorded"
-                        : "the processors were in use");
-  } else if (totals.has_gpus) {
-    say("gpus-unknown", saw, "of the GPUs nothing was recorded: nobody watched the run");
-  } else if (used < kFewForOneThread) {
-    say("waits", saw, "the job waited most of the time, for what is not recorded");
-  } else if (used >= kOneThreadLeast && used <= kOneThreadMost) {
-    say("one-thread", saw, "as much as one thread could use");
-  } else if (used < kFewCpus * usable) {
-    say("few-threads", saw, "the job worked in fewer threads than there are processors, or waited");
-  } else {
-    say("partly-busy", saw, "more than that cannot be told from totals");
-  }
-  return answer;
 }
 
 }  // namespace mlenv::watch

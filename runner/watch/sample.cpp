@@ -118,8 +118,8 @@ MemorySample memory_sample(const Counters& before, const Counters& now, double s
   sample.limit_bytes = now.group.memory_limit_bytes;
   sample.shortages = static_cast<std::uint64_t>(
       grown(before.group.memory_shortages, now.group.memory_shortages).value_or(0));
-  sample.stalled = per_second(
-      grown(before.host.memory_stall_seconds, now.host.memory_stall_seconds), seconds);
+  sample.stalled =
+      per_second(grown(before.host.memory_stall_seconds, now.host.memory_stall_seconds), seconds);
   return sample;
 }
 
@@ -164,9 +164,8 @@ std::vector<ProcessSample> processes_of(const Counters& before, const Counters& 
     }
     all.push_back(std::move(sample));
   }
-  std::stable_sort(all.begin(), all.end(), [](const ProcessSample& a, const ProcessSample& b) {
-    return a.cpus > b.cpus;
-  });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const ProcessSample& a, const ProcessSample& b) { return a.cpus > b.cpus; });
   if (all.size() > kMostProcesses) all.resize(kMostProcesses);
   return all;
 }
@@ -200,9 +199,9 @@ LookCounts counts_of(std::span<const Look> looks) {
     }
     if (!look.what.empty()) ++places[look.what];
   }
-  const auto most = std::max_element(places.begin(), places.end(), [](const auto& a, const auto& b) {
-    return a.second < b.second;
-  });
+  const auto most =
+      std::max_element(places.begin(), places.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most != places.end()) counts.waited_at = most->first;
   return counts;
 }

@@ -32,12 +32,12 @@ struct ProcessSample {
 /// Processor time per second: 1.0 is one processor.
 struct CpuSample {
   double used = 0;
-  double usable = 1;  ///< that it may run on, by affinity and quota
-  double queued = 0;  ///< threads that were ready and had no processor, on average
-  double others = 0;  ///< used by what is not of the run
-  double machine = 1;  ///< processors of the machine
+  double usable = 1;                ///< that it may run on, by affinity and quota
+  double queued = 0;                ///< threads that were ready and had no processor, on average
+  double others = 0;                ///< used by what is not of the run
+  double machine = 1;               ///< processors of the machine
   std::optional<double> throttled;  ///< share of the quota's periods in which it was used up
-  double busiest_thread = 0;  ///< used and queued
+  double busiest_thread = 0;        ///< used and queued
   std::string busiest_thread_name;
   std::uint64_t busy_threads = 0;  ///< that ran, or were queued, at least half of the time
   friend bool operator==(const CpuSample&, const CpuSample&) = default;
@@ -86,7 +86,7 @@ struct MemorySample {
   double major_faults_per_second = 0;
   std::optional<std::uint64_t> group_bytes;  ///< of the control group that has the least limit
   std::optional<std::uint64_t> limit_bytes;
-  std::uint64_t shortages = 0;  ///< times that the limit was run into
+  std::uint64_t shortages = 0;    ///< times that the limit was run into
   std::optional<double> stalled;  ///< share of the time that the machine waited for memory alone
   friend bool operator==(const MemorySample&, const MemorySample&) = default;
   template <class Self, class Visit>

@@ -161,9 +161,9 @@ Waiting of_write(const fs::path& process, std::uint64_t descriptor) {
 }
 
 Waiting of_call(const fs::path& process, const SystemCall& call) {
-  const auto* const kind = std::find_if(
-      std::begin(kCalls), std::end(kCalls),
-      [&](const CallKind& one) { return one.number == call.number; });
+  const auto* const kind =
+      std::find_if(std::begin(kCalls), std::end(kCalls),
+                   [&](const CallKind& one) { return one.number == call.number; });
   if (kind == std::end(kCalls)) return {};
   switch (kind->call) {
     case Call::reads:

@@ -213,7 +213,7 @@ failing_with no-run m --json watch nobody
 note "a run that ends while it is watched; one that nobody watched"
 m run -d --name brief small -- sleep 2 >"$work/id"
 m --json watch brief >"$work/brief.json"
-equal "its end" done "$(answer brief .state)"
+equal "its end" "done" "$(answer brief .state)"
 m run --name unseen small -- true
 m --json watch unseen >"$work/unseen.json"
 equal "of its record" "record too-short" "$(answer unseen '"\(.from) \(.findings[0].rule)"')"
@@ -267,7 +267,10 @@ equal "a driver that hangs" null "$(answer sick .figures.gpus)"
 answer sick .figures.gpus_unknown >"$work/why"
 grep -qF 'does not answer' "$work/why" || fail "why: $(cat "$work/why")"
 
-note "every line fits the schema"
+note "every line fits the schema, which has the rules of the documentation"
+sed -n '/^## Rules/,/^## Where/s/^| `\([a-z-]*\)` .*/\1/p' "$root/docs/watch.md" | LC_ALL=C sort >"$work/documented"
+jq -r '.oneOf[1].properties.findings.items.properties.rule.enum[]' "$root/tests/schema/watch-1.json" |
+  LC_ALL=C sort | diff "$work/documented" - || fail "other rules are documented"
 if python3 -c 'import jsonschema' 2>/dev/null; then
   cat "$work"/*.json | python3 "$root/tests/schema/check.py" >"$work/out" || fail "$(cat "$work/out")"
 fi

@@ -207,8 +207,7 @@ TEST(WatchRules, gpus_that_nobody_uses) {
   EXPECT_EQ(rules_of(with_gpus(all_busy(), {0, 0.01})), "gpus-idle");
   EXPECT_EQ(rules_of(with_gpus(one_busy(), {0, 0.01})), "gpus-idle one-thread");
   EXPECT_EQ(rules_of(with_gpus(one_busy(), {0.95, 0.9, 0, 0})), "gpus-unused");
-  const Finding found =
-      findings_of(with_gpus(one_busy(), {0.95, 0, 0.9, 0}), {true, {}}).front();
+  const Finding found = findings_of(with_gpus(one_busy(), {0.95, 0, 0.9, 0}), {true, {}}).front();
   EXPECT_EQ(found.saw, "2 of 4 GPUs in use; idle: 1, 3");
 }
 
@@ -266,8 +265,7 @@ std::vector<Sample> samples_of_job(std::mt19937& random, double cpus, double lev
     sample.looks.running = 4;
     if (!gpu) continue;
     GpuNow now;
-    now.busy_percent =
-        static_cast<std::uint64_t>(100 * std::clamp(*gpu + noise(random), 0.0, 1.0));
+    now.busy_percent = static_cast<std::uint64_t>(100 * std::clamp(*gpu + noise(random), 0.0, 1.0));
     sample.gpus = {now};
   }
   return samples;

@@ -5,7 +5,9 @@
 namespace mlenv::watch {
 namespace {
 
-ThreadCounters thread(pid_t id, double cpu, double queued) { return {id, "worker", 'R', cpu, queued}; }
+ThreadCounters thread(pid_t id, double cpu, double queued) {
+  return {id, "worker", 'R', cpu, queued};
+}
 
 ProcessCounters process(pid_t id, std::uint64_t started, std::vector<ThreadCounters> threads) {
   ProcessCounters found;
