@@ -43,6 +43,22 @@ std::size_t rank_of(Wait wait) {
   return static_cast<std::size_t>(std::find(kOrder.begin(), kOrder.end(), wait) - kOrder.begin());
 }
 
+void look_at_thread(const fs::path& process, pid_t id, bool leads, Look& found) {
+  const auto stat = parse_stat(text_in(process / "task" / std::to_string(id) / "stat"));
+  if (!stat || stat->state == 'Z') return;
+  if (stat->state == 'R') ++found.running;
+  // Of the others those alone are asked further that wait for a device.
+  if (!leads && stat->state != 'D') return;
+  Waiting waiting = waiting_of(process, id, stat->state);
+  if (!leads && waiting.wait != Wait::disk) return;
+  const std::size_t before = rank_of(found.leading);
+  const std::size_t rank = rank_of(waiting.wait);
+  if (rank < before || (rank == before && found.what.empty())) {
+    found.leading = waiting.wait;
+    found.what = std::move(waiting.what);
+  }
+}
+
 }  // namespace
 
 std::string text_in(const fs::path& file) {
@@ -235,25 +251,11 @@ Look ProcReader::look(const std::vector<pid_t>& processes,
   constexpr std::size_t kMostThreads = 1000;
   std::size_t seen = 0;
   Look found;
-  std::size_t best = rank_of(Wait::other);
   for (const pid_t process : processes) {
     const fs::path folder = of(process);
     for (const pid_t id : numbers_in(folder / "task")) {
       const bool leads = leading.contains({process, id});
-      if (!leads && seen == kMostThreads) continue;
-      ++seen;
-      const auto stat = parse_stat(text_in(folder / "task" / std::to_string(id) / "stat"));
-      if (!stat || stat->state == 'Z') continue;
-      if (stat->state == 'R') ++found.running;
-      if (!leads && stat->state != 'D') continue;
-      Waiting waiting = waiting_of(folder, id, stat->state);
-      if (!leads && waiting.wait != Wait::disk) continue;
-      if (const std::size_t rank = rank_of(waiting.wait);
-          rank < best || (rank == best && found.what.empty())) {
-        best = rank;
-        found.leading = waiting.wait;
-        found.what = std::move(waiting.what);
-      }
+      if (leads || seen++ < kMostThreads) look_at_thread(folder, id, leads, found);
     }
   }
   return found;

@@ -34,7 +34,7 @@ class ProcReader {
 
  private:
   fs::path of(pid_t process) const { return root_ / "proc" / std::to_string(process); }
-  std::optional<ProcessCounters> count_process(pid_t process) const;
+  std::optional<ProcessCounters> count_process(pid_t id) const;
   std::vector<ThreadCounters> count_threads(const fs::path& folder) const;
   GroupCounters count_group(pid_t process) const;
   std::optional<NetworkCounters> count_network(pid_t process) const;

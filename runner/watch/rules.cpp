@@ -260,7 +260,7 @@ class Judge {
     if (stalled(figures_) >= kStalled) {
       if (!waits(saw)) unknown_wait(saw);
     } else if (wants >= kOneThreadLeast && wants <= kOneThreadMost) {
-      const bool one = cpu.busiest_thread >= kThreadBusy;
+      const bool one = cpu.busiest_thread >= kOneOfAll * wants;
       add("one-thread",
           one ? fmt::format("{}; one thread (`{}`) is busy {} of the time", saw,
                             cpu.busiest_thread_name, percent(cpu.busiest_thread))

@@ -63,9 +63,8 @@ class CpuUse {
       for (const ThreadCounters& one : found->second->threads) earlier[one.id] = &one;
     }
     for (const ThreadCounters& thread : process.threads) {
-      static const ThreadCounters kNone{};
       const auto was = earlier.find(thread.id);
-      add(thread, was == earlier.end() ? kNone : *was->second);
+      add(thread, was == earlier.end() ? ThreadCounters{} : *was->second);
     }
   }
   void add(const ThreadCounters& thread, const ThreadCounters& before) {
@@ -148,9 +147,8 @@ std::vector<ProcessSample> processes_of(const Counters& before, const Counters& 
   const auto earlier = by_key(before);
   std::vector<ProcessSample> all;
   for (const ProcessCounters& one : now.processes) {
-    static const ProcessCounters kNew{};
     const auto found = earlier.find({one.id, one.started});
-    const ProcessCounters& was = found == earlier.end() ? kNew : *found->second;
+    const ProcessCounters was = found == earlier.end() ? ProcessCounters{} : *found->second;
     ProcessSample sample;
     sample.id = static_cast<std::uint64_t>(one.id);
     sample.name = one.name;

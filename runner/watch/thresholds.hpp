@@ -13,6 +13,7 @@ inline constexpr double kFewCpus = 0.5;
 inline constexpr double kStalled = 0.3;         // of the looks
 inline constexpr double kOneThreadLeast = 0.7;  // of a processor, wanted by all threads together
 inline constexpr double kOneThreadMost = 1.3;
+inline constexpr double kOneOfAll = 0.6;      // of what all threads want: else they take turns
 inline constexpr double kThreadBusy = 0.8;    // the busiest one
 inline constexpr double kTooManyThreads = 2;  // times the usable processors
 // Of the time that threads were ready, they had no processor.
