@@ -125,6 +125,7 @@ RunOutcome run_and_keep(DetachedRun& request, RunRecorder& recorder, Starter& st
   output.give_to(request.run);
   RunEvents events;
   events.started = [&] {
+    recorder.started();
     starter.tell(to_bytes({{"id", recorder.id()}}));
     leave_terminal();
   };
