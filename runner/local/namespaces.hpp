@@ -37,6 +37,8 @@ class PidNamespace {
   ~PidNamespace() { end(); }
   /// What an OCI runtime joins.
   std::string path() const { return "/proc/" + std::to_string(init_) + "/ns/pid"; }
+  /// Its first process, which lives as long as it does.
+  pid_t init() const { return init_; }
   /// Kills everything in it.
   void kill() noexcept;
   /// The same, and waits until all of it is gone; idempotent. Reaps every child of this process on
