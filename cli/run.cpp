@@ -11,6 +11,7 @@
 #include "cli/recipes_use.hpp"
 #include "cli/run_devices.hpp"
 #include "cli/run_life.hpp"
+#include "cli/run_matrix.hpp"
 #include "cli/run_options.hpp"
 #include "cli/run_record.hpp"
 #include "cli/run_recording.hpp"
@@ -39,6 +40,7 @@ struct Options {
   bool shell = false;  ///< an interactive one in place of a command
   LifeWords life;
   RepeatOptions repeat;
+  MatrixWords matrix;
   std::vector<std::string> command;
 };
 
@@ -99,17 +101,15 @@ int run_image(const Options& options, Ui& ui) {
   const DeviceChoice devices = parse_devices(options.devices);
   const Life life = parse_life(options.life);
   check_repeat(options.repeat);
-  const bool terminal = !life.detach && wants_terminal(options);
+  const std::optional<MatrixChoice> matrix = parse_matrix(
+      options.matrix, {options.command, options.env, choice, life, options.tty});
+  const bool terminal = !matrix && !life.detach && wants_terminal(options);
   PreparedRun prepared = prepare(options, ui, std::move(mounts));
   LocalRun& run = prepared.run;
   const bool with_gpus = takes_gpus(ui, prepared.image, devices.gpus);
   if (!options.no_check) {
     require_verdict(ui, prepared.image, {options.image, devices.gpus, with_gpus});
   }
-  ChosenDevices chosen = devices_for(devices, with_gpus);
-  run.devices = std::move(chosen.edits);
-  run.devices.nodes.insert(run.devices.nodes.end(), choice.devices.nodes.begin(),
-                           choice.devices.nodes.end());
   run.options = std::move(choice.options);
   run.env = std::move(choice.env);
   run.env.insert(run.env.end(), options.env.begin(), options.env.end());
@@ -118,9 +118,19 @@ int run_image(const Options& options, Ui& ui) {
   run.runtime = options.runtime;
   run.terminal = terminal;
   run.life = life.run;
+  RunBackground background{options.image, {}, !options.no_check};
+  if (matrix) {
+    run.devices = std::move(choice.devices);
+    return run_matrix(ui, *matrix, {std::move(run), std::move(prepared.image), background, devices,
+                                    with_gpus, life, options.repeat});
+  }
+  ChosenDevices chosen = devices_for(devices, with_gpus);
+  run.devices = std::move(chosen.edits);
+  run.devices.nodes.insert(run.devices.nodes.end(), choice.devices.nodes.begin(),
+                           choice.devices.nodes.end());
   if (options.shell) run.argv = {best_shell(run.trees)};
-  RunStart start =
-      run_start(run, prepared.image, {options.image, std::move(chosen.names), !options.no_check});
+  background.devices = std::move(chosen.names);
+  RunStart start = run_start(run, prepared.image, background);
   record_life(life, start);
   const std::vector<PlacedOutput> outputs = declare_repeat(options.repeat, run, start);
   if (life.detach) return run_detached(ui, std::move(run), std::move(start), life);
@@ -154,6 +164,7 @@ std::vector<std::string> separate_job(std::vector<std::string> words) {
                                               "--seed",
                                               "--outputs"};
     for (const std::string_view one : run_options_with_words()) all.emplace(one);
+    for (const std::string_view one : kMatrixOptionsWithWords) all.emplace(one);
     return all;
   }();
   constexpr std::size_t kBeforeJob = 2;  // `run` and IMAGE, `exec` and RUN
@@ -207,6 +218,7 @@ Action declare_run(CLI::App& app) {
   app.add_flag("-t,--tty", options->tty, "give it a terminal");
   add_life_options(app, options->life);
   add_repeat_options(app, options->repeat);
+  add_matrix_options(app, options->matrix);
   take_word_of(app.add_option("CMD", options->command, "the command; by default the image's"),
                WordKind::job);
   app.prefix_command(false);

@@ -61,6 +61,9 @@ class RunRecorder {
   RecordedAttempts attempts_;
 };
 
+/// An id as runs have them, by this time.
+std::string new_run_id(std::chrono::system_clock::time_point now);
+
 /// The process that reads beside a run: main() calls this first and returns its value when it is
 /// engaged (`mlenv __record FOLDER [PROJECT OUTPUT…]`). nullopt: this is an ordinary start.
 std::optional<int> record_main(int argc, char** argv);
