@@ -101,8 +101,8 @@ int run_image(const Options& options, Ui& ui) {
   const DeviceChoice devices = parse_devices(options.devices);
   const Life life = parse_life(options.life);
   check_repeat(options.repeat);
-  const std::optional<MatrixChoice> matrix = parse_matrix(
-      options.matrix, {options.command, options.env, choice, life, options.tty});
+  const std::optional<MatrixChoice> matrix =
+      parse_matrix(options.matrix, {options.command, options.env, choice, life, options.tty});
   const bool terminal = !matrix && !life.detach && wants_terminal(options);
   PreparedRun prepared = prepare(options, ui, std::move(mounts));
   LocalRun& run = prepared.run;
@@ -121,8 +121,9 @@ int run_image(const Options& options, Ui& ui) {
   RunBackground background{options.image, {}, !options.no_check};
   if (matrix) {
     run.devices = std::move(choice.devices);
-    return run_matrix(ui, *matrix, {std::move(run), std::move(prepared.image), background, devices,
-                                    with_gpus, life, options.repeat});
+    return run_matrix(ui, *matrix,
+                      {std::move(run), std::move(prepared.image), background, devices, with_gpus,
+                       life, options.repeat});
   }
   ChosenDevices chosen = devices_for(devices, with_gpus);
   run.devices = std::move(chosen.edits);

@@ -117,9 +117,9 @@ class Variations {
     record_life(job_.life, start);
     if (start.name) start.name = fmt::format("{}-{}", *start.name, variation.number);
     start.argv = masked_argv(variation, run.argv);
-    start.variation = RecordedVariation{record_.id,       variation.number,
-                                        record_.variations.size(), variation.values,
-                                        folder.string(),  record_.results};
+    start.variation =
+        RecordedVariation{record_.id,       variation.number, record_.variations.size(),
+                          variation.values, folder.string(),  record_.results};
     RepeatOptions repeat = job_.repeat;
     for (std::string& path : repeat.outputs) {
       path = (fs::path(matrix::kOutputTarget) / path).lexically_normal();
@@ -177,7 +177,8 @@ class Keeper {
     if (!ended.run.empty()) take_record(ended.run, one);
     if (ended.failure) {
       one.state = "refused";
-      show_->note(fmt::format("{}: {}", matrix::shown_values(one), ended.failure->what()));
+      if (!ended.ends_all)
+        show_->note(fmt::format("{}: {}", matrix::shown_values(one), ended.failure->what()));
     } else if (ended.run.empty()) {
       one.state = "lost";
     }
@@ -252,11 +253,13 @@ class Keeper {
 };
 
 void say_begin(const Ui& ui, const OpenedMatrix& opened, const Share& share) {
+  if (ui.options.json) return;
   const MatrixRecord& record = opened.record;
   const std::size_t all = record.variations.size();
   const std::size_t left = not_done(record).size();
-  std::string text = opened.resumed ? fmt::format("{} of {} are left", left, counted(all, "variation"))
-                                    : counted(all, "variation");
+  std::string text = opened.resumed
+                         ? fmt::format("{} of {} are left", left, counted(all, "variation"))
+                         : counted(all, "variation");
   if (share.at_once > 1) {
     text += fmt::format(", {} at a time", share.at_once);
     if (record.threads) text += fmt::format(" with {} each", counted(*record.threads, "thread"));
@@ -267,13 +270,13 @@ void say_begin(const Ui& ui, const OpenedMatrix& opened, const Share& share) {
 
 int answer(const Ui& ui, const MatrixRecord& record, const matrix::DriveEnd& end) {
   constexpr int kSignalBase = 128;
+  const std::size_t open = not_done(record).size();
   if (ui.options.json) {
     ui.answer(render_matrix(record));
   } else {
     for (const std::string& line : matrix_table(record)) ui.answer(line);
   }
-  const std::size_t open = not_done(record).size();
-  if (open > 0) {
+  if (open > 0 && !ui.options.json) {
     ui.say(fmt::format("{} of {} not done; the same command with `--resume` goes on with {}", open,
                        counted(record.variations.size(), "variation"), open == 1 ? "it" : "them"));
   }
@@ -289,7 +292,7 @@ int run_matrix(Ui& ui, const MatrixChoice& choice, MatrixJob job) {
   const matrix::DrivePlan plan_of_all{not_done(record), 1, choice.words.fail_fast,
                                       runs_folder(ui.store().root())};
   if (plan_of_all.todo.empty()) {
-    ui.say(fmt::format("matrix {}: all is done", record.id));
+    if (!ui.options.json) ui.say(fmt::format("matrix {}: all is done", record.id));
     return answer(ui, record, {});
   }
   const Share share = share_of(choice, job, plan_of_all.todo.size());
@@ -311,9 +314,14 @@ int run_matrix(Ui& ui, const MatrixChoice& choice, MatrixJob job) {
   events.ended = [&](const Ended& ended) { keeper.ended(ended); };
   events.stopping = [&](int, bool again) { keeper.stopping(again); };
   events.tick = [&] { keeper.tick(); };
-  const matrix::DriveEnd end = drive(plan, events);
-  keeper.finish(end);
-  return answer(ui, record, end);
+  try {
+    const matrix::DriveEnd end = drive(plan, events);
+    keeper.finish(end);
+    return answer(ui, record, end);
+  } catch (const Error&) {
+    if (!opened.resumed) opened.folder.take_back(record);
+    throw;
+  }
 }
 
 }  // namespace mlenv::cli

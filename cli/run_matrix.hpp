@@ -24,8 +24,8 @@ struct MatrixWords {
 };
 void add_matrix_options(CLI::App& app, MatrixWords& words);
 /// Those that take the next word.
-inline constexpr std::array<std::string_view, 3> kMatrixOptionsWithWords = {"--matrix", "--parallel",
-                                                                            "--results"};
+inline constexpr std::array<std::string_view, 3> kMatrixOptionsWithWords = {
+    "--matrix", "--parallel", "--results"};
 
 /// The same, understood.
 struct MatrixChoice {

@@ -59,8 +59,8 @@ std::vector<matrix::PlanPart> plan_of(const MatrixChoice& choice, const MatrixJo
           part("parameters", parameters),
           part("variables", environment(job.run)),
           part("mounts and folders", folders(job.run)),
-          part("outputs and seeds", {job.repeat.outputs, job.repeat.deterministic,
-                                     job.repeat.seed.value_or(0)})};
+          part("outputs and seeds",
+               {job.repeat.outputs, job.repeat.deterministic, job.repeat.seed.value_or(0)})};
 }
 
 MatrixRecord new_record(const MatrixChoice& choice, const MatrixJob& job) {
@@ -146,8 +146,8 @@ void note_code(Ui& ui, const LocalRun& run, MatrixRecord& record, bool resumed) 
     return;
   }
   const bool known = record.changed_digest && code.changed_digest;
-  if (!known || (record.commit == code.commit.value &&
-                 record.changed_digest == code.changed_digest.value)) {
+  if (!known ||
+      (record.commit == code.commit.value && record.changed_digest == code.changed_digest.value)) {
     return;
   }
   ui.say(fmt::format("note: the code is not what it was when this matrix began{}; the {} done stay",

@@ -13,8 +13,9 @@ struct OpenedMatrix {
 };
 
 /// A new one, or with `--resume` the one in the same folder, or, where no folder is named, the
-/// newest of this command. Says where the code is not as it was. Throws `matrix-exists` for a folder
-/// that has one, `no-matrix` and `matrix-differs` where there is none to go on with, `matrix-busy`.
+/// newest of this command. Says where the code is not as it was. Throws `matrix-exists` for a
+/// folder that has one, `no-matrix` and `matrix-differs` where there is none to go on with,
+/// `matrix-busy`.
 OpenedMatrix open_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& job);
 
 }  // namespace mlenv::cli

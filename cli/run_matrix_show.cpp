@@ -147,8 +147,23 @@ void MatrixShow::ended(std::size_t variation) {
   if (at == running_.end()) return;
   const Variation& one = record_.variations[variation];
   if (one.state == "done") progress_.advance(all_, 1);
-  progress_.end(at->second.activity, result_text(one));
+  progress_.end(at->second.activity, result_text(one) + last_words(variation, at->second));
   running_.erase(at);
+}
+
+std::string MatrixShow::last_words(std::size_t variation, Shown& shown) const {
+  constexpr std::uint64_t kMostRead = std::uint64_t{4} << 20U;
+  constexpr std::size_t kMostShown = 160;
+  const Variation& one = record_.variations[variation];
+  if (one.state != "failed" || !one.run) return {};
+  std::uint64_t size = 0;
+  for (const fs::path& file : list_folder(log_folder(runs_folder_ / *one.run))) {
+    size += mlenv::file_size(file);
+  }
+  if (size <= kMostRead) read_log(variation, shown);
+  std::string text = shown.last_line;
+  if (text.size() > kMostShown) text = "…" + text.substr(text.size() - kMostShown);
+  return text.empty() ? "" : ": " + text;
 }
 
 void MatrixShow::read_log(std::size_t variation, Shown& shown) const {

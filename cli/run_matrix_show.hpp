@@ -40,6 +40,8 @@ class MatrixShow {
     std::string last_line;
   };
   void read_log(std::size_t variation, Shown& shown) const;
+  /// What it wrote last, where that is the reason of its end and cheap to know.
+  std::string last_words(std::size_t variation, Shown& shown) const;
 
   Progress& progress_;
   const matrix::MatrixRecord& record_;

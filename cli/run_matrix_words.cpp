@@ -14,7 +14,7 @@ constexpr std::size_t kMostAtOnce = 1024;
 
 /// Options of a matrix alone, without one.
 void refuse_without(const MatrixWords& words) {
-  const char* option = words.at_once              ? "--parallel"
+  const char* option = words.at_once            ? "--parallel"
                        : !words.results.empty() ? "--results"
                        : words.resume           ? "--resume"
                        : words.fail_fast        ? "--fail-fast"
@@ -32,7 +32,8 @@ void refuse_together(const BesideMatrix& beside) {
   if (beside.terminal) throw not_with("-t", "variations have no standard input");
   if (beside.life.detach) {
     throw not_with("-d", "mlenv stays, to start one when another is over")
-        .hint("`nohup mlenv run --matrix … &`; what a closed terminal ended goes on with `--resume`");
+        .hint(
+            "`nohup mlenv run --matrix … &`; what a closed terminal ended goes on with `--resume`");
   }
   if (!beside.choice.options.ports.empty()) {
     throw not_with("--publish", "each variation would want the same port");
@@ -52,7 +53,8 @@ void refuse_set_elsewhere(const MatrixChoice& matrix, const BesideMatrix& beside
       const std::string name = variable.substr(0, variable.find('='));
       for (const std::string& parameter : names_of(matrix.axes)) {
         if (parameter != name) continue;
-        throw usage_error("usage", "`{}` sets `{}`, which is a parameter of the matrix", option, name)
+        throw usage_error("usage", "`{}` sets `{}`, which is a parameter of the matrix", option,
+                          name)
             .hint(fmt::format("leave it out, or name the parameter otherwise; `{{{}}}` in the "
                               "command is its value",
                               name));

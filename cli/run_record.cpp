@@ -190,7 +190,8 @@ void add_end(const RunRecord& record, Lines& lines) {
   if (record.state == "lost") lines.add("ended", lost_text(record));
   if (!record.end) return;
   const RunEnd& end = *record.end;
-  lines.add("ended", fmt::format("{}, after {}", local_time(end.ended), duration_text(end.seconds)));
+  lines.add("ended",
+            fmt::format("{}, after {}", local_time(end.ended), duration_text(end.seconds)));
   if (end.failure) {
     lines.add("failure", printable(fmt::format("{}: {}", end.failure->code, end.failure->message)));
     return;

@@ -294,9 +294,10 @@ const Rule& rule_of(std::string_view id) {
 
 Changes changes_between(const Moment& from, const Moment& to, const Texts& code_files) {
   Compared here(from, to, code_files);
-  for (auto* look : {parameters, code,     command, mounts,    run_settings, run_options, variables, image,
-                     packages, driver,  gpus,      gpu_host,     processors,  memory,    kernel,
-                     limits,   disks,   isolation, network,      clock,       details,   outcome}) {
+  for (auto* look :
+       {parameters, code,      command, mounts,   run_settings, run_options, variables, image,
+        packages,   driver,    gpus,    gpu_host, processors,   memory,      kernel,    limits,
+        disks,      isolation, network, clock,    details,      outcome}) {
     look(here);
   }
   return std::move(here).take();

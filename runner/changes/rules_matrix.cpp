@@ -1,5 +1,5 @@
-// Variations of a matrix: what tells them apart are their parameters, and what follows from those is
-// not told again.
+// Variations of a matrix: what tells them apart are their parameters, and what follows from those
+// is not told again.
 #include <algorithm>
 
 #include "runner/changes/rules.hpp"
@@ -24,9 +24,8 @@ Both variations(const Compared& here) {
 
 /// Null where there is no parameter of that name.
 const RecordedVariable* value_of(const RecordedVariation& variation, std::string_view name) {
-  const auto found =
-      std::find_if(variation.values.begin(), variation.values.end(),
-                   [&](const RecordedVariable& one) { return one.name == name; });
+  const auto found = std::find_if(variation.values.begin(), variation.values.end(),
+                                  [&](const RecordedVariable& one) { return one.name == name; });
   return found == variation.values.end() ? nullptr : &*found;
 }
 

@@ -80,7 +80,7 @@ class Drive {
     try {
       next.run = std::make_unique<AttachedRun>(events_.prepare(next.variation, next.slot));
     } catch (const Error& error) {
-      over({next.variation, next.slot, "", false, std::nullopt, error});
+      over({next.variation, next.slot, "", false, std::nullopt, error, false});
       return;
     }
     free_slots_.pop_back();
@@ -111,19 +111,20 @@ class Drive {
       events_.recorded(one.variation, one.run->id());
     }
     if (goes_on) return;
-    const Ended ended{one.variation,      one.slot,           one.run->id(), one.stopped,
-                      one.run->outcome(), one.run->failure()};
+    Ended ended{one.variation,      one.slot,           one.run->id(), one.stopped,
+                one.run->outcome(), one.run->failure(), false};
     free_slots_.push_back(one.slot);
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
-    over(ended);
+    over(std::move(ended));
   }
 
-  void over(const Ended& ended) {
-    events_.ended(ended);
+  void over(Ended ended) {
     if (ended.failure && !any_started_ && !stopping_) {
       refused_ = ended.failure;
       begin_stop();
     }
+    ended.ends_all = refused_.has_value();
+    events_.ended(ended);
     const bool failed = !ended.outcome || ended.outcome->exit.code != 0;
     if (plan_.fail_fast && failed && !stopping_) {
       begin_stop();

@@ -25,6 +25,7 @@ struct Ended {
   bool stopped = false;  ///< it was told to end before
   std::optional<RunOutcome> outcome;
   std::optional<Error> failure;  ///< mlenv could not run it
+  bool ends_all = false;         ///< such a failure will be thrown: it would be the same for all
 };
 
 /// What the caller does; nothing of it may take long.

@@ -21,7 +21,8 @@ constexpr std::string_view kLockFile = ".lock";
 std::string plain(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    const bool stays = is_alphanumeric(c) || std::string_view("._+-=,@%").find(c) != std::string_view::npos;
+    const bool stays =
+        is_alphanumeric(c) || std::string_view("._+-=,@%").find(c) != std::string_view::npos;
     out += stays ? c : '_';
   }
   return out;
@@ -42,8 +43,7 @@ std::string folder_name(const std::vector<RecordedVariable>& values) {
 
 FileLock held(const fs::path& folder) {
   make_folders(folder);
-  std::optional<FileLock> lock =
-      FileLock::attempt(folder / kLockFile, FileLock::Mode::exclusive);
+  std::optional<FileLock> lock = FileLock::attempt(folder / kLockFile, FileLock::Mode::exclusive);
   if (lock) return *std::move(lock);
   throw refusal("matrix-busy", "another mlenv works on the matrix in `{}`", folder.string())
       .hint("wait for its end, or end it with Ctrl-C where it runs");
@@ -89,8 +89,8 @@ std::vector<Variation> variations_of(const std::vector<Axis>& axes) {
     one.number = i + 1;
     for (Value& value : values_of(axes, i)) {
       const bool secret = is_secret_name(value.name);
-      one.values.push_back({std::move(value.name),
-                            secret ? std::nullopt : std::optional(std::move(value.text))});
+      one.values.push_back(
+          {std::move(value.name), secret ? std::nullopt : std::optional(std::move(value.text))});
     }
     one.folder = folder_name(one.values);
     const std::string number = std::to_string(one.number);
@@ -129,6 +129,14 @@ std::optional<MatrixRecord> MatrixFolder::read() const {
 
 void MatrixFolder::write(const MatrixRecord& record) const {
   write_file(folder_ / kMatrixFile, render_matrix(record) + "\n", /*durable=*/false);
+}
+
+void MatrixFolder::take_back(const MatrixRecord& record) const noexcept {
+  std::error_code error;
+  for (const Variation& one : record.variations) fs::remove(folder_ / one.folder, error);
+  fs::remove(folder_ / kMatrixFile, error);
+  fs::remove(folder_ / kLockFile, error);
+  fs::remove(folder_, error);
 }
 
 std::optional<MatrixRecord> peek(const fs::path& folder) {

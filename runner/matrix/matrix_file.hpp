@@ -60,9 +60,9 @@ struct PlanPart {
 
 struct MatrixRecord {
   std::string id;
-  std::string started;         ///< UTC, RFC 3339 with milliseconds
-  std::string state;           ///< `running`, `done`, `failed`, `stopped`
-  std::string results;         ///< folder of this machine
+  std::string started;  ///< UTC, RFC 3339 with milliseconds
+  std::string state;    ///< `running`, `done`, `failed`, `stopped`
+  std::string results;  ///< folder of this machine
   RecordedImage image;
   std::vector<std::string> argv;  ///< with `{lr}` in it; secrets masked
   std::vector<PlanPart> plan;
@@ -117,6 +117,8 @@ class MatrixFolder {
   /// nullopt: it holds none yet.
   std::optional<MatrixRecord> read() const;
   void write(const MatrixRecord& record) const;
+  /// A matrix of which nothing ran leaves nothing: its file, and folders that are empty.
+  void take_back(const MatrixRecord& record) const noexcept;
 
  private:
   fs::path folder_;

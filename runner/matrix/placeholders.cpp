@@ -31,8 +31,7 @@ std::string replaced(std::string_view text, const Meaning& meaning) {
     const std::string_view inner = doubled ? text.substr(1) : text;
     const std::size_t size = braces_at(inner);
     const bool closed = size > 0 && (!doubled || inner.substr(size).starts_with('}'));
-    const auto value =
-        closed ? meaning(std::string(inner.substr(1, size - 2))) : std::nullopt;
+    const auto value = closed ? meaning(std::string(inner.substr(1, size - 2))) : std::nullopt;
     if (value) {
       out += doubled ? std::string(inner.substr(0, size)) : *value;
       text = inner.substr(size + (doubled ? 1 : 0));

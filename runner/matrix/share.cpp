@@ -82,9 +82,8 @@ Share divide(const Machine& machine, const Asked& asked) {
   if (!machine.gpus.empty()) divide_gpus(machine, asked, share);
   share.at_once = std::min(share.at_once, asked.variations);
   if (share.at_once > 1) {
-    const double each =
-        std::min(machine.processors / static_cast<double>(share.at_once),
-                 asked.limits.cpus.value_or(machine.processors));
+    const double each = std::min(machine.processors / static_cast<double>(share.at_once),
+                                 asked.limits.cpus.value_or(machine.processors));
     share.threads = static_cast<unsigned>(std::max(1.0, std::floor(each + 1e-9)));
   }
   return share;
@@ -92,10 +91,10 @@ Share divide(const Machine& machine, const Asked& asked) {
 
 std::vector<std::string> thread_variables(unsigned threads, const std::vector<std::string>& set) {
   constexpr std::array<std::string_view, 11> kNames = {
-      "OMP_NUM_THREADS",         "MKL_NUM_THREADS",     "OPENBLAS_NUM_THREADS",
-      "BLIS_NUM_THREADS",        "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS",
-      "TF_NUM_INTRAOP_THREADS",  "TF_NUM_INTEROP_THREADS", "NPROC",
-      "RAYON_NUM_THREADS",       "LOKY_MAX_CPU_COUNT"};
+      "OMP_NUM_THREADS",        "MKL_NUM_THREADS",        "OPENBLAS_NUM_THREADS",
+      "BLIS_NUM_THREADS",       "NUMEXPR_NUM_THREADS",    "NUMBA_NUM_THREADS",
+      "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "NPROC",
+      "RAYON_NUM_THREADS",      "LOKY_MAX_CPU_COUNT"};
   const auto is_set = [&](std::string_view name) {
     return std::find(set.begin(), set.end(), name) != set.end();
   };

@@ -144,11 +144,13 @@ std::vector<std::string> range(Source& source, const Item& item,
   constexpr std::size_t kMostParts = 3;
   const auto from = whole_number(parts[0]);
   const auto to = parts.size() > 1 ? whole_number(parts[1]) : std::nullopt;
-  const auto step = parts.size() == kMostParts ? whole_number(parts[2]) : std::optional<std::int64_t>(1);
+  const auto step =
+      parts.size() == kMostParts ? whole_number(parts[2]) : std::optional<std::int64_t>(1);
   if (!from || !to || !step || parts.size() > kMostParts) {
-    return wrong(fmt::format("`{}` is no range of whole numbers (`1..5`, `1..9..2`); list other "
-                             "values, or write \"{}\" in double quotes",
-                             item.text, item.text));
+    return wrong(
+        fmt::format("`{}` is no range of whole numbers (`1..5`, `1..9..2`); list other "
+                    "values, or write \"{}\" in double quotes",
+                    item.text, item.text));
   }
   if (*step == 0) return wrong("the range's step is 0");
   const std::int64_t way = *step > 0 ? *to - *from : *from - *to;

@@ -42,7 +42,8 @@ std::string shown(const Share& share) {
   return text + (share.gpus_are_shared ? " shared" : "");
 }
 
-std::string divided(std::size_t gpus, std::string_view word, std::optional<std::size_t> at_once = {}) {
+std::string divided(std::size_t gpus, std::string_view word,
+                    std::optional<std::size_t> at_once = {}) {
   return shown(divide(machine(gpus), asked(word, at_once)));
 }
 

@@ -16,7 +16,8 @@ using Words = std::vector<std::string>;
 /// The values of one word, with a bar between them.
 std::string values(const std::string& word) {
   std::vector<std::string> found;
-  for (const auto& row : parse_matrix({word}).front().rows) found.push_back(row.front());
+  const Axis axis = parse_matrix({word}).front();
+  for (const auto& row : axis.rows) found.push_back(row.front());
   return join(found, "|");
 }
 
@@ -51,21 +52,27 @@ TEST(MatrixWords, Ranges) {
 }
 
 TEST(MatrixWords, MistakesHaveAPlace) {
-  EXPECT_EQ(mistake({"lr=0.1,,0.2"}), "--matrix:1:8: a value is missing here; an empty one is `\"\"`");
+  EXPECT_EQ(mistake({"lr=0.1,,0.2"}),
+            "--matrix:1:8: a value is missing here; an empty one is `\"\"`");
   EXPECT_EQ(mistake({"lr="}), "--matrix:1:4: a value is missing here; an empty one is `\"\"`");
   EXPECT_EQ(mistake({"lr=1,2,1"}), "--matrix:1:8: the value `1` is there twice");
   EXPECT_EQ(mistake({"s=1..3,2"}), "--matrix:1:8: the value `2` is there twice");
   EXPECT_EQ(mistake({"s=5..1"}), "--matrix:1:3: the range is empty; downwards it is `5..1..-1`");
-  EXPECT_EQ(mistake({"s=1..5..-1"}), "--matrix:1:3: the range is empty: its step leads away from its end");
+  EXPECT_EQ(mistake({"s=1..5..-1"}),
+            "--matrix:1:3: the range is empty: its step leads away from its end");
   EXPECT_EQ(mistake({"s=1..5..0"}), "--matrix:1:3: the range's step is 0");
-  EXPECT_EQ(mistake({"s=0.1..0.5"}).substr(0, 46), "--matrix:1:3: `0.1..0.5` is no range of whole n");
-  EXPECT_EQ(mistake({"s=1..2000000"}), "--matrix:1:3: the range has 2000000 values; a matrix may have 10000 variations");
+  EXPECT_EQ(mistake({"s=0.1..0.5"}).substr(0, 47),
+            "--matrix:1:3: `0.1..0.5` is no range of whole n");
+  EXPECT_EQ(mistake({"s=1..2000000"}),
+            "--matrix:1:3: the range has 2000000 values; a matrix may have 10000 variations");
   EXPECT_EQ(mistake({"s=9007199254740993..9007199254740994"}).substr(0, 13), "--matrix:1:3:");
   EXPECT_EQ(mistake({"x=\"a"}), "--matrix:1:3: the double quote has no other");
   EXPECT_EQ(mistake({"x=\"a\"b"}), "--matrix:1:6: a comma should follow a value in double quotes");
-  EXPECT_EQ(mistake({"lr"}), "--matrix:1:3: `=` and values should follow: `lr=0.1,0.01`, `seed=1..5`");
+  EXPECT_EQ(mistake({"lr"}),
+            "--matrix:1:3: `=` and values should follow: `lr=0.1,0.01`, `seed=1..5`");
   EXPECT_EQ(mistake({"1r=1"}).substr(0, 24), "--matrix:1:1: `1r` canno");
-  EXPECT_EQ(mistake({"MLENV_SEED=1"}), "--matrix:1:1: `MLENV_SEED` is mlenv's own; choose another name");
+  EXPECT_EQ(mistake({"MLENV_SEED=1"}),
+            "--matrix:1:1: `MLENV_SEED` is mlenv's own; choose another name");
   EXPECT_EQ(mistake({"output=1"}), "--matrix:1:1: `output` is mlenv's own; choose another name");
   EXPECT_EQ(mistake({"ä=1,,2"}).substr(0, 13), "--matrix:1:1:");
   EXPECT_EQ(mistake({"lr=1", "lr=2"}), "`--matrix` has the parameter `lr` twice");
@@ -107,7 +114,8 @@ TEST_F(MatrixFiles, HaveAVariationInEachLine) {
       parse_matrix({file("# tried by hand\nlr, size\r\n0.1,small\n\n0.2,\"a,b\"\n"), "seed=1,2"});
   EXPECT_EQ(names_of(axes), (Words{"lr", "size", "seed"}));
   EXPECT_EQ(count_of(axes), 4U);
-  EXPECT_EQ(values_of(axes, 3), (std::vector<Value>{{"lr", "0.2"}, {"size", "a,b"}, {"seed", "2"}}));
+  EXPECT_EQ(values_of(axes, 3),
+            (std::vector<Value>{{"lr", "0.2"}, {"size", "a,b"}, {"seed", "2"}}));
 }
 
 TEST_F(MatrixFiles, MistakesHaveALine) {
@@ -129,8 +137,9 @@ TEST(MatrixPlaceholders, AreReplaced) {
   EXPECT_EQ(filled({"{output}/{number}"}), (Words{"/output/7"}));
   EXPECT_EQ(filled({"{{lr}}", "{{{lr}}}"}), (Words{"{lr}", "{{lr}}"}));
   // What programs have braces for.
-  const Words theirs = {"{}",       "{x}", "print(f'{x:.2f} {{y}}')", R"({"lr": 1})", "${HOME}",
-                        "awk '{print}'", "{",   "}",                       "{ lr }"};
+  const Words theirs = {
+      "{}", "{x}",   "print(f'{x:.2f} {{y}}')", R"({"lr": 1})", "${HOME}", "awk '{print}'", "{",
+      "}",  "{ lr }"};
   EXPECT_EQ(filled(theirs), theirs);
   EXPECT_EQ(filled({R"({"lr": {lr}})"}), (Words{R"({"lr": 0.1})"}));
   // A value is never looked at again.
