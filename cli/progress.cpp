@@ -70,7 +70,6 @@ class Tracker : public Progress {
     const auto at = shown_.find(activity);
     if (at == shown_.end()) return;
     at->second.detail = printable(text);
-    advanced(activity, at->second);
   }
 
  protected:

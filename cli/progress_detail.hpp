@@ -8,7 +8,8 @@ namespace mlenv::cli {
 
 /// Whether `show_detail` shows anything.
 bool shows_details(const Progress& progress);
-/// Behind the name of an activity that goes on, in place of what stood there.
+/// Behind the name of an activity that goes on, in place of what stood there, when it is drawn the
+/// next time (`advance`).
 void show_detail(Progress& progress, int activity, std::string_view text);
 
 }  // namespace mlenv::cli

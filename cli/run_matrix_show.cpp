@@ -184,6 +184,11 @@ void MatrixShow::refresh() {
     show_detail(progress_, shown.activity,
                 fmt::format("{}  {}", duration_text(since.count()), shown.last_line));
   }
+  const std::size_t ended = record_.variations.size() - matrix::count_in(record_, "waiting") -
+                            matrix::count_in(record_, "running") -
+                            matrix::count_in(record_, "done");
+  if (ended > 0) show_detail(progress_, all_, fmt::format("{} not", ended));
+  progress_.advance(all_, 0);
 }
 
 }  // namespace mlenv::cli

@@ -253,19 +253,21 @@ Axis parse_file(const std::string& path) {
   Source source{path, text_of_file(path)};
   const std::string_view text = source.text();
   Axis axis;
+  std::size_t lines = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t line_end = std::min(text.find('\n', begin), text.size());
     const std::string_view line = trim(text.substr(begin, line_end - begin));
     const std::size_t shift = text.substr(begin).find_first_not_of(" \t");
     if (!line.empty() && line.front() != '#') {
       add_row(source, begin + shift, begin + shift + line.size(), axis);
+      ++lines;
     }
     begin = line_end + 1;
     if (axis.rows.size() > kMostVariations) break;
   }
   if (axis.names.empty()) {
     source.mistake(0, "the first line should name the parameters: `lr,seed`");
-  } else if (axis.rows.empty()) {
+  } else if (lines == 1) {
     source.mistake(0, "no line of values follows the names");
   }
   source.refuse_mistakes();
