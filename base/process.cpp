@@ -216,7 +216,7 @@ Captured run_captured(Command command, std::chrono::milliseconds deadline, std::
   return result;
 }
 
-void start_detached(const std::vector<std::string>& argv) {
+void start_detached(const std::vector<std::string>& argv, int stdin_fd) {
   const std::vector<char*> words = c_strings(argv);
   const Fd nowhere = open_file("/dev/null", O_RDWR);
   const pid_t pid = ::fork();
@@ -224,7 +224,8 @@ void start_detached(const std::vector<std::string>& argv) {
     // Its parent ends at once: the kernel then reaps it, and no zombie stays with us. Nothing here
     // but system calls, for other threads may have held locks.
     ::setsid();
-    for (int fd = 0; fd < 3; ++fd) ::dup2(nowhere.get(), fd);
+    ::dup2(stdin_fd >= 0 ? stdin_fd : nowhere.get(), 0);
+    for (int fd = 1; fd < 3; ++fd) ::dup2(nowhere.get(), fd);
     if (::fork() == 0) ::execv(words[0], words.data());
     ::_exit(0);
   }

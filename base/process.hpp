@@ -64,8 +64,9 @@ Captured run_captured(Command command, std::chrono::milliseconds deadline,
                       std::string_view input = {});
 
 /// Starts a program that outlives us: in a session of its own, without streams, and nobody's to
-/// wait for. argv[0] is a path. That it cannot be started is not told.
-void start_detached(const std::vector<std::string>& argv);
+/// wait for, but for what `stdin_fd` (not -1) is. argv[0] is a path. That it cannot be started is
+/// not told.
+void start_detached(const std::vector<std::string>& argv, int stdin_fd = -1);
 
 /// First match on PATH, or nullopt.
 std::optional<fs::path> find_program(std::string_view name);

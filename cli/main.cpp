@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "base/sandbox/sandbox.hpp"
 #include "cli/probe_text.hpp"
+#include "cli/quick_runtime.hpp"
 #include "cli/settings.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
@@ -130,6 +131,7 @@ int main_with(int argc, char** argv) {
 }
 
 }  // namespace
+
 }  // namespace mlenv::cli
 
 int main(int argc, char** argv) {
@@ -138,7 +140,8 @@ int main(int argc, char** argv) {
   if (const std::optional<int> status = mlenv::run_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::detached_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::facts_main(argc, argv)) return *status;
-  if (const std::optional<int> status = mlenv::record_main(argc, argv)) return *status;
+  if (const std::optional<int> status = mlenv::record_main(argc, argv, mlenv::cli::versions_folder))
+    return *status;
   if (const std::optional<int> status = mlenv::cli::probe_main(argc, argv)) return *status;
   return mlenv::cli::main_with(argc, argv);
 }

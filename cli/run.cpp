@@ -8,6 +8,7 @@
 #include "cli/data.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/platforms.hpp"
+#include "cli/quick_runtime.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/run_devices.hpp"
 #include "cli/run_life.hpp"
@@ -133,6 +134,7 @@ int run_image(const Options& options, Ui& ui) {
   background.devices = std::move(chosen.names);
   RunStart start = run_start(run, prepared.image, background);
   record_life(life, start);
+  choose_runtime(run);
   const std::vector<PlacedOutput> outputs = declare_repeat(options.repeat, run, start);
   if (life.detach) return run_detached(ui, std::move(run), std::move(start), life);
   const TemporaryFolder scratch = ui.store().scratch();

@@ -19,6 +19,9 @@ class Recording {
              const std::function<std::vector<RecordedOutput>()>& outputs) {
     attempt([&] { recorder_->ended(outcome, outputs); });
   }
+  void started() {
+    if (recorder_) recorder_->started();
+  }
   void attempt_ended(const AttemptEnd& end) {
     attempt([&] { recorder_->attempt_ended(end); });
   }
@@ -59,6 +62,7 @@ RecordedRun run_recorded(Ui& ui, LocalRun run, const RunStart& start,
   const Fd control = recording.control();
   run.fds.control = control.get();
   RunEvents events;
+  events.started = [&] { recording.started(); };
   events.attempt_ended = [&](const AttemptEnd& end) { recording.attempt_ended(end); };
   try {
     RecordedRun done;

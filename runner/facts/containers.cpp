@@ -102,13 +102,16 @@ CdiFile cdi_file(const FactSources& from, const fs::path& path) {
 
 }  // namespace
 
+Text engine_version(const FactSources& from, const std::string& program, const std::string& asks) {
+  return derived<std::string>(from.ask({program, asks}), version_in);
+}
+
 Fact<std::vector<Engine>> probe_engines(const FactSources& from) {
   std::vector<Engine> engines;
   for (const Known& one : kEngines) {
     if (const auto path = from.find(one.name)) {
       Engine engine{std::string(one.name), path->string(), {}};
-      engine.version =
-          derived<std::string>(from.ask({engine.path, std::string(one.asks)}), version_in);
+      engine.version = engine_version(from, engine.path, std::string(one.asks));
       engines.push_back(std::move(engine));
     }
   }

@@ -16,6 +16,8 @@ StorageFacts probe_storage(const FactSources& from);
 LimitFacts probe_limits(const FactSources& from);
 IsolationFacts probe_isolation(const FactSources& from);
 Fact<std::vector<Engine>> probe_engines(const FactSources& from);
+/// What one answers to the word that makes it tell: `1.8.1`.
+Text engine_version(const FactSources& from, const std::string& program, const std::string& asks);
 Fact<std::vector<CdiFile>> probe_cdi(const FactSources& from);
 Fact<std::vector<NetworkInterface>> probe_interfaces(const FactSources& from);
 Fact<std::vector<RdmaPort>> probe_rdma(const FactSources& from);

@@ -181,8 +181,8 @@ Json linux_part(const Bundle& bundle) {
     part["namespaces"].push_back({{"type", "network"}, {"path", bundle.network_namespace}});
   }
   if (bundle.identity == Identity::root) {
-    // Relative: below our own cgroup, so that limits set on us (Slurm, systemd) hold for the job.
-    part["cgroupsPath"] = bundle.id;
+    // Below our own cgroup, so that limits set on us (Slurm, systemd) hold for the job.
+    part["cgroupsPath"] = bundle.group;
     part["resources"] = {{"devices", {{{"allow", false}, {"access", "rwm"}}}}};
     for (const CdiNode& node : bundle.nodes) {
       if (node.type != "p") part["resources"]["devices"].push_back(device_rule(node));

@@ -11,6 +11,7 @@ namespace mlenv {
 
 struct Bundle {
   std::string id;
+  std::string group;  ///< its control group; relative: below ours, or what is shown as the first
   std::string hostname;
   std::string architecture = "amd64";
   Identity identity = Identity::single_id;

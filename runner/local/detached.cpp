@@ -153,6 +153,7 @@ RunOutcome run_and_keep(DetachedRun& request, RunRecorder& recorder, Starter& st
   if (starter.attached()) output.take_complaints();
   RunEvents events;
   events.started = [&] {
+    recorder.started();
     starter.started(recorder.id());
     leave_terminal();
   };

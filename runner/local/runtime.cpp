@@ -28,6 +28,21 @@ std::string last_error(const fs::path& log) {
   return message;
 }
 
+/// One path in all hierarchies, as own_groups shows them.
+std::vector<fs::path> crun_groups(const fs::path& group) {
+  const fs::path top = "/sys/fs/cgroup";
+  const fs::path inner = group.relative_path();
+  std::error_code error;
+  if (fs::exists(top / "cgroup.controllers", error)) return {top / inner};
+  std::vector<fs::path> folders;
+  for (const fs::path& hierarchy : list_folder(top)) {
+    // `cpu` may be a link to `cpu,cpuacct`: of two names, one is enough.
+    if (fs::is_symlink(hierarchy, error)) continue;
+    if (fs::exists(hierarchy / inner, error)) folders.push_back(hierarchy / inner);
+  }
+  return folders;
+}
+
 Command base_command(const Runtime& runtime, const Container& container, const fs::path& log) {
   Command command;
   command.argv = {runtime.program.string(),
@@ -86,7 +101,9 @@ Command run_command(const Runtime& runtime, const Container& container) {
   return command;
 }
 
-std::optional<std::vector<fs::path>> cgroup_folders(const Container& container) {
+std::optional<std::vector<fs::path>> cgroup_folders(const Runtime& runtime,
+                                                    const Container& container) {
+  if (runtime.is_crun) return crun_groups(container.group);
   const auto text = read_file_if_exists(container.bundle / "state" / container.id / "state.json");
   const nlohmann::json state = nlohmann::json::parse(text.value_or(""), nullptr, false);
   if (!state.is_object() || !state.contains("cgroup_paths")) return std::nullopt;

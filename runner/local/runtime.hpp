@@ -17,7 +17,8 @@ Runtime find_runtime(const std::string& wanted);
 
 struct Container {
   std::string id;
-  fs::path bundle;  ///< holds config.json; the runtime's state and log go there too
+  std::string group;  ///< as its configuration has it
+  fs::path bundle;    ///< holds config.json; the runtime's state and log go there too
   Identity identity = Identity::single_id;
   bool terminal = false;
   int stdout_fd = -1;  ///< of the job; -1: ours
@@ -31,8 +32,9 @@ Command run_command(const Runtime& runtime, const Container& container);
 fs::path messages_file(const Container& container);
 /// Where the job's process id is once it has started.
 fs::path pid_file(const Container& container);
-/// The cgroups that the runtime made for it; nullopt when its state does not say (crun).
-std::optional<std::vector<fs::path>> cgroup_folders(const Container& container);
+/// The cgroups that the runtime made for it; nullopt when its state does not say.
+std::optional<std::vector<fs::path>> cgroup_folders(const Runtime& runtime,
+                                                    const Container& container);
 /// Removes what is left of a container.
 Command delete_command(const Runtime& runtime, const Container& container);
 

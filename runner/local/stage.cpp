@@ -19,6 +19,7 @@
 #include "runner/local/limits.hpp"
 #include "runner/local/machine.hpp"
 #include "runner/local/network.hpp"
+#include "runner/local/own_groups.hpp"
 #include "runner/local/program.hpp"
 #include "runner/local/signals.hpp"
 #include "runner/local/supervise.hpp"
@@ -182,6 +183,7 @@ class Prepared {
     // Before the namespaces, and outliving what is in it.
     if (run.options.limits != JobLimits{}) limits_.emplace(run.options.limits);
     stage_.identity = enter_namespaces();
+    if (runtime_.is_crun) tell_crun_of_groups();
     stage_.root =
         mount_overlay({run.trees, run.scratch, stage_.identity != Identity::root, run.overlay});
     stage_.private_folder = mount_private_folder(run.scratch);
@@ -201,6 +203,7 @@ class Prepared {
   /// The writable layer is as the attempt before left it; all else is made anew.
   Attempt run(JobWatch& watch, int socket) {
     bundle_.id = random_id();
+    bundle_.group = group_folder_ + bundle_.id;
     const fs::path folder = stage_.private_folder / "bundle";
     remove_tree(folder);
     make_folders(folder);
@@ -209,7 +212,7 @@ class Prepared {
     bundle_.pid_namespace = processes.path();
     write_file(folder / "config.json", render_bundle(bundle_), false);
     if (::chdir("/") != 0) throw os_error(errno, "cannot enter `/`");
-    Container container{bundle_.id, folder, stage_.identity, run_.terminal};
+    Container container{bundle_.id, bundle_.group, folder, stage_.identity, run_.terminal};
     container.stdout_fd = run_.fds.out;
     container.stderr_fd = run_.fds.err;
     ExecServer server{runtime_, container, bundle_, limits()};
@@ -235,6 +238,21 @@ class Prepared {
     for (int fd = 0; fd < 3; ++fd) ::dup2(null.get(), fd);
   }
 
+  /// Where ours are, which limits may have made for us.
+  void tell_crun_of_groups() {
+    if (stage_.identity != Identity::root) return show_own_groups(false);
+    const FactSources here = host_sources("/", "/tmp");
+    if (limits_) limits_->enter();
+    group_folder_ = own_unified_path(here);
+    if (limits_) limits_->leave();
+    if (!group_folder_.empty()) return;
+    if (limits_) {
+      throw failure("no-limit", "crun cannot apply limits where control groups are of version 1")
+          .hint("leave `--runtime crun` out, or write `--runtime runc`");
+    }
+    show_own_groups(true);
+  }
+
   const LimitGroup* limits() const { return limits_ ? &*limits_ : nullptr; }
 
   /// The same one in all attempts.
@@ -252,6 +270,7 @@ class Prepared {
   Runtime runtime_;
   std::optional<LimitGroup> limits_;
   Stage stage_;
+  std::string group_folder_;  ///< before the name of a container's group
   Bundle bundle_;
   std::optional<PrivateNetwork> network_;
   std::optional<CannotRun> refusal_;

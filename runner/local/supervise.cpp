@@ -18,7 +18,7 @@ namespace {
 /// Without a start of the runtime where plain rmdir will do: that takes longer than all the rest.
 void remove_cgroups(const Runtime& runtime, const Container& container) {
   if (container.identity != Identity::root) return;
-  const std::optional<std::vector<fs::path>> folders = cgroup_folders(container);
+  const std::optional<std::vector<fs::path>> folders = cgroup_folders(runtime, container);
   bool removed = folders.has_value();
   for (const fs::path& folder : folders.value_or(std::vector<fs::path>{})) {
     removed = (::rmdir(folder.c_str()) == 0 || errno == ENOENT) && removed;
@@ -30,9 +30,11 @@ void remove_cgroups(const Runtime& runtime, const Container& container) {
 }
 
 /// Version 1 counts in the innermost group, version 2 in all above it.
-bool is_out_of_memory(const Container& container, const LimitGroup* limits) {
+bool is_out_of_memory(const Runtime& runtime, const Container& container,
+                      const LimitGroup* limits) {
   if (limits != nullptr && limits->killed_for_memory()) return true;
-  for (const fs::path& folder : cgroup_folders(container).value_or(std::vector<fs::path>{})) {
+  for (const fs::path& folder :
+       cgroup_folders(runtime, container).value_or(std::vector<fs::path>{})) {
     if (memory_kills(folder) > 0) return true;
   }
   return false;
@@ -69,6 +71,7 @@ JobEnd run_detached(const Runtime& runtime, const Container& container, PidNames
   const Exit started = starter.wait().value_or(Exit{});
   if (started.code != 0) {
     processes.end();
+    if (runtime.is_crun) remove_cgroups(runtime, container);
     const Exit exit = explain_exit(started, runtime, container);
     if (exit == started) throw no_container(runtime, started);
     return {exit};
@@ -80,7 +83,7 @@ JobEnd run_detached(const Runtime& runtime, const Container& container, PidNames
   watch.while_running(job, processes, meanwhile.exec);
   const Exit exit = reap(job);
   processes.end();
-  const bool out_of_memory = is_out_of_memory(container, meanwhile.limits);
+  const bool out_of_memory = is_out_of_memory(runtime, container, meanwhile.limits);
   remove_cgroups(runtime, container);
   return {exit, out_of_memory};
 }

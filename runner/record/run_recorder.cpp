@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "base/paths.hpp"
 #include "base/text.hpp"
 #include "runner/facts/probe.hpp"
+#include "runner/facts/remembered.hpp"
 #include "runner/record/code_state.hpp"
 #include "runner/record/record_files.hpp"
 #include "runner/record/run_records.hpp"
@@ -89,6 +91,10 @@ RunRecorder::RunRecorder(const fs::path& folder, RunStart start,
   } else {
     publish(folder, now);
   }
+  start_reader(code);
+}
+
+void RunRecorder::start_reader(const std::optional<CodeState>& code) {
   std::vector<std::string> reader = {own_executable().string(), std::string(kReexec),
                                      folder_.string()};
   if (code) write_file(folder_ / kCodeFile, render_code_state(*code), /*durable=*/false);
@@ -99,7 +105,13 @@ RunRecorder::RunRecorder(const fs::path& folder, RunStart start,
     }
     if (const auto results = results_in_project(start_)) reader.push_back(*results);
   }
-  start_detached(reader);
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    throw os_error(errno, "cannot make a socket");
+  }
+  reader_ = Fd{ends[0]};
+  const Fd theirs{ends[1]};
+  start_detached(reader, theirs.get());
 }
 
 void RunRecorder::publish(const fs::path& folder, std::chrono::system_clock::time_point now) {
@@ -119,6 +131,12 @@ void RunRecorder::publish(const fs::path& folder, std::chrono::system_clock::tim
     }
   }
   (void)made.release();
+}
+
+void RunRecorder::started() {
+  // In words: processes that are copies of this one have the socket, too, and its end comes late.
+  if (reader_) (void)::send(reader_.get(), "", 1, MSG_NOSIGNAL);
+  reader_.reset();
 }
 
 RunRecorder::Before RunRecorder::children_so_far() {
@@ -164,6 +182,7 @@ void RunRecorder::attempt_ended(const AttemptEnd& attempt) {
 void RunRecorder::ended(const RunOutcome& outcome,
                         const std::function<std::vector<RecordedOutput>()>& outputs,
                         std::optional<RecordedLog> log) {
+  started();  // where it never did
   RunEnd end;
   measure(end);
   end.exit_code = static_cast<std::uint64_t>(outcome.exit.code);
@@ -177,6 +196,7 @@ void RunRecorder::ended(const RunOutcome& outcome,
 }
 
 void RunRecorder::gave_up(const Error& error, int status, std::optional<RecordedLog> log) {
+  started();
   RunEnd end;
   measure(end);
   end.exit_code = static_cast<std::uint64_t>(status);
@@ -198,7 +218,7 @@ void RunRecorder::write_end(const RunEnd& end) const {
 
 namespace {
 
-/// The container is started at the same time, and goes first. Where the scheduler groups sessions
+/// The job goes first. Where the scheduler groups sessions
 /// (sched(7) "autogroup") niceness counts within ours alone, and the group has one of its own.
 void step_back() {
   constexpr int kNiceness = 10;  // a tenth of what others get: still read while a machine is busy
@@ -207,9 +227,26 @@ void step_back() {
   if (group) (void)write_quietly(group.get(), std::to_string(kNiceness));
 }
 
+/// Until the command runs, or whoever was to say so is gone.
+void wait_for_start() {
+  char byte = 0;
+  while (::read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR) {
+  }
+}
+
+FactSources sources(const fs::path& store, const std::function<fs::path()>& memory) {
+  FactSources live = host_sources(store, temporary_root());
+  try {
+    return with_remembered_versions(live, OwnFolder{memory()});
+  } catch (const Error& error) {
+    log::debug("versions are not remembered: {}", error.what());
+    return live;
+  }
+}
+
 }  // namespace
 
-std::optional<int> record_main(int argc, char** argv) {
+std::optional<int> record_main(int argc, char** argv, const std::function<fs::path()>& memory) {
   constexpr int kWords = 3;
   if (argc < kWords || argv[1] != kReexec) return std::nullopt;
   const fs::path folder = argv[2];
@@ -220,8 +257,9 @@ std::optional<int> record_main(int argc, char** argv) {
       write_file(folder / kCodeFile, render_code_state(code_state(argv[kWords], outputs)),
                  /*durable=*/false);
     }
+    wait_for_start();
     const fs::path store = folder.parent_path().parent_path();
-    write_file(folder / kHostFile, render_facts(probe_facts(host_sources(store, temporary_root()))),
+    write_file(folder / kHostFile, render_facts(probe_facts(sources(store, memory))),
                /*durable=*/false);
   } catch (const std::exception&) {
     return 1;  // the disk is full, or the record was removed: it stays without

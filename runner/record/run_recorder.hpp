@@ -16,11 +16,11 @@ class Error;
 
 class RunRecorder {
  public:
-  /// Makes the record in `folder` (STORE/runs) and starts the process that reads the state of the
-  /// code and the facts of the host beside the run. Fills in what a start needs beyond what the
-  /// caller knows: id, host, boot, time, version. Throws `no-space`, `io` and their kin, and
-  /// `name-taken` where a run goes on that has its name.
-  /// `code`: the state of the code where it is known, as for one that was taken from its commit.
+  /// Makes the record in `folder` (STORE/runs) and starts the process that reads beside the run:
+  /// the state of the code at once, the facts of the host when the command runs. Fills in what a
+  /// start needs beyond what the caller knows: id, host, boot, time, version. Throws `no-space`,
+  /// `io` and their kin, and `name-taken` where a run goes on that has its name. `code`: the state
+  /// of the code where it is known, as for one that was taken from its commit.
   RunRecorder(const fs::path& folder, RunStart start, const std::optional<CodeState>& code = {});
   RunRecorder(const RunRecorder&) = delete;
   RunRecorder& operator=(const RunRecorder&) = delete;
@@ -28,6 +28,8 @@ class RunRecorder {
 
   const std::string& id() const { return start_.id; }
   const fs::path& folder() const { return folder_; }
+  /// The command runs: reading of facts no longer delays its start.
+  void started();
   /// Of several. Throws as the constructor does.
   void attempt_ended(const AttemptEnd& attempt);
   /// Writes the end, with what `outputs` gives, which is asked when the run's time is taken. Throws
@@ -52,10 +54,12 @@ class RunRecorder {
   /// Time and use up to now.
   void measure(RunEnd& end) const;
   void write_end(const RunEnd& end) const;
+  void start_reader(const std::optional<CodeState>& code);
 
   RunStart start_;
   fs::path folder_;
   std::optional<FileLock> held_;
+  Fd reader_;  ///< to the process that reads; closed once that was told to go on
   std::chrono::steady_clock::time_point began_;
   Before before_;
   RecordedAttempts attempts_;
@@ -65,7 +69,8 @@ class RunRecorder {
 std::string new_run_id(std::chrono::system_clock::time_point now);
 
 /// The process that reads beside a run: main() calls this first and returns its value when it is
-/// engaged (`mlenv __record FOLDER [PROJECT OUTPUT…]`). nullopt: this is an ordinary start.
-std::optional<int> record_main(int argc, char** argv);
+/// engaged (`mlenv __record FOLDER [PROJECT OUTPUT…]`). nullopt: this is an ordinary start. What
+/// programs say of themselves is remembered in the folder that `memory` gives, if it gives one.
+std::optional<int> record_main(int argc, char** argv, const std::function<fs::path()>& memory);
 
 }  // namespace mlenv

@@ -8,7 +8,8 @@ set -euo pipefail
 need jq
 
 free=$(df --output=avail -B1M "$work" | tail -n 1)
-[ "$free" -gt 16000 ] || skip "needs 16 GB of disk, there are $free MB"
+# The store grows to 8.7 GB, and 3 GB of wheels may have to be fetched.
+[ "$free" -gt 13000 ] || skip "needs 13 GB of disk, there are $free MB"
 path=$(recipe pytorch-cuda)
 image=$(build_digest "$path")
 note "built $image"

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 
 Bundle small() {
   Bundle bundle;
-  bundle.id = "mlenv-1";
+  bundle.id = bundle.group = "mlenv-1";
   bundle.root = "/overlay";
   bundle.argv = {"true"};
   bundle.workdir = "/";

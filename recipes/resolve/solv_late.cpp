@@ -1,0 +1,16 @@
+// What is called of libsolvext, which brings librpm and its kin along.
+#include <cstdio>
+
+#include <solv/repo.h>
+
+extern "C" {
+#include <solv/repo_deb.h>  // has neither this nor what it needs
+}
+
+#include "base/late_library.hpp"
+
+namespace {
+mlenv::LateLibrary library{MLENV_LATE_SOLVEXT};
+}  // namespace
+
+MLENV_LATE_3(library, repo_add_debpackages)
