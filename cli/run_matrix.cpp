@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "cli/quick_runtime.hpp"
 #include "cli/run_matrix_results.hpp"
 #include "cli/run_matrix_show.hpp"
 #include "cli/settings.hpp"
@@ -59,6 +60,10 @@ class Variations {
              const MatrixRecord& record)
       : choice_(choice), job_(job), record_(record), store_(fs::absolute(ui.store().root())) {
     failure_status_ = ui.failure_status.value_or(1);
+    LocalRun any = job.run;
+    choose_runtime(any);
+    runtime_ = any.runtime;
+    if (runtime_.find('/') != std::string::npos) runtime_ = fs::absolute(runtime_);
     if (share.threads && !job.repeat.deterministic) {
       threads_ = matrix::thread_variables(*share.threads, set_variables(choice, job.run));
     }
@@ -84,11 +89,11 @@ class Variations {
     run.env.insert(run.env.end(), {fmt::format("MLENV_OUTPUT={}", matrix::kOutputTarget),
                                    "MLENV_MATRIX=" + record_.id,
                                    fmt::format("MLENV_VARIATION={}", variation.number)});
-    if (run.runtime.find('/') != std::string::npos) run.runtime = fs::absolute(run.runtime);
     const ChosenDevices& devices = devices_[slot % devices_.size()];
     run.devices = devices.edits;
     run.devices.append(job_.run.devices);
     out.start = start_of(run, variation, folder, devices);
+    run.runtime = runtime_;
     out.store = store_;
     out.most_log_bytes = job_.life.most_log_bytes;
     out.failure_status = failure_status_;
@@ -147,6 +152,7 @@ class Variations {
   const MatrixRecord& record_;
   fs::path store_;
   int failure_status_ = 1;
+  std::string runtime_;
   std::vector<std::string> threads_;
   std::vector<ChosenDevices> devices_;  ///< of each that runs at once; one where they have the same
 };
@@ -186,6 +192,7 @@ class Keeper {
     take_metrics(one);
     show_->ended(ended.variation);
     dirty_ = true;
+    if (ended.stopped) write();  // its record may say that it is done
   }
   void stopping(bool again) {
     show_->note(again ? "interrupted again: what still runs is killed"
@@ -286,7 +293,7 @@ int answer(const Ui& ui, const MatrixRecord& record, const matrix::DriveEnd& end
 
 }  // namespace
 
-int run_matrix(Ui& ui, const MatrixChoice& choice, MatrixJob job) {
+int run_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& job) {
   OpenedMatrix opened = open_matrix(ui, choice, job);
   MatrixRecord& record = opened.record;
   const matrix::DrivePlan plan_of_all{not_done(record), 1, choice.words.fail_fast,

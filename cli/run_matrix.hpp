@@ -58,6 +58,6 @@ struct MatrixJob {
 
 /// Runs them to the end, and answers with a table, or mlenv.matrix/1. Status: 0 when each ended
 /// with 0, else 1; 128+n after a signal.
-int run_matrix(Ui& ui, const MatrixChoice& choice, MatrixJob job);
+int run_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& job);
 
 }  // namespace mlenv::cli

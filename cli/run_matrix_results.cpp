@@ -160,11 +160,11 @@ void note_code(Ui& ui, const LocalRun& run, MatrixRecord& record, bool resumed) 
 OpenedMatrix open_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& job) {
   MatrixRecord asked = new_record(choice, job);
   const fs::path folder = results_folder(choice, job, asked);
-  if (choice.words.results.empty()) make_all_results(folder.parent_path());
   if (choice.words.resume && !fs::exists(folder / matrix::kMatrixFile)) {
     throw usage_error("no-matrix", "there is no matrix to go on with in `{}`", folder.string())
         .hint("leave `--resume` out to begin one there");
   }
+  if (choice.words.results.empty()) make_all_results(folder.parent_path());
   OpenedMatrix opened{MatrixFolder{folder}, {}};
   std::optional<MatrixRecord> known = opened.folder.read();
   if (known && !choice.words.resume) {

@@ -149,28 +149,46 @@ std::optional<MatrixRecord> peek(const fs::path& folder) {
   }
 }
 
-void settle(MatrixRecord& record, const fs::path& runs_folder) {
-  if (record.state != "running") return;
-  const RunRecords records{runs_folder};
-  for (const std::string& id : records.ids()) {  // oldest first: the last word counts
-    if (id < record.id.substr(0, record.id.find_last_of('-'))) continue;
+namespace {
+
+/// The newest run of each variation, by its number.
+std::map<std::uint64_t, RunRecord> newest_runs(const RunRecords& records,
+                                               const MatrixRecord& matrix) {
+  std::map<std::uint64_t, RunRecord> newest;
+  const std::string began = matrix.id.substr(0, matrix.id.find_last_of('-'));
+  for (const std::string& id : records.ids()) {  // oldest first; ids begin with their time
+    if (id < began) continue;
     try {
       RunRecord run = records.read_brief(id);
       const auto& variation = run.start.variation;
-      if (!variation || variation->matrix != record.id) continue;
-      if (variation->number == 0 || variation->number > record.variations.size()) continue;
-      if (run.state == "running") {
-        records.wait_for_end(id);
-        run = records.read_brief(id);
-      }
-      Variation& known = record.variations[variation->number - 1];
-      const bool stopped = known.state == "stopped" && known.run == id;
-      if (!stopped && known.state != "done") take_run(run, known);
-    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): it is run again
+      if (!variation || variation->matrix != matrix.id) continue;
+      const std::uint64_t number = variation->number;
+      newest.insert_or_assign(number, std::move(run));
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): one that cannot be read is run again
     }
   }
+  return newest;
+}
+
+}  // namespace
+
+void settle(MatrixRecord& record, const fs::path& runs_folder) {
+  if (record.state != "running") return;
+  const RunRecords records{runs_folder};
+  std::map<std::uint64_t, RunRecord> newest = newest_runs(records, record);
   for (Variation& one : record.variations) {
-    if (one.state == "running") one.state = "lost";  // its record was taken away
+    const auto found = newest.find(one.number);
+    const bool known =
+        found == newest.end() || (one.run == found->second.start.id && one.state != "running");
+    if (!known && one.state != "done") {
+      if (found->second.state == "running") {
+        records.wait_for_end(found->second.start.id);
+        found->second = records.read_brief(found->second.start.id);
+      }
+      take_run(found->second, one);
+    } else if (one.state == "running") {
+      one.state = "lost";  // its record was taken away
+    }
   }
 }
 

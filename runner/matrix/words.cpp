@@ -185,6 +185,18 @@ std::vector<std::string> values_of(Source& source, const Item& item) {
   return {item.text};
 }
 
+/// Those of one parameter, from `begin` to the source's end.
+void add_values(Source& source, std::size_t begin, Axis& axis) {
+  std::set<std::string, std::less<>> seen;
+  for (const Item& item : Items(source, begin, source.text().size()).take()) {
+    for (std::string& value : values_of(source, item)) {
+      const bool is_new = seen.insert(value).second;
+      if (!is_new) source.mistake(item.at, fmt::format("the value `{}` is there twice", value));
+      axis.rows.push_back({std::move(value)});
+    }
+  }
+}
+
 Axis parse_word(const std::string& word) {
   Source source{"--matrix", word};
   Axis axis;
@@ -194,15 +206,7 @@ Axis parse_word(const std::string& word) {
   if (equals == std::string::npos) {
     source.mistake(word.size(), "`=` and values should follow: `lr=0.1,0.01`, `seed=1..5`");
   } else {
-    std::set<std::string, std::less<>> seen;
-    for (const Item& item : Items(source, equals + 1, word.size()).take()) {
-      for (std::string& value : values_of(source, item)) {
-        if (!seen.insert(value).second) {
-          source.mistake(item.at, fmt::format("the value `{}` is there twice", value));
-        }
-        axis.rows.push_back({std::move(value)});
-      }
-    }
+    add_values(source, equals + 1, axis);
   }
   source.refuse_mistakes();
   return axis;

@@ -82,6 +82,65 @@ TEST(MatrixFile, IsForOneAtATime) {
   EXPECT_FALSE(peek(folder.path() / "m"));
 }
 
+/// A store's runs, with records of the variations of `some_record`.
+class MatrixSettles : public testing::Test {
+ protected:
+  void add_run(const std::string& id, std::uint64_t number, std::optional<std::uint64_t> exit) {
+    RunStart start;
+    start.id = id;
+    start.variation =
+        RecordedVariation{some_record().id, number, 2, {}, "/somewhere/x", "/somewhere"};
+    const fs::path folder = folder_.path() / id;
+    make_folders(folder);
+    write_file(folder / "run.json", render_run_start(start));
+    if (!exit) return;
+    RunEnd end;
+    end.exit_code = *exit;
+    write_file(folder / "end.json", render_run_end(end));
+  }
+  /// States of both variations, and their runs' last letters.
+  std::string settled(MatrixRecord record) {
+    settle(record, folder_.path());
+    std::string text;
+    for (const Variation& one : record.variations) {
+      text += one.state + " " + (one.run ? one.run->substr(one.run->size() - 1) : "-") + " ";
+    }
+    return text;
+  }
+  static MatrixRecord cut_off() {
+    MatrixRecord record = some_record();
+    for (Variation& one : record.variations) one.state = "running";
+    return record;
+  }
+
+ private:
+  TemporaryFolder folder_{temporary_root()};
+};
+
+TEST_F(MatrixSettles, ByTheNewestRunOfEach) {
+  add_run("20260301-120001-00000a", 1, 0);
+  add_run("20260301-120002-00000b", 2, 3);
+  EXPECT_EQ(settled(cut_off()), "done a failed b ");
+  add_run("20260301-120003-00000c", 2, std::nullopt);
+  EXPECT_EQ(settled(cut_off()), "done a lost c ");
+  // One that was told to stop may have ended with 0, and is not done.
+  MatrixRecord stopped = cut_off();
+  stopped.variations.front().state = "stopped";
+  stopped.variations.front().run = "20260301-120001-00000a";
+  EXPECT_EQ(settled(stopped), "stopped a lost c ");
+  // It was begun again since.
+  add_run("20260301-120004-00000d", 1, std::nullopt);
+  EXPECT_EQ(settled(stopped), "lost d lost c ");
+  // What ended in order needs no records.
+  stopped.state = "stopped";
+  EXPECT_EQ(settled(stopped), "stopped a running - ");
+}
+
+TEST_F(MatrixSettles, WithoutRecordsNothingIsDone) {
+  add_run("20260301-110000-00000a", 1, 0);  // before it began
+  EXPECT_EQ(settled(cut_off()), "lost - lost - ");
+}
+
 TEST(MatrixMetrics, AreReadAsPythonWritesThem) {
   const std::vector<Metric> metrics = parse_metrics(
       R"({"loss": NaN, "acc": 0.97123456, "best": -Infinity, "name": "a NaN \"NaN", "ok": true,
