@@ -70,7 +70,7 @@ class Judge {
     // What a job on busy GPUs does with its processors is enough, however little it is.
     const bool busy_gpus = gpus_.used > 0 && !gpus_.low();
     if (!busy_gpus && !explained_) processors();
-    rivals();
+    if (!busy_gpus) rivals();
     if (found_.empty()) conclude(busy_gpus);
     return std::move(found_);
   }

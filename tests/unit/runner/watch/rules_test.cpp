@@ -214,6 +214,11 @@ TEST(WatchRules, gpus_that_nobody_uses) {
 TEST(WatchRules, busy_gpus_need_few_processors) {
   EXPECT_EQ(rules_of(with_gpus(one_busy(), {0.95, 0.9})), "healthy");
   EXPECT_EQ(rules_of(with_gpus(waiting(&Figures::disk), {0.6})), "healthy");
+  Figures beside_others = one_busy();
+  beside_others.cpu.queued = 1;
+  beside_others.cpu.others = 6;
+  EXPECT_EQ(rules_of(with_gpus(beside_others, {0.95})), "healthy");
+  EXPECT_EQ(rules_of(with_gpus(beside_others, {0.2})), "gpu-waits-for-loader busy-machine");
 }
 
 TEST(WatchRules, gpus_that_wait) {
