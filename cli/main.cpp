@@ -13,11 +13,13 @@
 #include "cli/settings.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
+#include "cli/watch.hpp"
 #include "recipes/compat/cuda_releases.hpp"
 #include "runner/facts/probe.hpp"
 #include "runner/local/detached.hpp"
 #include "runner/local/run.hpp"
 #include "runner/record/run_recorder.hpp"
+#include "runner/watch/gpus.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -36,6 +38,7 @@ constexpr std::array kCommands = {
     Command{"logs", "show what a run in the background wrote", declare_logs},
     Command{"stop", "end runs", declare_stop},
     Command{"wait", "wait for the end of runs", declare_wait},
+    Command{"watch", "show what a run uses, and tell whether it waits", declare_watch},
     Command{"runs", "list past and present runs", declare_runs},
     Command{"reproduce", "repeat a run, and tell whether it gives the same bits",
             declare_reproduce},
@@ -143,6 +146,7 @@ int main(int argc, char** argv) {
   if (const std::optional<int> status = mlenv::run_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::detached_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::facts_main(argc, argv)) return *status;
+  if (const std::optional<int> status = mlenv::watch::gpus_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::record_main(argc, argv, mlenv::cli::versions_folder))
     return *status;
   if (const std::optional<int> status = mlenv::cli::probe_main(argc, argv)) return *status;

@@ -11,6 +11,7 @@
 
 #include "base/json.hpp"
 #include "base/printable.hpp"
+#include "cli/progress_detail.hpp"
 #include "cli/ui.hpp"
 
 namespace mlenv::cli {
@@ -32,6 +33,7 @@ struct Shown {
   std::uint64_t done = 0;
   std::string unit;
   Clock::time_point start;
+  std::string detail{};
 };
 
 /// Keeps the activities; subclasses draw. One lock serialises all drawing.
@@ -62,6 +64,12 @@ class Tracker : public Progress {
   void note(std::string_view sentence) final {
     const std::lock_guard lock{mutex_};
     noted(printable(sentence));
+  }
+  void detail(int activity, std::string_view text) {
+    const std::lock_guard lock{mutex_};
+    const auto at = shown_.find(activity);
+    if (at == shown_.end()) return;
+    at->second.detail = printable(text);
   }
 
  protected:
@@ -128,7 +136,7 @@ class TerminalProgress final : public Tracker {
   }
   void ended(int, const Shown& shown, std::string_view note) override {
     erase();
-    const bool failed = note == "failed";
+    const bool failed = note.starts_with("failed") || note.starts_with("stopped");
     print((failed ? "  ✗ " : "  ✓ ") + ended_line(shown, note) + "\n");
     redraw();
   }
@@ -144,7 +152,13 @@ class TerminalProgress final : public Tracker {
     if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
     return size.ws_col;
   }
+  /// At most so many bytes, without a part of a character.
+  static std::size_t whole_characters(std::string_view text, std::size_t most) {
+    while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
+    return most;
+  }
   void erase() {
+    if (lines_ > 0) print("\r\033[2K");  // a `^C` that the terminal has shown
     for (; lines_ > 0; --lines_) print("\033[1A\033[2K");
   }
   void redraw() {
@@ -159,7 +173,8 @@ class TerminalProgress final : public Tracker {
       } else if (shown.total > 0) {
         line += fmt::format("  {} / {} {}", shown.done, shown.total, shown.unit);
       }
-      if (line.size() > width) line.resize(width);
+      if (!shown.detail.empty()) line += "  " + shown.detail;
+      if (line.size() > width) line.resize(whole_characters(line, width));
       print(line + "\n");
       ++lines_;
     }
@@ -170,6 +185,14 @@ class TerminalProgress final : public Tracker {
 };
 
 }  // namespace
+
+bool shows_details(const Progress& progress) {
+  return dynamic_cast<const TerminalProgress*>(&progress) != nullptr;
+}
+
+void show_detail(Progress& progress, int activity, std::string_view text) {
+  if (auto* const drawn = dynamic_cast<TerminalProgress*>(&progress)) drawn->detail(activity, text);
+}
 
 std::unique_ptr<Progress> make_progress(std::string_view mode, bool quiet) {
   if (quiet || mode == "none") return std::make_unique<QuietProgress>();

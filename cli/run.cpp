@@ -8,10 +8,10 @@
 #include "cli/data.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/platforms.hpp"
-#include "cli/quick_runtime.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/run_devices.hpp"
 #include "cli/run_life.hpp"
+#include "cli/run_matrix.hpp"
 #include "cli/run_notebook.hpp"
 #include "cli/run_options.hpp"
 #include "cli/run_record.hpp"
@@ -42,6 +42,7 @@ struct Options {
   std::string jupyter;  ///< the word of `--jupyter`; empty: none
   LifeWords life;
   RepeatOptions repeat;
+  MatrixWords matrix;
   std::vector<std::string> command;
 };
 
@@ -115,17 +116,19 @@ int run_image(const Options& options, Ui& ui) {
   const std::optional<NotebookChoice> jupyter =
       parse_notebook({options.jupyter, options.command, choice.options.network, options.tty,
                       life.detach, life.name});
-  const bool terminal = !life.detach && !jupyter && wants_terminal(options);
+  const std::optional<MatrixChoice> matrix =
+      parse_matrix(options.matrix, {options.command, options.env, choice, life, options.tty});
+  if (matrix && jupyter) {
+    throw usage_error("usage", "`--matrix` runs a command, and `--jupyter` is one of its own")
+        .hint("leave one of them out");
+  }
+  const bool terminal = !matrix && !life.detach && !jupyter && wants_terminal(options);
   PreparedRun prepared = prepare(options, ui, std::move(mounts));
   LocalRun& run = prepared.run;
   const bool with_gpus = takes_gpus(ui, prepared.image, devices.gpus);
   if (!options.no_check) {
     require_verdict(ui, prepared.image, {options.image, devices.gpus, with_gpus});
   }
-  ChosenDevices chosen = devices_for(devices, with_gpus);
-  run.devices = std::move(chosen.edits);
-  run.devices.nodes.insert(run.devices.nodes.end(), choice.devices.nodes.begin(),
-                           choice.devices.nodes.end());
   run.options = std::move(choice.options);
   run.env = std::move(choice.env);
   run.env.insert(run.env.end(), options.env.begin(), options.env.end());
@@ -134,13 +137,23 @@ int run_image(const Options& options, Ui& ui) {
   run.runtime = options.runtime;
   run.terminal = terminal;
   run.life = life.run;
+  RunBackground background{options.image, {}, !options.no_check};
+  if (matrix) {
+    run.devices = std::move(choice.devices);
+    return run_matrix(ui, *matrix,
+                      {std::move(run), std::move(prepared.image), background, devices, with_gpus,
+                       life, options.repeat});
+  }
+  ChosenDevices chosen = devices_for(devices, with_gpus);
+  run.devices = std::move(chosen.edits);
+  run.devices.nodes.insert(run.devices.nodes.end(), choice.devices.nodes.begin(),
+                           choice.devices.nodes.end());
   if (options.shell) run.argv = {best_shell(run.trees)};
   std::optional<Notebook> notebook;
   if (jupyter) notebook.emplace(ui, *jupyter, run);
-  RunStart start =
-      run_start(run, prepared.image, {options.image, std::move(chosen.names), !options.no_check});
+  background.devices = std::move(chosen.names);
+  RunStart start = run_start(run, prepared.image, background);
   record_life(life, start);
-  choose_runtime(run);
   const std::vector<PlacedOutput> outputs = declare_repeat(options.repeat, run, start);
   if (life.detach) {
     return run_detached(ui, std::move(run), std::move(start), life,
@@ -176,6 +189,7 @@ std::vector<std::string> separate_job(std::vector<std::string> words) {
                                               "--seed",
                                               "--outputs"};
     for (const std::string_view one : run_options_with_words()) all.emplace(one);
+    for (const std::string_view one : kMatrixOptionsWithWords) all.emplace(one);
     return all;
   }();
   constexpr std::size_t kBeforeJob = 2;  // `run` and IMAGE, `exec` and RUN
@@ -230,6 +244,7 @@ Action declare_run(CLI::App& app) {
   app.add_flag("-t,--tty", options->tty, "give it a terminal");
   add_life_options(app, options->life);
   add_repeat_options(app, options->repeat);
+  add_matrix_options(app, options->matrix);
   take_word_of(app.add_option("CMD", options->command, "the command; by default the image's"),
                WordKind::job);
   app.prefix_command(false);

@@ -76,6 +76,14 @@ bool takes_gpus(Ui& ui, const Image& image, const GpuChoice& choice) {
                                          });
 }
 
+std::vector<CdiName> gpus_to_divide(const GpuChoice& choice) {
+  if (choice.kind == GpuChoice::Kind::named) return choice.devices;
+  CdiRegistry registry{cdi_folders()};
+  add_nvidia(registry);
+  if (!registry.has(kNvidiaGpu)) return {};  // what the run asks for says why
+  return separate_gpus(registry);
+}
+
 ChosenDevices devices_for(const DeviceChoice& choice, bool with_gpus) {
   const bool is_automatic = choice.gpus.kind == GpuChoice::Kind::automatic;
   if (!with_gpus && choice.devices.empty()) return {};

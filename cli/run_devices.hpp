@@ -31,6 +31,10 @@ std::optional<bool> wants_gpus(const ImageConfig& image);
 /// uses CUDA, by its configuration, else by its files.
 bool takes_gpus(Ui& ui, const Image& image, const GpuChoice& choice);
 
+/// GPUs that may be divided among several runs: those named, else each that is there; none where
+/// they can be had together alone. Throws as `devices_for`.
+std::vector<CdiName> gpus_to_divide(const GpuChoice& choice);
+
 struct ChosenDevices {
   CdiEdits edits;
   std::vector<CdiName> names;

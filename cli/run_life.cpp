@@ -9,6 +9,7 @@
 #include "base/duration.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "cli/quick_runtime.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
 #include "runner/local/detached.hpp"
@@ -133,6 +134,7 @@ int run_detached(Ui& ui, LocalRun run, RunStart start, const Life& life,
   // The supervisor's folder is another one.
   if (run.runtime.find('/') != std::string::npos) run.runtime = fs::absolute(run.runtime).string();
   DetachedRun request;
+  choose_runtime(run);
   request.run = std::move(run);
   request.start = std::move(start);
   request.store = fs::absolute(ui.store().root());

@@ -46,15 +46,6 @@ std::string local_time(const std::string& utc) {
   return text.data();
 }
 
-std::string duration(double seconds) {
-  constexpr double kMinute = 60;
-  constexpr double kHour = 3600;
-  if (seconds < kMinute) return fmt::format("{:.1f} s", seconds);
-  const auto whole = static_cast<std::uint64_t>(seconds);
-  if (seconds < kHour) return fmt::format("{} min {} s", whole / 60, whole % 60);
-  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
-}
-
 double seconds_since(const std::string& utc) {
   const auto when = parse_utc(utc);
   if (!when) return 0;
@@ -95,23 +86,12 @@ std::string_view lost_text(const RunRecord& record) {
 
 std::string usage_text(const RunUsage& usage) {
   std::string text =
-      fmt::format("{} of processor time", duration(usage.user_seconds + usage.system_seconds));
+      fmt::format("{} of processor time", duration_text(usage.user_seconds + usage.system_seconds));
   if (usage.largest_process_bytes) {
     text += ", largest process " + human_bytes(*usage.largest_process_bytes);
   }
   return fmt::format("{}, {} read, {} written", text, human_bytes(usage.read_bytes),
                      human_bytes(usage.written_bytes));
-}
-
-/// What the run might use: processors that mlenv could run on, and its control group's quota.
-std::optional<double> usable_processors(const CpuFacts& cpu) {
-  constexpr double kThousand = 1000;
-  if (!cpu.usable) return std::nullopt;
-  auto count = static_cast<double>(*cpu.usable);
-  if (cpu.limit_millicpus && cpu.limit_millicpus->most) {
-    count = std::min(count, static_cast<double>(*cpu.limit_millicpus->most) / kThousand);
-  }
-  return count;
 }
 
 /// `3.9 of 16 processors on average (24 %)`; empty where nobody can say.
@@ -179,15 +159,30 @@ void add_attempts(const RunRecord& record, Lines& lines) {
   const std::vector<RecordedAttempt>& last = record.attempts->last;
   for (std::size_t i = last.size() > kShown ? last.size() - kShown : 0; i < last.size(); ++i) {
     lines.add("attempt", fmt::format("{}: status {}, after {}", last[i].number, last[i].exit_code,
-                                     duration(last[i].seconds)));
+                                     duration_text(last[i].seconds)));
   }
+}
+
+std::string values_text(const RecordedVariation& variation) {
+  std::vector<std::string> parts;
+  for (const RecordedVariable& one : variation.values) {
+    parts.push_back(fmt::format("{}={}", one.name, one.value.value_or(std::string(kMasked))));
+  }
+  return printable(join(parts, " "));
+}
+
+void add_variation(const RecordedVariation& variation, Lines& lines) {
+  lines.add("matrix", printable(fmt::format("{}, variation {} of {}", variation.matrix,
+                                            variation.number, variation.of)));
+  lines.add("", values_text(variation));
+  lines.add("folder", printable(variation.folder));
 }
 
 /// How it was to live.
 void add_life(const RunStart& start, Lines& lines) {
   if (start.name) lines.add("name", printable(*start.name));
   if (start.detached) lines.add("detached", "in the background; `mlenv logs` has its output");
-  if (start.timeout_seconds) lines.add("timeout", duration(*start.timeout_seconds));
+  if (start.timeout_seconds) lines.add("timeout", duration_text(*start.timeout_seconds));
   if (start.restart != "no") lines.add("restart", printable(start.restart));
 }
 
@@ -195,7 +190,8 @@ void add_end(const RunRecord& record, Lines& lines) {
   if (record.state == "lost") lines.add("ended", lost_text(record));
   if (!record.end) return;
   const RunEnd& end = *record.end;
-  lines.add("ended", fmt::format("{}, after {}", local_time(end.ended), duration(end.seconds)));
+  lines.add("ended",
+            fmt::format("{}, after {}", local_time(end.ended), duration_text(end.seconds)));
   if (end.failure) {
     lines.add("failure", printable(fmt::format("{}: {}", end.failure->code, end.failure->message)));
     return;
@@ -249,15 +245,35 @@ RunStart run_start(const LocalRun& run, const Image& image, const RunBackground&
   return start;
 }
 
+std::string duration_text(double seconds) {
+  constexpr double kMinute = 60;
+  constexpr double kHour = 3600;
+  if (seconds < kMinute) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<std::uint64_t>(seconds);
+  if (seconds < kHour) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+}
+
+std::optional<double> usable_processors(const CpuFacts& cpu) {
+  constexpr double kThousand = 1000;
+  if (!cpu.usable) return std::nullopt;
+  auto count = static_cast<double>(*cpu.usable);
+  if (cpu.limit_millicpus && cpu.limit_millicpus->most) {
+    count = std::min(count, static_cast<double>(*cpu.limit_millicpus->most) / kThousand);
+  }
+  return count;
+}
+
 RunLine run_line(const RunRecord& record) {
   const double seconds = record.end ? record.end->seconds : seconds_since(record.start.started);
   return {record.start.id,
           printable(record.start.name.value_or("")),
           local_time(record.start.started),
           state_text(record),
-          record.state == "lost" ? "" : duration(seconds),
+          record.state == "lost" ? "" : duration_text(seconds),
           printable(record.start.image.name),
-          command_text(record.start)};
+          command_text(record.start),
+          record.start.variation ? values_text(*record.start.variation) : ""};
 }
 
 std::vector<std::string> run_text(const RunRecord& record) {
@@ -267,6 +283,7 @@ std::vector<std::string> run_text(const RunRecord& record) {
   lines.add("image", printable(fmt::format("{}  {}", start.image.name, start.image.digest)));
   if (start.image.lock_digest) lines.add("lock", printable(*start.image.lock_digest));
   lines.add("command", command_text(start));
+  if (start.variation) add_variation(*start.variation, lines);
   if (start.workdir) lines.add("workdir", printable(*start.workdir));
   for (const RecordedVariable& variable : start.env) {
     lines.add("env", printable(fmt::format("{}={}", variable.name,

@@ -1,5 +1,6 @@
 #pragma once
 // The record of a run as `mlenv run` writes it, and as text.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,14 @@ struct RunLine {
   std::string took;     ///< `12.3 s`, `2 h 5 min`; of a running one until now
   std::string image;
   std::string command;
+  std::string values{};  ///< of a variation: `lr=0.1 seed=3`
 };
 RunLine run_line(const RunRecord& record);
+
+/// `12.3 s`, `2 h 5 min`
+std::string duration_text(double seconds);
+/// What a run might use: processors that mlenv can run on, and its control group's quota.
+std::optional<double> usable_processors(const CpuFacts& cpu);
 
 /// All of it, a line a fact.
 std::vector<std::string> run_text(const RunRecord& record);

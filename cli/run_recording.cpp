@@ -1,6 +1,7 @@
 #include "cli/run_recording.hpp"
 
 #include "base/error.hpp"
+#include "cli/quick_runtime.hpp"
 #include "runner/local/control.hpp"
 #include "runner/record/run_recorder.hpp"
 #include "runner/record/run_records.hpp"
@@ -57,6 +58,7 @@ class Recording {
 }  // namespace
 
 RecordedRun run_recorded(Ui& ui, LocalRun run, const RunStart& start, const AroundRun& around) {
+  choose_runtime(run);
   Recording recording{ui, start, around.code};
   const Fd control = recording.control();
   run.fds.control = control.get();

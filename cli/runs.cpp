@@ -27,6 +27,7 @@ constexpr int kMostRuns = 1000000000;
 struct Filter {
   std::string image;
   std::string state;
+  std::string matrix;
   std::size_t newest = 0;  ///< 0: all
   bool names = false;      ///< alone, or ids where there is none
 };
@@ -46,6 +47,16 @@ bool is_of_image(const RunStart& start, std::string_view asked) {
              .starts_with(std::string(kAlgorithm) + std::string(asked));
 }
 
+/// Its id, or the beginning or end of it.
+bool is_of_matrix(const RunStart& start, std::string_view asked) {
+  if (asked.empty()) return true;
+  if (!start.variation) return false;
+  const std::string_view id = start.variation->matrix;
+  constexpr std::size_t kFewestLetters = 4;
+  return id == asked ||
+         (asked.size() >= kFewestLetters && (id.starts_with(asked) || id.ends_with(asked)));
+}
+
 /// Newest first. What cannot be read is told of, and left out.
 std::vector<RunRecord> chosen(const Filter& filter, const Ui& ui) {
   const RunRecords all = run_records();
@@ -57,6 +68,7 @@ std::vector<RunRecord> chosen(const Filter& filter, const Ui& ui) {
     try {
       RunRecord record = all.read_brief(id);
       const bool wanted = is_of_image(record.start, filter.image) &&
+                          is_of_matrix(record.start, filter.matrix) &&
                           (filter.state.empty() || record.state == filter.state);
       if (wanted) found.push_back(std::move(record));
     } catch (const Error& error) {
@@ -66,8 +78,10 @@ std::vector<RunRecord> chosen(const Filter& filter, const Ui& ui) {
   return found;
 }
 
-void print_table(const std::vector<RunRecord>& found, const Ui& ui) {
-  std::vector<RunLine> lines = {{"RUN", "NAME", "STARTED", "STATE", "TOOK", "IMAGE", "COMMAND"}};
+/// `with_values`: variations of a matrix by their values, which are what tells them apart.
+void print_table(const std::vector<RunRecord>& found, bool with_values, const Ui& ui) {
+  std::vector<RunLine> lines = {
+      {"RUN", "NAME", "STARTED", "STATE", "TOOK", "IMAGE", "COMMAND", "VALUES"}};
   for (const RunRecord& record : found) lines.push_back(run_line(record));
   const auto width = [&](std::string RunLine::*column) {
     std::size_t most = 0;
@@ -83,7 +97,7 @@ void print_table(const std::vector<RunRecord>& found, const Ui& ui) {
   for (const RunLine& line : lines) {
     ui.answer(fmt::format("{:<{}}  {:<{}}  {:<{}}  {:<{}}  {:>{}}  {:<{}}  {}", line.id, id,
                           line.name, name, line.started, started, line.state, state, line.took,
-                          took, line.image, image, line.command));
+                          took, line.image, image, with_values ? line.values : line.command));
   }
 }
 
@@ -100,7 +114,7 @@ int list_command(const Filter& filter, Ui& ui) {
     for (const RunRecord& record : found) items.push_back(json::parse(render_run(record)));
     ui.answer(canonical({{"schema", "mlenv.runs/1"}, {"runs", items}}));
   } else if (!found.empty()) {
-    print_table(found, ui);
+    print_table(found, !filter.matrix.empty(), ui);
   }
   return 0;
 }
@@ -230,6 +244,7 @@ Action declare_runs(CLI::App& app) {
                WordKind::image);
   take_one_of(app.add_option("--state", filter->state, "runs that came to this alone"),
               {"running", "done", "failed", "killed", "refused", "lost"});
+  app.add_option("--matrix", filter->matrix, "variations of this matrix alone, by its id");
   app.add_option("-n,--newest", filter->newest, "so many, the newest")
       ->check(CLI::Range(1, kMostRuns));
   app.add_flag("--names", filter->names, "names alone, or ids where there is none");

@@ -97,6 +97,14 @@ std::vector<CdiName> chosen_gpus(const GpuChoice& choice, const CdiRegistry& reg
   return chosen;
 }
 
+std::vector<CdiName> separate_gpus(const CdiRegistry& registry) {
+  std::vector<CdiName> all;
+  for (std::string& name : each_once(registry.names(std::string(kNvidiaGpu)))) {
+    all.push_back(nvidia(std::move(name)));
+  }
+  return all;
+}
+
 bool has_nvidia_driver(const fs::path& root) {
   std::error_code error;
   return fs::exists(root / "dev/nvidiactl", error) || fs::exists(root / "dev/dxg", error);

@@ -27,6 +27,10 @@ GpuChoice parse_gpus(std::string_view word);
 /// The devices that a choice means. Throws `no-device` where there are fewer than that.
 std::vector<CdiName> chosen_gpus(const GpuChoice& choice, const CdiRegistry& registry);
 
+/// Each of the machine's NVIDIA GPUs by a name of its own: by index, else by UUID. None where the
+/// specification names but all of them together. Throws what `CdiRegistry::names` does.
+std::vector<CdiName> separate_gpus(const CdiRegistry& registry);
+
 /// Whether the host has NVIDIA GPUs that a driver runs: a question of two files, asked at every
 /// start.
 bool has_nvidia_driver(const fs::path& root = "/");

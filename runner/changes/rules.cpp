@@ -98,6 +98,10 @@ constexpr std::array kRules = std::to_array<Rule>({
     {"namespaces", W::breaks, when(S::fails), "namespaces for containers",
      "mlenv builds and runs in them", "docs/sandbox.md", "`mlenv check` says what forbids them"},
     // What changes results.
+    {"parameters", W::results,
+     when(S::fails, S::out_of_memory, S::bus_error, S::illegal_instruction, S::slower),
+     "parameter of the matrix", "the two are variations of it", "docs/experiments.md",
+     "the other value"},
     {"code", W::results, kAny, "code", "it does something else", "docs/run-records.md",
      "`git diff` of the two states; run the older one again"},
     {"program", W::results, kAny, "program", "it does something else", "docs/run-records.md",
@@ -290,9 +294,10 @@ const Rule& rule_of(std::string_view id) {
 
 Changes changes_between(const Moment& from, const Moment& to, const Texts& code_files) {
   Compared here(from, to, code_files);
-  for (auto* look : {code,     command, mounts,    run_settings, run_options, variables, image,
-                     packages, driver,  gpus,      gpu_host,     processors,  memory,    kernel,
-                     limits,   disks,   isolation, network,      clock,       details,   outcome}) {
+  for (auto* look :
+       {parameters, code,      command, mounts,   run_settings, run_options, variables, image,
+        packages,   driver,    gpus,    gpu_host, processors,   memory,      kernel,    limits,
+        disks,      isolation, network, clock,    details,      outcome}) {
     look(here);
   }
   return std::move(here).take();

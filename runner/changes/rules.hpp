@@ -5,6 +5,14 @@
 
 namespace mlenv::changes {
 
+// rules_matrix.cpp: variations of a matrix
+void parameters(Compared& here);
+/// Two of one matrix: their commands differ by their values alone.
+bool are_of_one_matrix(const Compared& here);
+/// A variable that both have as a parameter, or that tells a variation who it is.
+bool tells_variation(const Compared& here, std::string_view variable);
+/// Where both have their own folder.
+bool is_own_folder(const Compared& here, std::string_view target);
 // rules_run.cpp
 void code(Compared& here);
 void command(Compared& here);

@@ -214,7 +214,7 @@ void code(Compared& here) {
 }
 
 void command(Compared& here) {
-  if (here.from_run() == nullptr) return;
+  if (here.from_run() == nullptr || are_of_one_matrix(here)) return;
   const Words& from = here.from_run()->start.argv;
   const Words& to = here.to_run()->start.argv;
   const bool same_program = !from.empty() && !to.empty() && from.front() == to.front();
@@ -244,6 +244,7 @@ void mounts(Compared& here) {
   const RunStart& to = here.to_run()->start;
   SortedMounts sorted;
   for (const RecordedMount& one : from.mounts) {
+    if (is_own_folder(here, one.target)) continue;
     if (const RecordedMount* other = mount_at(to, one.target)) {
       sorted.add(one, *other);
     } else {

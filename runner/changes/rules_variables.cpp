@@ -171,6 +171,7 @@ void variables(Compared& here) {
   for (const auto& [name, value] : to) names.insert(name);
   std::vector<ValueChange> others;
   for (const std::string& name : names) {
+    if (tells_variation(here, name)) continue;
     const auto before = from.find(name);
     const auto after = to.find(name);
     const bool in_both = before != from.end() && after != to.end();

@@ -70,10 +70,11 @@ Text cgroup_version(const Fact<std::vector<MountLine>>& mounted) {
   });
 }
 
-Fact<CgroupFolders> cgroup_folders(const FactSources& from, std::string_view controller) {
+Fact<CgroupFolders> cgroup_folders(const FactSources& from, std::string_view controller,
+                                   std::string_view process) {
   const std::string what =
       controller.empty() ? "cgroup" : fmt::format("cgroup of `{}`", controller);
-  const Text groups = file_text(from, "/proc/self/cgroup");
+  const Text groups = file_text(from, fmt::format("/proc/{}/cgroup", process));
   if (!groups) return unknown<CgroupFolders>(groups.source);
   const std::optional<Place> place = place_of(*groups, controller);
   if (!place) return known(CgroupFolders{}, fmt::format("{}: no {}", groups.source, what));

@@ -52,11 +52,12 @@ Fact<std::vector<MountLine>> mounts(const FactSources& from);
 Text cgroup_version(const Fact<std::vector<MountLine>>& mounted);
 struct CgroupFolders {
   bool unified = false;           ///< of v2
-  std::vector<fs::path> folders;  ///< this process's, and those above it that are mounted
+  std::vector<fs::path> folders;  ///< the process's, and those above it that are mounted
 };
 /// In the hierarchy that has the controller (none is asked for: v2's), innermost first; no folders
-/// where the kernel has none such. Unknown where they cannot be seen.
-Fact<CgroupFolders> cgroup_folders(const FactSources& from, std::string_view controller);
+/// where the kernel has none such. Unknown where they cannot be seen. `process`: its number.
+Fact<CgroupFolders> cgroup_folders(const FactSources& from, std::string_view controller,
+                                   std::string_view process = "self");
 /// What one cgroup allows; unlimited where the folder has no such file, as a hierarchy's first.
 using ReadLimit = std::function<Fact<Limit>(const fs::path& folder, bool unified)>;
 /// The least of all of them.

@@ -161,6 +161,8 @@ std::string render_exec(const ExecRequest& request) {
                    {"columns", request.columns}});
 }
 
+std::string render_where() { return to_bytes({{"do", "where"}}); }
+
 ControlRequest parse_request_packet(std::string_view bytes) {
   ControlRequest request;
   try {
@@ -170,6 +172,8 @@ ControlRequest parse_request_packet(std::string_view bytes) {
     } else if (value.at("do") == "stop") {
       request.stop.emplace();
       if (!value.at("grace_ms").is_null()) request.stop->grace_ms = value.at("grace_ms");
+    } else if (value.at("do") == "where") {
+      request.where = true;
     }
   } catch (const Json::exception&) {
     return {};  // another version of mlenv speaks there

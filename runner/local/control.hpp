@@ -41,10 +41,13 @@ struct ExecRequest {
 };
 std::string render_stop(const StopRequest& request);
 std::string render_exec(const ExecRequest& request);
-/// One of the two is filled; none for bytes that are neither.
+/// Where its processes are: the answer brings a pidfd of the first process of their namespace.
+std::string render_where();
+/// One of them is filled; none for bytes that are none of them.
 struct ControlRequest {
   std::optional<StopRequest> stop;
   std::optional<ExecRequest> exec;
+  bool where = false;
 };
 ControlRequest parse_request_packet(std::string_view bytes);
 

@@ -1,9 +1,11 @@
 #include "runner/local/detached.hpp"
 
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <array>
 #include <cerrno>
+#include <csignal>
 
 #include <nlohmann/json.hpp>
 
@@ -24,6 +26,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kArgument = "__supervise";
+/// Before the number of the process with which an attached one ends.
+constexpr std::string_view kAttached = "attached";
 constexpr int kSocket = 3;
 constexpr std::uint64_t kMostRequest = std::uint64_t{64} << 20;
 
@@ -53,12 +57,26 @@ DetachedRun parse_detached(std::string_view bytes) {
   return run;
 }
 
-/// The way back to the mlenv that waits for the start: used once.
+/// The way back to the mlenv that waits for the start: used once; attached, until the end, and for
+/// what each word of it is framed.
 class Starter {
  public:
-  explicit Starter(Fd socket) : socket_(std::move(socket)) {}
+  Starter(Fd socket, bool attached) : socket_(std::move(socket)), attached_(attached) {}
+  bool attached() const { return attached_; }
+  void recorded(const std::string& id) {
+    if (attached_) say({{"id", id}});
+  }
+  void started(const std::string& id) {
+    if (attached_) {
+      say({{"started", true}});
+    } else {
+      tell(to_bytes({{"id", id}}));
+    }
+  }
+  /// The last word.
   void tell(std::string_view bytes) {
     if (!socket_) return;
+    if (attached_) return say_frame(bytes);
     // A full socket buffer holds far more than this, and nobody may read it any more.
     (void)::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     // The stage, a copy of this process, has the socket open, too.
@@ -67,7 +85,14 @@ class Starter {
   }
 
  private:
+  void say(const Json& value) { say_frame(to_bytes(value)); }
+  void say_frame(std::string_view bytes) {
+    const std::string frame = framed(bytes);
+    (void)::send(socket_.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
+  }
+
   Fd socket_;
+  bool attached_;
 };
 
 /// Standard streams that lead nowhere: the terminal may close.
@@ -90,6 +115,8 @@ class KeptOutput {
     out_.write_end.reset();
     err_.write_end.reset();
   }
+  /// What is said of the command on standard error is part of its output.
+  void take_complaints() const { ::dup2(err_.write_end.get(), STDERR_FILENO); }
   std::vector<RunEvents::Reader> readers() {
     return {{out_.read_end.get(), [this] { return take(out_.read_end, LogStream::out); }},
             {err_.read_end.get(), [this] { return take(err_.read_end, LogStream::err); }}};
@@ -123,10 +150,11 @@ RunOutcome run_and_keep(DetachedRun& request, RunRecorder& recorder, Starter& st
   const std::vector<PlacedOutput> outputs = outputs_of(request);
   KeptOutput output{log_folder(recorder.folder()), request.most_log_bytes};
   output.give_to(request.run);
+  if (starter.attached()) output.take_complaints();
   RunEvents events;
   events.started = [&] {
     recorder.started();
-    starter.tell(to_bytes({{"id", recorder.id()}}));
+    starter.started(recorder.id());
     leave_terminal();
   };
   events.attempt_ended = [&](const AttemptEnd& attempt) {
@@ -157,6 +185,7 @@ void supervise_run(DetachedRun request, Starter& starter) {
       make_deterministic(request.run, switches->seed, caller_variables());
     }
     RunRecorder recorder{runs_folder(store.root()), request.start};
+    starter.recorded(recorder.id());
     const Fd control = listen_for_control(recorder.folder());
     request.run.fds.control = control.get();
     const RunOutcome outcome = run_and_keep(request, recorder, starter);
@@ -170,23 +199,30 @@ void supervise_run(DetachedRun request, Starter& starter) {
 
 }  // namespace
 
-StartedRun start_detached_run(const DetachedRun& run) {
+namespace {
+
+/// Starts a supervisor with that command, which finds `socket`'s other end at kSocket.
+Child supervisor(Command command, Fd& socket) {
   constexpr int kBeyondOthers = 16;
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     throw os_error(errno, "cannot make a socket");
   }
-  const Fd socket{ends[0]};
-  Fd theirs{ends[1]};
+  socket = Fd{ends[0]};
+  const Fd theirs{ends[1]};
   // dup2(2) to the same number would leave it close-on-exec.
-  Fd moved{::fcntl(theirs.get(), F_DUPFD_CLOEXEC, kBeyondOthers)};
-  theirs.reset();
+  const Fd moved{::fcntl(theirs.get(), F_DUPFD_CLOEXEC, kBeyondOthers)};
   if (!moved) throw os_error(errno, "cannot copy a descriptor");
-  Command command;
-  command.argv = {own_executable().string(), std::string(kArgument)};
+  command.argv.insert(command.argv.begin(), {own_executable().string(), std::string(kArgument)});
   command.extra_fds = {{moved.get(), kSocket}};
-  Child child{command};
-  moved.reset();
+  return Child{command};
+}
+
+}  // namespace
+
+StartedRun start_detached_run(const DetachedRun& run) {
+  Fd socket;
+  Child child = supervisor({}, socket);
   send_all(socket.get(), render_detached(run));
   FdSource source{socket.get()};
   const std::string answer = read_all(source, std::uint64_t{1} << 20);
@@ -199,9 +235,77 @@ StartedRun start_detached_run(const DetachedRun& run) {
   return {"", parse_stage_outcome(answer).run};
 }
 
+AttachedRun::AttachedRun(const DetachedRun& run) {
+  const Fd null = open_file("/dev/null", O_RDWR);
+  Command command;
+  command.argv = {std::string(kAttached), std::to_string(::getpid())};
+  command.stdout_fd = null.get();
+  command.stderr_fd = null.get();
+  child_.emplace(supervisor(std::move(command), socket_));
+  send_all(socket_.get(), render_detached(run));
+}
+
+bool AttachedRun::hear() {
+  std::array<char, 4096> buffer{};
+  ssize_t count = 0;
+  while ((count = ::read(socket_.get(), buffer.data(), buffer.size())) < 0 && errno == EINTR) {
+  }
+  if (count <= 0) {
+    (void)child_->wait();
+    return false;
+  }
+  bytes_.append(buffer.data(), static_cast<std::size_t>(count));
+  while (const std::optional<std::string> frame = take_frame(bytes_)) take(*frame);
+  return true;
+}
+
+void AttachedRun::take(const std::string& frame) {
+  const Json value = Json::from_cbor(frame.begin(), frame.end(), true, false);
+  if (value.is_object() && value.contains("id")) {
+    id_ = value.at("id");
+  } else if (value.is_object() && value.contains("started")) {
+    started_ = true;
+    if (const int number = std::exchange(waiting_signal_, 0)) signal(number);
+  } else {
+    try {
+      outcome_ = parse_stage_outcome(frame).run;
+    } catch (const Error& error) {
+      failure_ = error;
+    }
+  }
+}
+
+void AttachedRun::signal(int number) {
+  if (started_) {
+    child_->signal(number);
+  } else {
+    waiting_signal_ = number;
+  }
+}
+
+void AttachedRun::kill() { child_->signal(SIGKILL); }
+
+namespace {
+
+/// One that is attached: it ends with the process of that number, its parent.
+int attached_main(const std::string& parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (std::to_string(::getppid()) != parent) return 1;  // it was gone before
+  FdSource source{kSocket};
+  const std::string request = read_all(source, kMostRequest);
+  Starter starter{Fd{kSocket}, true};
+  supervise_run(parse_detached(request), starter);
+  return 0;
+}
+
+}  // namespace
+
 std::optional<int> detached_main(int argc, char** argv) {
-  if (argc != 2 || argv[1] != kArgument) return std::nullopt;
+  constexpr int kWordsAttached = 4;
+  if (argc < 2 || argv[1] != kArgument) return std::nullopt;
   ::fcntl(kSocket, F_SETFD, FD_CLOEXEC);
+  if (argc == kWordsAttached && argv[2] == kAttached) return attached_main(argv[3]);
+  if (argc != 2) return std::nullopt;
   // Whoever started us waits for our end; the run goes on in a session that has no terminal and
   // whose leader is gone, so that it cannot get one.
   ::setsid();
@@ -209,7 +313,7 @@ std::optional<int> detached_main(int argc, char** argv) {
   if (pid != 0) ::_exit(pid < 0 ? 1 : 0);
   FdSource source{kSocket};
   const std::string request = read_all(source, kMostRequest);
-  Starter starter{Fd{kSocket}};
+  Starter starter{Fd{kSocket}, false};
   supervise_run(parse_detached(request), starter);
   return 0;
 }

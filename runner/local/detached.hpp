@@ -1,10 +1,14 @@
 #pragma once
 // A run in the background: its supervisor is a process of its own session, without a terminal, that
 // records it, keeps its output and lets other mlenvs talk to it. No daemon: it ends with the run.
+//
+// One of several runs side by side (a matrix) has the same supervisor as a child of its own, which
+// ends with whoever started it, even by `kill -9`.
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "base/error.hpp"
 #include "runner/local/run.hpp"
 #include "runner/record/run_record.hpp"
 
@@ -26,6 +30,45 @@ struct StartedRun {
 /// Returns once the command runs. What is wrong before that is thrown, or told on our standard
 /// error, as `run_local` does it.
 StartedRun start_detached_run(const DetachedRun& run);
+
+/// A run beside others: recorded, its output kept, without standard input.
+class AttachedRun {
+ public:
+  /// Starts the supervisor, and does not wait for the command.
+  explicit AttachedRun(const DetachedRun& run);
+  AttachedRun(const AttachedRun&) = delete;
+  AttachedRun& operator=(const AttachedRun&) = delete;
+  ~AttachedRun() = default;  ///< kills what still runs
+
+  int fd() const { return socket_.get(); }  ///< readable: `hear`
+  /// Takes what it says; false: it is over, and so is every process of it.
+  bool hear();
+  /// Empty: it has none yet.
+  const std::string& id() const { return id_; }
+  /// The command runs: signals reach it.
+  bool started() const { return started_; }
+  /// Passed on to the command; one that comes before it runs waits until then.
+  void signal(int number);
+  /// The supervisor goes, and all that it started; its record is then without an end.
+  void kill();
+
+  /// Of one that is over: how, as far as it could say.
+  const std::optional<RunOutcome>& outcome() const { return outcome_; }
+  /// Why it was not run.
+  const std::optional<Error>& failure() const { return failure_; }
+
+ private:
+  void take(const std::string& frame);
+
+  Fd socket_;
+  std::optional<Child> child_;
+  std::string bytes_;
+  std::string id_;
+  bool started_ = false;
+  int waiting_signal_ = 0;
+  std::optional<RunOutcome> outcome_;
+  std::optional<Error> failure_;
+};
 
 /// Its supervisor: main() calls this before any thread exists and returns its value when it is
 /// engaged (`mlenv __supervise`). nullopt: this is an ordinary start.

@@ -25,6 +25,22 @@ void answer(int connection, const Error& error) {
   (void)send_packet(connection, render_outcome(error));
 }
 
+Error between_attempts() {
+  return refusal("run-ended", "the command does not run at this moment")
+      .because("the run is between two attempts, or has not started yet")
+      .hint("try again; `mlenv runs show RUN` tells how its attempts ended");
+}
+
+void answer_where(int connection, const PidNamespace* processes) {
+  if (processes == nullptr) return answer(connection, between_attempts());
+  try {
+    const Fd first = open_pidfd(processes->init());
+    (void)send_packet(connection, render_outcome(Exit{}), {first.get()});
+  } catch (const Error& error) {
+    answer(connection, error);  // whoever asks must not end the run
+  }
+}
+
 }  // namespace
 
 void JobWatch::while_starting(pid_t pid, PidNamespace& processes) {
@@ -131,14 +147,13 @@ void JobWatch::take_request(const Target& target, Fd connection) {
         request.stop->grace_ms ? std::chrono::milliseconds(*request.stop->grace_ms) : life_.grace,
         target);
     (void)send_packet(connection.get(), render_outcome(Exit{}));
+  } else if (request.where) {
+    answer_where(connection.get(), target.processes);
   } else if (!request.exec) {
     answer(connection.get(), failure("run-failed", "the run's mlenv does not understand this")
                                  .because("it is of another version"));
   } else if (target.exec == nullptr) {
-    answer(connection.get(),
-           refusal("run-ended", "the command does not run at this moment")
-               .because("the run is between two attempts, or has not started yet")
-               .hint("try again; `mlenv runs show RUN` tells how its attempts ended"));
+    answer(connection.get(), between_attempts());
   } else {
     (*target.exec)(*request.exec, std::move(packet.files), std::move(connection));
   }

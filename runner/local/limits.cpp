@@ -132,16 +132,17 @@ LimitGroup::LimitGroup(const JobLimits& limits) : LimitGroup(random_name()) {
 
 LimitGroup::~LimitGroup() {
   leave();
-  const auto remove = [](const fs::path& folder) {
-    if (!folder.empty() && ::rmdir(folder.c_str()) != 0 && errno != ENOENT) {
-      log::debug("cannot remove `{}`: {}", folder.string(), errno_text(errno));
-    }
+  if (!aside_.empty()) (void)write_once(before_aside_ / "cgroup.procs", "0");
+  (void)remove();
+}
+
+bool LimitGroup::remove() const noexcept {
+  const auto is_gone = [](const fs::path& folder) {
+    return folder.empty() || ::rmdir(folder.c_str()) == 0 || errno == ENOENT;
   };
-  for (const Group& one : groups_) remove(one.folder);
-  if (!aside_.empty()) {
-    (void)write_once(before_aside_ / "cgroup.procs", "0");
-    remove(aside_);
-  }
+  bool gone = is_gone(aside_);
+  for (const Group& one : groups_) gone = is_gone(one.folder) && gone;
+  return gone;
 }
 
 /// A group of version 2 hands controllers down only while no process is in it.

@@ -25,6 +25,9 @@ class LimitGroup {
   /// This process goes into it, so that what it starts begins there; and back.
   void enter() const;
   void leave() const noexcept;
+  /// Removes it where this object's process was killed: from a process outside it. Whether it is
+  /// gone.
+  bool remove() const noexcept;
   /// Whether the kernel has killed a process in it, or in a group below it, for want of memory.
   bool killed_for_memory() const;
 

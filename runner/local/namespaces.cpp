@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -69,9 +70,18 @@ bool in_first_user_namespace() {
   return map.find("4294967295") != std::string::npos;
 }
 
+/// Of the namespace that we are the first of; more than once, for those that are being made. Those
+/// that ended cannot be told from them: their parent, outside, may be slow to reap them.
+void kill_all_others() {
+  constexpr int kTries = 3;
+  constexpr int kPause = 10;  // milliseconds
+  for (int tries = 0; tries < kTries && ::kill(-1, SIGKILL) == 0; ++tries)
+    ::poll(nullptr, 0, kPause);
+}
+
 /// The whole life of a PID namespace's first process. The kernel reaps for a parent that ignores
 /// SIGCHLD (wait(2)).
-[[noreturn]] void be_init(int lifeline) {
+[[noreturn]] void be_init(int lifeline, const std::function<void()>& orphaned) {
   ::dup2(lifeline, 0);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   ::dup2(null, 1);
@@ -83,6 +93,10 @@ bool in_first_user_namespace() {
   ::prctl(PR_SET_NAME, "mlenv-init");
   char byte = 0;
   while (::read(0, &byte, 1) < 0 && errno == EINTR) {
+  }
+  if (orphaned) {
+    kill_all_others();
+    orphaned();
   }
   ::_exit(0);
 }
@@ -125,12 +139,12 @@ void make_network_namespace(const fs::path& file) {
   if (status != 0) throw no_namespace(WEXITSTATUS(status), "network namespace");
 }
 
-PidNamespace::PidNamespace() {
+PidNamespace::PidNamespace(const std::function<void()>& orphaned) {
   Pipe pipe = make_pipe();
   // Like fork, but the child is the first process of a new PID namespace.
   const long pid = ::syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
   if (pid < 0) throw no_namespace(errno, "clone");
-  if (pid == 0) be_init(pipe.read_end.get());
+  if (pid == 0) be_init(pipe.read_end.get(), orphaned);
   init_ = static_cast<pid_t>(pid);
   lifeline_ = std::move(pipe.write_end);
 }

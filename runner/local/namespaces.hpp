@@ -2,6 +2,7 @@
 // The namespaces around a container: one of mounts (and, for ordinary users, one of users), so that
 // the overlay vanishes with us; and one of processes, whose death is the death of all in it.
 #include <sys/types.h>
+#include <functional>
 #include <string>
 
 #include "base/files.hpp"
@@ -27,12 +28,17 @@ void make_network_namespace(const fs::path& file);
 /// whatever way: the kernel then kills every process in it (pid_namespaces(7)).
 class PidNamespace {
  public:
-  PidNamespace();
+  /// `orphaned` is done by its init, as root of this process's namespaces of mounts, when this
+  /// process is killed and everything in the namespace is gone: nobody else is left to do it. No
+  /// exceptions.
+  explicit PidNamespace(const std::function<void()>& orphaned = {});
   PidNamespace(const PidNamespace&) = delete;
   PidNamespace& operator=(const PidNamespace&) = delete;
   ~PidNamespace() { end(); }
   /// What an OCI runtime joins.
   std::string path() const { return "/proc/" + std::to_string(init_) + "/ns/pid"; }
+  /// Its first process, which lives as long as it does.
+  pid_t init() const { return init_; }
   /// Kills everything in it.
   void kill() noexcept;
   /// The same, and waits until all of it is gone; idempotent. Reaps every child of this process on

@@ -66,6 +66,23 @@ void show_own_groups(bool root) {
   }
 }
 
+std::vector<fs::path> all_own_groups(const FactSources& from) {
+  std::vector<fs::path> folders;
+  const auto mounted = mounts(from);
+  if (!mounted) return folders;
+  for (const MountLine& line : *mounted) {
+    if (line.type == "cgroup") {
+      if (auto folder = own_folder(from, line)) folders.push_back(*std::move(folder));
+    } else if (line.type == "cgroup2") {
+      const Fact<CgroupFolders> found = cgroup_folders(from, "");
+      if (found && found->unified && !found->folders.empty()) {
+        folders.push_back(found->folders.front());
+      }
+    }
+  }
+  return folders;
+}
+
 std::string own_unified_path(const FactSources& from) {
   const Text version = cgroup_version(mounts(from));
   if (!version || *version != "v2") return "";

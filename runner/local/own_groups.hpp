@@ -22,6 +22,9 @@ std::vector<OwnGroup> own_groups(const FactSources& from);
 /// `no-namespace`.
 void show_own_groups(bool root);
 
+/// Our group in each hierarchy, of both versions.
+std::vector<fs::path> all_own_groups(const FactSources& from);
+
 /// Where version 2 is alone: our group in it, from the first, with a slash at the end:
 /// `/system.slice/slurmstepd.scope/job_7/`. Else empty.
 std::string own_unified_path(const FactSources& from);

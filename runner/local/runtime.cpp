@@ -1,5 +1,7 @@
 #include "runner/local/runtime.hpp"
 
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #include <array>
 #include <cerrno>
@@ -28,6 +30,11 @@ std::string last_error(const fs::path& log) {
   return message;
 }
 
+bool is_in_memory(const fs::path& folder) {
+  struct statfs info {};
+  return ::statfs(folder.c_str(), &info) == 0 && info.f_type == TMPFS_MAGIC;
+}
+
 /// One path in all hierarchies, as own_groups shows them.
 std::vector<fs::path> crun_groups(const fs::path& group) {
   const fs::path top = "/sys/fs/cgroup";
@@ -36,8 +43,9 @@ std::vector<fs::path> crun_groups(const fs::path& group) {
   if (fs::exists(top / "cgroup.controllers", error)) return {top / inner};
   std::vector<fs::path> folders;
   for (const fs::path& hierarchy : list_folder(top)) {
-    // `cpu` may be a link to `cpu,cpuacct`: of two names, one is enough.
-    if (fs::is_symlink(hierarchy, error)) continue;
+    // `cpu` may be a link to `cpu,cpuacct`: of two names, one is enough. What covers version 2 goes
+    // with our namespace.
+    if (fs::is_symlink(hierarchy, error) || is_in_memory(hierarchy)) continue;
     if (fs::exists(hierarchy / inner, error)) folders.push_back(hierarchy / inner);
   }
   return folders;
@@ -106,7 +114,10 @@ std::optional<std::vector<fs::path>> cgroup_folders(const Runtime& runtime,
   if (runtime.is_crun) return crun_groups(container.group);
   const auto text = read_file_if_exists(container.bundle / "state" / container.id / "state.json");
   const nlohmann::json state = nlohmann::json::parse(text.value_or(""), nullptr, false);
-  if (!state.is_object() || !state.contains("cgroup_paths")) return std::nullopt;
+  if (!state.is_object() || !state.contains("cgroup_paths")) {
+    if (container.likely_groups.empty()) return std::nullopt;
+    return container.likely_groups;
+  }
   std::vector<fs::path> folders;
   for (const auto& [controller, path] : state["cgroup_paths"].items()) {
     if (path.is_string()) folders.emplace_back(path.get<std::string>());

@@ -1,6 +1,7 @@
 #include "runner/local/stage.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mount.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -183,7 +184,7 @@ class Prepared {
     // Before the namespaces, and outliving what is in it.
     if (run.options.limits != JobLimits{}) limits_.emplace(run.options.limits);
     stage_.identity = enter_namespaces();
-    if (runtime_.is_crun) tell_crun_of_groups();
+    find_groups();
     stage_.root =
         mount_overlay({run.trees, run.scratch, stage_.identity != Identity::root, run.overlay});
     stage_.private_folder = mount_private_folder(run.scratch);
@@ -208,11 +209,12 @@ class Prepared {
     remove_tree(folder);
     make_folders(folder);
     Attempt attempt;
-    PidNamespace processes;
+    Container container{bundle_.id, bundle_.group, folder, {}, stage_.identity, run_.terminal};
+    for (const fs::path& own : own_groups_) container.likely_groups.push_back(own / bundle_.group);
+    PidNamespace processes{[&] { remove_groups_of(container); }};
     bundle_.pid_namespace = processes.path();
     write_file(folder / "config.json", render_bundle(bundle_), false);
     if (::chdir("/") != 0) throw os_error(errno, "cannot enter `/`");
-    Container container{bundle_.id, bundle_.group, folder, stage_.identity, run_.terminal};
     container.stdout_fd = run_.fds.out;
     container.stderr_fd = run_.fds.err;
     ExecServer server{runtime_, container, bundle_, limits()};
@@ -239,18 +241,39 @@ class Prepared {
   }
 
   /// Where ours are, which limits may have made for us.
-  void tell_crun_of_groups() {
-    if (stage_.identity != Identity::root) return show_own_groups(false);
+  void find_groups() {
+    if (stage_.identity != Identity::root) {
+      if (runtime_.is_crun) show_own_groups(false);
+      return;
+    }
     const FactSources here = host_sources("/", "/tmp");
     if (limits_) limits_->enter();
-    group_folder_ = own_unified_path(here);
+    if (runtime_.is_crun) {
+      group_folder_ = own_unified_path(here);
+    } else {
+      own_groups_ = all_own_groups(here);
+    }
     if (limits_) limits_->leave();
-    if (!group_folder_.empty()) return;
+    if (!runtime_.is_crun || !group_folder_.empty()) return;
     if (limits_) {
       throw failure("no-limit", "crun cannot apply limits where control groups are of version 1")
           .hint("leave `--runtime crun` out, or write `--runtime runc`");
     }
     show_own_groups(true);
+  }
+
+  /// When we were killed.
+  void remove_groups_of(const Container& container) const noexcept {
+    // The kernel lets a process go before it lets its group go, and tells nobody of the latter.
+    constexpr int kTries = 500;
+    constexpr int kPause = 10;  // milliseconds
+    const auto are_gone = [&] {
+      return remove_groups(runtime_, container) && (!limits_ || limits_->remove());
+    };
+    try {
+      for (int i = 0; i < kTries && !are_gone(); ++i) ::poll(nullptr, 0, kPause);
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): there is nobody to tell
+    }
   }
 
   const LimitGroup* limits() const { return limits_ ? &*limits_ : nullptr; }
@@ -270,6 +293,7 @@ class Prepared {
   Runtime runtime_;
   std::optional<LimitGroup> limits_;
   Stage stage_;
+  std::vector<fs::path> own_groups_;
   std::string group_folder_;  ///< before the name of a container's group
   Bundle bundle_;
   std::optional<PrivateNetwork> network_;

@@ -13,17 +13,22 @@
 #include "runner/local/limits.hpp"
 
 namespace mlenv {
-namespace {
 
-/// Without a start of the runtime where plain rmdir will do: that takes longer than all the rest.
-void remove_cgroups(const Runtime& runtime, const Container& container) {
-  if (container.identity != Identity::root) return;
+bool remove_groups(const Runtime& runtime, const Container& container) {
+  if (container.identity != Identity::root) return true;
   const std::optional<std::vector<fs::path>> folders = cgroup_folders(runtime, container);
   bool removed = folders.has_value();
   for (const fs::path& folder : folders.value_or(std::vector<fs::path>{})) {
     removed = (::rmdir(folder.c_str()) == 0 || errno == ENOENT) && removed;
   }
-  if (removed) return;
+  return removed;
+}
+
+namespace {
+
+/// Without a start of the runtime where plain rmdir will do: that takes longer than all the rest.
+void remove_cgroups(const Runtime& runtime, const Container& container) {
+  if (remove_groups(runtime, container)) return;
   const Captured result =
       run_captured(delete_command(runtime, container), std::chrono::seconds(10));
   log::debug("deleting the container: status {} {}", result.exit.code, result.err);

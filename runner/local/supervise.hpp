@@ -28,4 +28,8 @@ struct Meanwhile {
 JobEnd supervise(const Runtime& runtime, const Container& container, PidNamespace& processes,
                  JobWatch& watch, const Meanwhile& meanwhile);
 
+/// Removes the groups that the runtime made for the container, which nothing is in any more.
+/// Whether they are gone.
+bool remove_groups(const Runtime& runtime, const Container& container);
+
 }  // namespace mlenv

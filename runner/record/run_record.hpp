@@ -75,6 +75,26 @@ struct DeclaredOutput {
   }
 };
 
+/// One variation of a matrix (`--matrix`).
+struct RecordedVariation {
+  std::string matrix;        ///< id of it, the same for all
+  std::uint64_t number = 1;  ///< of this one, from 1
+  std::uint64_t of = 1;      ///< so many there are
+  std::vector<RecordedVariable> values;
+  std::string folder;   ///< its own, on this machine
+  std::string results;  ///< that of the matrix, which holds it; no part of the code's state
+  friend bool operator==(const RecordedVariation&, const RecordedVariation&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("matrix", self.matrix);
+    visit("number", self.number);
+    visit("of", self.of);
+    visit("values", self.values);
+    visit("folder", self.folder);
+    visit("results", self.results);
+  }
+};
+
 /// `run.json`: all that is known when it starts.
 struct RunStart {
   std::string id;
@@ -99,6 +119,7 @@ struct RunStart {
   std::optional<RecordedDeterminism> deterministic;
   std::vector<DeclaredOutput> outputs;
   std::optional<std::string> reproduces;  ///< id of the run that this one repeats
+  std::optional<RecordedVariation> variation;
   friend bool operator==(const RunStart&, const RunStart&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -124,6 +145,7 @@ struct RunStart {
     visit("deterministic", self.deterministic);
     visit("outputs", self.outputs);
     visit("reproduces", self.reproduces);
+    visit("variation", self.variation);
   }
 };
 

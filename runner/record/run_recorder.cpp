@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/paths.hpp"
 #include "base/text.hpp"
 #include "runner/facts/probe.hpp"
 #include "runner/facts/remembered.hpp"
@@ -26,17 +27,6 @@ constexpr std::string_view kReexec = "__record";
 constexpr std::uint64_t kBlockBytes = 512;        // of ru_inblock and ru_oublock (getrusage(2))
 constexpr std::uint64_t kMemoryUnitBytes = 1024;  // of ru_maxrss
 
-/// `20260301-120000-0fa4f1`: date and time, three hex digits of milliseconds, so that ids sort by
-/// time, and three at random.
-std::string new_id(std::chrono::system_clock::time_point now) {
-  const std::string when = utc_text(now);  // 2026-03-01T12:00:00.250Z
-  constexpr unsigned kThreeDigits = 0xfff;
-  std::random_device random;
-  return fmt::format("{}{}{}-{}{}{}-{:03x}{:03x}", when.substr(0, 4), when.substr(5, 2),
-                     when.substr(8, 2), when.substr(11, 2), when.substr(14, 2), when.substr(17, 2),
-                     std::stoi(when.substr(20, 3)), random() & kThreeDigits);
-}
-
 double seconds_of(const timeval& time) {
   constexpr double kMicroseconds = 1e6;
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / kMicroseconds;
@@ -46,6 +36,14 @@ std::string host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return "";
   return name.data();
+}
+
+/// The folder of the matrix's results, by its path in the project; what variations write there is
+/// no change of the code.
+std::optional<std::string> results_in_project(const RunStart& start) {
+  if (!start.variation || *start.project == start.variation->results) return std::nullopt;
+  if (!is_beneath(start.variation->results, *start.project)) return std::nullopt;
+  return fs::path(start.variation->results).lexically_relative(*start.project).string();
 }
 
 void refuse_taken_name(const RunRecords& records, const std::string& name) {
@@ -63,6 +61,17 @@ std::optional<std::uint64_t> signal_of(const Exit& exit) {
 }
 
 }  // namespace
+
+/// `20260301-120000-0fa4f1`: date and time, three hex digits of milliseconds, so that ids sort by
+/// time, and three at random.
+std::string new_run_id(std::chrono::system_clock::time_point now) {
+  const std::string when = utc_text(now);  // 2026-03-01T12:00:00.250Z
+  constexpr unsigned kThreeDigits = 0xfff;
+  std::random_device random;
+  return fmt::format("{}{}{}-{}{}{}-{:03x}{:03x}", when.substr(0, 4), when.substr(5, 2),
+                     when.substr(8, 2), when.substr(11, 2), when.substr(14, 2), when.substr(17, 2),
+                     std::stoi(when.substr(20, 3)), random() & kThreeDigits);
+}
 
 RunRecorder::RunRecorder(const fs::path& folder, RunStart start,
                          const std::optional<CodeState>& code)
@@ -94,6 +103,7 @@ void RunRecorder::start_reader(const std::optional<CodeState>& code) {
     for (const DeclaredOutput& output : start_.outputs) {
       if (output.in_project) reader.push_back(*output.in_project);
     }
+    if (const auto results = results_in_project(start_)) reader.push_back(*results);
   }
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -111,7 +121,7 @@ void RunRecorder::publish(const fs::path& folder, std::chrono::system_clock::tim
   held_ = FileLock::attempt(made.path() / kHeldFile, FileLock::Mode::exclusive);
   constexpr int kTries = 100;
   for (int tries = 1;; ++tries) {
-    start_.id = new_id(now);
+    start_.id = new_run_id(now);
     write_file(made.path() / kStartFile, render_run_start(start_), /*durable=*/false);
     folder_ = folder / start_.id;
     // rename(2) to a folder that is not empty fails, as a run's never is.

@@ -65,6 +65,9 @@ class RunRecorder {
   RecordedAttempts attempts_;
 };
 
+/// An id as runs have them, by this time.
+std::string new_run_id(std::chrono::system_clock::time_point now);
+
 /// The process that reads beside a run: main() calls this first and returns its value when it is
 /// engaged (`mlenv __record FOLDER [PROJECT OUTPUT…]`). nullopt: this is an ordinary start. What
 /// programs say of themselves is remembered in the folder that `memory` gives, if it gives one.

@@ -16,6 +16,10 @@ trains() { # trains RECIPE SCRIPT WORDS: the script, in examples/, ends well and
 }
 
 trains scikit-learn train-sklearn.py 'accuracy 0\.9[5-9]'
+note "scikit-learn: several at once"
+(cd "$root/examples" && "$MLENV" run --results "$work/sweep" --matrix rate=0.1,0.3 --parallel 2 scikit-learn -- \
+  python3 sweep-sklearn.py --rate '{rate}' --leaves 8) >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+equal "accuracies" 2 "$(grep -cE ' done .* 0\.9[0-9]* ' "$work/out")"
 trains bert-tensorflow bert/train.py 'neighs at noon'
 trains debian-pytorch train-torch.py 'accuracy (0\.9[5-9]|1\.0)'
 

@@ -6,7 +6,7 @@ set -euo pipefail
 python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
 lines=$work/lines
 
-note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, push, pull, store, facts, check, explain, data, probe, runs, logs, stop, wait, reproduce"
+note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, push, pull, store, facts, check, explain, data, probe, runs, watch, logs, stop, wait, reproduce"
 base_store
 small_recipe "$work/small.yaml" idna
 start_registry
@@ -55,6 +55,7 @@ image=$registry/team/small:v1
   "$MLENV" --json runs
   "$MLENV" --json run -d --name named small -- sh -c 'echo x; exec sleep 600'
   "$MLENV" --json ps
+  "$MLENV" --json watch named --interval 0.2s --for 0.5s
   "$MLENV" --json stop named
   "$MLENV" --json logs named
   [ "$("$MLENV" --json wait named | tee "$work/ended" >/dev/null; echo "${PIPESTATUS[0]}")" = 143 ]

@@ -1,4 +1,4 @@
 # exit: 0
-for command in shell exec ps logs stop wait; do
+for command in shell exec ps logs stop wait watch; do
   mlenv "$command" --help
 done

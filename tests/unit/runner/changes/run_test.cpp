@@ -44,6 +44,38 @@ TEST(ChangesOfRuns, AreNoneBetweenEqualOnes) {
   EXPECT_EQ(open_in(found), "value of variable HF_TOKEN");
 }
 
+/// One variation: its value in variable, command and folder, as `mlenv run --matrix` records it.
+RunRecord variation(const char* matrix, const char* value) {
+  RunRecord run = whole_run();
+  run.start.variation =
+      RecordedVariation{matrix, 1, 2, {{"lr", value}, {"HF_TOKEN", std::nullopt}}, "/m/a", "/m"};
+  run.start.env.push_back({"lr", value});
+  run.start.env.push_back({"MLENV_VARIATION", value});
+  run.start.env.push_back({"MLENV_MATRIX", matrix});
+  run.start.argv = {"python", "train.py", "--lr", value};
+  run.start.mounts.push_back({std::string("/m/") + value, "/output", false});
+  return run;
+}
+
+TEST(ChangesOfRuns, OfOneMatrixAreItsParameters) {
+  RunRecord to = variation("one", "0.2");
+  to.end->seconds *= 2;  // it explains whatever came of it
+  const changes::Changes found = between(variation("one", "0.1"), to);
+  EXPECT_EQ(rules_in(found), "parameters");
+  EXPECT_EQ(finding(found, "parameters").what, "parameter lr");
+  EXPECT_EQ(finding(found, "parameters").from, "0.1");
+  EXPECT_EQ(finding(found, "parameters").to, "0.2");
+  EXPECT_NE(open_in(found).find("parameter HF_TOKEN"), std::string::npos);
+  // The commands of two matrices may differ otherwise, too.
+  EXPECT_EQ(rules_in(between(variation("one", "0.1"), variation("two", "0.2"))),
+            "parameters arguments");
+  // One that is none has variables and arguments like any other.
+  RunRecord single = variation("one", "0.2");
+  single.start.variation.reset();
+  EXPECT_EQ(rules_in(between(variation("one", "0.1"), single)).find("parameters"),
+            std::string::npos);
+}
+
 TEST(ChangesOfRuns, Options) {
   const auto options = [](auto&& alter) {
     return rules_of_run([&](RunRecord& run) { alter(run.start.options); });

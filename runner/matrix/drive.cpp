@@ -1,0 +1,189 @@
+#include "runner/matrix/drive.hpp"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <deque>
+#include <memory>
+
+#include "runner/local/exec_client.hpp"
+#include "runner/local/signals.hpp"
+
+namespace mlenv::matrix {
+namespace {
+
+/// Signals that reach this process, as something to read; those that were ignored stay so. Children
+/// are started with none blocked (base/process.hpp).
+class SignalQueue {
+ public:
+  SignalQueue() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int number : kForwarded) {
+      struct sigaction action {};
+      ::sigaction(number, nullptr, &action);
+      if (action.sa_handler != SIG_IGN) sigaddset(&set, number);
+    }
+    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+    fd_ = Fd{::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
+    if (!fd_) throw os_error(errno, "cannot wait for signals");
+  }
+  SignalQueue(const SignalQueue&) = delete;
+  SignalQueue& operator=(const SignalQueue&) = delete;
+  ~SignalQueue() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  int fd() const { return fd_.get(); }
+  /// 0: there is none.
+  int next() const {
+    signalfd_siginfo info{};
+    if (::read(fd_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return 0;
+    return static_cast<int>(info.ssi_signo);
+  }
+
+ private:
+  sigset_t before_{};
+  Fd fd_;
+};
+
+struct Running {
+  std::size_t variation = 0;
+  std::size_t slot = 0;
+  bool recorded = false;
+  bool stopped = false;
+  std::unique_ptr<AttachedRun> run;
+};
+
+class Drive {
+ public:
+  Drive(const DrivePlan& plan, const DriveEvents& events)
+      : plan_(plan), events_(events), todo_(plan.todo.begin(), plan.todo.end()) {
+    for (std::size_t slot = plan.at_once; slot > 0; --slot) free_slots_.push_back(slot - 1);
+  }
+
+  DriveEnd run() {
+    while (true) {
+      while (!stopping_ && !free_slots_.empty() && !todo_.empty()) start_next();
+      events_.tick();
+      if (running_.empty() && (stopping_ || todo_.empty())) break;
+      if (!running_.empty()) wait();
+    }
+    if (refused_) throw Error{*std::move(refused_)};
+    return end_;
+  }
+
+ private:
+  void start_next() {
+    Running next{todo_.front(), free_slots_.back(), false, false, nullptr};
+    todo_.pop_front();
+    events_.began(next.variation);
+    try {
+      next.run = std::make_unique<AttachedRun>(events_.prepare(next.variation, next.slot));
+    } catch (const Error& error) {
+      over({next.variation, next.slot, "", false, std::nullopt, error, false});
+      return;
+    }
+    free_slots_.pop_back();
+    running_.push_back(std::move(next));
+  }
+
+  void wait() {
+    constexpr int kTick = 1000;  // milliseconds
+    std::vector<pollfd> fds{{signals_.fd(), POLLIN, 0}};
+    for (const Running& one : running_) fds.push_back({one.run->fd(), POLLIN, 0});
+    if (::poll(fds.data(), fds.size(), kTick) < 0) {
+      if (errno == EINTR) return;
+      throw os_error(errno, "cannot wait for the variations");
+    }
+    // From the back: those that are over leave the list.
+    for (std::size_t i = fds.size() - 1; i > 0; --i) {
+      if (fds[i].revents != 0) hear(i - 1);
+    }
+    while (const int number = signals_.next()) take_signal(number);
+  }
+
+  void hear(std::size_t index) {
+    Running& one = running_[index];
+    const bool goes_on = one.run->hear();
+    any_started_ = any_started_ || one.run->started();
+    if (!one.recorded && !one.run->id().empty()) {
+      one.recorded = true;
+      events_.recorded(one.variation, one.run->id());
+    }
+    if (goes_on) return;
+    Ended ended{one.variation,      one.slot,           one.run->id(), one.stopped,
+                one.run->outcome(), one.run->failure(), false};
+    free_slots_.push_back(one.slot);
+    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
+    over(std::move(ended));
+  }
+
+  void over(Ended ended) {
+    if (ended.failure && !any_started_ && !stopping_) {
+      refused_ = ended.failure;
+      begin_stop();
+    }
+    ended.ends_all = refused_.has_value();
+    events_.ended(ended);
+    const bool failed = !ended.outcome || ended.outcome->exit.code != 0;
+    if (plan_.fail_fast && failed && !stopping_) {
+      begin_stop();
+      for (Running& one : running_) ask_to_end(one, {});
+    }
+  }
+
+  void begin_stop() {
+    stopping_ = true;
+    for (Running& one : running_) one.stopped = true;
+  }
+
+  void take_signal(int number) {
+    const bool ends = number != SIGUSR1 && number != SIGUSR2;
+    if (!ends) {
+      for (Running& one : running_) one.run->signal(number);
+      return;
+    }
+    const bool again = end_.signal != 0;
+    if (!again) end_.signal = number;
+    begin_stop();
+    events_.stopping(number, again);
+    for (Running& one : running_) {
+      if (again) {
+        ask_to_end(one, std::uint64_t{0});
+      } else {
+        one.run->signal(number);
+      }
+    }
+  }
+
+  /// As `mlenv stop` does it, so that it is recorded how it ended; with force where that fails.
+  void ask_to_end(Running& one, std::optional<std::uint64_t> grace_ms) const {
+    try {
+      if (one.run->started()) {
+        return stop_run(plan_.runs_folder / one.run->id(), one.run->id(), {grace_ms});
+      }
+    } catch (const Error& error) {
+      if (error.code() == "run-ended") return;
+    }
+    one.run->kill();
+  }
+
+  const DrivePlan& plan_;
+  const DriveEvents& events_;
+  SignalQueue signals_;
+  std::deque<std::size_t> todo_;
+  std::vector<std::size_t> free_slots_;  ///< the lowest last
+  std::vector<Running> running_;
+  bool stopping_ = false;
+  bool any_started_ = false;
+  std::optional<Error> refused_;
+  DriveEnd end_;
+};
+
+}  // namespace
+
+DriveEnd drive(const DrivePlan& plan, const DriveEvents& events) {
+  return Drive(plan, events).run();
+}
+
+}  // namespace mlenv::matrix

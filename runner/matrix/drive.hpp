@@ -1,0 +1,54 @@
+#pragma once
+// Runs variations side by side: so many at once, each in a supervisor of its own, until all are
+// over or a signal says stop.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "runner/local/detached.hpp"
+
+namespace mlenv::matrix {
+
+struct DrivePlan {
+  std::vector<std::size_t> todo;  ///< variations, in this order
+  std::size_t at_once = 1;
+  bool fail_fast = false;  ///< one that fails ends those that run
+  fs::path runs_folder;
+};
+
+/// How one ended.
+struct Ended {
+  std::size_t variation = 0;
+  std::size_t slot = 0;
+  std::string run;       ///< id; empty: it has none
+  bool stopped = false;  ///< it was told to end before
+  std::optional<RunOutcome> outcome;
+  std::optional<Error> failure;  ///< mlenv could not run it
+  bool ends_all = false;         ///< such a failure will be thrown: it would be the same for all
+};
+
+/// What the caller does; nothing of it may take long.
+struct DriveEvents {
+  /// Whatever it throws is how this variation ended.
+  std::function<DetachedRun(std::size_t variation, std::size_t slot)> prepare;
+  std::function<void(std::size_t variation)> began;
+  /// Its record is there.
+  std::function<void(std::size_t variation, const std::string& run)> recorded;
+  std::function<void(const Ended&)> ended;
+  /// A signal: no more are started; those that run get it. The second time they are killed.
+  std::function<void(int signal, bool again)> stopping;
+  std::function<void()> tick;  ///< every second, and after each event
+};
+
+struct DriveEnd {
+  int signal = 0;  ///< that ended it; 0: none
+};
+
+/// SIGINT, SIGTERM, SIGHUP and SIGQUIT (unless they were ignored before) stop it: they are passed
+/// on to the commands that run, no more are started, and it returns when all are over; another one
+/// kills them. SIGUSR1 and SIGUSR2 are passed on alone. Should the first one not be run for a
+/// reason of mlenv's before any command was started, that is thrown: it would be the same for all.
+DriveEnd drive(const DrivePlan& plan, const DriveEvents& events);
+
+}  // namespace mlenv::matrix

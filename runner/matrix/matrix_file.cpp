@@ -1,0 +1,195 @@
+#include "runner/matrix/matrix_file.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/printable.hpp"
+#include "base/record_json.hpp"
+#include "recipes/text.hpp"
+#include "runner/record/run_records.hpp"
+#include "runner/record/secrets.hpp"
+
+namespace mlenv::matrix {
+namespace {
+
+constexpr RecordKind kMatrix = {"mlenv.matrix/1", "record of a matrix",
+                                "`mlenv run --matrix` writes it"};
+constexpr std::string_view kLockFile = ".lock";
+
+/// What may stand in a folder's name on any file system, and needs no care in a shell.
+std::string plain(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool stays =
+        is_alphanumeric(c) || std::string_view("._+-=,@%").find(c) != std::string_view::npos;
+    out += stays ? c : '_';
+  }
+  return out;
+}
+
+/// Equal for different values only by their length or by what it cannot hold.
+std::string folder_name(const std::vector<RecordedVariable>& values) {
+  constexpr std::size_t kLongest = 120;
+  std::string name;
+  for (const RecordedVariable& value : values) {
+    if (!value.value) continue;
+    if (!name.empty()) name += ',';
+    name += plain(value.name + "=" + *value.value);
+  }
+  if (name.size() > kLongest) name.resize(kLongest);
+  return name;
+}
+
+FileLock held(const fs::path& folder) {
+  make_folders(folder);
+  std::optional<FileLock> lock = FileLock::attempt(folder / kLockFile, FileLock::Mode::exclusive);
+  if (lock) return *std::move(lock);
+  throw refusal("matrix-busy", "another mlenv works on the matrix in `{}`", folder.string())
+      .hint("wait for its end, or end it with Ctrl-C where it runs");
+}
+
+/// As far as the record tells more than is known.
+void take_run(const RunRecord& run, Variation& into) {
+  into.run = run.start.id;
+  into.state = run.state;
+  into.exit_code.reset();
+  into.seconds.reset();
+  if (!run.end) return;
+  into.exit_code = run.end->exit_code;
+  into.seconds = run.end->seconds;
+}
+
+}  // namespace
+
+std::string render_matrix(const MatrixRecord& record) { return render_record(record, kMatrix); }
+MatrixRecord parse_matrix_record(std::string_view text, std::string_view shown) {
+  return read_record<MatrixRecord>(text, shown, kMatrix);
+}
+
+std::size_t count_in(const MatrixRecord& record, std::string_view state) {
+  return static_cast<std::size_t>(
+      std::count_if(record.variations.begin(), record.variations.end(),
+                    [&](const Variation& one) { return one.state == state; }));
+}
+
+std::vector<std::size_t> not_done(const MatrixRecord& record) {
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < record.variations.size(); ++i) {
+    if (record.variations[i].state != "done") open.push_back(i);
+  }
+  return open;
+}
+
+std::vector<Variation> variations_of(const std::vector<Axis>& axes) {
+  std::vector<Variation> all(count_of(axes));
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Variation& one = all[i];
+    one.number = i + 1;
+    for (Value& value : values_of(axes, i)) {
+      const bool secret = is_secret_name(value.name);
+      one.values.push_back(
+          {std::move(value.name), secret ? std::nullopt : std::optional(std::move(value.text))});
+    }
+    one.folder = folder_name(one.values);
+    const std::string number = std::to_string(one.number);
+    if (one.folder.empty()) one.folder = number;
+    // What was cut off or replaced may be what told two apart.
+    while (!names.insert(one.folder).second) one.folder += "-" + number;
+  }
+  return all;
+}
+
+std::string shown_values(const Variation& variation) {
+  std::vector<std::string> parts;
+  for (const RecordedVariable& one : variation.values) {
+    parts.push_back(one.name + "=" + one.value.value_or(std::string(kMasked)));
+  }
+  return printable(join(parts, " "));
+}
+
+std::vector<std::string> differing_parts(const MatrixRecord& from, const MatrixRecord& to) {
+  std::vector<std::string> parts;
+  for (const PlanPart& part : to.plan) {
+    if (std::find(from.plan.begin(), from.plan.end(), part) == from.plan.end()) {
+      parts.push_back(part.what);
+    }
+  }
+  return parts;
+}
+
+MatrixFolder::MatrixFolder(fs::path folder) : folder_(std::move(folder)), lock_(held(folder_)) {}
+
+std::optional<MatrixRecord> MatrixFolder::read() const {
+  const std::optional<std::string> text = read_file_if_exists(folder_ / kMatrixFile);
+  if (!text) return std::nullopt;
+  return parse_matrix_record(*text, (folder_ / kMatrixFile).string());
+}
+
+void MatrixFolder::write(const MatrixRecord& record) const {
+  write_file(folder_ / kMatrixFile, render_matrix(record) + "\n", /*durable=*/false);
+}
+
+void MatrixFolder::take_back(const MatrixRecord& record) const noexcept {
+  std::error_code error;
+  for (const Variation& one : record.variations) fs::remove(folder_ / one.folder, error);
+  fs::remove(folder_ / kMatrixFile, error);
+  fs::remove(folder_ / kLockFile, error);
+  fs::remove(folder_, error);
+}
+
+std::optional<MatrixRecord> peek(const fs::path& folder) {
+  try {
+    const std::optional<std::string> text = read_file_if_exists(folder / kMatrixFile);
+    if (!text) return std::nullopt;
+    return parse_matrix_record(*text, (folder / kMatrixFile).string());
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+namespace {
+
+/// The newest run of each variation, by its number.
+std::map<std::uint64_t, RunRecord> newest_runs(const RunRecords& records,
+                                               const MatrixRecord& matrix) {
+  std::map<std::uint64_t, RunRecord> newest;
+  const std::string began = matrix.id.substr(0, matrix.id.find_last_of('-'));
+  for (const std::string& id : records.ids()) {  // oldest first; ids begin with their time
+    if (id < began) continue;
+    try {
+      RunRecord run = records.read_brief(id);
+      const auto& variation = run.start.variation;
+      if (!variation || variation->matrix != matrix.id) continue;
+      const std::uint64_t number = variation->number;
+      newest.insert_or_assign(number, std::move(run));
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): one that cannot be read is run again
+    }
+  }
+  return newest;
+}
+
+}  // namespace
+
+void settle(MatrixRecord& record, const fs::path& runs_folder) {
+  if (record.state != "running") return;
+  const RunRecords records{runs_folder};
+  std::map<std::uint64_t, RunRecord> newest = newest_runs(records, record);
+  for (Variation& one : record.variations) {
+    const auto found = newest.find(one.number);
+    const bool known =
+        found == newest.end() || (one.run == found->second.start.id && one.state != "running");
+    if (!known && one.state != "done") {
+      if (found->second.state == "running") {
+        records.wait_for_end(found->second.start.id);
+        found->second = records.read_brief(found->second.start.id);
+      }
+      take_run(found->second, one);
+    } else if (one.state == "running") {
+      one.state = "lost";  // its record was taken away
+    }
+  }
+}
+
+}  // namespace mlenv::matrix

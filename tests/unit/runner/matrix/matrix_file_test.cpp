@@ -1,0 +1,172 @@
+// What a matrix is, written and read; folders of variations; metrics.
+#include "runner/matrix/matrix_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace mlenv::matrix {
+namespace {
+
+std::vector<std::string> folders(const std::vector<std::string>& words) {
+  std::vector<std::string> names;
+  for (const Variation& one : variations_of(parse_matrix(words))) names.push_back(one.folder);
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(MatrixFile, FoldersAreNamedByValues) {
+  EXPECT_EQ(folders({"lr=0.1,1e-3", "seed=1"}), (Names{"lr=0.1,seed=1", "lr=1e-3,seed=1"}));
+  // What no file system, or no shell, likes.
+  EXPECT_EQ(folders({"p=a/b,../c,$(x)"}), (Names{"p=a_b", "p=.._c", "p=__x_"}));
+  EXPECT_EQ(folders({"p=a b,a/b"}), (Names{"p=a_b", "p=a_b-2"}));
+  const std::string longest(300, 'x');
+  const Names cut = folders({"p=" + longest + "1," + longest + "2"});
+  EXPECT_EQ(cut.front().size(), 120U);
+  EXPECT_NE(cut.front(), cut.back());
+}
+
+TEST(MatrixFile, SecretsAreNotKept) {
+  const std::vector<Variation> all = variations_of(parse_matrix({"HF_TOKEN=one,two", "lr=1"}));
+  EXPECT_FALSE(all.front().values.front().value.has_value());
+  EXPECT_EQ(all.front().folder, "lr=1");
+  EXPECT_EQ(all.back().folder, "lr=1-2");
+  EXPECT_EQ(shown_values(all.front()), "HF_TOKEN=*** lr=1");
+  EXPECT_EQ(folders({"HF_TOKEN=one,two"}), (Names{"1", "2"}));
+}
+
+MatrixRecord some_record() {
+  MatrixRecord record;
+  record.id = "20260301-120000-0fa4f1";
+  record.started = "2026-03-01T12:00:00.250Z";
+  record.state = "running";
+  record.results = "/somewhere";
+  record.image = {"small", "sha256:" + std::string(64, 'a'), std::nullopt};
+  record.argv = {"train", "{lr}"};
+  record.plan = {{"image", "sha256:1"}, {"command", "sha256:2"}};
+  record.variations = variations_of(parse_matrix({"lr=1,2"}));
+  record.variations.front().state = "done";
+  record.variations.front().metrics = {{"loss", 0.5, std::nullopt}, {"note", std::nullopt, "ok"}};
+  return record;
+}
+
+TEST(MatrixFile, ComesBackAsItWas) {
+  const MatrixRecord record = some_record();
+  EXPECT_EQ(parse_matrix_record(render_matrix(record), "it"), record);
+  EXPECT_EQ(not_done(record), (std::vector<std::size_t>{1}));
+  EXPECT_EQ(count_in(record, "done"), 1U);
+}
+
+TEST(MatrixFile, SaysWhatDiffers) {
+  MatrixRecord other = some_record();
+  EXPECT_TRUE(differing_parts(some_record(), other).empty());
+  other.plan.back().digest = "sha256:3";
+  EXPECT_EQ(differing_parts(some_record(), other), (Names{"command"}));
+}
+
+TEST(MatrixFile, IsForOneAtATime) {
+  const TemporaryFolder folder{temporary_root()};
+  const MatrixFolder held{folder.path() / "m"};
+  EXPECT_FALSE(held.read());
+  held.write(some_record());
+  EXPECT_EQ(held.read(), some_record());
+  try {
+    const MatrixFolder other{folder.path() / "m"};
+    FAIL() << "two hold it";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "matrix-busy");
+  }
+  EXPECT_EQ(peek(folder.path() / "m"), some_record());
+  write_file(folder.path() / "m" / kMatrixFile, "{}");
+  EXPECT_FALSE(peek(folder.path() / "m"));
+}
+
+/// A store's runs, with records of the variations of `some_record`.
+class MatrixSettles : public testing::Test {
+ protected:
+  void add_run(const std::string& id, std::uint64_t number, std::optional<std::uint64_t> exit) {
+    RunStart start;
+    start.id = id;
+    start.variation =
+        RecordedVariation{some_record().id, number, 2, {}, "/somewhere/x", "/somewhere"};
+    const fs::path folder = folder_.path() / id;
+    make_folders(folder);
+    write_file(folder / "run.json", render_run_start(start));
+    if (!exit) return;
+    RunEnd end;
+    end.exit_code = *exit;
+    write_file(folder / "end.json", render_run_end(end));
+  }
+  /// States of both variations, and their runs' last letters.
+  std::string settled(MatrixRecord record) {
+    settle(record, folder_.path());
+    std::string text;
+    for (const Variation& one : record.variations) {
+      text += one.state + " " + (one.run ? one.run->substr(one.run->size() - 1) : "-") + " ";
+    }
+    return text;
+  }
+  static MatrixRecord cut_off() {
+    MatrixRecord record = some_record();
+    for (Variation& one : record.variations) one.state = "running";
+    return record;
+  }
+
+ private:
+  TemporaryFolder folder_{temporary_root()};
+};
+
+TEST_F(MatrixSettles, ByTheNewestRunOfEach) {
+  add_run("20260301-120001-00000a", 1, 0);
+  add_run("20260301-120002-00000b", 2, 3);
+  EXPECT_EQ(settled(cut_off()), "done a failed b ");
+  add_run("20260301-120003-00000c", 2, std::nullopt);
+  EXPECT_EQ(settled(cut_off()), "done a lost c ");
+  // One that was told to stop may have ended with 0, and is not done.
+  MatrixRecord stopped = cut_off();
+  stopped.variations.front().state = "stopped";
+  stopped.variations.front().run = "20260301-120001-00000a";
+  EXPECT_EQ(settled(stopped), "stopped a lost c ");
+  // It was begun again since.
+  add_run("20260301-120004-00000d", 1, std::nullopt);
+  EXPECT_EQ(settled(stopped), "lost d lost c ");
+  // What ended in order needs no records.
+  stopped.state = "stopped";
+  EXPECT_EQ(settled(stopped), "stopped a running - ");
+}
+
+TEST_F(MatrixSettles, WithoutRecordsNothingIsDone) {
+  add_run("20260301-110000-00000a", 1, 0);  // before it began
+  EXPECT_EQ(settled(cut_off()), "lost - lost - ");
+}
+
+TEST(MatrixMetrics, AreReadAsPythonWritesThem) {
+  const std::vector<Metric> metrics = parse_metrics(
+      R"({"loss": NaN, "acc": 0.97123456, "best": -Infinity, "name": "a NaN \"NaN", "ok": true,
+          "many": [1], "none": null, "steps": 12})",
+      "it");
+  std::string text;
+  for (const Metric& one : metrics) text += one.name + " " + metric_text(one) + ", ";
+  EXPECT_EQ(text, "loss NaN, acc 0.971235, best -Infinity, name a NaN \"NaN, ok true, steps 12, ");
+}
+
+TEST(MatrixMetrics, OrNotAtAll) {
+  for (const char* bad : {"[1]", "{\"a\": ", "", "12"}) {
+    try {
+      (void)parse_metrics(bad, "it");
+      ADD_FAILURE() << bad;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), "bad-json");
+    }
+  }
+  const TemporaryFolder folder{temporary_root()};
+  EXPECT_TRUE(read_metrics(folder.path()).empty());
+  // What a container made may lead out of it.
+  write_file(folder.path() / "elsewhere", "{\"a\": 1}");
+  fs::create_symlink(folder.path() / "elsewhere", folder.path() / kMetricsFile);
+  EXPECT_THROW((void)read_metrics(folder.path()), Error);
+}
+
+}  // namespace
+}  // namespace mlenv::matrix
