@@ -268,6 +268,7 @@ answer sick .figures.gpus_unknown >"$work/why"
 grep -qF 'does not answer' "$work/why" || fail "why: $(cat "$work/why")"
 
 note "every line fits the schema, which has the rules of the documentation"
+# shellcheck disable=SC2016  # for sed
 sed -n '/^## Rules/,/^## Where/s/^| `\([a-z-]*\)` .*/\1/p' "$root/docs/watch.md" | LC_ALL=C sort >"$work/documented"
 jq -r '.oneOf[1].properties.findings.items.properties.rule.enum[]' "$root/tests/schema/watch-1.json" |
   LC_ALL=C sort | diff "$work/documented" - || fail "other rules are documented"
