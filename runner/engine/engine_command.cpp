@@ -135,7 +135,6 @@ std::string limit_text(const std::optional<std::uint64_t>& value) {
 
 void add_ulimits(const EngineContainer& container, Words& words) {
   for (const Ulimit& one : container.ulimits) {
-    if (one.name == "as") continue;  // neither knows it: the keeper sets it
     add(words, {"--ulimit",
                 fmt::format("{}={}:{}", one.name, limit_text(one.soft), limit_text(one.hard))});
   }
@@ -228,7 +227,9 @@ std::vector<std::string> mounted_folders(std::string_view mountinfo) {
   return folders;
 }
 
-std::vector<Ulimit> with_own_limits(const std::vector<Ulimit>& own) {
+std::vector<Ulimit> with_own_limits(const ContainerEngine& engine, const std::vector<Ulimit>& own,
+                                    bool may_raise) {
+  constexpr rlim_t kMostProcesses = 32768;
   constexpr std::array<std::pair<const char*, int>, 15> kKnown{{{"core", RLIMIT_CORE},
                                                                 {"cpu", RLIMIT_CPU},
                                                                 {"data", RLIMIT_DATA},
@@ -253,6 +254,10 @@ std::vector<Ulimit> with_own_limits(const std::vector<Ulimit>& own) {
                                     [&](const Ulimit& one) { return one.name == known.first; });
     rlimit limit{};
     if (is_own || ::getrlimit(static_cast<__rlimit_resource>(known.second), &limit) != 0) continue;
+    if (known.second == RLIMIT_NPROC && engine.is_podman() && !may_raise) {
+      limit.rlim_cur = std::min(limit.rlim_cur, kMostProcesses);
+      limit.rlim_max = std::min(limit.rlim_max, kMostProcesses);
+    }
     all.push_back({known.first, value(limit.rlim_cur), value(limit.rlim_max)});
   }
   return all;

@@ -45,8 +45,10 @@ std::vector<Mount> with_mounts_below(std::vector<Mount> mounts,
 /// Of /proc/self/mountinfo.
 std::vector<std::string> mounted_folders(std::string_view mountinfo);
 
-/// Limits of this process for what is not among `own`, by the names that engines know.
-std::vector<Ulimit> with_own_limits(const std::vector<Ulimit>& own);
+/// Limits of this process for what is not among `own`, by the names that engines know. Podman
+/// leaves who may not raise limits 32768 processes at most.
+std::vector<Ulimit> with_own_limits(const ContainerEngine& engine, const std::vector<Ulimit>& own,
+                                    bool may_raise);
 
 /// seccomp_profile, in a file as engines take it.
 std::string seccomp_text(std::string_view architecture, bool pretend_owners);

@@ -98,6 +98,8 @@ void load_into_podman(const Store& store, const Image& image, const Reference& n
   // What lies whole in the store need not be copied.
   const fs::path blobs = scratch.path() / kLayout / "blobs" / "sha256";
   make_folders(blobs);
+  write_file(scratch.path() / kLayout / "oci-layout", "",
+             /*durable=*/false);  // filled by the writer
   for (const Layer& layer : image.layers) {
     const std::optional<fs::path> whole = store.path_of(layer.blob.digest);
     if (whole) fs::create_symlink(fs::absolute(*whole), blobs / layer.blob.digest.hex());

@@ -1,11 +1,14 @@
 #include "runner/engine/engine_run.hpp"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <utility>
@@ -46,6 +49,13 @@ ContainerUser own_user(const LocalRun& run, const ImageRoot& image) {
   return user;
 }
 
+bool may_raise_limits() {
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> held{};
+  return ::syscall(SYS_capget, &head, held.data()) == 0 &&
+         (held[0].effective & (1U << CAP_SYS_RESOURCE)) != 0;
+}
+
 /// The runtime would make them as root, in folders of the person's.
 void make_mount_points(const std::vector<Mount>& mounts) {
   for (const Mount& mount : mounts) {
@@ -78,6 +88,17 @@ void refuse_hooks(const ContainerEngine& engine, const CdiEdits& edits) {
           "its CDI specification has hooks, programs of this machine that only the OCI runtime "
           "itself can start")
       .hint("leave `--runtime docker` out, or use `--runtime podman`");
+}
+
+/// Asked for a network that it does not have, a daemon without a bridge gives none, and says
+/// nothing.
+void require_bridge(const LocalRun& run) {
+  if (run.options.network != "private" || run.engine->is_podman()) return;
+  constexpr std::chrono::seconds kAnswer{60};
+  if (ask(*run.engine, {"network", "inspect", "bridge"}, kAnswer).exit.code == 0) return;
+  throw failure("no-network", "Docker's daemon has no network for a container of its own")
+      .because("it was started without a bridge (`--bridge none`)")
+      .hint("use the host's network, or leave `--runtime docker` out");
 }
 
 void refuse_throwaway_mounts(const LocalRun& run) {
@@ -143,6 +164,7 @@ EngineRun::EngineRun(const LocalRun& run, int socket) : run_(run) {
   check_ports(run.options.ports);
   check_ulimits(run.options.ulimits);
   check_limits(*run.engine, run.options.limits);
+  require_bridge(run);
   fill_container();
   make_mount_points(container_.mounts);
   make_folders_of_run();
@@ -174,7 +196,7 @@ void EngineRun::fill_container() {
   container_.hostname = options.hostname.value_or(host_name());
   container_.options = options;
   container_.memory = options.tmpfs;
-  container_.ulimits = with_own_limits(options.ulimits);
+  container_.ulimits = with_own_limits(*run_.engine, options.ulimits, may_raise_limits());
   struct sysinfo memory {};
   ::sysinfo(&memory);
   container_.shm_bytes =
@@ -277,9 +299,6 @@ KeptProcess EngineRun::job() const {
   process.argv = bundle_.argv;
   process.env = bundle_.env;
   process.terminal = bundle_.terminal;
-  for (const Ulimit& one : run_.options.ulimits) {
-    if (one.name == "as") process.address_space = one;
-  }
   if (process.terminal) {
     const winsize size = terminal_size();
     process.rows = size.ws_row;

@@ -1,6 +1,5 @@
 #include "runner/engine/keeper_client.hpp"
 
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -65,10 +64,6 @@ std::string render_start(const KeptProcess& process) {
   head.umask = own_umask();
   head.rows = process.rows;
   head.columns = process.columns;
-  if (process.address_space) {
-    head.soft_address_space = process.address_space->soft.value_or(RLIM_INFINITY);
-    head.hard_address_space = process.address_space->hard.value_or(RLIM_INFINITY);
-  }
   head.groups = static_cast<std::uint32_t>(process.user.groups.size());
   head.words = static_cast<std::uint32_t>(process.argv.size());
   head.variables = static_cast<std::uint32_t>(process.env.size());

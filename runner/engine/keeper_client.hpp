@@ -24,7 +24,6 @@ struct KeptProcess {
   bool make_workdir = false;
   std::vector<std::string> argv;
   std::vector<std::string> env;
-  std::optional<Ulimit> address_space;
   bool terminal = false;
   std::uint16_t rows = 0;
   std::uint16_t columns = 0;

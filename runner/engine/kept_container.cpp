@@ -105,7 +105,7 @@ Error KeptContainer::not_started() const {
   if (says("address already in use") || says("port is already allocated")) {
     return failure("port-taken", "a port of this machine is taken").because(why);
   }
-  if (says("to rootfs at") || says("mount") || says("not a directory")) {
+  if (says("to rootfs at") || says("mount") || says("not a directory") || says("is a directory")) {
     return usage_error("bad-mount", "{} cannot make the container's mounts", engine_.name)
         .because(why)
         .hint("a folder goes on a folder, and a file on a file");

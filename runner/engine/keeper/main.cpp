@@ -263,10 +263,6 @@ char** take_words(Reader& reader, std::size_t count) {
 }
 
 int become(const StartHead& head, std::span<const gid_t> groups) {
-  const rlimit space{head.soft_address_space, head.hard_address_space};
-  if (space.rlim_cur != RLIM_INFINITY || space.rlim_max != RLIM_INFINITY) {
-    if (::setrlimit(RLIMIT_AS, &space) != 0) return errno;
-  }
   ::umask(head.umask);
   if ((head.flags & StartHead::kSetGroups) != 0 && ::setgroups(groups.size(), groups.data()) != 0) {
     return errno;

@@ -52,12 +52,9 @@ struct StartHead {
   std::uint32_t umask = 0;
   std::uint32_t rows = 0;
   std::uint32_t columns = 0;
-  std::uint64_t soft_address_space = ~std::uint64_t{0};  ///< RLIMIT_AS, which engines do not know
-  std::uint64_t hard_address_space = ~std::uint64_t{0};
   std::uint32_t groups = 0;
   std::uint32_t words = 0;
   std::uint32_t variables = 0;
-  std::uint32_t unused = 0;
 };
 
 struct Failed {
