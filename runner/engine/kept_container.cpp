@@ -64,7 +64,7 @@ KeptContainer::KeptContainer(const ContainerEngine& engine, const EngineContaine
   try {
     wait_for_keeper(listener, socket);
     root_ = keeper_.hello();
-  } catch (...) {  // NOLINT: what was begun is ended, and the error passes
+  } catch (const Error&) {
     keeper_.close();
     client_.reset();
     (void)ask(engine_, remove_words(container_), kEnd);

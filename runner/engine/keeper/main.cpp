@@ -32,8 +32,7 @@
 
 #include "runner/engine/keeper/protocol.hpp"
 
-using namespace mlenv::keeper;  // NOLINT(google-build-using-namespace): a program of one file
-
+namespace mlenv::keeper {
 namespace {
 
 constexpr int kCannotReachMlenv = 97;
@@ -509,12 +508,9 @@ int reach_mlenv(const char* path) {
   return ::connect(fd, plain, sizeof address) == 0 ? fd : -1;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+int keep(const char* socket) {
   const int signals = hold_signals();
-  channels[0].fd = reach_mlenv(argv[1]);
+  channels[0].fd = reach_mlenv(socket);
   if (signals < 0 || channels[0].fd < 0) {
     std::perror("the container cannot reach mlenv");  // NOLINT: no C++ library
     return kCannotReachMlenv;
@@ -533,3 +529,8 @@ int main(int argc, char** argv) {
     }
   }
 }
+
+}  // namespace
+}  // namespace mlenv::keeper
+
+int main(int argc, char** argv) { return argc == 2 ? mlenv::keeper::keep(argv[1]) : 2; }
