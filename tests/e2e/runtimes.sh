@@ -259,8 +259,9 @@ check_network() {
   m --json run --runtime "$runtime" -p "$port:80" base -- true >"$work/out" 2>"$work/err" && fail "$who, $runtime: the port was taken"
   said '"code":"port-taken"'
   port=$(free_port)
-  if [ "$runtime" = docker ]; then
-    m --json run --runtime docker -p "$port:80" base -- true >"$work/out" 2>"$work/err" && fail "there is no bridge, and the port was passed on"
+  # This daemon has no bridge, and not every machine lets users make networks.
+  if [ "$runtime" = docker ] || { [ "$who" = user ] && ! in_world test -w /dev/net/tun; }; then
+    m --json run --runtime "$runtime" -p "$port:80" base -- true >"$work/out" 2>"$work/err" && fail "there is no network, and the port was passed on"
     said '"code":"no-network"'
     return
   fi
