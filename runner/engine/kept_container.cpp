@@ -105,8 +105,9 @@ Error KeptContainer::not_started() const {
   if (says("/dev/net/tun") || says("slirp4netns failed") || says("pasta failed")) {
     return failure("no-network", "{} could not set up the container's network", engine_.name)
         .because(why)
-        .hint("let root run `chmod 666 /dev/net/tun`, as distributions have it; or use the host's "
-              "network");
+        .hint(
+            "let root run `chmod 666 /dev/net/tun`, as distributions have it; or use the host's "
+            "network");
   }
   if (says("address already in use") || says("port is already allocated")) {
     return failure("port-taken", "a port of this machine is taken").because(why);

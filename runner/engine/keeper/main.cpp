@@ -291,7 +291,7 @@ Failed be_started(const StartHead& head, std::span<const gid_t> groups, const Wo
   }
   sigset_t none;
   sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);  // NOLINT(concurrency-mt-unsafe): one thread
   (void)std::signal(SIGPIPE, SIG_DFL);
   // Once as root, who makes it where it is absent, and once as the job, who may enter less.
   if ((head.flags & StartHead::kMakeFolder) != 0 && ::chdir(words.folder) != 0 && errno == ENOENT) {
@@ -495,7 +495,7 @@ void take_signals(int fd) {
 int hold_signals() {
   sigset_t set;
   sigfillset(&set);
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);  // NOLINT(concurrency-mt-unsafe): one thread
   return ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
