@@ -286,7 +286,12 @@ for who in ${MLENV_TEST_WHO:-root user}; do
   run base -- sh -c 'ulimit -a | grep -v ^process; umask' >"$work/$who.limits"
   for runtime in ${MLENV_TEST_RUNTIMES:-builtin docker podman}; do
     note "$who, $runtime"
-    for check in "${checks[@]}"; do
+    wanted=("${checks[@]}")
+    # All of it for each engine by whom it is mostly used; the rest with --long.
+    case $MLENV_TEST_LONG/$who/$runtime in
+      0/user/docker | 0/root/podman) wanted=(status mounts signals background) ;;
+    esac
+    for check in "${wanted[@]}"; do
       began=${EPOCHREALTIME/./}
       "check_$check"
       took["$who $runtime $check"]=$(((${EPOCHREALTIME/./} - began) / 1000))

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2154  # variables of tests/lib.sh
 # Docker and podman for tests, brought up by the test and ended with it: to be read after
 # tests/lib.sh. Neither sees the machine's own: all that they keep lies in $work.
 
