@@ -215,7 +215,9 @@ Reproduction plan_reproduction(Ui& ui, const ReproduceOptions& options, const Ru
   restore_mounts(start, run);
   run.config = plan.image.settings;
   run.workdir = start.workdir.value_or("");
-  run.runtime = start.runtime.value_or("");
+  // Throwaway layers over mounts are the built-in runtime's alone.
+  const std::string runtime = start.runtime.value_or("");
+  run.runtime = is_engine(runtime.substr(0, runtime.find(' '))) ? "" : runtime;
   run.options = start.options;
   run.scratch = scratch;
   std::vector<std::string> paths;

@@ -10,6 +10,7 @@
 #include "cli/platforms.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/run_devices.hpp"
+#include "cli/run_engine.hpp"
 #include "cli/run_life.hpp"
 #include "cli/run_matrix.hpp"
 #include "cli/run_notebook.hpp"
@@ -67,7 +68,12 @@ PreparedRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts) {
       of_recipe ? built_image(ui, options.image, options.locked) : image_named(ui, options.image);
   require_runnable(image, options.image);
   run.config = image.settings;
-  run.trees = unpack_image(ui.store(), image, ui.progress());
+  run.runtime = runtime_of(options.runtime);
+  if (is_engine(run.runtime)) {
+    run.engine = engine_for(ui, run.runtime, image);
+  } else {
+    run.trees = unpack_image(ui.store(), image, ui.progress());
+  }
   sync_in_background(ui.store());
   if (!options.no_project) {
     // A recipe's own folder is the project; an image's is where the command was typed.
@@ -134,7 +140,6 @@ int run_image(const Options& options, Ui& ui) {
   run.env.insert(run.env.end(), options.env.begin(), options.env.end());
   run.workdir = options.workdir;
   run.argv = options.command;
-  run.runtime = options.runtime;
   run.terminal = terminal;
   run.life = life.run;
   RunBackground background{options.image, {}, !options.no_check};
@@ -148,7 +153,9 @@ int run_image(const Options& options, Ui& ui) {
   run.devices = std::move(chosen.edits);
   run.devices.nodes.insert(run.devices.nodes.end(), choice.devices.nodes.begin(),
                            choice.devices.nodes.end());
-  if (options.shell) run.argv = {best_shell(run.trees)};
+  if (options.shell) {
+    run.argv = run.engine ? shell_words() : std::vector<std::string>{best_shell(run.trees)};
+  }
   std::optional<Notebook> notebook;
   if (jupyter) notebook.emplace(ui, *jupyter, run);
   background.devices = std::move(chosen.names);
@@ -218,7 +225,8 @@ void add_run_options(CLI::App& app, const std::shared_ptr<Options>& options) {
   take_word_of(volume, WordKind::file);
   take_one_word(app.add_option("-e,--env", options->env, "set K=V, or pass the caller's K on"));
   app.add_option("-w,--workdir", options->workdir, "start there; by default the image's");
-  take_word_of(app.add_option("--runtime", options->runtime, "runc, crun or a path to one"),
+  take_word_of(app.add_option("--runtime", options->runtime,
+                              "docker or podman; or builtin, with runc, crun or a path to one"),
                WordKind::file);
   app.add_option("--gpus", options->devices.gpus,
                  "all, none, how many, or device=0,2; by default all where the image uses CUDA")

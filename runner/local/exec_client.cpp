@@ -1,9 +1,7 @@
 #include "runner/local/exec_client.hpp"
 
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/signalfd.h>
-#include <termios.h>
 #include <unistd.h>
 #include <array>
 #include <cerrno>
@@ -12,6 +10,7 @@
 #include "runner/local/exec_server.hpp"
 #include "runner/local/signals.hpp"
 #include "runner/local/stage.hpp"
+#include "runner/local/terminal.hpp"
 
 namespace mlenv {
 namespace {
@@ -44,46 +43,6 @@ class HeldSignals {
   sigset_t before_{};
   Fd fd_;
 };
-
-/// Our terminal, its keys passed on as they are typed; as it was when this ends.
-class RawTerminal {
- public:
-  RawTerminal() : engaged_(::tcgetattr(STDIN_FILENO, &before_) == 0) {
-    if (!engaged_) return;
-    termios raw = before_;
-    ::cfmakeraw(&raw);
-    ::tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
-  }
-  RawTerminal(const RawTerminal&) = delete;
-  RawTerminal& operator=(const RawTerminal&) = delete;
-  ~RawTerminal() {
-    if (engaged_) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
-  }
-
- private:
-  termios before_{};
-  bool engaged_;
-};
-
-winsize terminal_size() {
-  winsize size{};
-  ::ioctl(STDIN_FILENO, TIOCGWINSZ, &size);
-  return size;
-}
-
-/// Copies what is there; false when one side is at its end.
-bool copy_some(int from, int to) {
-  std::array<char, 65536> buffer{};
-  const ssize_t count = ::read(from, buffer.data(), buffer.size());
-  if (count < 0) return errno == EINTR || errno == EAGAIN;
-  if (count == 0) return false;
-  try {
-    write_all(to, as_bytes(std::string_view{buffer.data(), static_cast<std::size_t>(count)}));
-  } catch (const Error&) {
-    return false;
-  }
-  return true;
-}
 
 class Client {
  public:
@@ -141,8 +100,7 @@ class Client {
   }
 
   void resize() {
-    const winsize size = terminal_size();
-    if (master_ && size.ws_row > 0) ::ioctl(master_.get(), TIOCSWINSZ, &size);
+    if (master_) follow_size(master_.get());
   }
 
   /// What the command wrote last; what it left running may hold the terminal open.

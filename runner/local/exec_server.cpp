@@ -43,19 +43,21 @@ void close_all_but(std::vector<int> kept) {
   ::close_range(from, ~0U, 0);
 }
 
-void leave_the_stage(const Asked& asked) {
+}  // namespace
+
+void leave_the_stage(std::vector<int> kept) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::setsid();
   const Fd null = open_file("/dev/null", O_RDWR);
   for (int fd = 0; fd < 3; ++fd) ::dup2(null.get(), fd);
-  std::vector<int> kept{asked.connection.get()};
-  for (const Fd& file : asked.files) kept.push_back(file.get());
   close_all_but(std::move(kept));
   sigset_t none;
   sigemptyset(&none);
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
+
+namespace {
 
 std::string best_shell(const ImageRoot& image) {
   for (const char* path : {"/bin/bash", "/usr/bin/bash", "/bin/zsh", "/bin/ash"}) {
@@ -71,7 +73,8 @@ void put_variable(std::vector<std::string>& all, const std::string& variable) {
   all.push_back(variable);
 }
 
-/// The run's own bundle with another process in it.
+}  // namespace
+
 Bundle bundle_of(Bundle bundle, const ExecRequest& request, const ImageRoot& image) {
   bundle.argv = request.argv;
   if (bundle.argv.empty()) bundle.argv = {best_shell(image)};
@@ -85,6 +88,8 @@ Bundle bundle_of(Bundle bundle, const ExecRequest& request, const ImageRoot& ima
   }
   return bundle;
 }
+
+namespace {
 
 /// Where the runtime sends the master of the terminal.
 class ConsoleSocket {
@@ -120,7 +125,8 @@ bool is_below(const std::string& path, const std::string& folder) {
   return path == folder || path.starts_with(folder + "/");
 }
 
-/// As far as can be seen from outside: in a mount the runtime will find out.
+}  // namespace
+
 void check_folder(const Bundle& bundle, const ImageRoot& image) {
   std::vector<std::string> targets = default_mount_targets();
   for (const Mount& mount : bundle.mounts) targets.push_back(mount.target);
@@ -131,6 +137,8 @@ void check_folder(const Bundle& bundle, const ImageRoot& image) {
   throw usage_error("bad-workdir", "the run has no folder `{}`", bundle.workdir)
       .hint("name one that is there with `-w`");
 }
+
+namespace {
 
 class Served {
  public:
@@ -224,7 +232,9 @@ void serve(const Runtime& runtime, const Container& container, const Bundle& of_
            const Asked& asked, unsigned number) noexcept {
   const int connection = asked.connection.get();
   try {
-    leave_the_stage(asked);
+    std::vector<int> kept{connection};
+    for (const Fd& file : asked.files) kept.push_back(file.get());
+    leave_the_stage(std::move(kept));
     const ImageRoot image{of_run.root};
     const Bundle bundle = bundle_of(of_run, asked.request, image);
     if (const std::optional<CannotRun> refused = cannot_run(bundle, image)) {

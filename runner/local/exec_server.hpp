@@ -5,6 +5,7 @@
 
 #include "runner/local/bundle.hpp"
 #include "runner/local/control.hpp"
+#include "runner/local/image_root.hpp"
 #include "runner/local/limits.hpp"
 #include "runner/local/runtime.hpp"
 
@@ -34,6 +35,17 @@ class ExecServer {
   std::vector<pid_t> serving_;
   unsigned count_ = 0;
 };
+
+// What whoever serves such processes shares, of whatever runtime.
+
+/// A copy of the stage keeps nothing of it but these descriptors: neither the job's streams nor
+/// what tells others that the stage lives. It dies with the stage.
+void leave_the_stage(std::vector<int> kept);
+/// The run's own bundle with another process in it.
+Bundle bundle_of(Bundle bundle, const ExecRequest& request, const ImageRoot& image);
+/// Throws `bad-workdir` (usage) for a folder that is absent, as far as can be seen from outside: in
+/// a mount the runtime will find out.
+void check_folder(const Bundle& bundle, const ImageRoot& image);
 
 /// What the server says to the client.
 std::string render_started();

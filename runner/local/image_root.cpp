@@ -79,6 +79,7 @@ Fd ImageRoot::make_folders(const fs::path& path) const {
 }
 
 void ImageRoot::write(const std::string& path, std::string_view text, mode_t mode) const {
+  if (writer_ != nullptr) return writer_->write(path, text, mode);
   const fs::path target{path};
   const Fd parent = make_folders(target.parent_path());
   const std::string name = target.filename().string();
@@ -104,6 +105,7 @@ std::optional<struct stat> ImageRoot::status(const std::string& path) const {
 }
 
 void ImageRoot::make_folder(const std::string& path, std::uint32_t uid, std::uint32_t gid) const {
+  if (writer_ != nullptr) return writer_->make_folder(path, uid, gid);
   const Fd folder = make_folders(path);
   if (::fchownat(folder.get(), "", uid, gid, AT_EMPTY_PATH) != 0) {
     throw failure("image-root", "cannot give the folder `{}` to user {} in the container", path,

@@ -11,9 +11,22 @@
 
 namespace mlenv {
 
+/// Who writes where this process cannot: beyond the root of a container that runs.
+class ImageWriter {
+ public:
+  ImageWriter() = default;
+  ImageWriter(const ImageWriter&) = delete;
+  ImageWriter& operator=(const ImageWriter&) = delete;
+  virtual ~ImageWriter() = default;
+  virtual void write(const std::string& path, std::string_view text, mode_t mode) = 0;
+  virtual void make_folder(const std::string& path, std::uint32_t uid, std::uint32_t gid) = 0;
+};
+
 class ImageRoot {
  public:
   explicit ImageRoot(const fs::path& folder);
+  /// Read through `folder`, written by `writer`, which outlives this.
+  ImageRoot(Fd folder, ImageWriter& writer) : folder_(std::move(folder)), writer_(&writer) {}
 
   /// A regular file's text, its first `limit` bytes; nullopt when it is absent or something else.
   std::optional<std::string> read(const std::string& path,
@@ -42,6 +55,7 @@ class ImageRoot {
   Fd open(const std::string& path, int flags) const;
   Fd make_folders(const fs::path& path) const;
   Fd folder_;
+  ImageWriter* writer_ = nullptr;  ///< nullptr: this process writes itself
 };
 
 }  // namespace mlenv

@@ -21,6 +21,22 @@ bool ends_programs(int signal) {
   return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
 }
 
+/// A child of ours, with its PID namespace.
+class ChildJob final : public WatchedJob {
+ public:
+  ChildJob(pid_t pid, PidNamespace& processes) : ended_(open_pidfd(pid)), processes_(processes) {}
+  int ended_fd() const override { return ended_.get(); }
+  void signal(int number) override {
+    ::syscall(SYS_pidfd_send_signal, ended_.get(), number, nullptr, 0);
+  }
+  void kill() override { processes_.kill(); }
+  std::optional<pid_t> first_process() const override { return processes_.init(); }
+
+ private:
+  Fd ended_;
+  PidNamespace& processes_;
+};
+
 void answer(int connection, const Error& error) {
   (void)send_packet(connection, render_outcome(error));
 }
@@ -31,10 +47,16 @@ Error between_attempts() {
       .hint("try again; `mlenv runs show RUN` tells how its attempts ended");
 }
 
-void answer_where(int connection, const PidNamespace* processes) {
-  if (processes == nullptr) return answer(connection, between_attempts());
+void answer_where(int connection, const WatchedJob* job) {
+  if (job == nullptr) return answer(connection, between_attempts());
+  const std::optional<pid_t> pid = job->first_process();
+  if (!pid) {
+    return answer(connection, failure("run-unseen", "the processes of this run cannot be seen")
+                                  .because("docker or podman keeps them")
+                                  .hint("`docker stats`, `podman stats` tell what they use"));
+  }
   try {
-    const Fd first = open_pidfd(processes->init());
+    const Fd first = open_pidfd(*pid);
     (void)send_packet(connection, render_outcome(Exit{}), {first.get()});
   } catch (const Error& error) {
     answer(connection, error);  // whoever asks must not end the run
@@ -44,16 +66,20 @@ void answer_where(int connection, const PidNamespace* processes) {
 }  // namespace
 
 void JobWatch::while_starting(pid_t pid, PidNamespace& processes) {
-  const Fd ended = open_pidfd(pid);
-  until({ended.get(), &processes, false, nullptr}, std::nullopt);
+  ChildJob job{pid, processes};
+  until({&job, false, nullptr}, std::nullopt);
 }
 
 void JobWatch::while_running(pid_t pid, PidNamespace& processes, const Exec& exec) {
-  const Fd ended = open_pidfd(pid);
+  ChildJob job{pid, processes};
+  while_running(job, exec);
+}
+
+void JobWatch::while_running(WatchedJob& job, const Exec& exec) {
   if (life_.timeout && !std::exchange(timeout_set_, true)) {
     timeout_at_ = Clock::now() + *life_.timeout;
   }
-  const Target target{ended.get(), &processes, true, &exec};
+  const Target target{&job, true, &exec};
   if (stop_signal_due_) send_stop_signal(target);
   until(target, std::nullopt);
 }
@@ -83,17 +109,17 @@ void JobWatch::hear_pending(const Target& target, std::span<const pollfd> fds) {
 }
 
 void JobWatch::end_without_mlenv(const Target& target) {
-  if (target.processes != nullptr) target.processes->kill();
+  if (target.job != nullptr) target.job->kill();
   must_end_ = true;
   fds_.socket = -1;
 }
 
 void JobWatch::until(const Target& target, std::optional<Clock::time_point> end) {
   constexpr std::size_t kFixed = 4;
-  const bool pausing = target.processes == nullptr;
+  const bool pausing = target.job == nullptr;
   while (true) {
     // Whoever waits to be heard is polled for only when there is somebody to hear them.
-    std::vector<pollfd> fds{{target.pidfd, POLLIN, 0},
+    std::vector<pollfd> fds{{pausing ? -1 : target.job->ended_fd(), POLLIN, 0},
                             {target.takes_signals || pausing ? fds_.signals : -1, POLLIN, 0},
                             {fds_.socket, 0, 0},
                             {pending_.size() < kMostPending ? fds_.control : -1, POLLIN, 0}};
@@ -117,9 +143,9 @@ void JobWatch::look_at_clock(const Target& target) {
     timeout_at_.reset();
     begin_end(EndedBy::timeout, life_.grace, target);
   }
-  if (kill_at_ && now >= *kill_at_ && target.processes != nullptr) {
+  if (kill_at_ && now >= *kill_at_ && target.job != nullptr) {
     kill_at_.reset();
-    target.processes->kill();
+    target.job->kill();
   }
 }
 
@@ -128,7 +154,7 @@ void JobWatch::take_signals(const Target& target) {
   while (::read(fds_.signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int number = static_cast<int>(info.ssi_signo);
     if (ends_programs(number)) must_end_ = true;
-    if (target.pidfd >= 0) ::syscall(SYS_pidfd_send_signal, target.pidfd, number, nullptr, 0);
+    if (target.job != nullptr) target.job->signal(number);
   }
 }
 
@@ -148,7 +174,7 @@ void JobWatch::take_request(const Target& target, Fd connection) {
         target);
     (void)send_packet(connection.get(), render_outcome(Exit{}));
   } else if (request.where) {
-    answer_where(connection.get(), target.processes);
+    answer_where(connection.get(), target.job);
   } else if (!request.exec) {
     answer(connection.get(), failure("run-failed", "the run's mlenv does not understand this")
                                  .because("it is of another version"));
@@ -171,9 +197,9 @@ void JobWatch::begin_end(EndedBy why, std::chrono::milliseconds grace, const Tar
 
 void JobWatch::send_stop_signal(const Target& target) {
   stop_signal_due_ = false;
-  ::syscall(SYS_pidfd_send_signal, target.pidfd, life_.stop_signal, nullptr, 0);
+  target.job->signal(life_.stop_signal);
   // One that is stopped (SIGSTOP, Ctrl-Z) would not see it.
-  ::syscall(SYS_pidfd_send_signal, target.pidfd, SIGCONT, nullptr, 0);
+  target.job->signal(SIGCONT);
 }
 
 }  // namespace mlenv

@@ -18,6 +18,22 @@ struct WatchedFds {
   int control = -1;  ///< where other mlenvs connect; -1: nobody can
 };
 
+/// What is watched, or what stands for it.
+class WatchedJob {
+ public:
+  WatchedJob() = default;
+  WatchedJob(const WatchedJob&) = delete;
+  WatchedJob& operator=(const WatchedJob&) = delete;
+  virtual ~WatchedJob() = default;
+  /// Can be read when it has ended.
+  virtual int ended_fd() const = 0;
+  virtual void signal(int number) = 0;
+  /// It and all that it started.
+  virtual void kill() = 0;
+  /// The first process of its PID namespace, as we see it; nothing where that is not ours to know.
+  virtual std::optional<pid_t> first_process() const { return std::nullopt; }
+};
+
 class JobWatch {
  public:
   using Exec = std::function<void(const ExecRequest&, std::vector<Fd>, Fd)>;
@@ -29,6 +45,7 @@ class JobWatch {
   /// The same with the job, or what stands for it, to which signals go. `exec` starts a process
   /// beside it. What was asked for while it started is done first.
   void while_running(pid_t pid, PidNamespace& processes, const Exec& exec);
+  void while_running(WatchedJob& job, const Exec& exec);
   /// Between two attempts.
   void pause(std::chrono::milliseconds time);
   /// It was stopped, took too long, got a signal that ends programs, or mlenv is gone: no further
@@ -39,8 +56,7 @@ class JobWatch {
  private:
   using Clock = std::chrono::steady_clock;
   struct Target {
-    int pidfd = -1;
-    PidNamespace* processes = nullptr;
+    WatchedJob* job = nullptr;
     bool takes_signals = false;
     const Exec* exec = nullptr;
   };

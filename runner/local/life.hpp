@@ -47,11 +47,21 @@ inline constexpr int kTimedOutStatus = 124;
 
 enum class EndedBy { itself, stop, timeout };
 
+/// What a job used where its processes are not this one's children (getrusage(2) in its container).
+struct JobUsage {
+  double user_seconds = 0;
+  double system_seconds = 0;
+  std::uint64_t read_blocks = 0;  ///< as getrusage(2) counts them
+  std::uint64_t written_blocks = 0;
+  std::uint64_t largest_kilobytes = 0;
+};
+
 struct RunOutcome {
   Exit exit;  ///< of the last attempt; 124 after a timeout
   EndedBy ended_by = EndedBy::itself;
   std::uint64_t attempts = 1;
   bool out_of_memory = false;  ///< the kernel killed a process of it for want of memory
+  std::optional<JobUsage> usage{};
 };
 
 /// One attempt that is over.

@@ -153,8 +153,8 @@ void bring_python(const ImageRoot& image, const Machine& machine, Certificates& 
     const fs::path config = set != machine.environment.end() && !set->second.empty()
                                 ? fs::path(set->second)
                                 : fs::path(home->second) / ".config";
-    files.push_back({config / "pip/pip.conf", "/root/.config/pip/pip.conf"});
-    files.push_back({config / "uv/uv.toml", "/root/.config/uv/uv.toml"});
+    files.push_back({config / "pip/pip.conf", machine.home + "/.config/pip/pip.conf"});
+    files.push_back({config / "uv/uv.toml", machine.home + "/.config/uv/uv.toml"});
   }
   for (const Settings& file : files) {
     const std::optional<std::string> text = host_file(machine, file.host);
@@ -267,7 +267,7 @@ void bring_apt_settings(const ImageRoot& image, const Machine& machine,
 
 std::vector<std::string> bring_machine(const ImageRoot& image, const Machine& machine) {
   Certificates certificates{machine};
-  bring_network(image, machine);
+  if (machine.network) bring_network(image, machine);
   const Variables passed = passed_variables(machine, certificates);
   bring_python(image, machine, certificates);
   if (image.exists("/usr/bin/apt-get")) {

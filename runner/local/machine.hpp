@@ -20,6 +20,8 @@ struct Machine {
   Variables environment;   ///< the caller's
   fs::path folder;         ///< holds certificates and keyrings for the container; made when absent
   bool single_id = false;  ///< no other user exists in the container
+  bool network = true;     ///< resolver and host names, too
+  std::string home = "/root";  ///< of the job: the caller's own settings go below it
 };
 
 /// Writes the settings into `image` and `machine.folder`, and returns the variables (`K=V`, sorted)

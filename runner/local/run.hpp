@@ -16,6 +16,7 @@
 #include "base/process.hpp"
 #include "images/oci.hpp"
 #include "runner/cdi/spec.hpp"
+#include "runner/engine/engine.hpp"
 #include "runner/local/life.hpp"
 #include "runner/local/options.hpp"
 
@@ -56,6 +57,8 @@ struct LocalRun {
   fs::path scratch;       ///< folder on a file system that overlayfs accepts as upper
   bool terminal = false;  ///< give it a terminal (ours); standard input must be one
   std::string runtime;    ///< `runc`, `crun` or a path; empty: the first that is there
+  std::optional<ContainerEngine>
+      engine;  ///< docker or podman runs it in our place, and has the image
   OverlayMethod overlay = OverlayMethod::automatic;
   RunLife life{};
   /// Descriptors of this process; -1: none.

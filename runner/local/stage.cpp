@@ -9,36 +9,29 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <random>
+#include <memory>
 
+#include "runner/engine/engine_run.hpp"
 #include "runner/local/bundle.hpp"
 #include "runner/local/devices.hpp"
 #include "runner/local/exec_server.hpp"
 #include "runner/local/home.hpp"
 #include "runner/local/job.hpp"
 #include "runner/local/job_checks.hpp"
+#include "runner/local/job_user.hpp"
 #include "runner/local/limits.hpp"
 #include "runner/local/machine.hpp"
 #include "runner/local/network.hpp"
 #include "runner/local/own_groups.hpp"
+#include "runner/local/prepared_run.hpp"
 #include "runner/local/program.hpp"
+#include "runner/local/run_names.hpp"
 #include "runner/local/signals.hpp"
 #include "runner/local/supervise.hpp"
 #include "runner/local/throwaway.hpp"
 
 namespace mlenv {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
-}
-
-std::string random_id() {
-  std::random_device device;
-  return fmt::format("mlenv-{:08x}{:08x}", device(), device());
-}
 
 /// From here on signals wait until `supervise` passes them on.
 Fd hold_signals() {
@@ -73,31 +66,6 @@ struct Stage {
   std::optional<NetworkProgram> network;  ///< of a private one
 };
 
-/// Who it runs as. With a single id there is but one user, the caller, and here they are root.
-ContainerUser job_user(const LocalRun& run, const ImageRoot& image, bool single_id) {
-  const std::string passwd = image.read("/etc/passwd").value_or("");
-  const std::string group = image.read("/etc/group").value_or("");
-  if (!single_id) {
-    ContainerUser user = resolve_user(run.options.user.value_or(run.config.user), passwd, group);
-    add_groups(user, run.options.groups, group);
-    return user;
-  }
-  const ContainerUser wanted = resolve_user(run.options.user.value_or(""), passwd, group);
-  if (wanted.uid == 0 && wanted.gid == 0 && run.options.groups.empty()) {
-    return resolve_user("", passwd, group);
-  }
-  const std::string option = run.options.groups.empty() ? "--user " + *run.options.user
-                                                        : "--group-add " + run.options.groups[0];
-  throw failure("no-user-map",
-                "`{}` needs more than the one user id that a container of an "
-                "ordinary user has",
-                option)
-      .because(
-          "that one is yours: in the container it is shown as root, and files that it makes "
-          "are yours")
-      .hint("leave it out, or run as root");
-}
-
 void set_host_name(const ImageRoot& image, const JobOptions& options, Bundle& bundle) {
   if (!options.hostname) return;
   bundle.hostname = *options.hostname;
@@ -125,7 +93,7 @@ void add_folders(const JobOptions& options, const Stage& stage, Bundle& bundle) 
 Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& stage) {
   const bool single_id = stage.identity == Identity::single_id;
   Bundle bundle;
-  bundle.id = random_id();
+  bundle.id = random_container_name();
   bundle.hostname = host_name();
   bundle.architecture = run.config.architecture;
   bundle.identity = stage.identity;
@@ -175,9 +143,9 @@ void tell_of_memory(const LocalRun& run) {
 
 /// The container's namespaces, limits, network, overlay and bundle, in which the command is run
 /// once or more often.
-class Prepared {
+class BuiltinRun final : public PreparedRun {
  public:
-  explicit Prepared(const LocalRun& run) : run_(run), runtime_(find_runtime(run.runtime)) {
+  explicit BuiltinRun(const LocalRun& run) : run_(run), runtime_(find_runtime(run.runtime)) {
     if (run.options.network == "private") stage_.network = find_network_program();
     check_ports(run.options.ports);
     check_ulimits(run.options.ulimits);
@@ -195,15 +163,10 @@ class Prepared {
     refusal_ = cannot_run(bundle_, image);
     if (!refusal_) make_network();
   }
-  const std::optional<CannotRun>& refusal() const { return refusal_; }
+  const std::optional<CannotRun>& refusal() const override { return refusal_; }
 
-  struct Attempt {
-    JobEnd end;
-    bool started = false;
-  };
-  /// The writable layer is as the attempt before left it; all else is made anew.
-  Attempt run(JobWatch& watch, int socket) {
-    bundle_.id = random_id();
+  Attempt run(JobWatch& watch, const std::function<void()>& started) override {
+    bundle_.id = random_container_name();
     bundle_.group = group_folder_ + bundle_.id;
     const fs::path folder = stage_.private_folder / "bundle";
     remove_tree(folder);
@@ -221,25 +184,17 @@ class Prepared {
     const Meanwhile meanwhile{
         [&] {
           attempt.started = true;
-          tell(socket, render_event(std::nullopt));
-          if (run_.fds.out >= 0) leave_streams();
+          started();
         },
         [&](const ExecRequest& request, std::vector<Fd> files, Fd connection) {
           server.start(request, std::move(files), std::move(connection));
         },
         limits()};
     attempt.end = supervise(runtime_, container, processes, watch, meanwhile);
-    if (attempt.end.out_of_memory) tell_of_memory(run_);
     return attempt;
   }
 
  private:
-  /// A run in the background complains to whoever started it until it runs, and to nobody then.
-  static void leave_streams() {
-    const Fd null = open_file("/dev/null", O_RDWR);
-    for (int fd = 0; fd < 3; ++fd) ::dup2(null.get(), fd);
-  }
-
   /// Where ours are, which limits may have made for us.
   void find_groups() {
     if (stage_.identity != Identity::root) {
@@ -300,10 +255,25 @@ class Prepared {
   std::optional<CannotRun> refusal_;
 };
 
+std::unique_ptr<PreparedRun> prepare(const LocalRun& run, int socket) {
+  if (run.engine) return std::make_unique<EngineRun>(run, socket);
+  return std::make_unique<BuiltinRun>(run);
+}
+
+/// A run in the background complains to whoever started it until it runs, and to nobody then.
+void leave_streams() {
+  const Fd null = open_file("/dev/null", O_RDWR);
+  for (int fd = 0; fd < 3; ++fd) ::dup2(null.get(), fd);
+}
+
 StageOutcome run_container(const LocalRun& run, int signals, int socket) {
   using Clock = std::chrono::steady_clock;
-  Prepared prepared{run};
-  if (const auto& refusal = prepared.refusal()) {
+  const std::unique_ptr<PreparedRun> prepared = prepare(run, socket);
+  const auto started = [&] {
+    tell(socket, render_event(std::nullopt));
+    if (run.fds.out >= 0) leave_streams();
+  };
+  if (const auto& refusal = prepared->refusal()) {
     complain(refusal->why);
     return {{{refusal->status, false}}, refusal->why};
   }
@@ -312,10 +282,11 @@ StageOutcome run_container(const LocalRun& run, int signals, int socket) {
   RunOutcome outcome;
   for (outcome.attempts = 1;; ++outcome.attempts) {
     const auto began = Clock::now();
-    const Prepared::Attempt attempt = prepared.run(watch, socket);
+    const PreparedRun::Attempt attempt = prepared->run(watch, started);
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
     outcome.exit = attempt.end.exit;
     outcome.out_of_memory = attempt.end.out_of_memory;
+    if (outcome.out_of_memory) tell_of_memory(run);
     const bool again = attempt.started && !watch.must_end() &&
                        run.life.restart.again(attempt.end.exit, outcome.attempts);
     if (again || outcome.attempts > 1) {
@@ -325,6 +296,7 @@ StageOutcome run_container(const LocalRun& run, int signals, int socket) {
     if (!again || watch.must_end()) break;
   }
   outcome.ended_by = watch.ended_by();
+  outcome.usage = prepared->usage();
   if (outcome.ended_by == EndedBy::timeout) outcome.exit = {kTimedOutStatus, false};
   return {outcome, {}};
 }

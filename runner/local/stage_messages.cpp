@@ -32,6 +32,17 @@ Json paths(const std::vector<fs::path>& list) {
   return result;
 }
 
+Json written_usage(const std::optional<JobUsage>& usage) {
+  if (!usage) return {};
+  return {usage->user_seconds, usage->system_seconds, usage->read_blocks, usage->written_blocks,
+          usage->largest_kilobytes};
+}
+
+std::optional<JobUsage> usage_of(const Json& value) {
+  if (value.is_null()) return std::nullopt;
+  return JobUsage{value.at(0), value.at(1), value.at(2), value.at(3), value.at(4)};
+}
+
 Json written_life(const RunLife& life) {
   return {{"timeout_ms", life.timeout ? Json(life.timeout->count()) : Json()},
           {"stop_signal", life.stop_signal},
@@ -76,6 +87,7 @@ std::string render_request(const LocalRun& run) {
                    {"scratch", run.scratch.native()},
                    {"terminal", run.terminal},
                    {"runtime", run.runtime},
+                   {"engine", RecordWriter::written(run.engine)},
                    {"overlay", static_cast<int>(run.overlay)},
                    {"life", written_life(run.life)},
                    {"controlled", run.fds.control >= 0},
@@ -100,6 +112,7 @@ LocalRun parse_request(std::string_view bytes) {
   const RecordReader reader("the request", {"mlenv.stage/1", "a request", ""});
   reader.read(value.at("devices"), "devices", run.devices);
   reader.read(value.at("options"), "options", run.options);
+  reader.read(value.at("engine"), "engine", run.engine);
   run.env = value.at("env").get<std::vector<std::string>>();
   run.workdir = value.at("workdir");
   run.argv = value.at("argv").get<std::vector<std::string>>();
@@ -129,6 +142,7 @@ std::string render_outcome(const RunOutcome& run, const std::string& complaint) 
                    {"ended_by", static_cast<int>(run.ended_by)},
                    {"attempts", run.attempts},
                    {"out_of_memory", run.out_of_memory},
+                   {"usage", written_usage(run.usage)},
                    {"complaint", complaint}});
 }
 
@@ -147,7 +161,8 @@ StageOutcome parse_stage_outcome(std::string_view bytes) {
     return {{{value.at("code"), value.at("signalled")},
              static_cast<EndedBy>(value.at("ended_by").get<int>()),
              value.at("attempts"),
-             value.at("out_of_memory")},
+             value.at("out_of_memory"),
+             usage_of(value.at("usage"))},
             value.at("complaint")};
   }
   const auto frames = value.at("frames").get<std::vector<std::string>>();

@@ -179,6 +179,22 @@ void RunRecorder::attempt_ended(const AttemptEnd& attempt) {
   write_file(folder_ / kAttemptsFile, render_attempts(attempts_), /*durable=*/false);
 }
 
+namespace {
+
+RunUsage recorded(const JobUsage& use) {
+  constexpr std::uint64_t kKilobyte = 1024;
+  RunUsage usage;
+  usage.user_seconds = use.user_seconds;
+  usage.system_seconds = use.system_seconds;
+  usage.read_bytes = use.read_blocks * kBlockBytes;
+  usage.written_bytes = use.written_blocks * kBlockBytes;
+  usage.largest_process_bytes =
+      known(use.largest_kilobytes * kKilobyte, "getrusage(2) in the container");
+  return usage;
+}
+
+}  // namespace
+
 void RunRecorder::ended(const RunOutcome& outcome,
                         const std::function<std::vector<RecordedOutput>()>& outputs,
                         std::optional<RecordedLog> log) {
@@ -188,6 +204,7 @@ void RunRecorder::ended(const RunOutcome& outcome,
   end.exit_code = static_cast<std::uint64_t>(outcome.exit.code);
   end.signal = signal_of(outcome.exit);
   end.out_of_memory = outcome.out_of_memory;
+  if (outcome.usage) end.usage = recorded(*outcome.usage);
   if (outcome.ended_by == EndedBy::stop) end.ended_by = "stop";
   if (outcome.ended_by == EndedBy::timeout) end.ended_by = "timeout";
   if (outputs) end.outputs = outputs();

@@ -1,0 +1,146 @@
+#include "runner/engine/engine.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/process.hpp"
+#include "base/text.hpp"
+#include "runner/local/limit_place.hpp"
+
+namespace mlenv {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::chrono::seconds kAnswer{60};
+
+bool says(const std::string& text, std::string_view words) {
+  return text.find(words) != std::string::npos;
+}
+
+Error no_daemon(const std::string& words) {
+  if (says(words, "permission denied")) {
+    return failure("engine-denied", "this user may not use Docker")
+        .because(words)
+        .hint(
+            "let root add you to the group `docker` (which makes you as good as root), or leave "
+            "`--runtime docker` out: containers then need no daemon");
+  }
+  return failure("engine-down", "Docker's daemon does not answer")
+      .because(words)
+      .hint(
+          "let root run `systemctl start docker`; where it listens elsewhere, DOCKER_HOST or "
+          "`docker context use` says so; or leave `--runtime docker` out");
+}
+
+std::string first_line(std::string_view text) {
+  return std::string(trim(trim(text).substr(0, trim(text).find('\n'))));
+}
+
+bool is_true(const Json& info, const char* name) {
+  const auto found = info.find(name);
+  return found != info.end() && found->is_boolean() && found->get<bool>();
+}
+
+std::string text_of(const Json& info, const char* name) {
+  const auto found = info.find(name);
+  return found != info.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+void read_docker(const Json& info, const std::string& error, ContainerEngine& engine) {
+  if (info.contains("host") && info.contains("store")) {
+    throw failure("no-engine", "`docker` is podman under another name here")
+        .hint("write `--runtime podman`");
+  }
+  engine.version = text_of(info, "ServerVersion");
+  if (engine.version.empty()) {
+    // The client answers with what it knows of itself, and of the daemon with its errors.
+    const Json errors = info.value("ServerErrors", Json::array());
+    throw no_daemon(!errors.empty() && errors[0].is_string() ? errors[0].get<std::string>()
+                                                             : first_line(error));
+  }
+  for (const Json& option : info.value("SecurityOptions", Json::array())) {
+    if (option.is_string() && says(option.get<std::string>(), "name=rootless")) {
+      engine.rootless = true;
+    }
+  }
+  if (is_true(info, "MemoryLimit")) engine.controllers.emplace_back("memory");
+  if (is_true(info, "CpuCfsQuota")) engine.controllers.emplace_back("cpu");
+  if (is_true(info, "CPUSet")) engine.controllers.emplace_back("cpuset");
+  if (is_true(info, "PidsLimit")) engine.controllers.emplace_back("pids");
+  engine.swap_limit = is_true(info, "SwapLimit");
+}
+
+void read_podman(const Json& info, const std::string& error, ContainerEngine& engine) {
+  if (!info.contains("host") || !info.contains("version")) {
+    throw failure("engine-down", "podman does not work here").because(first_line(error));
+  }
+  const Json& host = info.at("host");
+  if (is_true(host, "serviceIsRemote")) {
+    throw failure("engine-down", "podman runs containers on another machine here")
+        .because("this machine's folders cannot be shown there")
+        .hint("unset CONTAINER_HOST, or leave `--runtime podman` out");
+  }
+  engine.version = text_of(info.at("version"), "Version");
+  engine.rootless = is_true(host.value("security", Json::object()), "rootless");
+  engine.keeps_groups = text_of(host.value("ociRuntime", Json::object()), "name") == "crun";
+  const bool unified = text_of(host, "cgroupVersion") == "v2";
+  if (!unified && !engine.rootless) engine.controllers = {"memory", "cpu", "cpuset", "pids"};
+  if (unified) {
+    for (const Json& one : host.value("cgroupControllers", Json::array())) {
+      if (one.is_string()) engine.controllers.push_back(one.get<std::string>());
+    }
+  }
+  engine.swap_limit = !engine.controllers.empty() &&
+                      (unified || fs::exists("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes"));
+}
+
+}  // namespace
+
+Captured ask(const ContainerEngine& engine, std::vector<std::string> words,
+             std::chrono::milliseconds deadline, const fs::path& folder) {
+  Command command;
+  command.argv = std::move(words);
+  command.argv.insert(command.argv.begin(), engine.program);
+  command.folder = folder;
+  return run_captured(std::move(command), deadline);
+}
+
+bool is_engine(std::string_view runtime) { return runtime == "docker" || runtime == "podman"; }
+
+ContainerEngine find_engine(const std::string& name) {
+  const std::optional<fs::path> program = find_program(name);
+  if (!program) {
+    throw failure("no-engine", "`{}` is not installed", name)
+        .hint(fmt::format("let root run `apt-get install {}`, or leave `--runtime {}` out: "
+                          "containers then need neither it nor a daemon",
+                          name == "docker" ? "docker.io" : name, name));
+  }
+  ContainerEngine engine;
+  engine.name = name;
+  engine.program = program->string();
+  const Captured answer = ask(engine, {"info", "--format", "{{json .}}"}, kAnswer);
+  const Json info = Json::parse(answer.out, nullptr, false);
+  const Json known = info.is_object() ? info : Json::object();
+  engine.is_podman() ? read_podman(known, answer.err, engine)
+                     : read_docker(known, answer.err, engine);
+  return engine;
+}
+
+void check_limits(const ContainerEngine& engine, const JobLimits& limits) {
+  for (const std::string& controller : controllers_for(limits)) {
+    const auto& all = engine.controllers;
+    if (std::find(all.begin(), all.end(), controller) != all.end()) continue;
+    throw failure("no-limit", "{} cannot set this limit here", engine.name)
+        .because(
+            engine.rootless
+                ? fmt::format("as an ordinary user it has no control group with `{}`", controller)
+                : fmt::format("it has no control group with `{}`", controller))
+        .hint("run as root, or where control groups of version 2 hand it down to users");
+  }
+}
+
+}  // namespace mlenv

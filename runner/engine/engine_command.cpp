@@ -1,0 +1,282 @@
+#include "runner/engine/engine_command.hpp"
+
+#include <sys/resource.h>
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/paths.hpp"
+#include "base/text.hpp"
+#include "recipes/text.hpp"
+#include "runner/local/machine.hpp"
+#include "runner/local/seccomp.hpp"
+
+namespace mlenv {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr const char* kTmp = "/tmp";
+constexpr const char* kShm = "/dev/shm";
+
+/// What the built-in runtime gives, whatever the engine's own default is.
+constexpr std::array kCapabilities = {
+    "AUDIT_WRITE",      "CHOWN",   "DAC_OVERRIDE", "FOWNER", "FSETID",  "KILL",   "MKNOD",
+    "NET_BIND_SERVICE", "NET_RAW", "SETFCAP",      "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"};
+
+void add(Words& words, std::initializer_list<std::string> more) { words.insert(words.end(), more); }
+
+/// A value in a line of comma-separated ones (RFC 4180), as Docker reads them.
+std::string quoted(const std::string& value) {
+  if (value.find_first_of(",\"\n") == std::string::npos) return value;
+  std::string text = "\"";
+  for (const char c : value) {
+    if (c == '"') text += '"';
+    text += c;
+  }
+  return text + "\"";
+}
+
+Words mount_words(const ContainerEngine& engine, const Mount& mount) {
+  const std::string source = mount.source.string();
+  const bool has_comma = (source + mount.target).find_first_of(",\"\n") != std::string::npos;
+  const bool has_colon = (source + mount.target).find(':') != std::string::npos;
+  if (engine.is_podman() && has_comma) {
+    if (has_colon) {
+      throw usage_error("bad-mount", "podman cannot mount `{}`", source)
+          .because("its path has a comma and a colon");
+    }
+    return {"--volume", fmt::format("{}:{}:rbind,rprivate{}", source, mount.target,
+                                    mount.read_only ? ",ro" : "")};
+  }
+  return {"--mount", "type=bind," + quoted("source=" + source) + ',' +
+                         quoted("target=" + mount.target) + ",bind-propagation=rprivate" +
+                         (mount.read_only ? ",readonly" : "")};
+}
+
+std::string memory_word(const ContainerEngine& engine, const MemoryFolder& folder) {
+  Words options = folder.options;
+  // Both would add `noexec` and copy what the image has there.
+  const auto has = [&](std::string_view word) {
+    return std::find(options.begin(), options.end(), word) != options.end();
+  };
+  if (!has("noexec")) options.emplace_back("exec");
+  if (engine.is_podman()) options.emplace_back("notmpcopyup");
+  return folder.target + ":" + join(options, ",");
+}
+
+/// One thing at each target, outer ones first.
+void add_mounts(const ContainerEngine& engine, const EngineContainer& container, Words& words) {
+  std::map<std::string, Words> at;
+  const MemoryFolder tmp{kTmp, {"nosuid", "nodev", "mode=1777"}};
+  at[kTmp] = {"--tmpfs", memory_word(engine, tmp)};
+  for (const MemoryFolder& one : container.memory) {
+    at[one.target] = {"--tmpfs", memory_word(engine, one)};
+  }
+  if (container.home) at[*container.home] = {"--mount", "type=volume,target=" + *container.home};
+  for (const Mount& one : container.mounts) at[one.target] = mount_words(engine, one);
+  at[std::string(kMachineTarget)] =
+      mount_words(engine, {container.folder, std::string(kMachineTarget), true});
+  for (const auto& [target, some] : at) words.insert(words.end(), some.begin(), some.end());
+}
+
+void add_limits(const ContainerEngine& engine, const JobLimits& limits, Words& words) {
+  if (limits.memory_bytes) {
+    add(words, {"--memory", std::to_string(*limits.memory_bytes)});
+    if (engine.swap_limit) add(words, {"--memory-swap", std::to_string(*limits.memory_bytes * 2)});
+  }
+  if (limits.cpus) add(words, {"--cpus", fmt::format("{}", *limits.cpus)});
+  if (limits.cpuset) add(words, {"--cpuset-cpus", *limits.cpuset});
+  if (limits.pids) {
+    add(words, {"--pids-limit", std::to_string(*limits.pids)});
+  } else if (!engine.controllers.empty()) {
+    add(words, {"--pids-limit", "-1"});  // podman has one of its own accord
+  }
+}
+
+/// What podman takes for a network of its own as an ordinary user was slirp4netns up to version 4.
+std::string private_network(const ContainerEngine& engine) {
+  if (!engine.is_podman() || !engine.rootless) return "bridge";
+  const bool is_old =
+      engine.version.size() > 1 && engine.version[1] == '.' && engine.version[0] < '5';
+  return is_old ? "slirp4netns" : "pasta";
+}
+
+void add_network(const ContainerEngine& engine, const JobOptions& options, Words& words) {
+  add(words,
+      {"--network", options.network == "private" ? private_network(engine) : options.network});
+  for (const PublishedPort& port : options.ports) {
+    add(words, {"--publish", fmt::format("{}:{}:{}/{}", port.address, port.host, port.container,
+                                         port.protocol)});
+  }
+}
+
+void add_rights(const ContainerEngine& engine, const EngineContainer& container, Words& words) {
+  add(words, {"--user", "0:0", "--userns", "host", "--ipc", "private", "--cap-drop", "all"});
+  for (const char* const one : kCapabilities) add(words, {"--cap-add", one});
+  add(words, {"--security-opt", "no-new-privileges", "--security-opt", "label=disable",
+              "--security-opt", "seccomp=" + (container.settings / "seccomp.json").string()});
+  if (engine.keeps_groups && engine.rootless) add(words, {"--group-add", "keep-groups"});
+}
+
+void add_devices(const EngineContainer& container, Words& words) {
+  for (const CdiNode& node : container.nodes) {
+    add(words, {"--device", fmt::format("{}:{}:{}", node.on_host(), node.path,
+                                        node.permissions.empty() ? "rwm" : node.permissions)});
+  }
+}
+
+std::string limit_text(const std::optional<std::uint64_t>& value) {
+  return value ? std::to_string(*value) : "-1";
+}
+
+void add_ulimits(const EngineContainer& container, Words& words) {
+  for (const Ulimit& one : container.ulimits) {
+    add(words, {"--ulimit",
+                fmt::format("{}={}:{}", one.name, limit_text(one.soft), limit_text(one.hard))});
+  }
+}
+
+}  // namespace
+
+Command run_command(const ContainerEngine& engine, const EngineContainer& container) {
+  Command command;
+  Words& words = command.argv;
+  words = {engine.program};
+  if (engine.is_podman() && container.has_hooks) {
+    add(words, {"--hooks-dir", (container.settings / "hooks").string()});
+  }
+  add(words, {"run", "--rm", "--pull", "never", "--name", container.name, "--sig-proxy=false",
+              "--log-driver", "none", "--no-healthcheck", "--hostname", container.hostname,
+              "--workdir", "/", "--shm-size", std::to_string(container.shm_bytes) + "b",
+              "--entrypoint", fmt::format("{}/{}", kMachineTarget, kKeeperName)});
+  if (engine.is_podman()) {
+    add(words,
+        {"--systemd", "false", "--image-volume", "ignore", "--http-proxy=false", "--passwd=false"});
+  }
+  add(words, {"--label", "dev.mlenv.run=" + container.name});
+  if (container.options.read_only) {
+    words.emplace_back("--read-only");
+    if (engine.is_podman()) words.emplace_back("--read-only-tmpfs=false");
+  }
+  add_rights(engine, container, words);
+  add_network(engine, container.options, words);
+  add_limits(engine, container.options.limits, words);
+  add_ulimits(container, words);
+  add_devices(container, words);
+  add_mounts(engine, container, words);
+  add(words, {engine.image, fmt::format("{}/{}", kMachineTarget, kKeeperSocket)});
+  return command;
+}
+
+std::vector<std::string> remove_words(const EngineContainer& container) {
+  return {"rm", "--force", "--volumes", container.name};
+}
+
+std::vector<std::string> memory_targets(const EngineContainer& container) {
+  std::vector<std::string> targets{kTmp, kShm, "/dev/mqueue"};
+  for (const MemoryFolder& one : container.memory) targets.push_back(one.target);
+  std::erase_if(targets, [&](const std::string& target) {
+    return std::any_of(container.mounts.begin(), container.mounts.end(),
+                       [&](const Mount& mount) { return mount.target == target; });
+  });
+  return targets;
+}
+
+std::vector<Mount> with_mounts_below(std::vector<Mount> mounts,
+                                     const std::vector<std::string>& mounted) {
+  const std::vector<Mount> asked = mounts;
+  for (const Mount& mount : asked) {
+    if (!mount.read_only) continue;
+    for (const std::string& folder : mounted) {
+      if (folder == mount.source || !is_beneath(folder, mount.source.string())) continue;
+      const fs::path below = fs::path(folder).lexically_relative(mount.source);
+      const std::string target = (fs::path(mount.target) / below).string();
+      const bool is_own = std::any_of(asked.begin(), asked.end(), [&](const Mount& other) {
+        return other.target == target ||
+               (is_beneath(target, other.target) && other.target.size() > mount.target.size());
+      });
+      if (!is_own) mounts.push_back({folder, target, true});
+    }
+  }
+  return mounts;
+}
+
+std::vector<std::string> mounted_folders(std::string_view mountinfo) {
+  constexpr std::size_t kTarget = 4;  // proc_pid_mountinfo(5)
+  std::vector<std::string> folders;
+  for (const std::string_view line : split(mountinfo, '\n')) {
+    const std::vector<std::string_view> fields = split(line, ' ');
+    if (fields.size() <= kTarget) continue;
+    std::string folder;
+    for (std::size_t i = 0; i < fields[kTarget].size(); ++i) {
+      const std::string_view rest = fields[kTarget].substr(i);
+      constexpr std::size_t kEscape = 4;  // `\040`
+      if (rest.front() == '\\' && rest.size() >= kEscape) {
+        folder += static_cast<char>((rest[1] - '0') * 64 + (rest[2] - '0') * 8 + (rest[3] - '0'));
+        i += kEscape - 1;
+      } else {
+        folder += rest.front();
+      }
+    }
+    folders.push_back(std::move(folder));
+  }
+  return folders;
+}
+
+std::vector<Ulimit> with_own_limits(const ContainerEngine& engine, const std::vector<Ulimit>& own,
+                                    bool may_raise) {
+  constexpr rlim_t kMostProcesses = 32768;
+  constexpr std::array<std::pair<const char*, int>, 15> kKnown{{{"core", RLIMIT_CORE},
+                                                                {"cpu", RLIMIT_CPU},
+                                                                {"data", RLIMIT_DATA},
+                                                                {"fsize", RLIMIT_FSIZE},
+                                                                {"locks", RLIMIT_LOCKS},
+                                                                {"memlock", RLIMIT_MEMLOCK},
+                                                                {"msgqueue", RLIMIT_MSGQUEUE},
+                                                                {"nice", RLIMIT_NICE},
+                                                                {"nofile", RLIMIT_NOFILE},
+                                                                {"nproc", RLIMIT_NPROC},
+                                                                {"rss", RLIMIT_RSS},
+                                                                {"rtprio", RLIMIT_RTPRIO},
+                                                                {"rttime", RLIMIT_RTTIME},
+                                                                {"sigpending", RLIMIT_SIGPENDING},
+                                                                {"stack", RLIMIT_STACK}}};
+  std::vector<Ulimit> all = own;
+  const auto value = [](rlim_t number) {
+    return number == RLIM_INFINITY ? std::nullopt : std::optional<std::uint64_t>(number);
+  };
+  for (const auto& known : kKnown) {
+    const bool is_own = std::any_of(own.begin(), own.end(),
+                                    [&](const Ulimit& one) { return one.name == known.first; });
+    rlimit limit{};
+    if (is_own || ::getrlimit(static_cast<__rlimit_resource>(known.second), &limit) != 0) continue;
+    if (known.second == RLIMIT_NPROC && engine.is_podman() && !may_raise) {
+      limit.rlim_cur = std::min(limit.rlim_cur, kMostProcesses);
+      limit.rlim_max = std::min(limit.rlim_max, kMostProcesses);
+    }
+    all.push_back({known.first, value(limit.rlim_cur), value(limit.rlim_max)});
+  }
+  return all;
+}
+
+std::string seccomp_text(std::string_view architecture, bool pretend_owners) {
+  return seccomp_profile(architecture, pretend_owners).dump();
+}
+
+std::string render_hook(const CdiHook& hook) {
+  nlohmann::json program{{"path", hook.path}};
+  if (!hook.argv.empty()) program["args"] = hook.argv;
+  if (!hook.env.empty()) program["env"] = hook.env;
+  if (hook.timeout_seconds) program["timeout"] = *hook.timeout_seconds;
+  return nlohmann::json{{"version", "1.0.0"},
+                        {"hook", std::move(program)},
+                        {"when", {{"always", true}}},
+                        {"stages", {hook.when}}}
+      .dump();
+}
+
+}  // namespace mlenv

@@ -1,0 +1,150 @@
+#include "runner/engine/engine_exec.hpp"
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "base/error.hpp"
+#include "runner/local/exec_server.hpp"
+#include "runner/local/program.hpp"
+#include "runner/local/stage.hpp"
+
+namespace mlenv {
+namespace {
+
+/// The streams and the way back of one process.
+struct Asked {
+  ExecRequest request;
+  std::vector<Fd> files;
+  Fd connection;
+};
+
+/// Nobody writes through it.
+class NoWriter final : public ImageWriter {
+ public:
+  void write(const std::string& path, std::string_view text, mode_t mode) override {
+    (void)path, (void)text, (void)mode;
+  }
+  void make_folder(const std::string& path, std::uint32_t uid, std::uint32_t gid) override {
+    (void)path, (void)uid, (void)gid;
+  }
+};
+
+KeptProcess process_of(KeptProcess process, const Bundle& bundle, const Asked& asked) {
+  process.argv = bundle.argv;
+  process.env = bundle.env;
+  process.workdir = bundle.workdir;
+  process.make_workdir = false;
+  process.terminal = asked.request.terminal;
+  process.rows = asked.request.rows;
+  process.columns = asked.request.columns;
+  process.streams.clear();
+  for (const Fd& file : asked.files) process.streams.push_back(file.get());
+  return process;
+}
+
+RunOutcome not_started(const keeper::Failed& problem, const KeptProcess& process) {
+  if (problem.step == keeper::Failed::Step::folder) {
+    throw usage_error("bad-workdir", "the command cannot start in its folder")
+        .because(errno_text(problem.error))
+        .hint("name a folder that is there with `-w`");
+  }
+  const std::optional<CannotRun> refused = refused_by_kernel(problem, process.argv.front());
+  if (refused) return {{refused->status, false}};
+  throw failure("run-failed", "the command could not be started in the container")
+      .because(errno_text(problem.error));
+}
+
+/// Until it has ended; signals of the client reach it, and a client that is gone ends it.
+RunOutcome watch(Keeper& channel, const Asked& asked) {
+  std::array<pollfd, 2> fds{{{channel.fd(), POLLIN, 0}, {asked.connection.get(), POLLIN, 0}}};
+  while (true) {
+    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return {};
+    if (fds[0].revents != 0) {
+      const std::optional<Keeper::End> end = channel.ended();
+      return {end ? end->exit : Exit{128 + SIGKILL, true}};
+    }
+    if (fds[1].revents == 0) continue;
+    const Packet packet = receive_packet(asked.connection.get());
+    if (packet.bytes.empty()) return {};  // the channel closes with us, and the command ends
+    if (const auto number = parse_signal_packet(packet.bytes)) channel.signal(*number);
+  }
+}
+
+std::string outcome_of(const Bundle& bundle, const ImageRoot& image, const KeptProcess& of_run,
+                       Keeper& channel, const Asked& asked) {
+  if (const std::optional<CannotRun> refused = cannot_run(bundle, image)) {
+    return render_outcome(RunOutcome{{refused->status, false}}, refused->why);
+  }
+  check_folder(bundle, image);
+  const KeptProcess process = process_of(of_run, bundle, asked);
+  keeper::Failed problem;
+  const std::optional<Keeper::Started> started = channel.start(process, problem);
+  if (!started) {
+    const RunOutcome outcome = not_started(problem, process);
+    return render_outcome(outcome, refused_by_kernel(problem, process.argv.front())->why);
+  }
+  std::vector<int> master;
+  if (started->master) master.push_back(started->master.get());
+  (void)send_packet(asked.connection.get(), render_started(), master);
+  return render_outcome(watch(channel, asked));
+}
+
+void serve(const Bundle& of_run, const KeptProcess& process, Keeper& channel, const Fd& root,
+           const Asked& asked) noexcept {
+  const int connection = asked.connection.get();
+  try {
+    std::vector<int> kept{connection, channel.fd(), root.get()};
+    for (const Fd& file : asked.files) kept.push_back(file.get());
+    leave_the_stage(std::move(kept));
+    NoWriter nobody;
+    const ImageRoot image{Fd{::fcntl(root.get(), F_DUPFD_CLOEXEC, 3)}, nobody};
+    const Bundle bundle = bundle_of(of_run, asked.request, image);
+    (void)send_packet(connection, outcome_of(bundle, image, process, channel, asked));
+  } catch (const Error& error) {
+    (void)send_packet(connection, render_outcome(error));
+  } catch (const std::exception& error) {
+    (void)send_packet(connection, render_outcome(Error(Kind::internal, "internal", error.what())));
+  }
+}
+
+}  // namespace
+
+std::optional<CannotRun> refused_by_kernel(const keeper::Failed& problem,
+                                           const std::string& program) {
+  if (problem.step != keeper::Failed::Step::program) return std::nullopt;
+  const bool is_absent = problem.error == ENOENT || problem.error == ENOTDIR;
+  return CannotRun{is_absent ? 127 : 126,
+                   fmt::format("cannot run `{}`: {}", program, errno_text(problem.error))};
+}
+
+EngineExec::~EngineExec() {
+  for (const pid_t pid : serving_) {
+    while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+void EngineExec::start(const ExecRequest& request, std::vector<Fd> files, Fd connection) {
+  constexpr std::size_t kStreams = 3;
+  std::erase_if(serving_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
+  const Asked asked{request, std::move(files), std::move(connection)};
+  if (asked.files.size() != (request.terminal ? 0 : kStreams)) return;
+  Keeper channel = keeper_.channel();
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    serve(bundle_, process_, channel, root_, asked);
+    ::_exit(0);
+  }
+  if (pid < 0) {
+    (void)send_packet(asked.connection.get(),
+                      render_outcome(os_error(errno, "cannot start a process")));
+    return;
+  }
+  serving_.push_back(pid);
+}
+
+}  // namespace mlenv

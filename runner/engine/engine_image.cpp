@@ -1,0 +1,136 @@
+#include "runner/engine/engine_image.hpp"
+
+#include <array>
+#include <csignal>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/process.hpp"
+#include "base/text.hpp"
+#include "images/archive.hpp"
+
+namespace mlenv {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::chrono::seconds kAnswer{60};
+constexpr std::chrono::hours kLongest{2};
+constexpr std::string_view kRepository = "localhost/mlenv";
+
+/// The layers by their tars' digests, which both engines count alike, whatever they call an image.
+bool has_image(const ContainerEngine& engine, const std::string& name, const Image& image) {
+  const Captured answer =
+      ask(engine, {"image", "inspect", "--format", "{{json .RootFS.Layers}}", name}, kAnswer);
+  const Json layers = Json::parse(answer.out, nullptr, false);
+  if (answer.exit.code != 0 || !layers.is_array()) return false;
+  Json wanted = Json::array();
+  for (const Layer& layer : image.layers) wanted.push_back(layer.diff_id.str());
+  return layers == wanted;
+}
+
+Error not_taken(const ContainerEngine& engine, const std::string& words) {
+  Error error = failure("engine-image", "{} does not take the image", engine.name);
+  const std::string_view text = trim(words);
+  const std::size_t last = text.rfind('\n');
+  error.because(std::string(last == std::string_view::npos ? text : text.substr(last + 1)));
+  if (words.find("no space left") != std::string::npos) {
+    return std::move(error).hint(fmt::format(
+        "make room where {} keeps its images: `{} system prune`", engine.name, engine.name));
+  }
+  if (words.find("subuid") != std::string::npos || words.find("lchown") != std::string::npos) {
+    return std::move(error).hint(
+        "let root give this user more ids: `usermod --add-subuids 100000-165535 "
+        "--add-subgids 100000-165535 USER`, then `podman system migrate`");
+  }
+  return error;
+}
+
+/// A reader that is gone is an error to us, not our end.
+class NoPipeSignal {
+ public:
+  NoPipeSignal() { before_ = std::signal(SIGPIPE, SIG_IGN); }
+  NoPipeSignal(const NoPipeSignal&) = delete;
+  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+  ~NoPipeSignal() { (void)std::signal(SIGPIPE, before_); }
+
+ private:
+  void (*before_)(int) = SIG_DFL;
+};
+
+/// Docker reads its archive as it is written.
+void load_into_docker(const Store& store, const Image& image, const Reference& name,
+                      const ContainerEngine& engine, Progress& progress) {
+  const TemporaryFolder scratch = store.scratch();
+  const fs::path words = scratch.path() / "words";
+  const Fd messages = open_file(words, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  Pipe pipe = make_pipe();
+  Command command;
+  command.argv = {engine.program, "load", "--quiet"};
+  command.stdin_fd = pipe.read_end.get();
+  command.stdout_fd = messages.get();
+  command.stderr_fd = messages.get();
+  Child loader{command};
+  pipe.read_end.reset();
+  const NoPipeSignal no_signal;
+  try {
+    write_output(store, image, name,
+                 {Output::Format::docker_archive, fmt::format("/dev/fd/{}", pipe.write_end.get())},
+                 progress);
+  } catch (const Error&) {
+    pipe.write_end.reset();
+    const std::optional<Exit> exit = loader.wait(kAnswer);
+    if (exit && exit->code != 0) throw not_taken(engine, read_file(words));
+    throw;
+  }
+  pipe.write_end.reset();
+  const std::optional<Exit> exit = loader.wait(kLongest);
+  if (!exit || exit->code != 0) throw not_taken(engine, read_file(words));
+}
+
+/// Podman takes a layout of blobs, of which it reads those that it does not have.
+void load_into_podman(const Store& store, const Image& image, const Reference& name,
+                      const ContainerEngine& engine, Progress& progress) {
+  const TemporaryFolder scratch = store.scratch();
+  constexpr const char* kLayout = "layout";
+  // What lies whole in the store need not be copied.
+  const fs::path blobs = scratch.path() / kLayout / "blobs" / "sha256";
+  make_folders(blobs);
+  write_file(scratch.path() / kLayout / "oci-layout", "",
+             /*durable=*/false);  // filled by the writer
+  for (const Layer& layer : image.layers) {
+    const std::optional<fs::path> whole = store.path_of(layer.blob.digest);
+    if (whole) fs::create_symlink(fs::absolute(*whole), blobs / layer.blob.digest.hex());
+  }
+  write_output(store, image, name, {Output::Format::oci, scratch.path() / kLayout}, progress);
+  const Captured pulled =
+      ask(engine, {"pull", "--quiet", std::string("oci:") + kLayout}, kLongest, scratch.path());
+  if (pulled.exit.code != 0) throw not_taken(engine, pulled.err);
+  const std::string id{trim(pulled.out)};
+  const Captured tagged = ask(engine, {"tag", id, engine.image}, kAnswer);
+  if (tagged.exit.code != 0) throw not_taken(engine, tagged.err);
+}
+
+}  // namespace
+
+std::string engine_image_name(const Digest& manifest) {
+  return fmt::format("{}:{}", kRepository, manifest.hex());
+}
+
+void bring_image(const Store& store, const Image& image, ContainerEngine& engine,
+                 Progress& progress) {
+  engine.image = engine_image_name(image.digest());
+  if (has_image(engine, engine.image, image)) return;
+  log::debug("{} gets the image {}", engine.name, engine.image);
+  const Reference name = Reference::parse(engine.image);
+  while_doing(fmt::format("handing the image to {}", engine.name), [&] {
+    engine.is_podman() ? load_into_podman(store, image, name, engine, progress)
+                       : load_into_docker(store, image, name, engine, progress);
+    if (has_image(engine, engine.image, image)) return;
+    throw failure("engine-image", "{} has other layers than the image that it got", engine.name);
+  });
+}
+
+}  // namespace mlenv

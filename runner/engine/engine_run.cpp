@@ -1,0 +1,354 @@
+#include "runner/engine/engine_run.hpp"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/paths.hpp"
+#include "runner/engine/engine_exec.hpp"
+#include "runner/engine/engine_files.hpp"
+#include "runner/local/devices.hpp"
+#include "runner/local/exec_server.hpp"
+#include "runner/local/home.hpp"
+#include "runner/local/job.hpp"
+#include "runner/local/job_checks.hpp"
+#include "runner/local/job_user.hpp"
+#include "runner/local/limits.hpp"
+#include "runner/local/machine.hpp"
+#include "runner/local/network.hpp"
+#include "runner/local/run_names.hpp"
+#include "runner/local/seccomp.hpp"
+#include "runner/local/terminal.hpp"
+
+namespace mlenv {
+namespace {
+
+/// An ordinary user whose containers a daemon of root's makes: they are themselves in there.
+bool is_own_user(const LocalRun& run) {
+  return !run.engine->rootless && ::geteuid() != 0 && !run.options.user;
+}
+
+ContainerUser own_user(const LocalRun& run, const ImageRoot& image) {
+  const std::string passwd = image.read("/etc/passwd").value_or("");
+  const std::string group = image.read("/etc/group").value_or("");
+  ContainerUser user = resolve_user(fmt::format("{}:{}", ::geteuid(), ::getegid()), passwd, group);
+  std::vector<gid_t> groups(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
+  const int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
+  user.groups.assign(groups.begin(), groups.begin() + std::max(0, count));
+  add_groups(user, run.options.groups, group);
+  return user;
+}
+
+bool may_raise_limits() {
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> held{};
+  return ::syscall(SYS_capget, &head, held.data()) == 0 &&
+         (held[0].effective & (1U << CAP_SYS_RESOURCE)) != 0;
+}
+
+/// The runtime would make them as root, in folders of the person's.
+void make_mount_points(const std::vector<Mount>& mounts) {
+  for (const Mount& mount : mounts) {
+    const Mount* around = nullptr;
+    for (const Mount& other : mounts) {
+      if (other.target == mount.target || !is_beneath(mount.target, other.target)) continue;
+      if (around == nullptr || other.target.size() > around->target.size()) around = &other;
+    }
+    std::error_code error;
+    if (around == nullptr || !fs::is_directory(around->source, error)) continue;
+    const fs::path place =
+        around->source / fs::path(mount.target).lexically_relative(around->target);
+    if (fs::exists(fs::symlink_status(place, error))) continue;
+    if (around->read_only) {
+      throw usage_error("bad-mount", "cannot mount `{}` at `{}`", mount.source.string(),
+                        mount.target)
+          .because(fmt::format("there is no `{}`, and `{}` is mounted read-only", mount.target,
+                               around->target))
+          .hint("make the target on the host first, or leave `:ro` out");
+    }
+    make_folders(fs::is_directory(mount.source, error) ? place : place.parent_path());
+    if (!fs::is_directory(mount.source, error)) write_file(place, "", /*durable=*/false);
+  }
+}
+
+void refuse_hooks(const ContainerEngine& engine, const CdiEdits& edits) {
+  if (edits.hooks.empty() || engine.is_podman()) return;
+  throw failure("no-device", "docker cannot give a container this device")
+      .because(
+          "its CDI specification has hooks, programs of this machine that only the OCI runtime "
+          "itself can start")
+      .hint("leave `--runtime docker` out, or use `--runtime podman`");
+}
+
+/// Asked for a network that it does not have, a daemon without a bridge gives none, and says
+/// nothing.
+void require_bridge(const LocalRun& run) {
+  if (run.options.network != "private" || run.engine->is_podman()) return;
+  constexpr std::chrono::seconds kAnswer{60};
+  if (ask(*run.engine, {"network", "inspect", "bridge"}, kAnswer).exit.code == 0) return;
+  throw failure("no-network", "Docker's daemon has no network for a container of its own")
+      .because("it was started without a bridge (`--bridge none`)")
+      .hint("use the host's network, or leave `--runtime docker` out");
+}
+
+void refuse_throwaway_mounts(const LocalRun& run) {
+  if (!run.throwaway_mounts) return;
+  throw failure("run-failed", "{} cannot put throwaway layers over mounts", run.engine->name)
+      .hint("leave `--runtime` out");
+}
+
+/// It keeps neither the keeper's socket nor mlenv's, which tell others that we live.
+void leave_for_relay(int master) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const auto kept = static_cast<unsigned>(master);
+  if (kept > 3) ::close_range(3, kept - 1, 0);
+  ::close_range(kept + 1, ~0U, 0);
+}
+
+/// Both ways between our terminal and the job's, in a process of its own until the job's is closed.
+class Relay {
+ public:
+  explicit Relay(const Fd& master) {
+    pid_ = ::fork();
+    if (pid_ < 0) throw os_error(errno, "cannot start a process");
+    if (pid_ > 0) return;
+    leave_for_relay(master.get());
+    relay_terminal(master);
+    ::_exit(0);
+  }
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
+  /// When all that was written has been shown.
+  ~Relay() {
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+class EngineJob final : public WatchedJob {
+ public:
+  explicit EngineJob(const Keeper& keeper) : keeper_(keeper) {}
+  int ended_fd() const override { return keeper_.fd(); }
+  void signal(int number) override { keeper_.signal(number); }
+  void kill() override { keeper_.signal(SIGKILL); }
+
+ private:
+  const Keeper& keeper_;
+};
+
+JobUsage usage_of(const keeper::Ended& use) {
+  constexpr double kSecond = 1e6;
+  return {static_cast<double>(use.user_microseconds) / kSecond,
+          static_cast<double>(use.system_microseconds) / kSecond, use.read_blocks,
+          use.written_blocks, use.largest_kilobytes};
+}
+
+}  // namespace
+
+EngineRun::EngineRun(const LocalRun& run, int socket) : run_(run) {
+  refuse_throwaway_mounts(run);
+  refuse_hooks(*run.engine, run.devices);
+  check_ports(run.options.ports);
+  check_ulimits(run.options.ulimits);
+  check_limits(*run.engine, run.options.limits);
+  require_bridge(run);
+  fill_container();
+  make_mount_points(container_.mounts);
+  make_folders_of_run();
+  if (run.options.read_only) look(socket);
+  start(socket);
+}
+
+void EngineRun::make_folders_of_run() {
+  container_.folder = run_.scratch / "shown";
+  container_.settings = run_.scratch / "settings";
+  make_folders(container_.folder);
+  make_folders(container_.settings / "hooks");
+  const fs::path keeper = container_.folder / kKeeperName;
+  write_file(keeper, keeper_program(), /*durable=*/false);
+  // Whatever the umask is: of a container's root only what others may do is certain.
+  (void)::chmod(container_.folder.c_str(), 0755);
+  (void)::chmod(keeper.c_str(), 0755);
+  write_file(container_.settings / "seccomp.json",
+             seccomp_text(run_.config.architecture, run_.engine->rootless), /*durable=*/false);
+  for (std::size_t i = 0; i < run_.devices.hooks.size(); ++i) {
+    write_file(container_.settings / "hooks" / fmt::format("{:03}.json", i),
+               render_hook(run_.devices.hooks[i]), /*durable=*/false);
+  }
+}
+
+void EngineRun::fill_container() {
+  const JobOptions& options = run_.options;
+  container_.name = random_container_name();
+  container_.hostname = options.hostname.value_or(host_name());
+  container_.options = options;
+  container_.memory = options.tmpfs;
+  container_.ulimits = with_own_limits(*run_.engine, options.ulimits, may_raise_limits());
+  struct sysinfo memory {};
+  ::sysinfo(&memory);
+  container_.shm_bytes =
+      options.shm_bytes.value_or(std::uint64_t{memory.totalram} * memory.mem_unit / 2);
+  // The host's own devices, as for an ordinary user of the built-in runtime: they come first among
+  // the mounts.
+  Bundle given;
+  given.identity = Identity::mapped;
+  add_devices(run_.devices, given);
+  container_.nodes = run_.devices.nodes;
+  container_.has_hooks = !given.hooks.empty();
+  device_groups_ = given.user.groups;
+  const auto first = given.mounts.begin() + static_cast<std::ptrdiff_t>(container_.nodes.size());
+  container_.mounts.assign(first, given.mounts.end());
+  for (const CdiMount& one : given.file_systems) {
+    if (one.type != "tmpfs") {
+      throw failure("no-device", "{} cannot mount a file system of type `{}`", run_.engine->name,
+                    one.type)
+          .hint("leave `--runtime` out");
+    }
+    container_.memory.push_back({one.path, one.options});
+  }
+  const std::vector<Mount> own = job_mounts(run_);
+  container_.mounts.insert(container_.mounts.end(), own.begin(), own.end());
+  container_.mounts =
+      with_mounts_below(std::move(container_.mounts),
+                        mounted_folders(read_file_if_exists("/proc/self/mountinfo").value_or("")));
+}
+
+Bundle EngineRun::begin_bundle(const ImageRoot& image) {
+  Bundle bundle;
+  bundle.hostname = container_.hostname;
+  bundle.user =
+      is_own_user(run_) ? own_user(run_, image) : job_user(run_, image, run_.engine->rootless);
+  give_home(bundle.user, image);
+  return bundle;
+}
+
+/// An image that cannot be written gets its files as mounts: what they hold is found out in a first
+/// container, which can.
+void EngineRun::look(int socket) {
+  container_.options.read_only = false;
+  MountWriter writer{run_.scratch / "files"};
+  {
+    KeptContainer first{*run_.engine, container_, socket};
+    const ImageRoot image{Fd{::fcntl(first.root().get(), F_DUPFD_CLOEXEC, 3)}, writer};
+    const Bundle bundle = begin_bundle(image);
+    container_.home = bundle.user.home;
+    (void)bring_machine(image, {"/", caller_variables(), container_.folder, run_.engine->rootless,
+                                false, bundle.user.home});
+  }
+  const auto own = container_.mounts.begin();
+  container_.mounts.insert(own, writer.mounts().begin(), writer.mounts().end());
+  container_.options.read_only = true;
+  container_.name = random_container_name();
+}
+
+void EngineRun::start(int socket) {
+  kept_.emplace(*run_.engine, container_, socket);
+  KeeperWriter writer{kept_->keeper()};
+  MountWriter nowhere{run_.scratch / "unused"};
+  const bool fixed = container_.options.read_only;
+  const ImageRoot image{Fd{::fcntl(kept_->root().get(), F_DUPFD_CLOEXEC, 3)},
+                        fixed ? static_cast<ImageWriter&>(nowhere) : writer};
+  bundle_ = begin_bundle(image);
+  writer.belongs_to(bundle_.user);
+  if (fixed) {
+    kept_->keeper().make_folder(bundle_.user.home, {bundle_.user.uid, bundle_.user.gid, 1});
+  }
+  prepare(image);
+}
+
+void EngineRun::prepare(const ImageRoot& image) {
+  const Variables caller = caller_variables();
+  const std::vector<std::string> machine = bring_machine(
+      image, {"/", caller, container_.folder, run_.engine->rootless, false, bundle_.user.home});
+  if (run_.options.hostname) {
+    image.write("/etc/hosts",
+                image.read("/etc/hosts").value_or("") + "127.0.1.1 " + bundle_.hostname + "\n");
+  }
+  bundle_.argv = job_argv(run_);
+  bundle_.env = job_environment(run_, machine, caller, bundle_.user.home);
+  bundle_.workdir = job_workdir(run_);
+  bundle_.terminal = run_.terminal;
+  bundle_.mounts = container_.mounts;
+  check_workdir(bundle_, image);
+  refusal_ = cannot_run(bundle_, image);
+}
+
+KeptProcess EngineRun::job() const {
+  KeptProcess process;
+  process.user = bundle_.user;
+  process.set_groups = !run_.engine->rootless;
+  if (process.set_groups) {
+    auto& groups = process.user.groups;
+    groups.insert(groups.end(), device_groups_.begin(), device_groups_.end());
+  }
+  process.workdir = bundle_.workdir;
+  process.make_workdir = true;
+  process.argv = bundle_.argv;
+  process.env = bundle_.env;
+  process.terminal = bundle_.terminal;
+  if (process.terminal) {
+    const winsize size = terminal_size();
+    process.rows = size.ws_row;
+    process.columns = size.ws_col;
+    return process;
+  }
+  process.streams = {STDIN_FILENO, run_.fds.out >= 0 ? run_.fds.out : STDOUT_FILENO,
+                     run_.fds.err >= 0 ? run_.fds.err : STDERR_FILENO};
+  return process;
+}
+
+/// As the container itself sees its control group.
+std::uint64_t EngineRun::memory_kills_so_far() const {
+  if (run_.engine->controllers.empty()) return 0;
+  const std::string groups = fmt::format("/proc/self/fd/{}/sys/fs/cgroup", kept_->root().get());
+  return std::max(memory_kills(groups), memory_kills(groups + "/memory"));
+}
+
+PreparedRun::Attempt EngineRun::run(JobWatch& watch, const std::function<void()>& started) {
+  Keeper& keeper = kept_->keeper();
+  if (std::exchange(again_, true)) keeper.reset(memory_targets(container_));
+  const std::uint64_t kills = memory_kills_so_far();
+  const KeptProcess process = job();
+  keeper::Failed problem;
+  const std::optional<Keeper::Started> begun = keeper.start(process, problem);
+  if (!begun) {
+    if (const auto why = refused_by_kernel(problem, bundle_.argv.front())) {
+      return {{{why->status, false}}};
+    }
+    throw failure("run-failed", "the command could not be started in the container")
+        .because(errno_text(problem.error));
+  }
+  Attempt attempt{{}, true};
+  started();
+  {
+    std::optional<Relay> relay;
+    if (begun->master) relay.emplace(begun->master);
+    EngineExec server{keeper, kept_->root(), bundle_, process};
+    EngineJob job{keeper};
+    watch.while_running(job, [&](const ExecRequest& request, std::vector<Fd> files, Fd back) {
+      server.start(request, std::move(files), std::move(back));
+    });
+    const std::optional<Keeper::End> end = keeper.ended();
+    attempt.end.exit = end ? end->exit : Exit{128 + SIGKILL, true};
+    if (end) usage_ = usage_of(end->use);
+    attempt.end.out_of_memory = end && memory_kills_so_far() > kills;
+    // What the command left running goes with it, and lets go of terminal and streams.
+    if (end) keeper.reset({});
+  }
+  return attempt;
+}
+
+}  // namespace mlenv

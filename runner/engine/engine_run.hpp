@@ -1,0 +1,66 @@
+#pragma once
+// A run whose container docker or podman makes. The engine starts the keeper in it and nothing
+// else; from then on this process talks to the keeper alone, so that streams, signals, terminals,
+// statuses and restarts are as with the built-in runtime.
+#include "base/error.hpp"
+#include "base/process.hpp"
+#include "runner/engine/engine_command.hpp"
+#include "runner/engine/keeper_client.hpp"
+#include "runner/local/prepared_run.hpp"
+#include "runner/local/run.hpp"
+
+namespace mlenv {
+
+/// A container with its keeper; its end removes the container.
+class KeptContainer {
+ public:
+  /// Runs it and waits for its keeper. `socket`: when its other end closes there is nobody to run
+  /// it for. Throws `run-failed`, `bad-mount`, `port-taken`, `no-network`.
+  KeptContainer(const ContainerEngine& engine, const EngineContainer& container, int socket);
+  KeptContainer(const KeptContainer&) = delete;
+  KeptContainer& operator=(const KeptContainer&) = delete;
+  ~KeptContainer();
+  Keeper& keeper() { return keeper_; }
+  /// The container's root.
+  const Fd& root() const { return root_; }
+
+ private:
+  void wait_for_keeper(const Fd& listener, int socket);
+  Error not_started() const;
+  const ContainerEngine& engine_;
+  const EngineContainer& container_;
+  fs::path words_;  ///< what the engine says
+  std::optional<Child> client_;
+  Keeper keeper_;
+  Fd root_;
+};
+
+class EngineRun final : public PreparedRun {
+ public:
+  /// Throws as `run_local`.
+  EngineRun(const LocalRun& run, int socket);
+  const std::optional<CannotRun>& refusal() const override { return refusal_; }
+  Attempt run(JobWatch& watch, const std::function<void()>& started) override;
+  std::optional<JobUsage> usage() const override { return usage_; }
+
+ private:
+  void make_folders_of_run();
+  void fill_container();
+  void start(int socket);
+  void look(int socket);
+  Bundle begin_bundle(const ImageRoot& image);
+  void prepare(const ImageRoot& image);
+  KeptProcess job() const;
+  std::uint64_t memory_kills_so_far() const;
+
+  const LocalRun& run_;
+  EngineContainer container_;
+  std::vector<std::uint32_t> device_groups_;
+  std::optional<KeptContainer> kept_;
+  Bundle bundle_;
+  std::optional<CannotRun> refusal_;
+  std::optional<JobUsage> usage_;
+  bool again_ = false;
+};
+
+}  // namespace mlenv

@@ -1,0 +1,214 @@
+#include "runner/engine/keeper_client.hpp"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace mlenv {
+namespace {
+
+using keeper::Word;
+
+Error gone() {
+  return failure("run-failed", "the container ended before the command")
+      .because("something outside mlenv ended it, or it had no memory left");
+}
+
+template <class Value>
+std::string bytes_of(const Value& value) {
+  std::string bytes(sizeof value, '\0');
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+template <class Value>
+Value value_of(std::string_view bytes) {
+  Value value{};
+  if (bytes.size() != sizeof value) throw gone();
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+
+void add_text(std::string& bytes, std::string_view text) { bytes.append(text).push_back('\0'); }
+
+bool read_whole(int fd, char* to, std::size_t bytes) {
+  while (bytes > 0) {
+    const ssize_t count = ::read(fd, to, bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    to += count;
+    bytes -= static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+std::uint32_t own_umask() {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return mask;
+}
+
+std::string render_start(const KeptProcess& process) {
+  keeper::StartHead head;
+  if (process.terminal) head.flags |= keeper::StartHead::kTerminal;
+  if (process.set_groups) head.flags |= keeper::StartHead::kSetGroups;
+  if (process.make_workdir) head.flags |= keeper::StartHead::kMakeFolder;
+  head.uid = process.user.uid;
+  head.gid = process.user.gid;
+  head.umask = own_umask();
+  head.rows = process.rows;
+  head.columns = process.columns;
+  head.groups = static_cast<std::uint32_t>(process.user.groups.size());
+  head.words = static_cast<std::uint32_t>(process.argv.size());
+  head.variables = static_cast<std::uint32_t>(process.env.size());
+  std::string bytes = bytes_of(head);
+  for (const std::uint32_t group : process.user.groups) bytes += bytes_of(group);
+  add_text(bytes, process.workdir);
+  for (const std::string& word : process.argv) add_text(bytes, word);
+  for (const std::string& variable : process.env) add_text(bytes, variable);
+  return bytes;
+}
+
+}  // namespace
+
+struct Keeper::Frame {
+  Word kind = Word::ended;
+  std::string bytes;
+  Fd file;
+  bool is_there = false;
+};
+
+bool Keeper::send(Word kind, std::string_view bytes, const std::vector<int>& files) const {
+  const keeper::Head head{static_cast<std::uint32_t>(bytes.size()), kind};
+  std::string all = bytes_of(head);
+  all += bytes;
+  std::array<char, CMSG_SPACE(sizeof(int) * keeper::kMostFiles)> control{};
+  iovec part{all.data(), sizeof head};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (!files.empty()) {
+    const std::size_t size = sizeof(int) * files.size();
+    message.msg_control = control.data();
+    message.msg_controllen = CMSG_SPACE(size);
+    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(size);
+    std::memcpy(CMSG_DATA(rights), files.data(), size);
+  }
+  // The head alone carries files, and is sent whole.
+  if (::sendmsg(connection_.get(), &message, MSG_NOSIGNAL) < 0) return false;
+  std::string_view rest = std::string_view(all).substr(sizeof head);
+  while (!rest.empty()) {
+    const ssize_t count = ::send(connection_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    rest.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+Keeper::Frame Keeper::receive() {
+  Frame frame;
+  keeper::Head head;
+  std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  iovec part{&head, sizeof head};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  ssize_t count = 0;
+  while ((count = ::recvmsg(connection_.get(), &message, MSG_CMSG_CLOEXEC | MSG_WAITALL)) < 0 &&
+         errno == EINTR) {
+  }
+  if (count != static_cast<ssize_t>(sizeof head) || head.bytes > keeper::kMostBytes) return frame;
+  const cmsghdr* const rights = CMSG_FIRSTHDR(&message);
+  if (rights != nullptr && rights->cmsg_type == SCM_RIGHTS) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(rights), sizeof fd);
+    frame.file = Fd{fd};
+  }
+  frame.kind = head.kind;
+  frame.bytes.resize(head.bytes);
+  frame.is_there = read_whole(connection_.get(), frame.bytes.data(), frame.bytes.size());
+  return frame;
+}
+
+Fd Keeper::hello() {
+  Frame frame = receive();
+  if (!frame.is_there || frame.kind != Word::hello || !frame.file) throw gone();
+  return std::move(frame.file);
+}
+
+void Keeper::require_done(const std::string& what) {
+  const Frame frame = receive();
+  if (!frame.is_there) throw gone();
+  if (frame.kind == Word::done) return;
+  throw failure("image-root", "cannot make `{}` in the container", what)
+      .because(errno_text(value_of<keeper::Failed>(frame.bytes).error));
+}
+
+void Keeper::write(const std::string& path, std::string_view text, const keeper::FileHead& head) {
+  std::string bytes = bytes_of(head);
+  add_text(bytes, path);
+  bytes += text;
+  if (!send(Word::file, bytes)) throw gone();
+  require_done(path);
+}
+
+void Keeper::make_folder(const std::string& path, const keeper::FolderHead& head) {
+  std::string bytes = bytes_of(head);
+  add_text(bytes, path);
+  if (!send(Word::folder, bytes)) throw gone();
+  require_done(path);
+}
+
+std::optional<Keeper::Started> Keeper::start(const KeptProcess& process, keeper::Failed& problem) {
+  if (!send(Word::start, render_start(process), process.streams)) throw gone();
+  Frame frame = receive();
+  if (!frame.is_there) throw gone();
+  if (frame.kind == Word::started) return Started{std::move(frame.file)};
+  problem = value_of<keeper::Failed>(frame.bytes);
+  return std::nullopt;
+}
+
+void Keeper::signal(int number) const {
+  (void)send(Word::signal, bytes_of(static_cast<std::int32_t>(number)));
+}
+
+Keeper Keeper::channel() const {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    throw os_error(errno, "cannot make a socket");
+  }
+  Keeper ours{Fd{ends[0]}};
+  const Fd theirs{ends[1]};
+  if (!send(Word::channel, "", {theirs.get()})) throw gone();
+  return ours;
+}
+
+void Keeper::reset(const std::vector<std::string>& folders) {
+  std::string bytes;
+  for (const std::string& folder : folders) add_text(bytes, folder);
+  if (!send(Word::reset, bytes)) throw gone();
+  require_done("a fresh start");
+}
+
+std::optional<Keeper::End> Keeper::ended() {
+  const Frame frame = receive();
+  if (!frame.is_there || frame.kind != Word::ended) return std::nullopt;
+  const auto use = value_of<keeper::Ended>(frame.bytes);
+  constexpr int kSignalled = 128;
+  if (WIFSIGNALED(use.status)) return End{{kSignalled + WTERMSIG(use.status), true}, use};
+  return End{{WEXITSTATUS(use.status), false}, use};
+}
+
+}  // namespace mlenv

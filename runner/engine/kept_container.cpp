@@ -1,0 +1,134 @@
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/pidfd.hpp"
+#include "base/text.hpp"
+#include "runner/engine/engine_run.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::chrono::seconds kStart{120};
+constexpr std::chrono::seconds kEnd{20};
+
+/// By way of the open folder: an address holds 108 bytes, a path may be longer (unix(7)).
+Fd listen_in(const fs::path& folder) {
+  const Fd place = open_file(folder, O_PATH | O_DIRECTORY);
+  Fd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = fmt::format("/proc/self/fd/{}/{}", place.get(), kKeeperSocket);
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const auto* const plain = reinterpret_cast<const sockaddr*>(&address);  // NOLINT: bind(2)'s way
+  (void)::unlink(path.c_str());
+  if (!fd || ::bind(fd.get(), plain, sizeof address) != 0 || ::listen(fd.get(), 1) != 0) {
+    throw os_error(errno, "cannot make the socket `{}`", (folder / kKeeperSocket).string());
+  }
+  (void)::fchmodat(place.get(), kKeeperSocket, 0600, 0);
+  return fd;
+}
+
+/// Its own words, without those about its own ways.
+std::string last_line(std::string_view text) {
+  std::string last;
+  for (const std::string_view line : split(trim(text), '\n')) {
+    const std::string_view word = trim(line);
+    if (word.empty() || word.starts_with("See 'docker run --help'") ||
+        word.starts_with("Run 'docker run --help'")) {
+      continue;
+    }
+    last = word;
+  }
+  constexpr std::string_view kFrom = "docker: Error response from daemon: ";
+  return last.starts_with(kFrom) ? last.substr(kFrom.size()) : last;
+}
+
+}  // namespace
+
+KeptContainer::KeptContainer(const ContainerEngine& engine, const EngineContainer& container,
+                             int socket)
+    : engine_(engine), container_(container), words_(container.settings / "words") {
+  const Fd listener = listen_in(container.folder);
+  const Fd messages = open_file(words_, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  Command command = run_command(engine, container);
+  command.stdout_fd = messages.get();
+  command.stderr_fd = messages.get();
+  client_.emplace(command);
+  try {
+    wait_for_keeper(listener, socket);
+    root_ = keeper_.hello();
+  } catch (const Error&) {
+    keeper_.close();
+    client_.reset();
+    (void)ask(engine_, remove_words(container_), kEnd);
+    throw;
+  }
+}
+
+void KeptContainer::wait_for_keeper(const Fd& listener, int socket) {
+  const Fd ended = open_pidfd(client_->pid());
+  std::array<pollfd, 3> fds{
+      {{listener.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}, {socket, 0, 0}}};
+  const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(kStart);
+  const auto until = std::chrono::steady_clock::now() + most;
+  while (true) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        until - std::chrono::steady_clock::now());
+    if (left.count() <= 0) throw not_started();
+    if (::poll(fds.data(), fds.size(), static_cast<int>(left.count())) < 0 && errno != EINTR) {
+      throw os_error(errno, "cannot wait for the container");
+    }
+    if (fds[0].revents != 0) break;
+    if (fds[1].revents != 0) throw not_started();
+    if (fds[2].revents != 0) throw failure("run-failed", "mlenv was killed");
+  }
+  keeper_ = Keeper{Fd{::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)}};
+}
+
+Error KeptContainer::not_started() const {
+  const std::string words = read_file_if_exists(words_).value_or("");
+  const auto says = [&](std::string_view some) { return words.find(some) != std::string::npos; };
+  const std::string why = words.empty() ? "it does not say why" : last_line(words);
+  if (says("the container cannot reach mlenv") || says("bind source path does not exist")) {
+    return failure("run-failed", "{} runs containers where this machine's folders are not",
+                   engine_.name)
+        .because(why)
+        .hint("use an engine of this machine itself; mlenv in a container needs its own");
+  }
+  if (says("/dev/net/tun") || says("slirp4netns failed") || says("pasta failed")) {
+    return failure("no-network", "{} could not set up the container's network", engine_.name)
+        .because(why)
+        .hint(
+            "let root run `chmod 666 /dev/net/tun`, as distributions have it; or use the host's "
+            "network");
+  }
+  if (says("address already in use") || says("port is already allocated")) {
+    return failure("port-taken", "a port of this machine is taken").because(why);
+  }
+  if (says("to rootfs at") || says("mount") || says("not a directory") || says("is a directory")) {
+    return usage_error("bad-mount", "{} cannot make the container's mounts", engine_.name)
+        .because(why)
+        .hint("a folder goes on a folder, and a file on a file");
+  }
+  return failure("run-failed", "{} could not start the container", engine_.name).because(why);
+}
+
+KeptContainer::~KeptContainer() {
+  keeper_.close();
+  try {
+    if (client_->wait(kEnd)) return;
+    log::debug("{} does not end the container by itself", engine_.name);
+    (void)ask(engine_, remove_words(container_), kEnd);
+  } catch (const Error& error) {
+    log::debug("removing the container: {}", error.what());
+  }
+}
+
+}  // namespace mlenv

@@ -1,0 +1,75 @@
+#include "runner/local/terminal.hpp"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "base/error.hpp"
+#include "base/files.hpp"
+
+namespace mlenv {
+
+RawTerminal::RawTerminal() : engaged_(::tcgetattr(STDIN_FILENO, &before_) == 0) {
+  if (!engaged_) return;
+  termios raw = before_;
+  ::cfmakeraw(&raw);
+  ::tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+}
+
+RawTerminal::~RawTerminal() {
+  if (engaged_) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+}
+
+winsize terminal_size() {
+  winsize size{};
+  ::ioctl(STDIN_FILENO, TIOCGWINSZ, &size);
+  return size;
+}
+
+void follow_size(int master) {
+  const winsize size = terminal_size();
+  if (size.ws_row > 0) ::ioctl(master, TIOCSWINSZ, &size);
+}
+
+bool copy_some(int from, int to) {
+  std::array<char, 65536> buffer{};
+  const ssize_t count = ::read(from, buffer.data(), buffer.size());
+  if (count < 0) return errno == EINTR || errno == EAGAIN;
+  if (count == 0) return false;
+  try {
+    write_all(to, as_bytes(std::string_view{buffer.data(), static_cast<std::size_t>(count)}));
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
+void relay_terminal(const Fd& master) {
+  sigset_t resized;
+  sigemptyset(&resized);
+  sigaddset(&resized, SIGWINCH);
+  ::pthread_sigmask(SIG_BLOCK, &resized, nullptr);
+  const Fd sizes{::signalfd(-1, &resized, SFD_CLOEXEC | SFD_NONBLOCK)};
+  const RawTerminal raw;
+  follow_size(master.get());
+  bool input_open = true;
+  while (true) {
+    std::array<pollfd, 3> fds{{{master.get(), POLLIN, 0},
+                               {input_open ? STDIN_FILENO : -1, POLLIN, 0},
+                               {sizes.get(), POLLIN, 0}}};
+    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return;
+    if (fds[2].revents != 0) {
+      signalfd_siginfo info{};
+      while (::read(sizes.get(), &info, sizeof info) > 0) {
+      }
+      follow_size(master.get());
+    }
+    if (fds[1].revents != 0) input_open = copy_some(STDIN_FILENO, master.get());
+    if (fds[0].revents != 0 && !copy_some(master.get(), STDOUT_FILENO)) return;
+  }
+}
+
+}  // namespace mlenv

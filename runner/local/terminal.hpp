@@ -1,0 +1,36 @@
+#pragma once
+// The person's terminal and the master of a container's.
+#include <sys/ioctl.h>
+#include <termios.h>
+
+#include "base/handle.hpp"
+
+namespace mlenv {
+
+/// Our terminal, its keys passed on as they are typed; as it was when this ends.
+class RawTerminal {
+ public:
+  RawTerminal();
+  RawTerminal(const RawTerminal&) = delete;
+  RawTerminal& operator=(const RawTerminal&) = delete;
+  ~RawTerminal();
+
+ private:
+  termios before_{};
+  bool engaged_;
+};
+
+/// Zeros where standard input is none.
+winsize terminal_size();
+
+/// Gives `master` the size of our terminal.
+void follow_size(int master);
+
+/// Copies what is there; false when one side is at its end.
+bool copy_some(int from, int to);
+
+/// Both ways between our terminal, raw meanwhile, and `master`, whose size follows ours, until
+/// nobody has the other side of `master` open.
+void relay_terminal(const Fd& master);
+
+}  // namespace mlenv

@@ -1,0 +1,329 @@
+#!/usr/bin/env bash
+# One run is the same with the built-in runtime, docker and podman, as root and as an ordinary user:
+# statuses, streams, terminals, signals, mounts and their owners, limits, ports, names, restarts,
+# background and logs. What may differ is listed at the end of the table, and nothing else does.
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/engines.sh
+. "$(dirname "$0")/../support/engines.sh"
+need runc python3 jq podman curl
+need_root
+trap 'status=$?; end_runs; end_engines; (exit "$status"); finish_test' EXIT
+
+printf 'name: base\nbase: debian:bookworm\npython: "3.11"\n' >"$work/base.yaml"
+base_store
+digest=$(build_digest "$work/base.yaml")
+make_user
+user_world
+start_docker
+podman_settings
+project=$work/project
+mkdir -p "$project" "$work/data/below"
+echo original >"$work/data/file"
+chmod -R a+rwX "$project" "$work/data"
+cd "$project"
+as_root cp -a "$MLENV_STORE" "$user_home/store"
+as_root chown -R "$user_id:$user_id" "$user_home/store"
+
+place=()
+set_words
+set_root_words
+# shellcheck disable=SC2016  # for that shell
+start "$work/wire.log" "${sudo[@]}" unshare --net sh -c 'ip link set lo up && echo $$ >"$0" && exec sleep 3600' "$work/wire"
+wait_until 20 test -s "$work/wire"
+wire=$(cat "$work/wire")
+
+# m ARGUMENT…: mlenv as $who. run ARGUMENT…: of $runtime.
+m() {
+  if [ "$who" = root ]; then
+    "${place[@]}" "${root_words[@]}" MLENV_STORE="$MLENV_STORE" "$MLENV" "$@"
+  else
+    "${world_words[@]}" MLENV_STORE="$user_home/store" mlenv "$@"
+  fi
+}
+run() { m run --runtime "$runtime" "$@"; }
+status_of() { # status_of COMMAND…: its status; what it says is in $work/out and $work/err
+  local status=0
+  "$@" >"$work/out" 2>"$work/err" || status=$?
+  echo "$status"
+}
+same() { # same WHAT EXPECTED FOUND
+  if [ "$2" != "$3" ] && [ -s "$work/err" ]; then tail -n 4 "$work/err" >&2; fi
+  equal "$who, $runtime: $1" "$2" "$3"
+}
+said() { grep -qF -- "$1" "$work/err" || fail "$who, $runtime: not said: $1: $(cat "$work/err")"; }
+record() { m --json runs show "$1" | jq -r "$2"; } # record RUN EXPRESSION
+alive() { pgrep -f "^sleep $1\$" >/dev/null; }
+gone() { ! alive "$1"; }
+end_runs() {
+  local id
+  for who in root user; do
+    m ps --names 2>/dev/null | while read -r id; do m stop --time 0 "$id" >/dev/null 2>&1 || true; done
+  done
+}
+marker=86$((RANDOM % 900000 + 100000))
+
+check_status() {
+  same "status" 42 "$(status_of run base -- sh -c 'exit 42')"
+  for code in 125 126 127; do same "status" "$code" "$(status_of run base -- sh -c "exit $code")"; done
+  same "a signal" 143 "$(status_of run base -- sh -c 'kill -TERM $$')"
+  same "in the record" "143 15" "$(record last '"\(.end.exit_code) \(.end.signal)"')"
+  same "no such program" 127 "$(status_of run base -- no-such-program)"
+  said 'not found on the image'
+  same "no program" 126 "$(status_of run base -- /etc/passwd)"
+  same "wrong usage" 125 "$(status_of run -v "$work/data:/data:x" base -- true)"
+  same "a folder that is a file" 125 "$(status_of run -w /etc/passwd base -- true)"
+  said 'is a file, not a folder'
+  same "a mount that does not fit" 125 "$(status_of m --json run --runtime "$runtime" -v "$work/data:/etc/passwd" base -- true)"
+  said '"code":"bad-mount"'
+}
+
+check_streams() {
+  same "input" hello "$(echo hello | run base -- cat)"
+  same "streams apart" out "$(run base -- sh -c 'echo out; echo err >&2' 2>/dev/null)"
+  # The user's pipe is root's, who runs this test: no runtime gives it away.
+  [ "$who" = user ] || same "opened anew" x "$(run base -- sh -c 'echo x >/dev/stdout')"
+  head -c 3000000 /dev/urandom >"$work/bytes"
+  run base -- cat <"$work/bytes" | cmp - "$work/bytes" || fail "$who, $runtime: other bytes"
+  # shellcheck disable=SC2016  # for the shell inside
+  same "a reader that leaves" "141" "$(run base -- sh -c 'set -e; while :; do echo y; done' | head -n 1 >/dev/null; echo "${PIPESTATUS[0]}")"
+}
+
+check_place() {
+  # shellcheck disable=SC2016  # for the shell inside
+  same "variables" "1 two" "$(run -e A=1 -e B=two base -- sh -c 'echo $A $B')"
+  # shellcheck disable=SC2016
+  run -e A=1 base -- env | LC_ALL=C sort | grep -vE '^HOME=' >"$work/env"
+  diff "$work/$who.env" "$work/env" || fail "$who, $runtime: other variables"
+  same "folder" /workspace "$(run base -- pwd)"
+  same "another folder" /opt/new "$(run -w /opt/new base -- pwd)"
+  # shellcheck disable=SC2016
+  same "home can be written" yes "$(run base -- sh -c 'mkdir -p $HOME/.cache/x && cd ~ && echo yes')"
+  same "who it is" "$(ids)" "$(run base -- sh -c 'id -un; id -u' | tr '\n' ' ')"
+  same "host name" "$(hostname)" "$(run base -- hostname)"
+  same "another host name" node7 "$(run --hostname node7 base -- sh -c 'getent hosts node7 >/dev/null && hostname')"
+  same "private memory" "1777 yes" "$(run base -- sh -c 'stat -c %a /tmp; ls -A /tmp /dev/shm | grep -q x || echo yes' | tr '\n' ' ' | xargs)"
+  run base -- sh -c 'stat -f -c "%b %S" /dev/shm; cp /bin/true /tmp/; /tmp/true' >"$work/shm"
+  diff "$work/$who.shm" "$work/shm" || fail "$who, $runtime: other memory"
+  same "rights" "1 2" "$(run base -- awk '/^(NoNewPrivs|Seccomp):/ {print $2}' /proc/self/status | xargs)"
+  # Podman has 32768 processes at most for who may not raise limits.
+  run base -- sh -c 'ulimit -a | grep -v ^process; umask' >"$work/limits"
+  diff "$work/$who.limits" "$work/limits" || fail "$who, $runtime: other limits"
+  same "not process 1" yes "$(run base -- sh -c '[ $$ -ne 1 ] && echo yes')"
+}
+ids() { # who a run is
+  if [ "$who" = user ] && [ "$runtime" = docker ]; then echo "user-$user_id $user_id "; else echo "root 0 "; fi
+}
+
+check_mounts() {
+  same "a mount" original "$(run -v "$work/data:/data:ro" base -- cat /data/file)"
+  run -v "$work/data:/data:ro" base -- sh -c 'echo new >/data/file' 2>/dev/null && fail "$who, $runtime: read-only was written"
+  same "a folder in memory" "100 tmpfs" "$(run --tmpfs /scratch:size=100k base -- sh -c 'df -k --output=size,fstype /scratch | tail -n 1' | xargs)"
+  mkdir -p "$work/a,b"
+  echo comma >"$work/a,b/file"
+  same "a comma" comma "$(run -v "$work/a,b:/data" base -- cat /data/file)"
+  run -v "$work/data:/workspace/inner/data" base -- sh -c "touch made-$runtime inner/data/within-$runtime"
+  same "a file's owner" "$owner" "$(stat -c %u "made-$runtime")"
+  same "a mount point's owner" "$owner" "$(stat -c %u inner/data)"
+  as_root rm -rf inner "made-$runtime"
+  run base -- sh -c 'rm -f /etc/motd; echo x >/opt/x 2>/dev/null' || true
+  same "thrown away" "" "$(run base -- sh -c 'ls /opt | grep x || true')"
+  same "read-only" "no yes yes" "$(run --read-only base -- sh -c 'for f in /opt /tmp ~; do touch $f/x 2>/dev/null && echo yes || echo no; done' | xargs)"
+}
+
+check_signals() {
+  local name job status
+  for name in INT TERM USR1; do
+    rm -f ready
+    # mlenv itself is not a child of this shell where another user runs it.
+    run --name "sig-$name" base -- sh -c "trap 'echo got; exit 9' $name; touch ready; while :; do sleep 0.05; done" >"$work/got" &
+    job=$!
+    wait_until 60 test -e ready
+    pkill -"$name" -f "run --runtime $runtime --name sig-$name base" || fail "no mlenv for SIG$name"
+    status=0
+    wait "$job" || status=$?
+    same "SIG$name" "9 got" "$status $(cat "$work/got")"
+  done
+  run --name killed base -- sleep "$marker" &
+  job=$!
+  wait_until 60 alive "$marker"
+  pkill -KILL -f "run --runtime $runtime --name killed base" || fail "no mlenv to kill"
+  wait "$job" 2>/dev/null || true
+  wait_until 20 gone "$marker"
+  wait_until 20 no_container
+}
+# What engines still have of our containers.
+containers() {
+  case $runtime in
+    docker) as_root docker ps --all --quiet --filter label=dev.mlenv.run ;;
+    podman) if [ "$who" = root ]; then as_engine_root podman ps --all --quiet; else in_world podman ps --all --quiet; fi ;;
+  esac
+}
+no_container() { [ -z "$(containers)" ]; }
+
+check_terminal() {
+  local words
+  words=("${root_words[@]}" "MLENV_STORE=$MLENV_STORE" "$MLENV")
+  if [ "$who" = user ]; then words=("${world_words[@]}" "MLENV_STORE=$user_home/store" mlenv); fi
+  words+=(run --runtime "$runtime" -t base -- sh -c 'tty; stty size; read -r line; echo "<$line>"; exit 5')
+  cat >"$work/terminal.py" <<'PY'
+import fcntl, os, pty, select, signal, struct, sys, termios, time
+pid, fd = pty.fork()
+if pid == 0:
+    signal.sigtimedwait([], 0.2)  # the size is set meanwhile
+    os.execvp(sys.argv[1], sys.argv[1:])
+fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
+seen, sent, end = b"", False, time.monotonic() + 60
+while time.monotonic() < end:
+    if not select.select([fd], [], [], 0.1)[0]:
+        continue
+    try:
+        data = os.read(fd, 4096)
+    except OSError:
+        break
+    seen += data
+    if b"33 77" in seen and not sent:
+        os.write(fd, b"typed\r")
+        sent = True
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+print(seen.decode())
+sys.exit(0 if status == 5 and b"/dev/pts/" in seen and b"<typed>" in seen else 1)
+PY
+  python3 "$work/terminal.py" "${words[@]}" >"$work/tty" || fail "$who, $runtime: terminal: $(cat "$work/tty")"
+}
+
+check_background() {
+  local id
+  id=$(run -d --name "back" base -- sh -c 'echo out; echo err >&2; printf part; exit 7')
+  same "wait" 7 "$(status_of m wait "$id")"
+  same "logs" 0 "$(status_of m logs "$id")"
+  same "standard output" "out part" "$(tr '\n' ' ' <"$work/out")"
+  same "standard error" err "$(cat "$work/err")"
+  same "no such program" 127 "$(status_of run -d base -- no-such-program)"
+  id=$(run -d --name one -e A=1 base -- sh -c "echo begun; trap 'echo ended; exit 5' TERM; sleep $marker & wait")
+  same "a name that is taken" 125 "$(status_of run --name one base -- true)"
+  # shellcheck disable=SC2016  # for the shell inside
+  same "exec" "begun 1" "$(m exec one sh -c 'echo begun $A')"
+  same "exec: status" 42 "$(status_of m exec one sh -c 'exit 42')"
+  same "exec: a signal" 143 "$(status_of m exec one sh -c 'kill -TERM $$')"
+  same "exec: no such program" 127 "$(status_of m exec one no-such-program)"
+  same "exec: no program" 126 "$(status_of m exec one /etc/passwd)"
+  same "exec: no such folder" 125 "$(status_of m exec -w /no/such one true)"
+  same "exec: input" hello "$(echo hello | m exec -i one cat)"
+  m exec one sh -c 'grep -E "^(Cap|Seccomp:|NoNewPrivs|Uid|Gid)" /proc/self/status' >"$work/exec-rights"
+  run base -- sh -c 'grep -E "^(Cap|Seccomp:|NoNewPrivs|Uid|Gid)" /proc/self/status' >"$work/run-rights"
+  diff "$work/run-rights" "$work/exec-rights" || fail "$who, $runtime: other rights"
+  same "shell" shell "$(echo 'echo shell' | m shell one)"
+  m exec one sleep "${marker}1" &
+  wait_until 20 alive "${marker}1"
+  pkill -KILL -f "mlenv exec one sleep ${marker}1\$"
+  wait $! 2>/dev/null || true
+  wait_until 20 gone "${marker}1"
+  same "stop" "$id" "$(m stop one)"
+  same "its status" 5 "$(status_of m wait one)"
+  same "its record" "stop" "$(record one .end.ended_by)"
+  wait_until 20 gone "$marker"
+}
+
+check_life() {
+  same "timeout" 124 "$(status_of run --timeout 1s base -- sleep 600)"
+  run --restart on-failure:2 --tmpfs /mem base -- sh -c 'ls /tmp /dev/shm /mem | grep -c x; echo x >>/opt/count 2>/dev/null || echo x >>~/count
+    touch /tmp/x /dev/shm/x /mem/x; exit 3' >"$work/out" 2>"$work/err" && fail "$who, $runtime: it succeeded"
+  same "attempts, each with new memory" "0 0 0" "$(xargs <"$work/out")"
+  same "in the record" "3 3" "$(record last '"\(.attempts.ended) \(.end.exit_code)"')"
+  # shellcheck disable=SC2016  # for the shell inside
+  same "what it wrote stays" "1 2 3" "$(run --restart on-failure:2 base -- sh -c 'echo x >>$HOME/count; wc -l <$HOME/count; [ "$(wc -l <$HOME/count)" = 3 ]' | xargs)"
+}
+
+check_limits() {
+  if ! run --memory 64m --cpus 0.5 --cpuset-cpus 0 --pids-limit 40 base -- true 2>"$work/err"; then
+    said 'limit'
+    m --json run --runtime "$runtime" --memory 64m base -- true 2>"$work/err" && fail "the limit was left out"
+    said '"code":"no-limit"'
+    return
+  fi
+  same "processors" 1 "$(run --cpuset-cpus 0 base -- nproc)"
+  same "no memory" 137 "$(status_of run --memory 64m base -- python3 -c 'x = bytearray(200_000_000)')"
+  same "in the record" true "$(record last .end.out_of_memory)"
+  run --pids-limit 20 base -- sh -c 'for i in $(seq 40); do sleep 5 & done; kill $(jobs -p)' 2>"$work/err" && fail "more processes than allowed"
+  same "a limit of files" 777 "$(run --ulimit nofile=777 base -- sh -c 'ulimit -n')"
+}
+
+check_network() {
+  local port
+  port=$(free_port)
+  # /sys shows an ordinary user the host's devices.
+  # shellcheck disable=SC2016  # for awk
+  same "none" lo "$(run --network none base -- awk -F: 'NR > 2 {print $1}' /proc/net/dev | xargs)"
+  start "$work/taken" python3 -m http.server --bind 127.0.0.1 "$port"
+  wait_until 20 curl --noproxy '*' -fs "http://127.0.0.1:$port/"
+  m --json run --runtime "$runtime" -p "$port:80" base -- true >"$work/out" 2>"$work/err" && fail "$who, $runtime: the port was taken"
+  said '"code":"port-taken"'
+  port=$(free_port)
+  # This daemon has no bridge, and not every machine lets users make networks.
+  if [ "$runtime" = docker ] || { [ "$who" = user ] && ! in_world test -w /dev/net/tun; }; then
+    m --json run --runtime "$runtime" -p "$port:80" base -- true >"$work/out" 2>"$work/err" && fail "there is no network, and the port was passed on"
+    said '"code":"no-network"'
+    return
+  fi
+  # podman of root makes a bridge: on a network of the test's own.
+  [ "$who $runtime" != "root podman" ] || place=("${sudo[@]}" nsenter --net="/proc/$wire/ns/net")
+  run -d --name served -p "$port:8000" base -- python3 -m http.server 8000 >/dev/null
+  wait_until 30 "${place[@]}" curl --noproxy '*' -fs "http://127.0.0.1:$port/"
+  m stop --time 0 served >/dev/null
+  place=()
+}
+
+checks=(status streams place mounts signals terminal background life limits network)
+declare -A took
+for who in ${MLENV_TEST_WHO:-root user}; do
+  owner=0
+  runtime=builtin
+  if [ "$who" = user ]; then owner=$user_id; fi
+  run -e A=1 base -- env | LC_ALL=C sort | grep -vE '^HOME=' >"$work/$who.env"
+  run base -- sh -c 'stat -f -c "%b %S" /dev/shm; cp /bin/true /tmp/; /tmp/true' >"$work/$who.shm"
+  run base -- sh -c 'ulimit -a | grep -v ^process; umask' >"$work/$who.limits"
+  for runtime in ${MLENV_TEST_RUNTIMES:-builtin docker podman}; do
+    note "$who, $runtime"
+    wanted=("${checks[@]}")
+    # All of it for each engine by whom it is mostly used; the rest with --long.
+    case $MLENV_TEST_LONG/$who/$runtime in
+      0/user/docker | 0/root/podman) wanted=(status mounts signals background) ;;
+    esac
+    for check in "${wanted[@]}"; do
+      began=${EPOCHREALTIME/./}
+      "check_$check"
+      took["$who $runtime $check"]=$(((${EPOCHREALTIME/./} - began) / 1000))
+    done
+    wait_until 20 no_container
+  done
+done
+
+note "engines that are not to be had"
+who=root
+failing_with no-engine env PATH=/nowhere "$MLENV" --json run --runtime docker base -- true
+failing_with engine-down env DOCKER_HOST="unix://$work/nothing" "$MLENV" --json run --runtime docker base -- true
+as_root chown 0 "$work/docker/socket"
+failing_with engine-denied in_world MLENV_STORE="$user_home/store" mlenv --json run --runtime docker base -- true
+mkdir "$work/tiny"
+as_root mount -t tmpfs -o size=10m tmpfs "$work/tiny"
+printf '[storage]\ndriver="overlay"\ngraphroot="%s/tiny/root"\nrunroot="%s/tiny/run"\n' "$work" "$work" >"$work/podman/tiny.conf"
+failing_with engine-image as_root env CONTAINERS_CONF="$work/podman/containers.conf" CONTAINERS_STORAGE_CONF="$work/podman/tiny.conf" \
+  MLENV_STORE="$MLENV_STORE" "$MLENV" --json run --runtime podman base -- true
+
+note "an image that was removed from an engine is handed over again"
+as_root docker --host "$DOCKER_HOST" image rm --force "localhost/mlenv:${digest#sha256:}" >/dev/null
+runtime=docker
+equal "after it was removed" again "$(run base -- echo again)"
+equal "its record" docker "$(record last .start.runtime | cut -d' ' -f1)"
+verify_store
+
+echo "milliseconds of each check:"
+for check in "${checks[@]}"; do
+  printf '%-12s' "$check"
+  for who in root user; do
+    for runtime in builtin docker podman; do printf '%16s' "$who $runtime ${took["$who $runtime $check"]:-}" ; done
+  done
+  echo
+done
