@@ -10,7 +10,7 @@ set -euo pipefail
 . "$(dirname "$0")/../support/engines.sh"
 need runc python3 jq podman curl
 need_root
-trap 'status=$?; end_runs; end_engines; (exit "$status"); finish_test' EXIT
+trap 'status=$?; set +e; end_runs; end_engines; (exit "$status"); finish_test' EXIT
 
 printf 'name: base\nbase: debian:bookworm\npython: "3.11"\n' >"$work/base.yaml"
 base_store
