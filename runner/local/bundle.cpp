@@ -61,12 +61,19 @@ std::ptrdiff_t depth(const std::string& target) {
   return std::count(target.begin(), target.end(), '/');
 }
 
+bool is_file(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  return fs::exists(status) && !fs::is_directory(status);
+}
+
 Json bind(const Mount& from) {
   Words options = from.options;
   if (options.empty()) {
     options = {"rbind", "rprivate"};
-    // `rro`: what is mounted below it, too; `ro` would leave that writable.
-    if (from.read_only) options.emplace_back("rro");
+    // `rro`: what is mounted below it, too; `ro` would leave that writable. Below a file there is
+    // nothing, and crun takes `rro` for folders alone.
+    if (from.read_only) options.emplace_back(is_file(from.source) ? "ro" : "rro");
   }
   return mount(from.target.c_str(), "none", from.source.c_str(), std::move(options));
 }

@@ -63,7 +63,8 @@ harmless() { # harmless FILE: no control character but the line's end, nothing t
 import re, sys
 text = open(sys.argv[1], "rb").read().decode()
 # What draws progress on a terminal: up, erase.
-text = text.replace("\x1b[1A\x1b[2K", "") if "tty" in sys.argv[1] else text
+if "tty" in sys.argv[1]:
+    text = text.replace("\r\x1b[2K\x1b[1A\x1b[2K", "").replace("\x1b[1A\x1b[2K", "")
 sys.exit(1 if re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]", text) else 0)
 PYTHON
 }

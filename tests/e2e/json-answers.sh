@@ -64,6 +64,7 @@ image=$registry/team/small:v1
   "$MLENV" run --no-project -v "$work/result:/result" --outputs /result small -- touch /result/file
   "$MLENV" --json reproduce last
   "$MLENV" --json runs rm last
+  "$MLENV" --json -q run --no-project --results "$work/results" --matrix a=1,2 small -- true
 } >>"$lines"
 [ ! -s "$work/err" ] || fail "without --progress nothing but failures goes to stderr: $(cat "$work/err")"
 jq -e '.steps | length > 2 and all(.reused)' "$work/again" >/dev/null || fail "not all reused: $(cat "$work/again")"

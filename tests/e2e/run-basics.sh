@@ -4,7 +4,7 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
-need runc
+need runc crun
 need_root
 
 path=$work/small.yaml
@@ -52,6 +52,10 @@ for who in root user; do
   equal "$who: folder" /opt "$(run_as "$who" -w /opt -- pwd)"
   equal "$who: it is root inside" 0 "$(run_as "$who" -- id -u)"
   equal "$who: a mount" original "$(run_as "$who" -v "$work/data:/data:ro" -- cat /data/file)"
+  for runtime in runc crun; do
+    equal "$who, $runtime: a file, where the image has none" original \
+      "$(run_as "$who" --runtime "$runtime" -v "$work/data/file:/opt/new/file:ro" -- cat /opt/new/file)"
+  done
   run_as "$who" -v "$work/data:/data:ro" -- sh -c 'echo new >/data/file' 2>"$work/err" &&
     fail "$who: a read-only mount was written to"
   run_as "$who" -- sh -c "touch made-by-$who; rm -rf /usr/lib/python3; rm /etc/passwd; echo x >/new"
