@@ -149,13 +149,14 @@ Command run_command(const ContainerEngine& engine, const EngineContainer& contai
   if (engine.is_podman() && container.has_hooks) {
     add(words, {"--hooks-dir", (container.settings / "hooks").string()});
   }
-  add(words, {"run", "--rm", "--pull", "never", "--name", container.name, "--sig-proxy=false",
-              "--log-driver", "none", "--no-healthcheck", "--hostname", container.hostname,
-              "--workdir", "/", "--shm-size", std::to_string(container.shm_bytes) + "b",
-              "--entrypoint", fmt::format("{}/{}", kMachineTarget, kKeeperName)});
+  add(words,
+      {"run", "--rm", "--pull", "never", "--name", container.name, "--sig-proxy=false",
+       "--log-driver", "none", "--init=false", "--no-healthcheck", "--hostname", container.hostname,
+       "--workdir", "/", "--shm-size", std::to_string(container.shm_bytes) + "b", "--entrypoint",
+       fmt::format("{}/{}", kMachineTarget, kKeeperName)});
   if (engine.is_podman()) {
-    add(words,
-        {"--systemd", "false", "--image-volume", "ignore", "--http-proxy=false", "--passwd=false"});
+    add(words, {"--pid", "private", "--uts", "private", "--systemd", "false", "--image-volume",
+                "ignore", "--http-proxy=false", "--passwd=false"});
   }
   add(words, {"--label", "dev.mlenv.run=" + container.name});
   if (container.options.read_only) {

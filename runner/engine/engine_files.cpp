@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <algorithm>
 
 #include "base/paths.hpp"
 
 namespace mlenv {
 
 void KeeperWriter::write(const std::string& path, std::string_view text, mode_t mode) {
+  if (is_mounted(path)) return;
   keeper::FileHead head{mode, 0, 0};
   if (user_ && is_beneath(path, user_->home)) {
     head.uid = user_->uid;
@@ -25,7 +27,12 @@ void KeeperWriter::write(const std::string& path, std::string_view text, mode_t 
 }
 
 void KeeperWriter::make_folder(const std::string& path, std::uint32_t uid, std::uint32_t gid) {
-  keeper_.make_folder(path, {uid, gid, 0});
+  if (!is_mounted(path)) keeper_.make_folder(path, {uid, gid, 0});
+}
+
+bool KeeperWriter::is_mounted(const std::string& path) const {
+  return std::any_of(mounts_.begin(), mounts_.end(),
+                     [&](const Mount& one) { return is_beneath(path, one.target); });
 }
 
 void MountWriter::write(const std::string& path, std::string_view text, mode_t mode) {

@@ -10,13 +10,18 @@ namespace mlenv {
 /// By way of the keeper. What lies below the user's home is theirs, all else root's.
 class KeeperWriter final : public ImageWriter {
  public:
-  explicit KeeperWriter(Keeper& keeper) : keeper_(keeper) {}
+  /// What the person mounts is theirs: nothing is written at or below those places.
+  KeeperWriter(Keeper& keeper, std::vector<Mount> mounts)
+      : keeper_(keeper), mounts_(std::move(mounts)) {}
   void write(const std::string& path, std::string_view text, mode_t mode) override;
   void make_folder(const std::string& path, std::uint32_t uid, std::uint32_t gid) override;
   void belongs_to(const ContainerUser& user) { user_ = user; }
 
  private:
+  bool is_mounted(const std::string& path) const;
+
   Keeper& keeper_;
+  std::vector<Mount> mounts_;
   std::optional<ContainerUser> user_;
 };
 

@@ -256,7 +256,7 @@ void EngineRun::look(int socket) {
 
 void EngineRun::start(int socket) {
   kept_.emplace(*run_.engine, container_, socket);
-  KeeperWriter writer{kept_->keeper()};
+  KeeperWriter writer{kept_->keeper(), container_.mounts};
   MountWriter nowhere{run_.scratch / "unused"};
   const bool fixed = container_.options.read_only;
   const ImageRoot image{Fd{::fcntl(kept_->root().get(), F_DUPFD_CLOEXEC, 3)},

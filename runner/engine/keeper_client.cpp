@@ -57,6 +57,7 @@ std::uint32_t own_umask() {
 std::string render_start(const KeptProcess& process) {
   keeper::StartHead head;
   if (process.terminal) head.flags |= keeper::StartHead::kTerminal;
+  if (::geteuid() == 0) head.flags |= keeper::StartHead::kGiveStreams;
   if (process.set_groups) head.flags |= keeper::StartHead::kSetGroups;
   if (process.make_workdir) head.flags |= keeper::StartHead::kMakeFolder;
   head.uid = process.user.uid;

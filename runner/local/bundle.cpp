@@ -134,6 +134,9 @@ Json process(const Bundle& bundle) {
       {"cwd", bundle.workdir},
       {"noNewPrivileges", true},
       {"capabilities", {{"bounding", capabilities}, {"effective", held}, {"permitted", held}}}};
+  if (bundle.terminal && bundle.rows > 0) {  // runc copies it from its own terminal, crun does not
+    result["consoleSize"] = {{"height", bundle.rows}, {"width", bundle.columns}};
+  }
   if (!bundle.ulimits.empty()) result["rlimits"] = rlimits(bundle.ulimits);
   return result;
 }

@@ -21,6 +21,8 @@ struct Bundle {
   std::string workdir;
   ContainerUser user;
   bool terminal = false;
+  unsigned rows = 0;  ///< of the terminal; 0: not known
+  unsigned columns = 0;
   std::vector<Mount>
       mounts;  ///< after the default ones, of which they replace those at their target
   std::vector<CdiNode> nodes;  ///< device files to make, wholly described

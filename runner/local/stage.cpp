@@ -28,6 +28,7 @@
 #include "runner/local/run_names.hpp"
 #include "runner/local/signals.hpp"
 #include "runner/local/supervise.hpp"
+#include "runner/local/terminal.hpp"
 #include "runner/local/throwaway.hpp"
 
 namespace mlenv {
@@ -122,6 +123,11 @@ Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& sta
   bundle.mounts.insert(bundle.mounts.end(), mounts.begin(), mounts.end());
   bundle.mounts.insert(bundle.mounts.begin(), {machine_folder, std::string(kMachineTarget), true});
   bundle.terminal = run.terminal;
+  if (run.terminal) {
+    const winsize size = terminal_size();
+    bundle.rows = size.ws_row;
+    bundle.columns = size.ws_col;
+  }
   bundle.ulimits = run.options.ulimits;
   bundle.shm_bytes = run.options.shm_bytes;
   return bundle;

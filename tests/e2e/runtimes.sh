@@ -124,6 +124,17 @@ check_mounts() {
   mkdir -p "$work/a,b"
   echo comma >"$work/a,b/file"
   same "a comma" comma "$(run -v "$work/a,b:/data" base -- cat /data/file)"
+  same "a file, where the image has none" original "$(run -v "$work/data/file:/opt/new/file:ro" base -- cat /opt/new/file)"
+  # What is mounted is the person's: nothing of ours is written into it, nothing in it removed.
+  mkdir -p "$project/kept" "$project/home"
+  echo mine | tee "$project/hosts" >"$project/kept/file"
+  as_root chmod -R a+rwX "$project"
+  same "their own hosts" mine "$(run -v "$project/hosts:/etc/hosts" base -- cat /etc/hosts)"
+  same "the file on the host" mine "$(cat "$project/hosts")"
+  same "their own folder in /tmp" "1 mine" "$(status_of run --restart on-failure:1 -v "$project/kept:/tmp/kept" base -- sh -c 'exit 1') $(cat "$project/kept/file")"
+  same "their own home" 0 "$(status_of run -v "$project/home:/root" base -- true)"
+  same "in it" "" "$(find "$project/home" -mindepth 1)"
+  as_root rm -rf "$project/kept" "$project/home" "$project/hosts"
   run -v "$work/data:/workspace/inner/data" base -- sh -c "touch made-$runtime inner/data/within-$runtime"
   same "a file's owner" "$owner" "$(stat -c %u "made-$runtime")"
   same "a mount point's owner" "$owner" "$(stat -c %u inner/data)"
@@ -187,8 +198,10 @@ while time.monotonic() < end:
     if b"33 77" in seen and not sent:
         os.write(fd, b"typed\r")
         sent = True
+print(seen.decode(), flush=True)
+if time.monotonic() >= end:
+    os.kill(pid, signal.SIGKILL)
 status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-print(seen.decode())
 sys.exit(0 if status == 5 and b"/dev/pts/" in seen and b"<typed>" in seen else 1)
 PY
   python3 "$work/terminal.py" "${words[@]}" >"$work/tty" || fail "$who, $runtime: terminal: $(cat "$work/tty")"

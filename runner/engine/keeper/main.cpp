@@ -7,6 +7,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
@@ -17,8 +19,9 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <array>
@@ -36,6 +39,7 @@ namespace mlenv::keeper {
 namespace {
 
 constexpr int kCannotReachMlenv = 97;
+constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr std::size_t kMostChannels = 256;
 
 /// mlenv's end of it asks for one process; the first channel's for the job.
@@ -172,6 +176,24 @@ void answer(int fd, int error, Failed::Step step = Failed::Step::files) {
   say(fd, Word::failed, Failed{error, step});
 }
 
+/// Whether what is there of `path`, links followed, lies in another mount than the root: a folder
+/// of the person's, in which nothing of ours is made.
+bool leads_into_mount(const char* path) {
+  std::array<char, 4096> part{};
+  std::strncpy(part.data(), path, part.size() - 1);
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_XDEV;
+  while (true) {
+    const long fd = ::syscall(SYS_openat2, AT_FDCWD, part.data(), &how, sizeof how);
+    if (fd >= 0) ::close(static_cast<int>(fd));
+    if (fd >= 0 || errno != ENOENT) return fd < 0 && errno == EXDEV;
+    char* const slash = std::strrchr(part.data(), '/');
+    if (slash == nullptr || slash == part.data()) return false;
+    *slash = '\0';
+  }
+}
+
 /// 0, or errno. Those that are made belong to us, the last one as `head` says.
 int make_folders(char* path, const FolderHead& head) {
   bool made = false;
@@ -207,6 +229,7 @@ int write_file(Reader reader) {
   char* const path = reader.text();
   if (char* const slash = std::strrchr(path, '/'); slash != nullptr && slash != path) {
     *slash = '\0';
+    if (leads_into_mount(path)) return 0;
     if (const int error = make_folders(path, {}); error != 0) return error;
     *slash = '/';
   }
@@ -241,11 +264,14 @@ int open_terminal(const StartHead& head, Terminal& terminal) {
   return 0;
 }
 
-/// So that the job may open `/dev/stdout` anew; /dev/null is everybody's.
+/// So that the job may open `/dev/stdout` anew. The container's own terminal; else pipes and
+/// sockets that root hands to another user: files and terminals of others stay theirs.
 void give_stream(int fd, const StartHead& head) {
   struct stat status {};
   if (::fstat(fd, &status) != 0 || status.st_uid == head.uid) return;
-  if (S_ISCHR(status.st_mode) && major(status.st_rdev) == 1) return;
+  const bool own = (head.flags & StartHead::kTerminal) != 0;
+  const bool pipe = S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode);
+  if (!own && !(pipe && (head.flags & StartHead::kGiveStreams) != 0)) return;
   (void)::fchown(fd, head.uid, static_cast<gid_t>(-1));
 }
 
@@ -346,7 +372,10 @@ void start(Channel& channel, const Frame& frame) {
   Failed problem;
   Terminal terminal;
   const StartHead head = Reader{frame}.take<StartHead>();
-  if ((head.flags & StartHead::kTerminal) != 0) problem.error = open_terminal(head, terminal);
+  const bool is_job = &channel == channels.data();
+  if (!is_job && channels[0].pid <= 0) problem.error = ESRCH;  // over meanwhile
+  if (problem.error == 0 && (head.flags & StartHead::kTerminal) != 0)
+    problem.error = open_terminal(head, terminal);
   if (problem.error == 0) channel.pid = start_process(frame, terminal, problem);
   if (problem.error == 0) {
     say(channel.fd, Word::started, {}, terminal.master);
@@ -357,19 +386,40 @@ void start(Channel& channel, const Frame& frame) {
   if (terminal.slave >= 0) ::close(terminal.slave);
 }
 
-/// What lies in a folder in memory, on the same file system; the folder stays.
-void clear(int parent, const char* name, int depth = 0) {
+/// What lies in a folder, on its file system alone: what is mounted below it is the person's.
+void clear(int fd, dev_t device, int depth = 0) {
   constexpr int kDeepest = 200;
-  const int fd = ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  DIR* const folder = fd < 0 || depth > kDeepest ? nullptr : ::fdopendir(fd);
-  if (folder == nullptr) return;
+  struct stat status {};
+  const bool within = ::fstat(fd, &status) == 0 && status.st_dev == device && depth <= kDeepest;
+  DIR* const folder = within ? ::fdopendir(fd) : nullptr;
+  if (folder == nullptr) {
+    ::close(fd);
+    return;
+  }
   while (const dirent* const entry = ::readdir(folder)) {  // NOLINT(concurrency-mt-unsafe)
     if (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0) continue;
     if (::unlinkat(fd, entry->d_name, 0) == 0 || errno != EISDIR) continue;
-    clear(fd, entry->d_name, depth + 1);
+    const int below = ::openat(fd, entry->d_name, kFolder);
+    if (below >= 0) clear(below, device, depth + 1);
     (void)::unlinkat(fd, entry->d_name, AT_REMOVEDIR);
   }
   ::closedir(folder);
+}
+
+/// A folder in memory; one of a disk has been mounted in its place, and is not ours.
+void clear_memory(const char* path) {
+  const int fd = ::open(path, kFolder);
+  struct stat status {};
+  struct statfs system {};
+  if (fd < 0) return;
+  constexpr long kQueues = 0x19800202;  // MQUEUE_MAGIC of the kernel's ipc/mqueue.c
+  const bool in_memory = ::fstatfs(fd, &system) == 0 && ::fstat(fd, &status) == 0 &&
+                         (system.f_type == TMPFS_MAGIC || system.f_type == kQueues);
+  if (!in_memory) {
+    ::close(fd);
+    return;
+  }
+  clear(fd, status.st_dev);
 }
 
 /// Ids are the second column of /proc/sysvipc/KIND.
@@ -396,8 +446,7 @@ void reset(Reader reader) {
   int status = 0;
   for (pid_t pid = 0; (pid = ::waitpid(-1, &status, 0)) > 0;) tell_of_end(pid, status);
   while (!reader.at_end()) {
-    const char* const path = reader.text();
-    clear(AT_FDCWD, path);
+    clear_memory(reader.text());
   }
   clear_ipc("/proc/sysvipc/shm", [](int id) { ::shmctl(id, IPC_RMID, nullptr); });
   clear_ipc("/proc/sysvipc/sem", [](int id) { ::semctl(id, 0, IPC_RMID); });
@@ -434,7 +483,10 @@ void hear(Channel& channel) {
     case Word::folder: {
       Reader reader{frame};
       const auto head = reader.take<FolderHead>();
-      return answer(channel.fd, make_folders(reader.text(), head));
+      char* const path = reader.text();
+      // One that is to be given away whatever it is was mounted for that.
+      if (head.give == 0 && leads_into_mount(path)) return answer(channel.fd, 0);
+      return answer(channel.fd, make_folders(path, head));
     }
     case Word::start:
       return start(channel, frame);
@@ -509,6 +561,13 @@ int reach_mlenv(const char* path) {
 }
 
 int keep(const char* socket) {
+  // It ends what it can reach by kill(-1), which are the container's processes only if it is the
+  // first of them.
+  if (::getpid() != 1) {
+    (void)std::fputs("the container has no process ids of its own\n",
+                     stderr);  // NOLINT: no C++ library
+    return kCannotReachMlenv;
+  }
   const int signals = hold_signals();
   channels[0].fd = reach_mlenv(socket);
   if (signals < 0 || channels[0].fd < 0) {

@@ -44,8 +44,9 @@ struct FolderHead {
 
 struct StartHead {
   static constexpr std::uint32_t kTerminal = 1;
-  static constexpr std::uint32_t kSetGroups = 2;   ///< else they stay what the engine gave
-  static constexpr std::uint32_t kMakeFolder = 4;  ///< where it is absent
+  static constexpr std::uint32_t kSetGroups = 2;    ///< else they stay what the engine gave
+  static constexpr std::uint32_t kMakeFolder = 4;   ///< where it is absent
+  static constexpr std::uint32_t kGiveStreams = 8;  ///< pipes and sockets, to the user
   std::uint32_t flags = 0;
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
