@@ -222,7 +222,7 @@ class Keeper {
     one.run = id;
     try {
       const RunRecord run = runs_.read_brief(id);
-      one.state = run.state == "running" ? "lost" : run.state;
+      one.state = matrix::state_by(run);
       if (!run.end) return;
       one.exit_code = run.end->exit_code;
       one.seconds = run.end->seconds;

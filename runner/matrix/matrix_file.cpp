@@ -52,7 +52,7 @@ FileLock held(const fs::path& folder) {
 /// As far as the record tells more than is known.
 void take_run(const RunRecord& run, Variation& into) {
   into.run = run.start.id;
-  into.state = run.state;
+  into.state = state_by(run);
   into.exit_code.reset();
   into.seconds.reset();
   if (!run.end) return;
@@ -65,6 +65,11 @@ void take_run(const RunRecord& run, Variation& into) {
 std::string render_matrix(const MatrixRecord& record) { return render_record(record, kMatrix); }
 MatrixRecord parse_matrix_record(std::string_view text, std::string_view shown) {
   return read_record<MatrixRecord>(text, shown, kMatrix);
+}
+
+std::string state_by(const RunRecord& run) {
+  if (run.end && run.end->ended_by == "stop") return "stopped";
+  return run.state == "running" ? "lost" : run.state;
 }
 
 std::size_t count_in(const MatrixRecord& record, std::string_view state) {

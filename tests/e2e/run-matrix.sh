@@ -150,6 +150,21 @@ equal "resumed" 0 "$(status_of matrix --resume --name slow --matrix n=1..4 --par
 equal "all done" 4 "$(grep -c ' done ' "$work/out")"
 rm quick
 
+note "mlenv stop: what was saved, and ended with 0, is not done"
+env "${sudo[@]}" env MLENV_STORE="$MLENV_STORE" "$MLENV" run --name told --matrix n=1 small -- sh train2.sh \
+  >"$work/out" 2>"$work/err" </dev/null &
+pid=$!
+told() { m logs told-1 >"$work/log1" 2>/dev/null && grep -q begun "$work/log1"; }
+wait_until 20 told
+m stop told-1 >/dev/null
+status=0
+wait "$pid" || status=$?
+equal "status" 1 "$status"
+equal "state" "stopped 0" "$(jq -r '.variations[] | "\(.state) \(.exit_code)"' matrix/told/matrix.json)"
+touch quick
+equal "resumed" 0 "$(status_of matrix --resume --name told --matrix n=1 small -- sh train2.sh)"
+rm quick
+
 note "one that fails ends the others"
 equal "status" 1 "$(status_of matrix --fail-fast --parallel 2 --name fast --matrix n=1..3 small -- \
   sh -c 'if [ $n = 1 ]; then until [ -e go ]; do sleep 0.05; done; exit 5; fi; touch go; exec sleep 300')"

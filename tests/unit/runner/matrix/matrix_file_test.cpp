@@ -85,7 +85,8 @@ TEST(MatrixFile, IsForOneAtATime) {
 /// A store's runs, with records of the variations of `some_record`.
 class MatrixSettles : public testing::Test {
  protected:
-  void add_run(const std::string& id, std::uint64_t number, std::optional<std::uint64_t> exit) {
+  void add_run(const std::string& id, std::uint64_t number, std::optional<std::uint64_t> exit,
+               std::optional<std::string> ended_by = {}) {
     RunStart start;
     start.id = id;
     start.variation =
@@ -96,6 +97,7 @@ class MatrixSettles : public testing::Test {
     if (!exit) return;
     RunEnd end;
     end.exit_code = *exit;
+    end.ended_by = std::move(ended_by);
     write_file(folder / "end.json", render_run_end(end));
   }
   /// States of both variations, and their runs' last letters.
@@ -134,6 +136,12 @@ TEST_F(MatrixSettles, ByTheNewestRunOfEach) {
   // What ended in order needs no records.
   stopped.state = "stopped";
   EXPECT_EQ(settled(stopped), "stopped a running - ");
+}
+
+TEST_F(MatrixSettles, WhatMlenvStopEndedIsNotDone) {
+  add_run("20260301-120001-00000a", 1, 0, "stop");
+  add_run("20260301-120002-00000b", 2, 124, "timeout");
+  EXPECT_EQ(settled(cut_off()), "stopped a failed b ");
 }
 
 TEST_F(MatrixSettles, WithoutRecordsNothingIsDone) {
