@@ -177,6 +177,18 @@ std::map<std::uint64_t, RunRecord> newest_runs(const RunRecords& records,
 
 }  // namespace
 
+namespace {
+
+std::vector<Metric> readable_metrics(const fs::path& folder) {
+  try {
+    return read_metrics(folder);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
 void settle(MatrixRecord& record, const fs::path& runs_folder) {
   if (record.state != "running") return;
   const RunRecords records{runs_folder};
@@ -191,6 +203,7 @@ void settle(MatrixRecord& record, const fs::path& runs_folder) {
         found->second = records.read_brief(found->second.start.id);
       }
       take_run(found->second, one);
+      one.metrics = readable_metrics(fs::path(record.results) / one.folder);
     } else if (one.state == "running") {
       one.state = "lost";  // its record was taken away
     }

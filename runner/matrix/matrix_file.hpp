@@ -132,8 +132,8 @@ class MatrixFolder {
 /// What lies there, without holding it; nullopt for none, or one that cannot be read.
 std::optional<MatrixRecord> peek(const fs::path& folder);
 
-/// What became of variations that a killed mlenv did not write down, by the runs' records. Waits
-/// for those that still end.
+/// What became of variations that a killed mlenv did not write down, by the runs' records, with
+/// their metrics where they can be read. Waits for those that still end.
 void settle(MatrixRecord& record, const fs::path& runs_folder);
 
 }  // namespace mlenv::matrix

@@ -109,6 +109,10 @@ class MatrixSettles : public testing::Test {
     }
     return text;
   }
+  MatrixRecord settled_record(MatrixRecord record) {
+    settle(record, folder_.path());
+    return record;
+  }
   static MatrixRecord cut_off() {
     MatrixRecord record = some_record();
     for (Variation& one : record.variations) one.state = "running";
@@ -142,6 +146,25 @@ TEST_F(MatrixSettles, WhatMlenvStopEndedIsNotDone) {
   add_run("20260301-120001-00000a", 1, 0, "stop");
   add_run("20260301-120002-00000b", 2, 124, "timeout");
   EXPECT_EQ(settled(cut_off()), "stopped a failed b ");
+}
+
+TEST_F(MatrixSettles, WithWhatTheRunsMeasured) {
+  add_run("20260301-120001-00000a", 1, 0);
+  add_run("20260301-120002-00000b", 2, 0);
+  const TemporaryFolder results{temporary_root()};
+  MatrixRecord record = cut_off();
+  record.results = results.path();
+  record.variations.front().metrics.clear();
+  const auto write = [&](const Variation& one, std::string_view text) {
+    make_folders(results.path() / one.folder);
+    write_file(results.path() / one.folder / kMetricsFile, text);
+  };
+  write(record.variations.front(), R"({"loss": 0.25})");
+  write(record.variations.back(), "{");
+  record = settled_record(record);
+  EXPECT_EQ(record.variations.front().metrics, (std::vector<Metric>{{"loss", 0.25, std::nullopt}}));
+  EXPECT_EQ(record.variations.back().state, "done");
+  EXPECT_TRUE(record.variations.back().metrics.empty());
 }
 
 TEST_F(MatrixSettles, WithoutRecordsNothingIsDone) {
