@@ -205,12 +205,16 @@ m -q watch one --for 0.3s >"$work/out" 2>"$work/err"
 equal "quiet" "" "$(cat "$work/err")"
 grep -q '^too-short: ' "$work/out" || fail "said: $(cat "$work/out")"
 failing_with run-unseen as_root env MLENV_STORE="$MLENV_STORE" unshare --pid --fork --mount-proc "$MLENV" --json watch one
+m_to_the_end=(as_root env MLENV_STORE="$MLENV_STORE" timeout 60 "$MLENV" -q watch --interval 1h)
+(cd "$work/project" && "${m_to_the_end[@]}" --for 1s one) >"$work/out" || fail "--for waits for the interval"
 m stop --time 0 one >/dev/null
 failing_with run-ended m --json watch
 failing_with usage m --json watch one --interval 1ms
 failing_with no-run m --json watch nobody
 
 note "a run that ends while it is watched; one that nobody watched"
+m run -d --name brief small -- sleep 2 >"$work/id"
+(cd "$work/project" && "${m_to_the_end[@]}" brief) >"$work/out" || fail "the run's end waits for the interval"
 m run -d --name brief small -- sleep 2 >"$work/id"
 m --json watch brief >"$work/brief.json"
 equal "its end" "done" "$(answer brief .state)"
