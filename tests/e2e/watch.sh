@@ -53,7 +53,8 @@ job = sys.argv[1]
 if job == "one":
     burn()
 elif job == "all":
-    multiprocessing.Pool(os.cpu_count()).map(burn, range(os.cpu_count()))
+    usable = len(os.sched_getaffinity(0))
+    multiprocessing.Pool(usable).map(burn, range(usable))
 elif job == "disk":
     with open("/data/data", "rb", buffering=0) as file:
         read_all(lambda: file.read(4096))
@@ -226,7 +227,7 @@ note "all processors, by an ordinary user"
 mu run -d --name all small -- python jobs.py all >"$work/id"
 mu --json watch all --for 5s --interval 0.5s >"$work/all.json"
 mu stop --time 0 all >"$work/out"
-first_of all healthy busy-machine
+first_of all healthy busy-machine cpu-quota
 if [ "$(rules all)" = healthy ]; then equal "advice" 0 "$(answer all '[.findings[].try[]] | length')"; fi
 
 note "a quota"
