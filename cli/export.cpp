@@ -1,5 +1,7 @@
 #include "cli/export.hpp"
 
+#include <array>
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -83,9 +85,9 @@ int devcontainer_command(const Options& options, Ui& ui) {
   if (of_recipe) {
     container.recipe = fs::absolute(options.image).lexically_normal().lexically_relative(project);
   }
+  const std::array texts = {devcontainer_json(container), devcontainer_script(container)};
   make_folders(project / kFolder);
-  write_file(files[0], devcontainer_json(container));
-  write_file(files[1], devcontainer_script(container));
+  for (std::size_t i = 0; i < files.size(); ++i) write_file(files[i], texts.at(i));
   if (ui.options.json) {
     ui.answer(canonical({{"schema", "mlenv.export/1"},
                          {"kind", "devcontainer"},

@@ -42,7 +42,7 @@ std::string user_in(const std::string& id) {
                   "[ -x /usr/sbin/sshd ] || exit 3; id -un"};
   const Captured answer = run_captured(command, kAnswerTime);
   constexpr int kAbsent = 3;
-  if (answer.exit.code == 0) return std::string(trim(answer.out));
+  if (answer.exit.code == 0) return ssh_user(std::string(trim(answer.out)));
   if (answer.exit.code != kAbsent) {
     throw failure("ssh-failed", "run `{}` does not say whether it has an SSH server", id)
         .because(std::string(trim(answer.err)));

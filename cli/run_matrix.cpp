@@ -211,6 +211,7 @@ class Keeper {
     const std::size_t open = not_done(all).size();
     const bool stopped = count_in(all, "stopped") + count_in(all, "waiting") > 0;
     all.state = open == 0 ? "done" : end.signal != 0 || stopped ? "stopped" : "failed";
+    if (end.refused) show_->note(end.refused->what());
     write();
     show_.reset();
   }
@@ -222,7 +223,7 @@ class Keeper {
     one.run = id;
     try {
       const RunRecord run = runs_.read_brief(id);
-      one.state = run.state == "running" ? "lost" : run.state;
+      one.state = matrix::state_by(run);
       if (!run.end) return;
       one.exit_code = run.end->exit_code;
       one.seconds = run.end->seconds;
@@ -276,6 +277,10 @@ void say_begin(const Ui& ui, const OpenedMatrix& opened, const Share& share) {
   ui.say(fmt::format("matrix {}: {}; results in {}", record.id, text, record.results));
 }
 
+bool nothing_ran(const MatrixRecord& record) {
+  return count_in(record, "waiting") + count_in(record, "refused") == record.variations.size();
+}
+
 int answer(const Ui& ui, const MatrixRecord& record, const matrix::DriveEnd& end) {
   constexpr int kSignalBase = 128;
   const std::size_t open = not_done(record).size();
@@ -327,7 +332,7 @@ int run_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& job) {
     keeper.finish(end);
     return answer(ui, record, end);
   } catch (const Error&) {
-    if (!opened.resumed) opened.folder.take_back(record);
+    if (!opened.resumed && nothing_ran(record)) opened.folder.take_back(record);
     throw;
   }
 }

@@ -176,11 +176,12 @@ OpenedMatrix open_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& jo
   if (known) {
     if (known->plan != asked.plan) throw differs(folder, *known, asked);
     opened.record = *std::move(known);
+    opened.record.results = folder.string();  // it may have been moved
     matrix::settle(opened.record, runs_folder(ui.store().root()));
   } else {
     opened.record = std::move(asked);
+    opened.record.results = folder.string();
   }
-  opened.record.results = folder.string();
   note_code(ui, job.run, opened.record, opened.resumed);
   return opened;
 }

@@ -151,16 +151,18 @@ class Session {
   }
 
   void follow() {
-    constexpr int kLooks = 4;
+    // Several from one figure to the next, and one a second: its end, or ours, may come.
+    const auto looks = static_cast<int>(std::max<std::int64_t>(
+        4, std::chrono::ceil<std::chrono::seconds>(times_.interval).count()));
     const auto step =
-        std::max<Clock::duration>(times_.interval / kLooks, std::chrono::milliseconds(25));
+        std::max<Clock::duration>(times_.interval / looks, std::chrono::milliseconds(25));
     take_sample();
     show();
     Clock::time_point next = Clock::now() + step;
     for (int steps = 1;; ++steps, next += step) {
       if (!wait_until(next)) break;
       if (!records_.goes_on(run_.start.id)) break;
-      if (steps % kLooks == 0) {
+      if (steps % looks == 0) {
         take_sample();
         show();
       } else {

@@ -5,6 +5,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "recipes/init/build_commands.hpp"
 
@@ -15,15 +17,36 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kOwnUser = "dev";
 
-/// Without the group; empty where the image runs as root, or as a number without a name.
-std::string user_of(const ImageConfig& image) {
-  std::string user = image.user.substr(0, image.user.find(':'));
-  if (user == "root" || std::all_of(user.begin(), user.end(), is_digit)) user.clear();
-  return user;
+bool is_user_name(std::string_view name) {
+  return !name.empty() && (is_letter(name.front()) || name.front() == '_') &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return is_alphanumeric(c) || c == '_' || c == '.' || c == '-'; });
 }
 
+/// Without the group; empty where the image runs as root, or as a number without a name. The script
+/// has it in a shell's commands, and in a pattern: nothing but a name may come there.
+std::string user_of(const ImageConfig& image) {
+  std::string user = image.user.substr(0, image.user.find(':'));
+  if (user == "root" || std::all_of(user.begin(), user.end(), is_digit)) return {};
+  if (is_user_name(user)) return user;
+  throw failure("bad-image", "the image's user `{}` is no name of a user", printable(user))
+      .hint("give the image another one: a letter or `_`, then letters, digits, `_`, `.`, `-`");
+}
+
+/// It stands among a mount's options, which commas part and quotes join, and where
+/// devcontainer.json's own `${...}` is understood.
 std::string folder_of(const ImageConfig& image) {
-  return image.workdir.empty() || image.workdir == "/" ? "/workspace" : image.workdir;
+  const std::string& folder = image.workdir;
+  if (folder.empty() || folder == "/") return "/workspace";
+  const bool fits = std::none_of(folder.begin(), folder.end(), [](char c) {
+    return static_cast<unsigned char>(c) < ' ' ||
+           std::string_view(",\"'`$\\").find(c) != std::string_view::npos;
+  });
+  if (fits) return folder;
+  throw failure("bad-image", "a project cannot be mounted at the image's folder `{}`",
+                printable(folder))
+      .because("a comma, a quote, `$`, a backslash or a line's end is in it")
+      .hint("give the image another `workdir`");
 }
 
 std::string engine_image(const DevContainer& container) {

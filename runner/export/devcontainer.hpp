@@ -23,7 +23,9 @@ struct DevContainer {
 /// where that is root or has no name.
 std::string devcontainer_user(const DevContainer& container);
 
-/// `.devcontainer/devcontainer.json`. It names an image that the engine gets from the script.
+/// `.devcontainer/devcontainer.json`. Throws `bad-image` for a user or folder of the image's that
+/// neither file can have, as the other two do for that user. It names an image that the engine gets
+/// from the script.
 std::string devcontainer_json(const DevContainer& container);
 
 /// `.devcontainer/image.sh`, which the former calls before a start: has mlenv build the image, or

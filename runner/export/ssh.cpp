@@ -1,8 +1,10 @@
 #include "runner/export/ssh.hpp"
 
 #include <sys/stat.h>
+#include <algorithm>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/process.hpp"
 #include "base/text.hpp"
 
@@ -115,6 +117,19 @@ ExecRequest sshd_request(const SshKeys& keys, const std::string& authorized) {
       "MLENV_SSH_AUTHORIZED=" + std::string(trim(read_file(keys.identity.string() + ".pub"))) +
           "\n" + authorized};
   return request;
+}
+
+std::string ssh_user(std::string name) {
+  std::string_view stem = name;
+  if (stem.ends_with('$')) stem.remove_suffix(1);
+  const bool fits = !stem.empty() && stem.front() != '.' && stem.front() != '-' &&
+                    std::all_of(stem.begin(), stem.end(), [](char c) {
+                      return is_alphanumeric(c) || c == '_' || c == '.' || c == '-';
+                    });
+  if (fits) return name;
+  throw failure("ssh-failed", "`{}` is no name of a user", printable(name))
+      .because("that is what `id -un` says in the run")
+      .hint("see what the image has in the place of `id`, and in /etc/passwd");
 }
 
 std::string render_ssh_entry(const SshEntry& entry) {

@@ -24,6 +24,10 @@ SshKeys provide_ssh_keys(const fs::path& folder);
 /// a line on standard error, where the image has no sshd.
 ExecRequest sshd_request(const SshKeys& keys, const std::string& authorized);
 
+/// The name that a run gives its user, where it is one: a line of ssh's configuration has it, which
+/// nothing of an image may add to. Throws `ssh-failed`.
+std::string ssh_user(std::string name);
+
 struct SshEntry {
   std::string run;                ///< as ssh is to call it, after `mlenv-`
   std::string user;               ///< in the run

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <deque>
 #include <memory>
+#include <utility>
 
 #include "runner/local/exec_client.hpp"
 #include "runner/local/signals.hpp"
@@ -50,8 +51,9 @@ struct Running {
   std::size_t variation = 0;
   std::size_t slot = 0;
   bool recorded = false;
+  bool started = false;
   bool stopped = false;
-  std::unique_ptr<AttachedRun> run;
+  std::unique_ptr<AttachedRun> run = nullptr;
 };
 
 class Drive {
@@ -68,13 +70,13 @@ class Drive {
       if (running_.empty() && (stopping_ || todo_.empty())) break;
       if (!running_.empty()) wait();
     }
-    if (refused_) throw Error{*std::move(refused_)};
+    if (end_.refused && !any_started_) throw Error{*std::move(end_.refused)};
     return end_;
   }
 
  private:
   void start_next() {
-    Running next{todo_.front(), free_slots_.back(), false, false, nullptr};
+    Running next{todo_.front(), free_slots_.back()};
     todo_.pop_front();
     events_.began(next.variation);
     try {
@@ -105,7 +107,10 @@ class Drive {
   void hear(std::size_t index) {
     Running& one = running_[index];
     const bool goes_on = one.run->hear();
-    any_started_ = any_started_ || one.run->started();
+    if (one.run->started() && !std::exchange(one.started, true)) {
+      any_started_ = true;
+      if (end_.refused) ask_to_end(one, {});
+    }
     if (!one.recorded && !one.run->id().empty()) {
       one.recorded = true;
       events_.recorded(one.variation, one.run->id());
@@ -120,10 +125,11 @@ class Drive {
 
   void over(Ended ended) {
     if (ended.failure && !any_started_ && !stopping_) {
-      refused_ = ended.failure;
+      // Others are on their way: each is asked once it has been started, or is refused likewise.
+      end_.refused = ended.failure;
       begin_stop();
     }
-    ended.ends_all = refused_.has_value();
+    ended.ends_all = end_.refused.has_value();
     events_.ended(ended);
     const bool failed = !ended.outcome || ended.outcome->exit.code != 0;
     if (plan_.fail_fast && failed && !stopping_) {
@@ -176,7 +182,6 @@ class Drive {
   std::vector<Running> running_;
   bool stopping_ = false;
   bool any_started_ = false;
-  std::optional<Error> refused_;
   DriveEnd end_;
 };
 

@@ -25,7 +25,7 @@ struct Ended {
   bool stopped = false;  ///< it was told to end before
   std::optional<RunOutcome> outcome;
   std::optional<Error> failure;  ///< mlenv could not run it
-  bool ends_all = false;         ///< such a failure will be thrown: it would be the same for all
+  bool ends_all = false;         ///< such a failure is told at the end: it would be one of all
 };
 
 /// What the caller does; nothing of it may take long.
@@ -42,13 +42,15 @@ struct DriveEvents {
 };
 
 struct DriveEnd {
-  int signal = 0;  ///< that ended it; 0: none
+  int signal = 0;                ///< that ended it; 0: none
+  std::optional<Error> refused;  ///< mlenv's own reason that ended it, after some had been started
 };
 
 /// SIGINT, SIGTERM, SIGHUP and SIGQUIT (unless they were ignored before) stop it: they are passed
 /// on to the commands that run, no more are started, and it returns when all are over; another one
-/// kills them. SIGUSR1 and SIGUSR2 are passed on alone. Should the first one not be run for a
-/// reason of mlenv's before any command was started, that is thrown: it would be the same for all.
+/// kills them. SIGUSR1 and SIGUSR2 are passed on alone. Should one not be run for a reason of
+/// mlenv's before any command was started, no more are: it would be the same for all. Those that
+/// are started all the same are asked to end; with none of them it is thrown.
 DriveEnd drive(const DrivePlan& plan, const DriveEvents& events);
 
 }  // namespace mlenv::matrix

@@ -52,7 +52,7 @@ FileLock held(const fs::path& folder) {
 /// As far as the record tells more than is known.
 void take_run(const RunRecord& run, Variation& into) {
   into.run = run.start.id;
-  into.state = run.state;
+  into.state = state_by(run);
   into.exit_code.reset();
   into.seconds.reset();
   if (!run.end) return;
@@ -65,6 +65,11 @@ void take_run(const RunRecord& run, Variation& into) {
 std::string render_matrix(const MatrixRecord& record) { return render_record(record, kMatrix); }
 MatrixRecord parse_matrix_record(std::string_view text, std::string_view shown) {
   return read_record<MatrixRecord>(text, shown, kMatrix);
+}
+
+std::string state_by(const RunRecord& run) {
+  if (run.end && run.end->ended_by == "stop") return "stopped";
+  return run.state == "running" ? "lost" : run.state;
 }
 
 std::size_t count_in(const MatrixRecord& record, std::string_view state) {
@@ -172,6 +177,18 @@ std::map<std::uint64_t, RunRecord> newest_runs(const RunRecords& records,
 
 }  // namespace
 
+namespace {
+
+std::vector<Metric> readable_metrics(const fs::path& folder) {
+  try {
+    return read_metrics(folder);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
 void settle(MatrixRecord& record, const fs::path& runs_folder) {
   if (record.state != "running") return;
   const RunRecords records{runs_folder};
@@ -186,6 +203,7 @@ void settle(MatrixRecord& record, const fs::path& runs_folder) {
         found->second = records.read_brief(found->second.start.id);
       }
       take_run(found->second, one);
+      one.metrics = readable_metrics(fs::path(record.results) / one.folder);
     } else if (one.state == "running") {
       one.state = "lost";  // its record was taken away
     }

@@ -93,6 +93,10 @@ std::string render_matrix(const MatrixRecord& record);
 /// Throws as `read_record` does.
 MatrixRecord parse_matrix_record(std::string_view text, std::string_view shown);
 
+/// What became of a variation by its run's record. One that `mlenv stop` ended is `stopped`, with
+/// whatever status: what it was to do is not done.
+std::string state_by(const RunRecord& run);
+
 /// How many are in one of these states.
 std::size_t count_in(const MatrixRecord& record, std::string_view state);
 /// Those that did not end with status 0, in order.
@@ -128,8 +132,8 @@ class MatrixFolder {
 /// What lies there, without holding it; nullopt for none, or one that cannot be read.
 std::optional<MatrixRecord> peek(const fs::path& folder);
 
-/// What became of variations that a killed mlenv did not write down, by the runs' records. Waits
-/// for those that still end.
+/// What became of variations that a killed mlenv did not write down, by the runs' records, with
+/// their metrics where they can be read. Waits for those that still end.
 void settle(MatrixRecord& record, const fs::path& runs_folder);
 
 }  // namespace mlenv::matrix

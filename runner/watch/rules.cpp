@@ -65,12 +65,15 @@ class Judge {
           "that is too short to say anything", {});
       return std::move(found_);
     }
+    const bool blind = setting_.has_gpus && gpus_.known == 0;
+    if (blind) unknown_gpus();
     limits();
     gpus();
-    // What a job on busy GPUs does with its processors is enough, however little it is.
+    // What a job on busy GPUs does with its processors is enough, however little it is; and those
+    // of which nothing is known may be busy.
     const bool busy_gpus = gpus_.used > 0 && !gpus_.low();
-    if (!busy_gpus && !explained_) processors();
-    if (!busy_gpus) rivals();
+    if (!busy_gpus && !blind && !explained_) processors();
+    if (!busy_gpus && !blind) rivals();
     if (found_.empty()) conclude(busy_gpus);
     return std::move(found_);
   }
@@ -108,6 +111,11 @@ class Judge {
           "the job waits for memory that is on a disk",
           {"a smaller batch, fewer workers, or a machine with more memory"});
     }
+  }
+
+  void unknown_gpus() {
+    add("gpus-unknown", cpus_text(figures_),
+        "of the GPUs nothing is known: " + figures_.gpus_unknown.value_or("NVML does not say"), {});
   }
 
   void gpus() {
@@ -312,16 +320,7 @@ class Judge {
     if (busy_gpus) {
       add("healthy", fmt::format("{}; {}", gpus_text(gpus_), cpus), "the GPUs are in use", {});
     } else if (wanted(figures_) >= kBusyCpus * figures_.cpu.usable) {
-      const bool blind = setting_.has_gpus && gpus_.known == 0;
-      add("healthy", cpus,
-          blind ? "the processors are in use; of the GPUs nothing is known: " +
-                      figures_.gpus_unknown.value_or("NVML does not say")
-                : "the processors are in use",
-          {});
-    } else if (setting_.has_gpus && gpus_.known == 0) {
-      add("gpus-unknown", cpus,
-          "of the GPUs nothing is known: " + figures_.gpus_unknown.value_or("NVML does not say"),
-          {});
+      add("healthy", cpus, "the processors are in use", {});
     } else {
       add("partly-busy", cpus,
           "no one cause was seen: phases in which all are busy may alternate with others",

@@ -150,6 +150,32 @@ equal "resumed" 0 "$(status_of matrix --resume --name slow --matrix n=1..4 --par
 equal "all done" 4 "$(grep -c ' done ' "$work/out")"
 rm quick
 
+note "mlenv stop: what was saved, and ended with 0, is not done"
+env "${sudo[@]}" env MLENV_STORE="$MLENV_STORE" "$MLENV" run --name told --matrix n=1 small -- sh train2.sh \
+  >"$work/out" 2>"$work/err" </dev/null &
+pid=$!
+told() { m logs told-1 >"$work/log1" 2>/dev/null && grep -q begun "$work/log1"; }
+wait_until 20 told
+m stop told-1 >/dev/null
+status=0
+wait "$pid" || status=$?
+equal "status" 1 "$status"
+equal "state" "stopped 0" "$(jq -r '.variations[] | "\(.state) \(.exit_code)"' matrix/told/matrix.json)"
+touch quick
+equal "resumed" 0 "$(status_of matrix --resume --name told --matrix n=1 small -- sh train2.sh)"
+rm quick
+
+note "one that cannot be run before any other is started: the rest is asked to end, and stays on record"
+mkdir "$work/blocked" "$work/blocked2"
+touch "$work/blocked/n=2" "$work/blocked2/n=1"
+equal "status" 1 "$(status_of timeout 120 "${sudo[@]}" env MLENV_STORE="$MLENV_STORE" "$MLENV" run --results "$work/blocked" --parallel 2 \
+  --matrix n=1..3 small -- sh train2.sh </dev/null)"
+equal "states" "stopped refused waiting" "$(jq -r '[.variations[].state] | join(" ")' "$work/blocked/matrix.json")"
+said "$work/blocked/n=2"
+running 0 || fail "still running: $(cat "$work/ps")"
+equal "status of mlenv's own" 125 "$(status_of matrix --results "$work/blocked2" --matrix n=1..3 small -- sh train2.sh)"
+[ ! -e "$work/blocked2/matrix.json" ] || fail "a matrix of which nothing ran was left"
+
 note "one that fails ends the others"
 equal "status" 1 "$(status_of matrix --fail-fast --parallel 2 --name fast --matrix n=1..3 small -- \
   sh -c 'if [ $n = 1 ]; then until [ -e go ]; do sleep 0.05; done; exit 5; fi; touch go; exec sleep 300')"

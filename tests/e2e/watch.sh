@@ -53,7 +53,8 @@ job = sys.argv[1]
 if job == "one":
     burn()
 elif job == "all":
-    multiprocessing.Pool(os.cpu_count()).map(burn, range(os.cpu_count()))
+    usable = len(os.sched_getaffinity(0))
+    multiprocessing.Pool(usable).map(burn, range(usable))
 elif job == "disk":
     with open("/data/data", "rb", buffering=0) as file:
         read_all(lambda: file.read(4096))
@@ -205,12 +206,16 @@ m -q watch one --for 0.3s >"$work/out" 2>"$work/err"
 equal "quiet" "" "$(cat "$work/err")"
 grep -q '^too-short: ' "$work/out" || fail "said: $(cat "$work/out")"
 failing_with run-unseen as_root env MLENV_STORE="$MLENV_STORE" unshare --pid --fork --mount-proc "$MLENV" --json watch one
+m_to_the_end=(as_root env MLENV_STORE="$MLENV_STORE" timeout 60 "$MLENV" -q watch --interval 1h)
+(cd "$work/project" && "${m_to_the_end[@]}" --for 1s one) >"$work/out" || fail "--for waits for the interval"
 m stop --time 0 one >/dev/null
 failing_with run-ended m --json watch
 failing_with usage m --json watch one --interval 1ms
 failing_with no-run m --json watch nobody
 
 note "a run that ends while it is watched; one that nobody watched"
+m run -d --name brief small -- sleep 2 >"$work/id"
+(cd "$work/project" && "${m_to_the_end[@]}" brief) >"$work/out" || fail "the run's end waits for the interval"
 m run -d --name brief small -- sleep 2 >"$work/id"
 m --json watch brief >"$work/brief.json"
 equal "its end" "done" "$(answer brief .state)"
@@ -222,7 +227,7 @@ note "all processors, by an ordinary user"
 mu run -d --name all small -- python jobs.py all >"$work/id"
 mu --json watch all --for 5s --interval 0.5s >"$work/all.json"
 mu stop --time 0 all >"$work/out"
-first_of all healthy busy-machine
+first_of all healthy busy-machine cpu-quota
 if [ "$(rules all)" = healthy ]; then equal "advice" 0 "$(answer all '[.findings[].try[]] | length')"; fi
 
 note "a quota"

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/error.hpp"
+
 namespace mlenv {
 namespace {
 
@@ -50,6 +52,38 @@ TEST(DevContainer, AnImagesOwnUserStays) {
   const std::string script = devcontainer_script(container);
   EXPECT_TRUE(has(script, R"(s/^app:\\([^:]*\\):[0-9]*:[0-9]*:/app:\\1:$user:$group:/)")) << script;
   EXPECT_TRUE(has(script, "\nUSER app\n"));
+}
+
+/// The code of what `make` throws.
+template <class Make>
+std::string refused_with(Make&& make) {
+  try {
+    (void)make();
+    return {};
+  } catch (const Error& error) {
+    return error.code();
+  }
+}
+
+TEST(DevContainer, NothingOfAnImageIsShell) {
+  for (const char* user : {"$(touch /tmp/x)", "`id`", "a\nRUN true", "a;b", "a/b", "-a", "1a",
+                           "a b", "'", "a\nDOCKERFILE\n:0"}) {
+    DevContainer container = bert();
+    container.image.user = user;
+    EXPECT_EQ(refused_with([&] { return devcontainer_json(container); }), "bad-image") << user;
+    EXPECT_EQ(refused_with([&] { return devcontainer_script(container); }), "bad-image") << user;
+  }
+}
+
+TEST(DevContainer, AWorkdirIsNoMountOption) {
+  for (const char* folder : {"/a,source=/", "/a\"b", "/a'b", "/a\nb", "/${localEnv:TOKEN}"}) {
+    DevContainer container = bert();
+    container.image.workdir = folder;
+    EXPECT_EQ(refused_with([&] { return devcontainer_json(container); }), "bad-image") << folder;
+  }
+  DevContainer container = bert();
+  container.image.workdir = "/srv/my app";
+  EXPECT_EQ(json::parse(devcontainer_json(container))["workspaceFolder"], "/srv/my app");
 }
 
 TEST(DevContainer, AnImageIsTakenByItsDigestAndARecipeBuilt) {

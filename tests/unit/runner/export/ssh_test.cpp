@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.hpp"
+
 namespace mlenv {
 namespace {
 
@@ -25,6 +27,21 @@ TEST(SshEntry, OnAnotherMachineThePersonsOwnKeysCount) {
             "  ProxyCommand ssh login mlenv ssh-proxy train\n"
             "  HostKeyAlias mlenv-train\n"
             "  StrictHostKeyChecking accept-new\n");
+}
+
+TEST(SshEntry, ItsUserIsAName) {
+  for (const char* name : {"root", "1000", "_apt", "john.doe", "machine$", "a-b"}) {
+    EXPECT_EQ(ssh_user(name), name);
+  }
+  for (const char* other : {"", "$", "-oProxyCommand=x", ".a", "a b", "a$b", "a\"b", "a\n",
+                            "root\n  ProxyCommand touch /tmp/x", "a%h", "\u00e4"}) {
+    try {
+      (void)ssh_user(other);
+      ADD_FAILURE() << other;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), "ssh-failed");
+    }
+  }
 }
 
 TEST(SshdRequest, KeepsKeysOutOfTheCommandLine) {

@@ -85,7 +85,8 @@ TEST(MatrixFile, IsForOneAtATime) {
 /// A store's runs, with records of the variations of `some_record`.
 class MatrixSettles : public testing::Test {
  protected:
-  void add_run(const std::string& id, std::uint64_t number, std::optional<std::uint64_t> exit) {
+  void add_run(const std::string& id, std::uint64_t number, std::optional<std::uint64_t> exit,
+               std::optional<std::string> ended_by = {}) {
     RunStart start;
     start.id = id;
     start.variation =
@@ -96,6 +97,7 @@ class MatrixSettles : public testing::Test {
     if (!exit) return;
     RunEnd end;
     end.exit_code = *exit;
+    end.ended_by = std::move(ended_by);
     write_file(folder / "end.json", render_run_end(end));
   }
   /// States of both variations, and their runs' last letters.
@@ -106,6 +108,10 @@ class MatrixSettles : public testing::Test {
       text += one.state + " " + (one.run ? one.run->substr(one.run->size() - 1) : "-") + " ";
     }
     return text;
+  }
+  MatrixRecord settled_record(MatrixRecord record) {
+    settle(record, folder_.path());
+    return record;
   }
   static MatrixRecord cut_off() {
     MatrixRecord record = some_record();
@@ -134,6 +140,31 @@ TEST_F(MatrixSettles, ByTheNewestRunOfEach) {
   // What ended in order needs no records.
   stopped.state = "stopped";
   EXPECT_EQ(settled(stopped), "stopped a running - ");
+}
+
+TEST_F(MatrixSettles, WhatMlenvStopEndedIsNotDone) {
+  add_run("20260301-120001-00000a", 1, 0, "stop");
+  add_run("20260301-120002-00000b", 2, 124, "timeout");
+  EXPECT_EQ(settled(cut_off()), "stopped a failed b ");
+}
+
+TEST_F(MatrixSettles, WithWhatTheRunsMeasured) {
+  add_run("20260301-120001-00000a", 1, 0);
+  add_run("20260301-120002-00000b", 2, 0);
+  const TemporaryFolder results{temporary_root()};
+  MatrixRecord record = cut_off();
+  record.results = results.path();
+  record.variations.front().metrics.clear();
+  const auto write = [&](const Variation& one, std::string_view text) {
+    make_folders(results.path() / one.folder);
+    write_file(results.path() / one.folder / kMetricsFile, text);
+  };
+  write(record.variations.front(), R"({"loss": 0.25})");
+  write(record.variations.back(), "{");
+  record = settled_record(record);
+  EXPECT_EQ(record.variations.front().metrics, (std::vector<Metric>{{"loss", 0.25, std::nullopt}}));
+  EXPECT_EQ(record.variations.back().state, "done");
+  EXPECT_TRUE(record.variations.back().metrics.empty());
 }
 
 TEST_F(MatrixSettles, WithoutRecordsNothingIsDone) {

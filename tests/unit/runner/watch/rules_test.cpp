@@ -248,7 +248,14 @@ TEST(WatchRules, gpus_of_which_nothing_is_known) {
   const Finding found = findings_of(figures, {true, {}}).front();
   EXPECT_EQ(found.rule, "gpus-unknown");
   EXPECT_NE(found.means.find("does not answer"), std::string::npos);
-  EXPECT_EQ(rules_of(all_busy(), true), "healthy");
+  EXPECT_EQ(rules_of(all_busy(), true), "gpus-unknown");
+  // One thread may be all that busy GPUs need.
+  EXPECT_EQ(rules_of(one_busy(), true), "gpus-unknown");
+  EXPECT_EQ(rules_of(waiting(&Figures::disk), true), "gpus-unknown");
+  Figures limited = one_busy();
+  limited.memory_used = 0.99;
+  limited.memory_shortages = 12;
+  EXPECT_EQ(rules_of(limited, true), "gpus-unknown memory-limit");
   // Of a split GPU NVML tells no use.
   figures.gpus = {{0, "Stand-in GPU", std::nullopt, 0.5, 0}};
   EXPECT_EQ(rules_of(figures), "gpus-unknown");
@@ -283,7 +290,8 @@ TEST(WatchRules, random_healthy_jobs_get_no_advice) {
     std::uniform_real_distribution<double> high{0.85, 1.0};
     std::uniform_real_distribution<double> any{0.02, 1.0};
     const bool on_gpu = seed % 2 == 0;
-    const auto gpu = on_gpu ? std::optional(high(random)) : std::nullopt;
+    std::optional<double> gpu;
+    if (on_gpu) gpu = high(random);
     const auto samples =
         samples_of_job(random, cpus(random), on_gpu ? any(random) : high(random), gpu);
     const Answer answer = answer_of(samples, {on_gpu, {}});
