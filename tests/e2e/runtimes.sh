@@ -138,7 +138,7 @@ check_mounts() {
   run -v "$work/data:/workspace/inner/data" base -- sh -c "touch made-$runtime inner/data/within-$runtime"
   same "a file's owner" "$owner" "$(stat -c %u "made-$runtime")"
   same "a mount point's owner" "$owner" "$(stat -c %u inner/data)"
-  as_root rm -rf inner "made-$runtime"
+  as_root rm -rf inner "made-$runtime" "$work/data/within-$runtime"
   run base -- sh -c 'rm -f /etc/motd; echo x >/opt/x 2>/dev/null' || true
   same "thrown away" "" "$(run base -- sh -c 'ls /opt | grep x || true')"
   same "read-only" "no yes yes" "$(run --read-only base -- sh -c 'for f in /opt /tmp ~; do touch $f/x 2>/dev/null && echo yes || echo no; done' | xargs)"

@@ -564,8 +564,8 @@ int keep(const char* socket) {
   // It ends what it can reach by kill(-1), which are the container's processes only if it is the
   // first of them.
   if (::getpid() != 1) {
-    (void)std::fputs("the container has no process ids of its own\n",
-                     stderr);  // NOLINT: no C++ library
+    errno = EPERM;
+    std::perror("the container has no process ids of its own");  // NOLINT: no C++ library
     return kCannotReachMlenv;
   }
   const int signals = hold_signals();
