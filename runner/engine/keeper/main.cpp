@@ -271,8 +271,8 @@ void give_stream(int fd, const StartHead& head) {
   if (::fstat(fd, &status) != 0 || status.st_uid == head.uid) return;
   const bool own = (head.flags & StartHead::kTerminal) != 0;
   const bool pipe = S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode);
-  if (!own && !(pipe && (head.flags & StartHead::kGiveStreams) != 0)) return;
-  (void)::fchown(fd, head.uid, static_cast<gid_t>(-1));
+  const bool given = own || (pipe && (head.flags & StartHead::kGiveStreams) != 0);
+  if (given) (void)::fchown(fd, head.uid, static_cast<gid_t>(-1));
 }
 
 struct Words {
@@ -283,7 +283,7 @@ struct Words {
 
 char** take_words(Reader& reader, std::size_t count) {
   auto** const words = static_cast<char**>(std::calloc(count + 1, sizeof(char*)));  // NOLINT
-  for (std::size_t i = 0; i < count; ++i) words[i] = reader.text();
+  for (std::size_t i = 0; words != nullptr && i < count; ++i) words[i] = reader.text();
   return words;
 }
 
@@ -299,6 +299,7 @@ int become(const StartHead& head, std::span<const gid_t> groups) {
 
 /// As execvp(3), by the PATH that the program gets.
 int execute(const Words& words) {
+  if (words.argv == nullptr || words.argv[0] == nullptr || words.env == nullptr) return ENOMEM;
   ::environ = words.env;
   ::execvp(words.argv[0], words.argv);
   return errno;
@@ -339,15 +340,15 @@ pid_t start_process(const Frame& frame, const Terminal& terminal, Failed& proble
     return -1;
   }
   for (std::size_t i = 0; i < head.groups; ++i) groups[i] = reader.take<std::uint32_t>();
-  Words words;
-  words.folder = reader.text();
-  words.argv = take_words(reader, head.words);
-  words.env = take_words(reader, head.variables);
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) {
     problem = {errno, Failed::Step::process};
     return -1;
   }
+  Words words;
+  words.folder = reader.text();
+  words.argv = take_words(reader, head.words);
+  words.env = take_words(reader, head.variables);
   const pid_t pid = ::fork();
   if (pid == 0) {
     const bool on_terminal = terminal.slave >= 0;
