@@ -70,15 +70,23 @@ Text cgroup_version(const Fact<std::vector<MountLine>>& mounted) {
   });
 }
 
+CgroupView cgroup_view(const FactSources& from, std::string_view process) {
+  return {file_text(from, fmt::format("/proc/{}/cgroup", process)), mounts(from)};
+}
+
 Fact<CgroupFolders> cgroup_folders(const FactSources& from, std::string_view controller,
                                    std::string_view process) {
+  return cgroup_folders(from, cgroup_view(from, process), controller);
+}
+
+Fact<CgroupFolders> cgroup_folders(const FactSources& from, const CgroupView& view,
+                                   std::string_view controller) {
   const std::string what =
       controller.empty() ? "cgroup" : fmt::format("cgroup of `{}`", controller);
-  const Text groups = file_text(from, fmt::format("/proc/{}/cgroup", process));
+  const auto& [groups, mounted] = view;
   if (!groups) return unknown<CgroupFolders>(groups.source);
   const std::optional<Place> place = place_of(*groups, controller);
   if (!place) return known(CgroupFolders{}, fmt::format("{}: no {}", groups.source, what));
-  const auto mounted = mounts(from);
   if (!mounted) return unknown<CgroupFolders>(mounted.source);
   const MountLine* const mount = mount_of(*mounted, *place, controller);
   if (mount == nullptr) {

@@ -50,12 +50,21 @@ struct MountLine {
 Fact<std::vector<MountLine>> mounts(const FactSources& from);
 /// `v1`, `v2`, `hybrid`, `none`.
 Text cgroup_version(const Fact<std::vector<MountLine>>& mounted);
+/// What places a process in its groups, read once for many questions.
+struct CgroupView {
+  Text groups;  ///< /proc/PID/cgroup
+  Fact<std::vector<MountLine>> mounted;
+};
+/// `process`: its number.
+CgroupView cgroup_view(const FactSources& from, std::string_view process = "self");
 struct CgroupFolders {
   bool unified = false;           ///< of v2
   std::vector<fs::path> folders;  ///< the process's, and those above it that are mounted
 };
 /// In the hierarchy that has the controller (none is asked for: v2's), innermost first; no folders
-/// where the kernel has none such. Unknown where they cannot be seen. `process`: its number.
+/// where the kernel has none such. Unknown where they cannot be seen.
+Fact<CgroupFolders> cgroup_folders(const FactSources& from, const CgroupView& view,
+                                   std::string_view controller);
 Fact<CgroupFolders> cgroup_folders(const FactSources& from, std::string_view controller,
                                    std::string_view process = "self");
 /// What one cgroup allows; unlimited where the folder has no such file, as a hierarchy's first.

@@ -136,13 +136,20 @@ LimitGroup::~LimitGroup() {
   (void)remove();
 }
 
+std::vector<fs::path> LimitGroup::folders() const {
+  std::vector<fs::path> all;
+  for (const Group& one : groups_) all.push_back(one.folder);
+  return all;
+}
+
 bool LimitGroup::remove() const noexcept {
-  const auto is_gone = [](const fs::path& folder) {
-    return folder.empty() || ::rmdir(folder.c_str()) == 0 || errno == ENOENT;
-  };
-  bool gone = is_gone(aside_);
-  for (const Group& one : groups_) gone = is_gone(one.folder) && gone;
+  bool gone = aside_.empty() || remove_group(aside_);
+  for (const Group& one : groups_) gone = remove_group(one.folder) && gone;
   return gone;
+}
+
+bool remove_group(const fs::path& folder) noexcept {
+  return ::rmdir(folder.c_str()) == 0 || errno == ENOENT;
 }
 
 /// A group of version 2 hands controllers down only while no process is in it.

@@ -28,6 +28,8 @@ class LimitGroup {
   /// Removes it where this object's process was killed: from a process outside it. Whether it is
   /// gone.
   bool remove() const noexcept;
+  /// One for each controller that it has on its own.
+  std::vector<fs::path> folders() const;
   /// Whether the kernel has killed a process in it, or in a group below it, for want of memory.
   bool killed_for_memory() const;
 
@@ -59,6 +61,9 @@ class LimitGroup {
 
 /// A process begun within it, where there is one; we stay outside.
 Child start_within(const LimitGroup* limits, const Command& command);
+
+/// Removes a group that nothing is in any more. Whether it is gone.
+bool remove_group(const fs::path& folder) noexcept;
 
 /// Of a group with the memory controller, of either version; 0 where it does not say.
 std::uint64_t memory_kills(const fs::path& group);

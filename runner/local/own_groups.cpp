@@ -12,15 +12,42 @@
 namespace mlenv {
 namespace {
 
-/// Our group in a hierarchy of version 1, by whichever of its controllers tells.
-std::optional<fs::path> own_folder(const FactSources& from, const MountLine& hierarchy) {
-  for (const std::string_view word : split(hierarchy.super_options, ',')) {
-    if (word == "rw" || word == "ro") continue;
-    const Fact<CgroupFolders> found = cgroup_folders(from, word);
-    if (!found || found->unified || found->folders.empty()) continue;
+/// Our group in a hierarchy, by whichever of its controllers tells.
+std::optional<fs::path> own_folder(const FactSources& from, const CgroupView& view,
+                                   const MountLine& hierarchy) {
+  const bool unified = hierarchy.type == "cgroup2";
+  const auto names =
+      unified ? std::vector<std::string_view>{""} : split(hierarchy.super_options, ',');
+  for (const std::string_view name : names) {
+    if (name == "rw" || name == "ro") continue;
+    const Fact<CgroupFolders> found = cgroup_folders(from, view, name);
+    if (!found || found->unified != unified || found->folders.empty()) continue;
     if (found->folders.back() == fs::path(hierarchy.point)) return found->folders.front();
   }
   return std::nullopt;
+}
+
+/// In all hierarchies of such a type.
+std::vector<OwnGroup> own_groups_of(const FactSources& from, const CgroupView& view,
+                                    std::string_view type) {
+  std::vector<OwnGroup> groups;
+  if (!view.mounted) return groups;
+  for (const MountLine& line : *view.mounted) {
+    if (line.type != type) continue;
+    if (auto folder = own_folder(from, view, line)) {
+      groups.push_back({line.point, *std::move(folder)});
+    }
+  }
+  return groups;
+}
+
+std::vector<OwnGroup> not_the_first(std::vector<OwnGroup> groups) {
+  std::erase_if(groups, [](const OwnGroup& one) { return one.folder == one.point; });
+  return groups;
+}
+
+bool has_version_1(const Text& version) {
+  return version && (*version == "v1" || *version == "hybrid");
 }
 
 Error no_view(std::string_view what) {
@@ -33,30 +60,22 @@ Error no_view(std::string_view what) {
 }  // namespace
 
 std::vector<OwnGroup> own_groups(const FactSources& from) {
-  std::vector<OwnGroup> groups;
-  const auto mounted = mounts(from);
-  if (!mounted) return groups;
-  for (const MountLine& line : *mounted) {
-    if (line.type != "cgroup") continue;
-    const auto folder = own_folder(from, line);
-    if (folder && *folder != fs::path(line.point)) groups.push_back({line.point, *folder});
-  }
-  return groups;
+  return not_the_first(own_groups_of(from, cgroup_view(from), "cgroup"));
 }
 
 void show_own_groups(bool root) {
   const FactSources here = host_sources("/", "/tmp");
-  const auto mounted = mounts(here);
-  const Text version = cgroup_version(mounted);
-  if (!version || (*version != "v1" && *version != "hybrid")) return;
-  const std::vector<OwnGroup> groups = root ? own_groups(here) : std::vector<OwnGroup>{};
+  const CgroupView view = cgroup_view(here);
+  if (!has_version_1(cgroup_version(view.mounted))) return;
+  std::vector<OwnGroup> groups;
+  if (root) groups = not_the_first(own_groups_of(here, view, "cgroup"));
   if (!groups.empty() && ::unshare(CLONE_NEWCGROUP) != 0) throw no_view("unshare");
   for (const OwnGroup& group : groups) {
     if (::mount(group.folder.c_str(), group.point.c_str(), nullptr, MS_BIND, nullptr) != 0) {
       throw no_view(group.point.string());
     }
   }
-  for (const MountLine& line : *mounted) {
+  for (const MountLine& line : *view.mounted) {
     if (line.type != "cgroup2") continue;
     // Writable: crun makes its folder in it as in all others.
     if (::mount("tmpfs", line.point.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
@@ -67,26 +86,19 @@ void show_own_groups(bool root) {
 }
 
 std::vector<fs::path> all_own_groups(const FactSources& from) {
+  const CgroupView view = cgroup_view(from);
   std::vector<fs::path> folders;
-  const auto mounted = mounts(from);
-  if (!mounted) return folders;
-  for (const MountLine& line : *mounted) {
-    if (line.type == "cgroup") {
-      if (auto folder = own_folder(from, line)) folders.push_back(*std::move(folder));
-    } else if (line.type == "cgroup2") {
-      const Fact<CgroupFolders> found = cgroup_folders(from, "");
-      if (found && found->unified && !found->folders.empty()) {
-        folders.push_back(found->folders.front());
-      }
-    }
+  for (const char* const type : {"cgroup", "cgroup2"}) {
+    for (OwnGroup& one : own_groups_of(from, view, type)) folders.push_back(std::move(one.folder));
   }
   return folders;
 }
 
 std::string own_unified_path(const FactSources& from) {
-  const Text version = cgroup_version(mounts(from));
+  const CgroupView view = cgroup_view(from);
+  const Text version = cgroup_version(view.mounted);
   if (!version || *version != "v2") return "";
-  const Fact<CgroupFolders> found = cgroup_folders(from, "");
+  const Fact<CgroupFolders> found = cgroup_folders(from, view, "");
   if (!found || found->folders.empty()) return "";
   const fs::path inner = found->folders.front().lexically_relative(found->folders.back());
   return inner == "." ? "/" : "/" + inner.string() + "/";
@@ -94,9 +106,7 @@ std::string own_unified_path(const FactSources& from) {
 
 std::string quick_runtime(const FactSources& from, bool root, const JobLimits& limits) {
   if (root) {
-    const Text version = cgroup_version(mounts(from));
-    const bool first = version && (*version == "v1" || *version == "hybrid");
-    if (!first || limits != JobLimits{}) return "";
+    if (!has_version_1(cgroup_version(mounts(from))) || limits != JobLimits{}) return "";
   }
   const std::optional<fs::path> crun = from.find("crun");
   if (!crun) return "";

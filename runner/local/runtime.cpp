@@ -114,10 +114,7 @@ std::optional<std::vector<fs::path>> cgroup_folders(const Runtime& runtime,
   if (runtime.is_crun) return crun_groups(container.group);
   const auto text = read_file_if_exists(container.bundle / "state" / container.id / "state.json");
   const nlohmann::json state = nlohmann::json::parse(text.value_or(""), nullptr, false);
-  if (!state.is_object() || !state.contains("cgroup_paths")) {
-    if (container.likely_groups.empty()) return std::nullopt;
-    return container.likely_groups;
-  }
+  if (!state.is_object() || !state.contains("cgroup_paths")) return std::nullopt;
   std::vector<fs::path> folders;
   for (const auto& [controller, path] : state["cgroup_paths"].items()) {
     if (path.is_string()) folders.emplace_back(path.get<std::string>());

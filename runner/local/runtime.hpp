@@ -19,7 +19,6 @@ struct Container {
   std::string id;
   std::string group;  ///< as its configuration has it
   fs::path bundle;    ///< holds config.json; the runtime's state and log go there too
-  std::vector<fs::path> likely_groups;  ///< where its control groups are if its state is gone
   Identity identity = Identity::single_id;
   bool terminal = false;
   int stdout_fd = -1;  ///< of the job; -1: ours
@@ -33,7 +32,7 @@ Command run_command(const Runtime& runtime, const Container& container);
 fs::path messages_file(const Container& container);
 /// Where the job's process id is once it has started.
 fs::path pid_file(const Container& container);
-/// The cgroups that the runtime made for it; nullopt when nothing says.
+/// The cgroups that the runtime made for it; nullopt when its state does not say.
 std::optional<std::vector<fs::path>> cgroup_folders(const Runtime& runtime,
                                                     const Container& container);
 /// Removes what is left of a container.

@@ -158,7 +158,7 @@ class BuiltinRun final : public PreparedRun {
     // Before the namespaces, and outliving what is in it.
     if (run.options.limits != JobLimits{}) limits_.emplace(run.options.limits);
     stage_.identity = enter_namespaces();
-    find_groups();
+    if (runtime_.is_crun) tell_crun_of_groups();
     stage_.root =
         mount_overlay({run.trees, run.scratch, stage_.identity != Identity::root, run.overlay});
     stage_.private_folder = mount_private_folder(run.scratch);
@@ -178,8 +178,7 @@ class BuiltinRun final : public PreparedRun {
     remove_tree(folder);
     make_folders(folder);
     Attempt attempt;
-    Container container{bundle_.id, bundle_.group, folder, {}, stage_.identity, run_.terminal};
-    for (const fs::path& own : own_groups_) container.likely_groups.push_back(own / bundle_.group);
+    Container container{bundle_.id, bundle_.group, folder, stage_.identity, run_.terminal};
     PidNamespace processes{[&] { remove_groups_of(container); }};
     bundle_.pid_namespace = processes.path();
     write_file(folder / "config.json", render_bundle(bundle_), false);
@@ -201,21 +200,13 @@ class BuiltinRun final : public PreparedRun {
   }
 
  private:
-  /// Where ours are, which limits may have made for us.
-  void find_groups() {
-    if (stage_.identity != Identity::root) {
-      if (runtime_.is_crun) show_own_groups(false);
-      return;
-    }
-    const FactSources here = host_sources("/", "/tmp");
+  /// Which limits may have made for us.
+  void tell_crun_of_groups() {
+    if (stage_.identity != Identity::root) return show_own_groups(false);
     if (limits_) limits_->enter();
-    if (runtime_.is_crun) {
-      group_folder_ = own_unified_path(here);
-    } else {
-      own_groups_ = all_own_groups(here);
-    }
+    group_folder_ = own_unified_path(host_sources("/", "/tmp"));
     if (limits_) limits_->leave();
-    if (!runtime_.is_crun || !group_folder_.empty()) return;
+    if (!group_folder_.empty()) return;
     if (limits_) {
       throw failure("no-limit", "crun cannot apply limits where control groups are of version 1")
           .hint("leave `--runtime crun` out, or write `--runtime runc`");
@@ -223,15 +214,29 @@ class BuiltinRun final : public PreparedRun {
     show_own_groups(true);
   }
 
-  /// When we were killed.
+  /// Where runc may have made the container's: below ours, or those of its limits.
+  std::vector<fs::path> likely_groups() const {
+    std::vector<fs::path> folders = all_own_groups(host_sources("/", "/tmp"));
+    if (limits_) {
+      for (fs::path& one : limits_->folders()) folders.push_back(std::move(one));
+    }
+    for (fs::path& one : folders) one /= bundle_.group;
+    return folders;
+  }
+
+  /// When we were killed. What the runtime wrote of its groups may be gone by then: mlenv removes
+  /// our folders, which takes away what is mounted on them.
   void remove_groups_of(const Container& container) const noexcept {
     // The kernel lets a process go before it lets its group go, and tells nobody of the latter.
     constexpr int kTries = 500;
     constexpr int kPause = 10;  // milliseconds
-    const auto are_gone = [&] {
-      return remove_groups(runtime_, container) && (!limits_ || limits_->remove());
-    };
     try {
+      const bool is_guess = stage_.identity == Identity::root && !runtime_.is_crun;
+      const std::vector<fs::path> likely = is_guess ? likely_groups() : std::vector<fs::path>{};
+      const auto are_gone = [&] {
+        const bool gone = is_guess ? remove_groups(likely) : remove_groups(runtime_, container);
+        return gone && (!limits_ || limits_->remove());
+      };
       for (int i = 0; i < kTries && !are_gone(); ++i) ::poll(nullptr, 0, kPause);
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): there is nobody to tell
     }
@@ -254,7 +259,6 @@ class BuiltinRun final : public PreparedRun {
   Runtime runtime_;
   std::optional<LimitGroup> limits_;
   Stage stage_;
-  std::vector<fs::path> own_groups_;
   std::string group_folder_;  ///< before the name of a container's group
   Bundle bundle_;
   std::optional<PrivateNetwork> network_;

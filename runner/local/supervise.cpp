@@ -17,9 +17,13 @@ namespace mlenv {
 bool remove_groups(const Runtime& runtime, const Container& container) {
   if (container.identity != Identity::root) return true;
   const std::optional<std::vector<fs::path>> folders = cgroup_folders(runtime, container);
-  bool removed = folders.has_value();
-  for (const fs::path& folder : folders.value_or(std::vector<fs::path>{})) {
-    removed = (::rmdir(folder.c_str()) == 0 || errno == ENOENT) && removed;
+  return folders && remove_groups(*folders);
+}
+
+bool remove_groups(const std::vector<fs::path>& folders) {
+  bool removed = true;
+  for (const fs::path& folder : folders) {
+    removed = remove_group(folder) && removed;
   }
   return removed;
 }

@@ -31,5 +31,7 @@ JobEnd supervise(const Runtime& runtime, const Container& container, PidNamespac
 /// Removes the groups that the runtime made for the container, which nothing is in any more.
 /// Whether they are gone.
 bool remove_groups(const Runtime& runtime, const Container& container);
+/// Groups that nothing is in any more; false where one stays.
+bool remove_groups(const std::vector<fs::path>& folders);
 
 }  // namespace mlenv
