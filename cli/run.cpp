@@ -22,6 +22,7 @@
 #include "cli/running.hpp"
 #include "cli/usage.hpp"
 #include "images/unpack.hpp"
+#include "runner/local/early_move.hpp"
 #include "runner/local/run.hpp"
 
 namespace mlenv::cli {
@@ -72,6 +73,7 @@ PreparedRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts) {
   if (is_engine(run.runtime)) {
     run.engine = engine_for(ui, run.runtime, image);
   } else {
+    if (::geteuid() == 0) move_groups_early();
     run.trees = unpack_image(ui.store(), image, ui.progress());
   }
   sync_in_background(ui.store());
