@@ -1,26 +1,17 @@
 #include <algorithm>
-#include <array>
-#include <set>
 
-#include "base/error.hpp"
-#include "images/inspect/linker_cache.hpp"
+#include <fmt/format.h>
+
 #include "runner/cdi/gpus.hpp"
-#include "runner/facts/sources.hpp"
+#include "runner/cdi/nvidia_files.hpp"
 
 namespace mlenv {
 namespace {
 
 using Words = std::vector<std::string>;
 
-/// Where images of NVIDIA's expect a driver's libraries.
-constexpr std::string_view kLibraries = "/usr/local/nvidia/lib64";
 constexpr std::string_view kGpus = "/proc/driver/nvidia/gpus";
 constexpr std::string_view kWsl = "/usr/lib/wsl";
-
-const Words& read_only() {
-  static const Words options{"ro", "nosuid", "nodev", "rbind", "rprivate"};
-  return options;
-}
 
 FactSources files_below(const fs::path& root) {
   FactSources from;
@@ -33,62 +24,6 @@ void add_node(const FactSources& from, const std::string& path, CdiEdits& edits)
   CdiNode node;
   node.path = path;
   edits.nodes.push_back(std::move(node));
-}
-
-void add_mount(const FactSources& from, const std::string& path, CdiEdits& edits) {
-  if (present(from, path)) edits.mounts.push_back({path, path, "", read_only()});
-}
-
-/// The file that a path leads to, links followed beneath the root.
-std::string real_path(const FactSources& from, const std::string& path) {
-  std::error_code error;
-  const fs::path real = fs::canonical(from.at(path), error);
-  if (error) return {};
-  if (from.live()) return real.string();
-  return "/" + real.lexically_relative(fs::canonical(from.root)).string();
-}
-
-/// 64-bit libraries in the linker's cache for no processor in particular.
-std::vector<CachedLibrary> host_libraries(const FactSources& from) {
-  constexpr std::array<std::uint64_t, 2> kFlags = {0x303, 0xa03};  // x86-64, AArch64
-  const Text cache = file_text(from, "/etc/ld.so.cache");
-  std::vector<CachedLibrary> found = read_linker_cache(cache ? *cache : std::string());
-  std::erase_if(found, [&](const CachedLibrary& one) {
-    return one.hwcaps != 0 || std::find(kFlags.begin(), kFlags.end(), one.flags) == kFlags.end();
-  });
-  return found;
-}
-
-/// `.so.580.65.06` of libcuda: what all of one driver's libraries end in. Empty: there is none.
-std::string driver_ending(const FactSources& from, const std::vector<CachedLibrary>& libraries) {
-  constexpr std::string_view kStem = "libcuda.so.";
-  for (const CachedLibrary& one : libraries) {
-    if (one.name != "libcuda.so.1") continue;
-    const std::string name = fs::path(real_path(from, one.path)).filename().string();
-    if (name.starts_with(kStem)) return name.substr(kStem.size() - 4);
-  }
-  return {};
-}
-
-void add_libraries(const FactSources& from, CdiEdits& edits) {
-  const std::vector<CachedLibrary> libraries = host_libraries(from);
-  const std::string ending = driver_ending(from, libraries);
-  if (ending.empty()) {
-    throw failure("no-device", "the NVIDIA driver's libraries are not installed")
-        .because("a driver runs, and the linker's cache `/etc/ld.so.cache` has no `libcuda.so.1`")
-        .hint("install them (Debian: `libcuda1`), or let root run `ldconfig` where they are");
-  }
-  std::set<std::string> taken;
-  for (const CachedLibrary& one : libraries) {
-    const std::string real = real_path(from, one.path);
-    if (!real.ends_with(ending) || !taken.insert(one.name).second) continue;
-    edits.mounts.push_back({real, fmt::format("{}/{}", kLibraries, one.name), "", read_only()});
-    // What is linked or loaded by that name (Numba, Triton).
-    if (one.name == "libcuda.so.1" && taken.insert("libcuda.so").second) {
-      edits.mounts.push_back({real, fmt::format("{}/libcuda.so", kLibraries), "", read_only()});
-    }
-  }
-  edits.library_folders.emplace_back(kLibraries);
 }
 
 /// The device file that allows to use an instance of a split GPU, or its part.
@@ -109,6 +44,14 @@ void add_instances(const FactSources& from, const std::string& minor, CdiEdits& 
   }
 }
 
+/// What renders without a display (EGL, Vulkan) opens: by the GPU's address on the bus.
+void add_render_nodes(const FactSources& from, const std::string& address, CdiEdits& edits) {
+  const fs::path folder = fs::path("/sys/bus/pci/devices") / address / "drm";
+  for (const std::string& name : names_in(from, folder).value.value_or(Words{})) {
+    add_node(from, "/dev/dri/" + name, edits);
+  }
+}
+
 /// Each GPU by index and by UUID.
 std::vector<CdiDevice> gpus(const FactSources& from) {
   std::vector<CdiDevice> found;
@@ -122,6 +65,7 @@ std::vector<CdiDevice> gpus(const FactSources& from) {
     add_node(from, "/dev/nvidia" + *minor, gpu.edits);
     add_instances(from, *minor, gpu.edits);
     if (gpu.edits.nodes.empty()) continue;
+    add_render_nodes(from, address, gpu.edits);
     found.push_back(gpu);
     if (!uuid || !uuid->starts_with("GPU-")) continue;
     gpu.name = *uuid;
@@ -156,15 +100,7 @@ CdiSpec driver_spec(const FactSources& from) {
        {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"}) {
     add_node(from, node, spec.edits);
   }
-  add_libraries(from, spec.edits);
-  for (const char* program :
-       {"nvidia-smi", "nvidia-debugdump", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server"}) {
-    add_mount(from, std::string("/usr/bin/") + program, spec.edits);
-  }
-  for (const char* socket :
-       {"/run/nvidia-persistenced/socket", "/run/nvidia-fabricmanager/socket", "/tmp/nvidia-mps"}) {
-    add_mount(from, socket, spec.edits);
-  }
+  add_driver_files(from, spec.edits);
   spec.devices = gpus(from);
   if (!spec.devices.empty()) spec.devices.push_back(all_of(spec.devices));
   return spec;

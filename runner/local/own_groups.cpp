@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <sys/mount.h>
+#include <algorithm>
 #include <cerrno>
 #include <compare>
 
@@ -27,13 +28,15 @@ std::optional<fs::path> own_folder(const FactSources& from, const CgroupView& vi
   return std::nullopt;
 }
 
-/// In all hierarchies of such a type.
+/// In all hierarchies of such a type, each once: what is mounted twice at a place shows as one.
 std::vector<OwnGroup> own_groups_of(const FactSources& from, const CgroupView& view,
                                     std::string_view type) {
   std::vector<OwnGroup> groups;
   if (!view.mounted) return groups;
   for (const MountLine& line : *view.mounted) {
-    if (line.type != type) continue;
+    const bool is_known = std::any_of(groups.begin(), groups.end(),
+                                      [&](const OwnGroup& one) { return one.point == line.point; });
+    if (line.type != type || is_known) continue;
     if (auto folder = own_folder(from, view, line)) {
       groups.push_back({line.point, *std::move(folder)});
     }

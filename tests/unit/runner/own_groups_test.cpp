@@ -53,6 +53,13 @@ class OwnGroups : public ::testing::Test {
   std::string answer_ = "crun version 1.8.1\ncommit: f8a096be\n";
 };
 
+TEST_F(OwnGroups, AreOneWhereAHierarchyIsMountedTwiceAtAPlace) {
+  hybrid();
+  const std::vector<OwnGroup> once = own_groups(from_);
+  mount("cgroup", "/sys/fs/cgroup/memory", "rw,memory");
+  EXPECT_EQ(own_groups(from_), once);
+}
+
 TEST_F(OwnGroups, AreThoseOfVersion1ThatAreNotTheFirst) {
   hybrid();
   const std::vector<OwnGroup> expected = {

@@ -129,6 +129,45 @@ TEST_F(NvidiaSpecTest, ASplitGpuBringsItsInstances) {
       (Words{"/dev/nvidia2", "/dev/nvidia-caps/nvidia-cap12", "/dev/nvidia-caps/nvidia-cap13"}));
 }
 
+TEST_F(NvidiaSpecTest, WhatRendersIsOfItsGpuAlone) {
+  driver();
+  gpu("0000:3b:00.0", 0, "GPU-a");
+  gpu("0000:5a:00.0", 1, "GPU-b");
+  file("sys/bus/pci/devices/0000:5a:00.0/drm/renderD129/uevent");
+  file("dev/dri/renderD129");
+  file("dev/dri/renderD128");
+  const CdiSpec made = spec();
+  EXPECT_EQ(paths(made.find("0")->edits.nodes), (Words{"/dev/nvidia0"}));
+  EXPECT_EQ(paths(made.find("1")->edits.nodes), (Words{"/dev/nvidia1", "/dev/dri/renderD129"}));
+}
+
+TEST_F(NvidiaSpecTest, FirmwareLoadersFilesAndDaemons) {
+  driver();
+  gpu("0000:3b:00.0", 0, "GPU-a");
+  file("proc/sys/kernel/osrelease", "6.1.0-9-amd64\n");
+  file("lib/firmware/6.1.0-9-amd64/nvidia/580.65.06/gsp_ga10x.bin");
+  file("lib/firmware/nvidia/580.65.06/gsp_tu10x.bin");
+  file("lib/firmware/nvidia/570.10/gsp_tu10x.bin");
+  file("usr/share/vulkan/icd.d/nvidia_icd.json");
+  file("run/nvidia-persistenced/socket");
+  const CdiSpec made = spec();
+  const auto mounted = [&](const std::string& path) {
+    return std::find_if(made.edits.mounts.begin(), made.edits.mounts.end(),
+                        [&](const CdiMount& one) { return one.path == path; });
+  };
+  const auto none = made.edits.mounts.end();
+  EXPECT_NE(mounted("/lib/firmware/6.1.0-9-amd64/nvidia/580.65.06/gsp_ga10x.bin"), none);
+  EXPECT_NE(mounted("/lib/firmware/nvidia/580.65.06/gsp_tu10x.bin"), none);
+  EXPECT_EQ(mounted("/lib/firmware/nvidia/570.10/gsp_tu10x.bin"), none);
+  const auto icd = mounted("/etc/vulkan/icd.d/nvidia_icd.json");
+  ASSERT_NE(icd, none) << "where a container's loader looks, wherever the host has it";
+  EXPECT_EQ(icd->host_path, "/usr/share/vulkan/icd.d/nvidia_icd.json");
+  EXPECT_EQ(icd->options.front(), "ro");
+  const auto socket = mounted("/run/nvidia-persistenced/socket");
+  ASSERT_NE(socket, none);
+  EXPECT_EQ(socket->options, (Words{"nosuid", "nodev", "noexec", "rbind", "rprivate"}));
+}
+
 TEST_F(NvidiaSpecTest, WithoutADriverThereIsNone) {
   EXPECT_FALSE(nvidia_spec(root()));
   file("dev/nvidiactl");

@@ -1,0 +1,158 @@
+#include "runner/cdi/nvidia_files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "images/inspect/linker_cache.hpp"
+
+namespace mlenv {
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// Where images of NVIDIA's expect a driver's libraries.
+constexpr std::string_view kLibraries = "/usr/local/nvidia/lib64";
+
+const Words& read_only() {
+  static const Words options{"ro", "nosuid", "nodev", "rbind", "rprivate"};
+  return options;
+}
+
+/// A client connects to a socket, and writes to the pipes in a folder.
+const Words& of_a_daemon() {
+  static const Words options{"nosuid", "nodev", "noexec", "rbind", "rprivate"};
+  return options;
+}
+
+/// The file that a path leads to, links followed beneath the root.
+std::string real_path(const FactSources& from, const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(from.at(path), error);
+  if (error) return {};
+  if (from.live()) return real.string();
+  return "/" + real.lexically_relative(fs::canonical(from.root)).string();
+}
+
+/// 64-bit libraries in the linker's cache for no processor in particular.
+std::vector<CachedLibrary> host_libraries(const FactSources& from) {
+  constexpr std::array<std::uint64_t, 2> kFlags = {0x303, 0xa03};  // x86-64, AArch64
+  const Text cache = file_text(from, "/etc/ld.so.cache");
+  std::vector<CachedLibrary> found = read_linker_cache(cache ? *cache : std::string());
+  std::erase_if(found, [&](const CachedLibrary& one) {
+    return one.hwcaps != 0 || std::find(kFlags.begin(), kFlags.end(), one.flags) == kFlags.end();
+  });
+  return found;
+}
+
+/// The driver's version by libcuda's file: `580.65.06`.
+std::string driver_version(const FactSources& from, const std::vector<CachedLibrary>& libraries) {
+  constexpr std::string_view kStem = "libcuda.so.";
+  for (const CachedLibrary& one : libraries) {
+    if (one.name != "libcuda.so.1") continue;
+    const std::string name = fs::path(real_path(from, one.path)).filename().string();
+    if (name.starts_with(kStem)) return name.substr(kStem.size());
+  }
+  throw failure("no-device", "the NVIDIA driver's libraries are not installed")
+      .because("a driver runs, and the linker's cache `/etc/ld.so.cache` has no `libcuda.so.1`")
+      .hint("install them (Debian: `libcuda1`), or let root run `ldconfig` where they are");
+}
+
+bool is_drivers(const CachedLibrary& library, const std::string& real, const std::string& version) {
+  return real.ends_with(".so." + version) || library.name.starts_with("libnvidia-egl-");
+}
+
+void add_libraries(const FactSources& from, const std::vector<CachedLibrary>& libraries,
+                   const std::string& version, CdiEdits& edits) {
+  std::set<std::string> taken;
+  for (const CachedLibrary& one : libraries) {
+    const std::string real = real_path(from, one.path);
+    if (!is_drivers(one, real, version) || !taken.insert(one.name).second) continue;
+    edits.mounts.push_back({real, fmt::format("{}/{}", kLibraries, one.name), "", read_only()});
+    // What is linked or loaded by that name (Numba, Triton).
+    if (one.name == "libcuda.so.1" && taken.insert("libcuda.so").second) {
+      edits.mounts.push_back({real, fmt::format("{}/libcuda.so", kLibraries), "", read_only()});
+    }
+  }
+  edits.library_folders.emplace_back(kLibraries);
+}
+
+void add_programs(const FactSources& from, CdiEdits& edits) {
+  for (const char* program :
+       {"nvidia-smi", "nvidia-debugdump", "nvidia-persistenced", "nvidia-cuda-mps-control",
+        "nvidia-cuda-mps-server", "nvidia-imex", "nvidia-imex-ctl"}) {
+    add_mount(from, std::string("/usr/bin/") + program, edits);
+  }
+}
+
+void add_daemons(const FactSources& from, CdiEdits& edits) {
+  for (const char* path :
+       {"/run/nvidia-persistenced/socket", "/run/nvidia-fabricmanager/socket", "/tmp/nvidia-mps"}) {
+    if (present(from, path)) edits.mounts.push_back({path, path, "", of_a_daemon()});
+  }
+}
+
+/// What the GPU's own processor runs, where the kernel looks for it (firmware_class).
+void add_firmware(const FactSources& from, const std::string& version, CdiEdits& edits) {
+  const std::string release{trim(file_text(from, "/proc/sys/kernel/osrelease").value.value_or(""))};
+  const fs::path firmware = "/lib/firmware";
+  for (const fs::path& folder :
+       {firmware / "updates" / release, firmware / "updates", firmware / release, firmware}) {
+    const fs::path own = (folder / "nvidia" / version).lexically_normal();
+    for (const std::string& name : names_in(from, own).value.value_or(Words{})) {
+      const bool is_wanted = name.starts_with("gsp") || name.starts_with("ucodes");
+      if (is_wanted && name.ends_with(".bin")) add_mount(from, (own / name).string(), edits);
+    }
+  }
+}
+
+/// Files that loaders look up, in the first of the folders that has them, where a container's
+/// loader looks.
+void add_loader_files(const FactSources& from, std::string_view shown_in,
+                      std::initializer_list<const char*> names, CdiEdits& edits) {
+  for (const char* const name : names) {
+    for (const fs::path folder : {"/etc", "/usr/local/share", "/usr/share"}) {
+      if (!present(from, folder / name)) continue;
+      edits.mounts.push_back(
+          {(folder / name).string(), fmt::format("{}/{}", shown_in, name), "", read_only()});
+      break;
+    }
+  }
+}
+
+void add_loaders_files(const FactSources& from, CdiEdits& edits) {
+  add_loader_files(
+      from, "/usr/share",
+      {"glvnd/egl_vendor.d/10_nvidia.json", "egl/egl_external_platform.d/15_nvidia_gbm.json",
+       "egl/egl_external_platform.d/10_nvidia_wayland.json",
+       "egl/egl_external_platform.d/09_nvidia_wayland2.json",
+       "egl/egl_external_platform.d/20_nvidia_xcb.json",
+       "egl/egl_external_platform.d/20_nvidia_xlib.json", "nvidia/nvoptix.bin"},
+      edits);
+  add_loader_files(
+      from, "/etc",
+      {"OpenCL/vendors/nvidia.icd", "vulkan/icd.d/nvidia_icd.json",
+       "vulkan/icd.d/nvidia_icd.x86_64.json", "vulkan/icd.d/nvidia_icd.aarch64.json",
+       "vulkan/icd.d/nvidia_layers.json", "vulkan/implicit_layer.d/nvidia_layers.json"},
+      edits);
+}
+
+}  // namespace
+
+void add_mount(const FactSources& from, const std::string& path, CdiEdits& edits) {
+  if (present(from, path)) edits.mounts.push_back({path, path, "", read_only()});
+}
+
+void add_driver_files(const FactSources& from, CdiEdits& edits) {
+  const std::vector<CachedLibrary> libraries = host_libraries(from);
+  const std::string version = driver_version(from, libraries);
+  add_libraries(from, libraries, version, edits);
+  add_programs(from, edits);
+  add_daemons(from, edits);
+  add_firmware(from, version, edits);
+  add_loaders_files(from, edits);
+}
+
+}  // namespace mlenv
