@@ -232,7 +232,10 @@ Reproduction plan_reproduction(Ui& ui, const ReproduceOptions& options, const Ru
   }
   const DeviceChoice devices = devices_of(start);
   const bool with_gpus = devices.gpus.kind == GpuChoice::Kind::named;
-  if (start.checked) require_verdict(ui, plan.image, {start.image.name, devices.gpus, with_gpus});
+  if (start.checked) {
+    run.first_libraries =
+        require_verdict(ui, plan.image, {start.image.name, devices.gpus, with_gpus});
+  }
   run.devices = devices_for(devices, with_gpus).edits;
   run.trees = unpack_image(ui.store(), plan.image, ui.progress());
   plan.start.mlenv = MLENV_VERSION;

@@ -135,7 +135,8 @@ int run_image(const Options& options, Ui& ui) {
   LocalRun& run = prepared.run;
   const bool with_gpus = takes_gpus(ui, prepared.image, devices.gpus);
   if (!options.no_check) {
-    require_verdict(ui, prepared.image, {options.image, devices.gpus, with_gpus});
+    run.first_libraries =
+        require_verdict(ui, prepared.image, {options.image, devices.gpus, with_gpus});
   }
   run.options = std::move(choice.options);
   run.env = std::move(choice.env);

@@ -57,19 +57,21 @@ std::optional<OwnFolder> memory(std::string_view name) {
 class Passed {
  public:
   Passed(const Image& image, const JudgedRun& run) : folder_(memory("verdicts")) {
-    std::string text = "mlenv.run-verdict/1\n" + file_stamp(own_executable());
+    std::string text = "mlenv.run-verdict/2\n" + file_stamp(own_executable());
     text += run.with_gpus ? nvidia_state() : boot_state();
     text += fmt::format("{}\n{} {}\n", image.digest().str(), static_cast<int>(run.gpus.kind),
                         run.gpus.count);
     for (const CdiName& gpu : run.gpus.devices) text += gpu.device + '\n';
     name_ = Digest::of(text).hex();
   }
-  bool is_noted() const { return folder_ && folder_->read(name_); }
-  void note() const {
+  bool is_noted() const { return noted().has_value(); }
+  /// The folder of libraries that it starts with.
+  std::optional<std::string> noted() const { return folder_ ? folder_->read(name_) : std::nullopt; }
+  void note(const std::string& libraries) const {
     if (!folder_) return;
     constexpr std::chrono::hours kAge{24 * 30};  // those of earlier boots are met never again
     folder_->forget_older_than(kAge);
-    folder_->write(name_, "");
+    folder_->write(name_, libraries);
   }
 
  private:
@@ -140,14 +142,24 @@ void keep_chosen(const GpuChoice& choice, Facts& host) {
   });
 }
 
-Verdict verdict_of(const ImageFacts& image, Facts host, const JudgedRun& run) {
+Use use_of(const JudgedRun& run) {
   Use use;
   if (!run.with_gpus) use.gpus = 0;
   if (run.with_gpus && run.gpus.kind == Kind::count) {
     use.gpus = static_cast<unsigned>(run.gpus.count);
   }
+  return use;
+}
+
+Verdict verdict_of(const ImageFacts& image, Facts host, const JudgedRun& run) {
   if (run.with_gpus) keep_chosen(run.gpus, host);
-  return judge(image, host, use);
+  return judge(image, host, use_of(run));
+}
+
+std::string libraries_for(const ImageFacts& image, Facts host, const JudgedRun& run) {
+  if (!run.with_gpus) return {};
+  keep_chosen(run.gpus, host);
+  return forward_libraries(image, host, use_of(run));
 }
 
 std::string_view title_of(const Finding& finding) {
@@ -208,21 +220,28 @@ JudgedRun run_on(const Facts& host, const Image& image, JudgedRun run) {
 
 }  // namespace
 
-void require_verdict(Ui& ui, const Image& image, const JudgedRun& run) {
+std::string require_verdict(Ui& ui, const Image& image, const JudgedRun& run) {
   if (const auto host = other_host()) {
     const JudgedRun there = run_on(*host, image, run);
-    return require_start(facts_for(ui, image, there.with_gpus), *host, there);
+    const ImageFacts facts = facts_for(ui, image, there.with_gpus);
+    require_start(facts, *host, there);
+    return libraries_for(facts, *host, there);
   }
   const Passed passed{image, run};
-  if (passed.is_noted()) return;
+  if (auto libraries = passed.noted()) return *std::move(libraries);
   const ImageFacts facts = facts_for(ui, image, run.with_gpus);
-  const HostFacts host{run.with_gpus};
-  const auto remembered = host.remembered();
-  const bool passes = remembered && !verdict_of(facts, *remembered, run).blocks();
+  const HostFacts asked{run.with_gpus};
+  std::optional<Facts> host = asked.remembered();
+  const bool passes = host && !verdict_of(facts, *host, run).blocks();
   // A "no" is never from memory: what it complained of may have been mended.
-  if (!passes) require_start(facts, host.fresh(), run);
+  if (!passes) {
+    host = asked.fresh();
+    require_start(facts, *host, run);
+  }
   say_unused(ui, image, run);
-  passed.note();
+  std::string libraries = libraries_for(facts, *host, run);
+  passed.note(libraries);
+  return libraries;
 }
 
 void remember_built_facts(Store& store, const Image& image, const Lock& lock) {

@@ -20,8 +20,9 @@ struct JudgedRun {
 /// GPUs count only with GPUs: without, the image's frameworks use the processor. The image's facts
 /// are those that are remembered; for one that was built here and gets no GPUs those of its lock;
 /// else its files are read, once. The host's are probed as far as rules that block ask for them.
-/// What cannot be found out blocks nothing.
-void require_verdict(Ui& ui, const Image& image, const JudgedRun& run);
+/// What cannot be found out blocks nothing. Returns what forward_libraries() says: what
+/// LocalRun::first_libraries is to be.
+std::string require_verdict(Ui& ui, const Image& image, const JudgedRun& run);
 
 /// Notes in the store what the lock of an image tells of it. Costs nothing where it is noted.
 void remember_built_facts(Store& store, const Image& image, const Lock& lock);

@@ -73,7 +73,25 @@ std::string major_that_runs(const Facts& host) {
   return major_of(driver_cuda(host).value.value_or(""));
 }
 
+/// Nothing where it does not run by a libcuda of the image's.
+std::optional<Looked> look_forward(Case& here) {
+  auto looked = look(here, {});
+  if (!looked || !looked->compat.what || *looked->compat.what != Compat::works) return {};
+  const bool for_ptx = looked->standing == Standing::minor_version &&
+                       !gpus_by_ptx(here.image(), here.host()).empty() && !ptx_is_too_new(here);
+  if (looked->standing != Standing::too_old && !for_ptx) return {};
+  return looked;
+}
+
 }  // namespace
+
+std::string forward_libraries(const ImageFacts& image, const Facts& host, const Use& use) {
+  Case here(image, host, use);
+  const auto looked = look_forward(here);
+  if (!looked || looked->compat.forced) return {};
+  const std::string& file = looked->compat.library.path;
+  return file.substr(0, file.rfind('/'));
+}
 
 void driver_too_old(Case& here) {
   constexpr const char* kRule = "driver-too-old";
@@ -139,20 +157,16 @@ void ptx_too_new(Case& here) {
 }
 
 void forward_compatibility(Case& here) {
-  const auto looked = look(here, {});
+  const auto looked = look_forward(here);
   if (!looked) return;
   const CompatStanding& compat = looked->compat;
-  if (!compat.what || *compat.what != Compat::works) return;
-  const bool for_ptx = looked->standing == Standing::minor_version &&
-                       !gpus_by_ptx(here.image(), here.host()).empty() && !ptx_is_too_new(here);
-  if (looked->standing != Standing::too_old && !for_ptx) return;
   here.find(
       "forward-compatibility",
       {fmt::format("a newer driver for {}", looked->need.shown()),
        fmt::format("{}, and `{}` of CUDA {} in the image, which works on it",
                    shown_driver(here.host()), compat.library.path, compat.library.cuda_version),
        both_sources(here, looked->need) + "; image forward_compatibility",
-       fmt::format("see that `{}` comes first: NVIDIA's container toolkit does it, "
+       fmt::format("see that `{}` comes first: `mlenv run` and NVIDIA's container toolkit do it, "
                    "elsewhere put its folder into LD_LIBRARY_PATH",
                    compat.library.path)});
 }

@@ -76,6 +76,12 @@ struct Use {
 
 Verdict judge(const ImageFacts& image, const Facts& host, const Use& use = {});
 
+/// The folder in the image whose libcuda, made for older drivers, has to come before the host's:
+/// where the image runs by that alone, as rule `forward-compatibility` has it, and its own
+/// LD_LIBRARY_PATH does not see to it. Else empty: with another GPU or driver that library would
+/// make CUDA fail.
+std::string forward_libraries(const ImageFacts& image, const Facts& host, const Use& use = {});
+
 /// An image on a host, of ranks that are to work together.
 struct Rank {
   const ImageFacts* image = nullptr;

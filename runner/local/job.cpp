@@ -63,6 +63,10 @@ std::vector<std::string> job_environment(const LocalRun& run,
     std::string& path = environment["LD_LIBRARY_PATH"];
     path += (path.empty() ? "" : ":") + folder;
   }
+  if (!run.first_libraries.empty()) {
+    std::string& path = environment["LD_LIBRARY_PATH"];
+    path = run.first_libraries + (path.empty() ? "" : ":") + path;
+  }
   std::vector<std::string> result;
   result.reserve(environment.size());
   for (const auto& [name, value] : environment) result.push_back(fmt::format("{}={}", name, value));

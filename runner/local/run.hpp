@@ -49,7 +49,9 @@ struct LocalRun {
   CdiEdits devices;              ///< GPUs and the like; host paths in it are there
   JobOptions options;            ///< limits, network, user and the like
   std::vector<std::string> env;  ///< `K=V`, over the image's; `K` alone takes the caller's value
-  std::string workdir;           ///< empty: the image's
+  /// A folder of the image that comes first in LD_LIBRARY_PATH; empty: none.
+  std::string first_libraries{};
+  std::string workdir;  ///< empty: the image's
   /// Run as it is, without the image's entrypoint; empty: the image's entrypoint and command.
   std::vector<std::string> argv;
   /// Mounted at the image's workdir (`/workspace` where it has none); nullopt: nothing.

@@ -93,6 +93,7 @@ std::string render_request(const LocalRun& run) {
                    {"controlled", run.fds.control >= 0},
                    {"own_streams", run.fds.out >= 0},
                    {"throwaway_mounts", run.throwaway_mounts},
+                   {"first_libraries", run.first_libraries},
                    {"fresh", std::move(fresh)}});
 }
 
@@ -122,6 +123,7 @@ LocalRun parse_request(std::string_view bytes) {
   run.runtime = value.at("runtime");
   run.overlay = static_cast<OverlayMethod>(value.at("overlay").get<int>());
   run.throwaway_mounts = value.at("throwaway_mounts");
+  run.first_libraries = value.at("first_libraries");
   for (const Json& one : value.at("fresh")) {
     run.fresh.push_back({one.at(0), one.at(1).get<std::string>(), one.at(2)});
   }

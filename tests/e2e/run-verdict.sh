@@ -4,7 +4,7 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
-need runc
+need runc gcc
 need_root
 shared_bare
 hosts=$root/tests/verdicts/hosts
@@ -55,6 +55,31 @@ noted=$(find "$work/cache/mlenv/verdicts" -type f | wc -l)
 equal "remembered once" 1 "$noted"
 equal "again" 0 "$(run_on "" bare -- true)"
 equal "still once" 1 "$(find "$work/cache/mlenv/verdicts" -type f | wc -l)"
+
+note "an image that brings a libcuda for older drivers"
+mkdir -p "$work/compat/driver" "$work/compat/runtime"
+cp "$root/tests/fuzz/corpus/elf/good-top.so" "$work/compat/driver/libcuda.so.1" # CUDA 13.0, for drivers 535
+echo 'int cudart;' | gcc -shared -nostdlib -Wl,-soname,libcudart.so.13 -o "$work/compat/runtime/libcudart.so.13.0.96" -x c -
+cat >"$work/compat/older.yaml" <<'RECIPE'
+name: older
+base: debian:bookworm
+files: {driver: /usr/local/cuda/compat, runtime: /usr/local/cuda/lib64}
+env: {LD_LIBRARY_PATH: /opt/lib, NVIDIA_VISIBLE_DEVICES: all}
+RECIPE
+"$MLENV" -q build "$work/compat/older.yaml" >/dev/null
+paths() { # paths HOST ARGUMENT…: where libraries are looked for
+  local host=$1
+  shift
+  equal "status" 0 "$(run_on "${host:+$hosts/$host.json}" "$@" older -- sh -c 'echo "$LD_LIBRARY_PATH"')"
+  cat "$work/out"
+}
+equal "the driver is too old without it" /usr/local/cuda/compat:/opt/lib "$(paths h100-535)"
+equal "the driver is new enough" /opt/lib "$(paths h100-580)"
+equal "without GPUs" /opt/lib "$(paths h100-535 --gpus none)"
+equal "where nobody judges" /opt/lib "$(paths h100-535 --no-check)"
+equal "here" /opt/lib "$(paths "")"
+equal "a GPU that may not use it" 125 "$(run_on "$hosts/rtx4090-550.json" older -- true)"
+grep -q 'mlenv explain forward-compatibility-refused' "$work/err" || fail "$(cat "$work/err")"
 
 note "after a build"
 MLENV_HOST_FACTS=$hosts/arm-server.json "$MLENV" build "$work/gated.yaml" >"$work/out" 2>"$work/err"

@@ -63,6 +63,21 @@ TEST(Job, DevicesComeBetweenImageAndPerson) {
                    "LD_LIBRARY_PATH=/opt/lib:/driver", std::string("PATH=") + kDefaultPath}));
 }
 
+TEST(JobEnvironment, LibrariesThatComeFirst) {
+  LocalRun run;
+  run.first_libraries = "/usr/local/cuda/compat";
+  run.devices.library_folders = {"/driver"};
+  const auto paths = [&] {
+    for (const std::string& one : job_environment(run, {}, {}, "/root")) {
+      if (one.starts_with("LD_LIBRARY_PATH=")) return one;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(paths(), "LD_LIBRARY_PATH=/usr/local/cuda/compat:/driver");
+  run.env = {"LD_LIBRARY_PATH=/mine"};
+  EXPECT_EQ(paths(), "LD_LIBRARY_PATH=/usr/local/cuda/compat:/mine:/driver");
+}
+
 TEST(Job, DefaultsWhereTheImageSaysNothing) {
   const Words environment = job_environment(LocalRun{}, {}, {{"TERM", "vt100"}}, "/root");
   EXPECT_EQ(

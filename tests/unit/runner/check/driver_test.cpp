@@ -153,6 +153,28 @@ TEST(ForwardCompatibility, OnDataCentreGpusWithAListedDriver) {
             std::string::npos);
 }
 
+TEST(ForwardCompatibility, ItsFolderComesFirstWhereItIsNeededAndWorks) {
+  Pair pair = with_driver("470.199.02", "11.4");
+  const auto folder = [&] { return forward_libraries(pair.image, pair.host); };
+  EXPECT_EQ(folder(), "");
+  set_compat(pair, "12.8", {"470"});
+  EXPECT_EQ(folder(), "/usr/local/cuda/compat");
+  EXPECT_EQ(forward_libraries(pair.image, pair.host, {.gpus = 0}), "");
+  pair.image.environment = {{"LD_LIBRARY_PATH", "/usr/local/cuda/compat"}};
+  EXPECT_EQ(folder(), "") << "the image sees to it";
+  pair.image.environment.clear();
+  set_gpu(pair, "NVIDIA GeForce RTX 3090", "8.6");
+  EXPECT_EQ(folder(), "") << "error 804";
+  set_gpu(pair, "NVIDIA RTX A6000", "8.6");
+  EXPECT_EQ(folder(), "") << "nobody knows";
+  set_gpu(pair, "NVIDIA A100-SXM4-40GB", "8.0");
+  set_compat(pair, "12.8", {"535"});
+  EXPECT_EQ(folder(), "") << "error 803";
+  set_compat(pair, "12.8", {"470"});
+  set_driver(pair.host, "570.86.10", "12.8");
+  EXPECT_EQ(folder(), "") << "the host's own will do";
+}
+
 TEST(ForwardCompatibility, OfAnotherMajorVersionItDoesNotHelp) {
   Pair pair = with_driver("470.199.02", "11.4");
   set_compat(pair, "11.8", {"470"});
