@@ -70,6 +70,7 @@ RECIPE
 paths() { # paths HOST ARGUMENT…: where libraries are looked for
   local host=$1
   shift
+  # shellcheck disable=SC2016  # for the shell inside
   equal "status" 0 "$(run_on "${host:+$hosts/$host.json}" "$@" older -- sh -c 'echo "$LD_LIBRARY_PATH"')"
   cat "$work/out"
 }
