@@ -180,6 +180,11 @@ std::vector<std::string> facts_text(const Facts& host) {
   paragraphs(text, "GPUs", host.gpus,
              [](const Gpu& gpu) { return fmt::format("GPU {}", gpu.index); });
   paths(text, host.gpu_paths);
+  if (!host.mig_devices || !host.mig_devices->empty()) {
+    paragraphs(text, "parts of GPUs (MIG)", host.mig_devices, [](const MigDevice& one) {
+      return fmt::format("GPU {}, MIG device {}", one.gpu, one.index);
+    });
+  }
   paragraph(text, "network", host.network);
   paragraphs(text, "network interfaces", host.network.interfaces,
              [](const NetworkInterface& one) { return "network interface " + one.name; });

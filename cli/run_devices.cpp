@@ -5,6 +5,7 @@
 
 #include "base/log.hpp"
 #include "base/process.hpp"
+#include "cli/host_memory.hpp"
 #include "cli/settings.hpp"
 #include "images/inspect/inspect.hpp"
 
@@ -29,7 +30,7 @@ void add_nvidia(CdiRegistry& registry) {
   if (const auto toolkit = find_program("nvidia-ctk")) {
     spec = toolkit_spec(*toolkit, cache_folder() / "cdi");
   }
-  if (!spec) spec = nvidia_spec();
+  if (!spec) spec = nvidia_spec("/", split_gpus);
   if (!spec) return;
   log::debug("GPUs are described by {}", spec->shown);
   registry.add(std::move(*spec));

@@ -7,6 +7,7 @@
 #include "base/printable.hpp"
 #include "base/process.hpp"
 #include "cli/check_subjects.hpp"
+#include "cli/host_memory.hpp"
 #include "cli/run_devices.hpp"
 #include "cli/settings.hpp"
 #include "images/inspect/inspect.hpp"
@@ -43,20 +44,10 @@ ImageFacts facts_for(Ui& ui, const Image& image, bool with_gpus) {
   return image_facts(ui.store(), image, ui.progress());
 }
 
-/// Below the cache; without a home folder nothing is remembered.
-std::optional<OwnFolder> memory(std::string_view name) {
-  try {
-    return OwnFolder{cache_folder() / name};
-  } catch (const Error& error) {
-    log::debug("nothing is remembered: {}", error.what());
-    return std::nullopt;
-  }
-}
-
 /// A note that this run was judged and may start, on this host as it is.
 class Passed {
  public:
-  Passed(const Image& image, const JudgedRun& run) : folder_(memory("verdicts")) {
+  Passed(const Image& image, const JudgedRun& run) : folder_(cache_of("verdicts")) {
     std::string text = "mlenv.run-verdict/2\n" + file_stamp(own_executable());
     text += run.with_gpus ? nvidia_state() : boot_state();
     text += fmt::format("{}\n{} {}\n", image.digest().str(), static_cast<int>(run.gpus.kind),
@@ -77,50 +68,6 @@ class Passed {
  private:
   std::optional<OwnFolder> folder_;
   std::string name_;
-};
-
-/// Groups that rules which block ask for.
-Facts probed(bool with_gpus) {
-  const FactSources from =
-      host_sources(fs::absolute(store_folder()), fs::absolute(temporary_root()));
-  Facts facts;
-  facts.system = probe_system(from);
-  facts.cpu = probe_cpu(from);
-  if (with_gpus) probe_nvidia(from, facts);
-  return facts;
-}
-
-/// NVIDIA's libraries take a second to ask: what they said counts while the driver and the devices
-/// are the same.
-class HostFacts {
- public:
-  explicit HostFacts(bool with_gpus) : with_gpus_(with_gpus) {}
-  Facts fresh() const {
-    Facts facts = probed(with_gpus_);
-    if (with_gpus_) remember(facts);
-    return facts;
-  }
-  std::optional<Facts> remembered() const {
-    const auto folder = with_gpus_ ? memory(kFolder) : std::nullopt;
-    const auto text = folder ? folder->read(name()) : std::nullopt;
-    try {
-      if (text) return read_facts(*text, name());
-    } catch (const Error& error) {
-      log::debug("remembered facts are not read: {}", error.what());
-    }
-    return std::nullopt;
-  }
-
- private:
-  static constexpr std::string_view kFolder = "hosts";
-  static std::string name() {
-    const std::string state = file_stamp(own_executable()) + nvidia_state();
-    return Digest::of("mlenv.run-host/1\n" + state).hex() + ".json";
-  }
-  static void remember(const Facts& facts) {
-    if (const auto folder = memory(kFolder)) folder->write(name(), render_facts(facts));
-  }
-  bool with_gpus_;
 };
 
 /// GPUs that the run does not get are not asked for anything. Where one of the names cannot be told

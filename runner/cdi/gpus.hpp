@@ -1,12 +1,14 @@
 #pragma once
 // Which GPUs a run gets: the words of `--gpus`, and where a CDI specification of NVIDIA's GPUs
 // comes from on a host that has none.
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runner/cdi/registry.hpp"
+#include "runner/facts/facts.hpp"
 
 namespace mlenv {
 
@@ -35,13 +37,18 @@ std::vector<CdiName> separate_gpus(const CdiRegistry& registry);
 /// start.
 bool has_nvidia_driver(const fs::path& root = "/");
 
-/// A specification made from what the driver shows: its device files (/proc/driver/nvidia; of a GPU
-/// that is split into instances all of them), its libraries by the linker's cache, nvidia-smi and
-/// its kin, the sockets of its daemons; on WSL what Windows gives. Devices are named by index (in
-/// the order of bus addresses, as nvidia-smi counts), by UUID, and `all`. The libraries are shown
-/// in a folder of their own that `library_folders` names, so that nothing of the image changes.
-/// nullopt where no driver runs; throws `no-device` where its libraries are not installed.
-std::optional<CdiSpec> nvidia_spec(const fs::path& root = "/");
+/// Asked for what only NVML tells, which takes a second: the parts of GPUs that are split.
+using AskMig = std::function<Fact<std::vector<MigDevice>>()>;
+
+/// A specification made from what the driver shows: its device files (/proc/driver/nvidia), its
+/// libraries by the linker's cache, nvidia-smi and its kin, the sockets of its daemons; on WSL what
+/// Windows gives. Devices are named by index (in the order of bus addresses, as nvidia-smi counts),
+/// by UUID, and `all`. Of a GPU that is split into instances each part is a device, `GPU:PART` and
+/// `MIG-…`, as NVIDIA's container toolkit names them; where nobody tells them apart, the GPU is one
+/// device with all of its parts. The libraries are shown in a folder of their own that
+/// `library_folders` names, so that nothing of the image changes. nullopt where no driver runs;
+/// throws `no-device` where its libraries are not installed.
+std::optional<CdiSpec> nvidia_spec(const fs::path& root = "/", const AskMig& ask = {});
 
 /// What `nvidia-ctk cdi generate` says, remembered in `cache` for as long as this boot, the driver
 /// and the devices are the same. nullopt: the program failed (the debug log says how).

@@ -26,6 +26,10 @@ void add_node(const FactSources& from, const std::string& path, CdiEdits& edits)
   edits.nodes.push_back(std::move(node));
 }
 
+fs::path instances_of(const std::string& minor) {
+  return "/proc/driver/nvidia/capabilities/gpu" + minor + "/mig";
+}
+
 /// The device file that allows to use an instance of a split GPU, or its part.
 void add_capability(const FactSources& from, const fs::path& folder, CdiEdits& edits) {
   const auto minor =
@@ -33,8 +37,14 @@ void add_capability(const FactSources& from, const fs::path& folder, CdiEdits& e
   if (minor) add_node(from, "/dev/nvidia-caps/nvidia-cap" + *minor, edits);
 }
 
-void add_instances(const FactSources& from, const std::string& minor, CdiEdits& edits) {
-  const fs::path folder = "/proc/driver/nvidia/capabilities/gpu" + minor + "/mig";
+bool is_split(const FactSources& from, const std::string& minor) {
+  const Words names = names_in(from, instances_of(minor)).value.value_or(Words{});
+  return std::any_of(names.begin(), names.end(),
+                     [](const std::string& name) { return name.starts_with("gi"); });
+}
+
+void add_all_instances(const FactSources& from, const std::string& minor, CdiEdits& edits) {
+  const fs::path folder = instances_of(minor);
   for (const std::string& instance : names_in(from, folder).value.value_or(Words{})) {
     if (!instance.starts_with("gi")) continue;
     add_capability(from, folder / instance, edits);
@@ -42,6 +52,27 @@ void add_instances(const FactSources& from, const std::string& minor, CdiEdits& 
       if (part.starts_with("ci")) add_capability(from, folder / instance / part, edits);
     }
   }
+}
+
+/// The parts of a split GPU, by index and by UUID; none where one of them is not known whole.
+std::vector<CdiDevice> parts_of(const FactSources& from, const Gpu& gpu, const std::string& minor,
+                                const std::vector<MigDevice>& parts) {
+  std::vector<CdiDevice> found;
+  for (const MigDevice& part : parts) {
+    if (part.gpu != gpu.index) continue;
+    if (!part.uuid || !part.gpu_instance || !part.compute_instance) return {};
+    CdiDevice device{fmt::format("{}:{}", part.gpu, part.index), {}};
+    const fs::path instance = instances_of(minor) / fmt::format("gi{}", *part.gpu_instance);
+    add_node(from, "/dev/nvidia" + minor, device.edits);
+    add_capability(from, instance, device.edits);
+    add_capability(from, instance / fmt::format("ci{}", *part.compute_instance), device.edits);
+    constexpr std::size_t kNodes = 3;
+    if (device.edits.nodes.size() != kNodes) return {};
+    found.push_back(device);
+    device.name = *part.uuid;
+    found.push_back(std::move(device));
+  }
+  return found;
 }
 
 /// What renders without a display (EGL, Vulkan) opens: by the GPU's address on the bus.
@@ -52,24 +83,39 @@ void add_render_nodes(const FactSources& from, const std::string& address, CdiEd
   }
 }
 
-/// Each GPU by index and by UUID.
-std::vector<CdiDevice> gpus(const FactSources& from) {
+/// A GPU by index and by UUID, with all that it is split into.
+std::vector<CdiDevice> whole(const FactSources& from, const Gpu& gpu, const std::string& minor) {
+  CdiDevice device{std::to_string(gpu.index), {}};
+  add_node(from, "/dev/nvidia" + minor, device.edits);
+  add_all_instances(from, minor, device.edits);
+  if (device.edits.nodes.empty()) return {};
+  add_render_nodes(from, *gpu.pci_address, device.edits);
+  std::vector<CdiDevice> found{device};
+  if (!gpu.uuid || !gpu.uuid->starts_with("GPU-")) return found;
+  device.name = *gpu.uuid;
+  found.push_back(std::move(device));
+  return found;
+}
+
+std::vector<CdiDevice> gpus(const FactSources& from, const AskMig& ask) {
   std::vector<CdiDevice> found;
-  std::size_t index = 0;
+  std::optional<Fact<std::vector<MigDevice>>> parts;
+  std::uint64_t index = 0;
   for (const std::string& address : names_in(from, kGpus).value.value_or(Words{})) {
     const Text text = file_text(from, fs::path(kGpus) / address / "information");
     const Text minor = named_value(text, "Device Minor", ':');
-    const Text uuid = named_value(text, "GPU UUID", ':');
-    CdiDevice gpu{std::to_string(index++), {}};
+    Gpu gpu;
+    gpu.index = index++;
+    gpu.uuid = named_value(text, "GPU UUID", ':');
+    gpu.pci_address = known(address, std::string(kGpus));
     if (!minor) continue;
-    add_node(from, "/dev/nvidia" + *minor, gpu.edits);
-    add_instances(from, *minor, gpu.edits);
-    if (gpu.edits.nodes.empty()) continue;
-    add_render_nodes(from, address, gpu.edits);
-    found.push_back(gpu);
-    if (!uuid || !uuid->starts_with("GPU-")) continue;
-    gpu.name = *uuid;
-    found.push_back(std::move(gpu));
+    std::vector<CdiDevice> devices;
+    if (ask && is_split(from, *minor)) {
+      if (!parts) parts = ask();
+      devices = parts_of(from, gpu, *minor, parts->value.value_or(std::vector<MigDevice>{}));
+    }
+    if (devices.empty()) devices = whole(from, gpu, *minor);
+    std::move(devices.begin(), devices.end(), std::back_inserter(found));
   }
   return found;
 }
@@ -94,24 +140,24 @@ CdiSpec wsl_spec(const FactSources& from) {
   return spec;
 }
 
-CdiSpec driver_spec(const FactSources& from) {
+CdiSpec driver_spec(const FactSources& from, const AskMig& ask) {
   CdiSpec spec;
   for (const char* node :
        {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"}) {
     add_node(from, node, spec.edits);
   }
   add_driver_files(from, spec.edits);
-  spec.devices = gpus(from);
+  spec.devices = gpus(from, ask);
   if (!spec.devices.empty()) spec.devices.push_back(all_of(spec.devices));
   return spec;
 }
 
 }  // namespace
 
-std::optional<CdiSpec> nvidia_spec(const fs::path& root) {
+std::optional<CdiSpec> nvidia_spec(const fs::path& root, const AskMig& ask) {
   if (!has_nvidia_driver(root)) return std::nullopt;
   const FactSources from = files_below(root);
-  CdiSpec spec = present(from, "/dev/dxg") ? wsl_spec(from) : driver_spec(from);
+  CdiSpec spec = present(from, "/dev/dxg") ? wsl_spec(from) : driver_spec(from, ask);
   spec.shown = "the NVIDIA driver's files";
   spec.kind = kNvidiaGpu;
   // What adds GPUs by itself, where it is set up (NVIDIA's runtime and hook), leaves them to us.

@@ -290,6 +290,28 @@ struct Gpu {
   }
 };
 
+/// A part of a GPU that is split (Multi-Instance GPU): a compute instance in a GPU instance.
+struct MigDevice {
+  std::uint64_t gpu = 0;    ///< index
+  std::uint64_t index = 0;  ///< among those of its GPU, as `nvidia-smi -L` counts
+  Text uuid;                ///< `MIG-…`
+  Text name;                ///< `NVIDIA A100-SXM4-40GB MIG 1g.5gb`
+  Number gpu_instance;
+  Number compute_instance;
+  Number memory_bytes;
+  friend bool operator==(const MigDevice&, const MigDevice&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("gpu", self.gpu);
+    visit("index", self.index);
+    visit("uuid", self.uuid);
+    visit("name", self.name);
+    visit("gpu_instance", self.gpu_instance);
+    visit("compute_instance", self.compute_instance);
+    visit("memory_bytes", self.memory_bytes);
+  }
+};
+
 /// How two GPUs reach each other, in the words of `nvidia-smi topo -m`.
 struct GpuPath {
   std::uint64_t from = 0;  ///< indices; from < to
@@ -384,6 +406,7 @@ struct Facts {
   NvidiaFacts nvidia;
   Fact<std::vector<Gpu>> gpus;
   Fact<std::vector<GpuPath>> gpu_paths;
+  Fact<std::vector<MigDevice>> mig_devices;
   NetworkFacts network;
   TimeFacts time;
   friend bool operator==(const Facts&, const Facts&) = default;
@@ -399,6 +422,7 @@ struct Facts {
     visit("nvidia", self.nvidia);
     visit("gpus", self.gpus);
     visit("gpu_paths", self.gpu_paths);
+    visit("mig_devices", self.mig_devices);
     visit("network", self.network);
     visit("time", self.time);
   }

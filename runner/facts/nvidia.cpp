@@ -35,6 +35,7 @@ void fill(GpuAnswers& into, const GpuAnswers& other) {
   fill(into.dma_buf, other.dma_buf);
   fill(into.gpus, other.gpus);
   fill(into.paths, other.paths);
+  fill(into.mig_devices, other.mig_devices);
 }
 
 Facts as_facts(const GpuAnswers& answers) {
@@ -45,6 +46,7 @@ Facts as_facts(const GpuAnswers& answers) {
   facts.nvidia.dma_buf = answers.dma_buf;
   facts.gpus = answers.gpus;
   facts.gpu_paths = answers.paths;
+  facts.mig_devices = answers.mig_devices;
   return facts;
 }
 
@@ -151,9 +153,10 @@ Truth nvswitch(const FactSources& from) {
 }  // namespace
 
 GpuAnswers no_answers(const std::string& why) {
-  return {unknown<std::string>(why),      unknown<std::string>(why),
-          unknown<std::uint64_t>(why),    unknown<bool>(why),
-          unknown<std::vector<Gpu>>(why), unknown<std::vector<GpuPath>>(why)};
+  return {unknown<std::string>(why),           unknown<std::string>(why),
+          unknown<std::uint64_t>(why),         unknown<bool>(why),
+          unknown<std::vector<Gpu>>(why),      unknown<std::vector<GpuPath>>(why),
+          unknown<std::vector<MigDevice>>(why)};
 }
 
 std::string cuda_version(int version) {
@@ -171,7 +174,8 @@ GpuAnswers answers_of(const Text& answer, const std::string& library) {
             std::move(facts.nvidia.cuda_status),
             std::move(facts.nvidia.dma_buf),
             std::move(facts.gpus),
-            std::move(facts.gpu_paths)};
+            std::move(facts.gpu_paths),
+            std::move(facts.mig_devices)};
   } catch (const Error& error) {
     return no_answers(fmt::format("{} gave no answer: {}", library, error.what()));
   }
@@ -221,7 +225,8 @@ void probe_nvidia(const FactSources& from, Facts& into) {
                unknown<std::uint64_t>(why),
                unknown<bool>(why),
                known(std::vector<Gpu>{}, facts.pci_devices.source),
-               known(std::vector<GpuPath>{}, facts.pci_devices.source)};
+               known(std::vector<GpuPath>{}, facts.pci_devices.source),
+               known(std::vector<MigDevice>{}, facts.pci_devices.source)};
   } else {
     if (from.live()) {
       answers = asked_aside(from, "nvml");
@@ -232,6 +237,7 @@ void probe_nvidia(const FactSources& from, Facts& into) {
     if (!from.live()) {
       fill(answers.cuda_status, unknown<std::uint64_t>("not recorded"));
       fill(answers.dma_buf, unknown<bool>("not recorded"));
+      fill(answers.mig_devices, unknown<std::vector<MigDevice>>("not recorded"));
     }
   }
   facts.user_driver = answers.user_driver;
@@ -240,6 +246,7 @@ void probe_nvidia(const FactSources& from, Facts& into) {
   facts.dma_buf = answers.dma_buf;
   into.gpus = answers.gpus;
   into.gpu_paths = answers.paths;
+  into.mig_devices = answers.mig_devices;
   facts.mismatch = mismatch(facts);
 }
 

@@ -11,6 +11,7 @@ struct GpuAnswers {
   Truth dma_buf;
   Fact<std::vector<Gpu>> gpus;
   Fact<std::vector<GpuPath>> paths;
+  Fact<std::vector<MigDevice>> mig_devices;
 };
 
 /// Nothing known, for this reason.

@@ -118,6 +118,15 @@ Fact<std::vector<GpuPath>> paths_of_matrix(const Text& matrix) {
       });
 }
 
+/// It tells which GPUs are split, and of their parts no more than names.
+Fact<std::vector<MigDevice>> parts_of(const Fact<std::vector<Gpu>>& gpus) {
+  using Parts = std::vector<MigDevice>;
+  if (!gpus) return unknown<Parts>(gpus.source);
+  const bool none = std::all_of(gpus->begin(), gpus->end(),
+                                [](const Gpu& one) { return one.mig.value == false; });
+  return none ? known(Parts{}, gpus.source) : unknown<Parts>("nvidia-smi's table does not say");
+}
+
 GpuAnswers ask_nvidia_smi(const FactSources& from) {
   GpuAnswers answers;
   Text csv = query(from, std::string(kFields) + ",compute_cap");
@@ -125,6 +134,7 @@ GpuAnswers ask_nvidia_smi(const FactSources& from) {
   const bool with_capability = csv || csv.source.find("compute_cap\" is not") == std::string::npos;
   if (!with_capability) csv = query(from, std::string(kFields));
   answers.gpus = gpus_of_csv(csv, with_capability);
+  answers.mig_devices = parts_of(answers.gpus);
   if (!csv) {
     answers.user_driver = library_version(csv.source);
     answers.cuda_version = unknown<std::string>(csv.source);

@@ -36,6 +36,30 @@ Text compute_capability(const Calls& nvml, Device device) {
   return wrong ? unknown<std::string>(*wrong) : known(fmt::format("{}.{}", major, minor), kName);
 }
 
+Number memory_of(const Calls& nvml, Device device) {
+  constexpr const char* kName = "nvmlDeviceGetMemoryInfo";
+  Memory memory{};
+  const auto wrong = nvml.failure<Status(Device, Memory*)>(kName, device, &memory);
+  return wrong ? unknown<std::uint64_t>(*wrong) : known<std::uint64_t>(memory.total, kName);
+}
+
+/// Indices have gaps where instances were removed.
+std::vector<MigDevice> mig_devices_of(const Calls& nvml, Device device, std::uint64_t gpu) {
+  std::vector<MigDevice> found;
+  const Number most = nvml.number("nvmlDeviceGetMaxMigDeviceCount", device);
+  for (unsigned i = 0; i < most.value.value_or(0); ++i) {
+    Device part = nullptr;
+    const auto absent = nvml.failure<Status(Device, unsigned, Device*)>(
+        "nvmlDeviceGetMigDeviceHandleByIndex", device, i, &part);
+    if (absent) continue;
+    found.push_back({gpu, i, nvml.text("nvmlDeviceGetUUID", part),
+                     nvml.text("nvmlDeviceGetName", part),
+                     nvml.number("nvmlDeviceGetGpuInstanceId", part),
+                     nvml.number("nvmlDeviceGetComputeInstanceId", part), memory_of(nvml, part)});
+  }
+  return found;
+}
+
 struct Asked {
   Gpu gpu;
   Device device = nullptr;
@@ -50,11 +74,7 @@ Asked ask_device(const Calls& nvml, Device device, std::uint64_t index) {
   gpu.uuid = nvml.text("nvmlDeviceGetUUID", device);
   gpu.pci_address = pci_address(nvml, device);
   gpu.compute_capability = compute_capability(nvml, device);
-  Memory memory{};
-  const auto wrong =
-      nvml.failure<Status(Device, Memory*)>("nvmlDeviceGetMemoryInfo", device, &memory);
-  gpu.memory_bytes = wrong ? unknown<std::uint64_t>(*wrong)
-                           : known<std::uint64_t>(memory.total, "nvmlDeviceGetMemoryInfo");
+  gpu.memory_bytes = memory_of(nvml, device);
   gpu.mig = nvml.mode("nvmlDeviceGetMigMode", device);
   gpu.ecc = nvml.mode("nvmlDeviceGetEccMode", device);
   gpu.persistence = derived<bool>(nvml.number("nvmlDeviceGetPersistenceMode", device),
@@ -101,6 +121,7 @@ Text path_between(const Calls& nvml, const Asked& a, const Asked& b) {
 void ask_devices(const Calls& nvml, GpuAnswers& answers) {
   using Gpus = std::vector<Gpu>;
   using Paths = std::vector<GpuPath>;
+  using Parts = std::vector<MigDevice>;
   unsigned count = 0;
   std::vector<Asked> asked;
   auto wrong = nvml.failure<Status(unsigned*)>("nvmlDeviceGetCount_v2", &count);
@@ -124,12 +145,18 @@ void ask_devices(const Calls& nvml, GpuAnswers& answers) {
   if (wrong) {
     answers.gpus = unknown<Gpus>(*wrong);
     answers.paths = unknown<Paths>(*wrong);
+    answers.mig_devices = unknown<Parts>(*wrong);
     return;
   }
   Gpus gpus;
   Paths paths;
+  Parts parts;
   for (std::size_t a = 0; a < asked.size(); ++a) {
     gpus.push_back(asked[a].gpu);
+    if (asked[a].gpu.mig.value == true) {
+      const Parts own = mig_devices_of(nvml, asked[a].device, a);
+      parts.insert(parts.end(), own.begin(), own.end());
+    }
     for (std::size_t b = a + 1; b < asked.size(); ++b) {
       const bool both = asked[a].device != nullptr && asked[b].device != nullptr;
       paths.push_back({a, b,
@@ -139,6 +166,7 @@ void ask_devices(const Calls& nvml, GpuAnswers& answers) {
   }
   answers.gpus = known(std::move(gpus), "NVML");
   answers.paths = known(std::move(paths), "NVML");
+  answers.mig_devices = known(std::move(parts), "NVML");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ set -euo pipefail
 need runc jq gcc unshare
 need_root
 [ ! -e /dev/nvidiactl ] || skip "this machine has NVIDIA's driver, which this test stands in for"
-tools=$XDG_CACHE_HOME/bin/cdi-1.20.1
+tools=$XDG_CACHE_HOME/bin/cdi-$(cat "$root"/tests/support/cdi_oracle/* | sha256sum | cut -c1-12)
 if [ ! -x "$tools/nvidia-cdi-hook" ]; then
   PATH=$PATH:/usr/local/go/bin
   command -v go >/dev/null || skip "no Go to build NVIDIA's generator with"
@@ -45,6 +45,20 @@ node() { # node TREE PATH MAJOR MINOR
   as_root chmod 666 "$1/$2"
 }
 
+# split TREE MINOR UUID GPU-INSTANCE CAPABILITY: a part of a GPU, whose two device files begin with that number
+split() {
+  local tree=$1 minor=$2 uuid=$3 instance=$4 first=$5 folder
+  folder=$tree/proc/driver/nvidia/capabilities/gpu$minor/mig/gi$instance
+  mkdir -p "$folder/ci0" "$tree/proc/driver/nvidia-caps"
+  printf 'DeviceFileMinor: %d\nDeviceFileMode: 292\n' "$first" >"$folder/access"
+  printf 'DeviceFileMinor: %d\nDeviceFileMode: 292\n' $((first + 1)) >"$folder/ci0/access"
+  printf 'gpu%d/gi%d/access %d\ngpu%d/gi%d/ci0/access %d\n' "$minor" "$instance" "$first" "$minor" "$instance" $((first + 1)) \
+    >>"$tree/proc/driver/nvidia-caps/mig-minors"
+  node "$tree" "dev/nvidia-caps/nvidia-cap$first" 236 "$first"
+  node "$tree" "dev/nvidia-caps/nvidia-cap$((first + 1))" 236 $((first + 1))
+  echo "MIG $uuid $instance 0" >>"$tree.list"
+}
+
 # host TREE FACTS: what its driver shows and has installed. Minors run against the addresses, as they
 # may.
 host() {
@@ -66,13 +80,19 @@ host() {
       "$tree/sys/bus/pci/devices/$address/drm/renderD$((index + 128))" "$tree/proc/driver/nvidia/gpus/$address"
     printf 'Model: \t\t NVIDIA\nGPU UUID: \t %s\nDevice Minor: \t %s\n' "$uuid" "$minor" \
       >"$tree/proc/driver/nvidia/gpus/$address/information"
+    if [[ $facts == *-mig-* ]]; then
+      split "$tree" "$minor" "MIG-$index-a" 1 $((20 * index + 12))
+      split "$tree" "$minor" "MIG-$index-b" 5 $((20 * index + 14))
+    fi
     index=$((index + 1))
   done <"$tree.gpus"
+  # As the stand-in for NVML reads it.
+  sed 's/^[0-9].*/0 0 0 40000 0 0 0 0 0 0/' "$tree.list" >"$tree.nvml"
   node "$tree" dev/nvidiactl 195 255
   node "$tree" dev/nvidia-modeset 195 254
   node "$tree" dev/nvidia-uvm 510 0
   node "$tree" dev/nvidia-uvm-tools 510 1
-  for name in libcuda:1 libcudadebugger:1 libnvcuvid:1 libnvidia-encode:1 libnvidia-ml:1 libnvidia-nvvm:4 \
+  for name in libcuda:1 libcudadebugger:1 libnvcuvid:1 libnvidia-encode:1 libnvidia-nvvm:4 \
     libnvidia-opencl:1 libnvidia-ptxjitcompiler:1 libnvidia-opticalflow:1 libnvoptix:1 libnvidia-cfg:1 \
     libEGL_nvidia:0 libGLESv2_nvidia:2 libGLX_nvidia:0 libnvidia-fbc:1 libnvidia-ngx:1; do
     library "$tree" "${name%:*}.so.$version" "${name%:*}.so.${name#*:}"
@@ -80,6 +100,7 @@ host() {
   for name in libnvidia-eglcore libnvidia-glcore libnvidia-glsi libnvidia-tls libnvidia-gpucomp libnvidia-rtcore; do
     library "$tree" "$name.so.$version" "$name.so.$version"
   done
+  gcc -shared -fPIC -Wl,-soname,libnvidia-ml.so.1 -o "$tree/$multiarch/libnvidia-ml.so.$version" "$root/tests/support/standin_nvml.c"
   library "$tree" libnvidia-egl-gbm.so.1.1.2 libnvidia-egl-gbm.so.1
   library "$tree" libnvidia-egl-wayland.so.1.1.19 libnvidia-egl-wayland.so.1
   library "$tree" libnot-nvidias.so.1.2 libnot-nvidias.so.1
@@ -96,7 +117,7 @@ host() {
 # on_host TREE COMMAND…: with the host's files over this machine's.
 on_host() {
   # shellcheck disable=SC2016  # for that shell
-  as_root env MLENV_STORE="$MLENV_STORE" XDG_CACHE_HOME="$work/cache" unshare --mount --propagation private sh -euc '
+  as_root env MLENV_STORE="$MLENV_STORE" XDG_CACHE_HOME="$work/cache" STANDIN_NVML="$1.nvml" unshare --mount --propagation private sh -euc '
     tree=$1
     shift
     over() { # over FOLDER: the tree first, then what is there, and a layer to write to
@@ -171,7 +192,7 @@ seen() {
 }
 
 mkdir -p "$work/project"
-hosts=(report-nd96-a100 rtx4090-610 l4-590)
+hosts=(report-nd96-a100 rtx4090-610 a100-mig-580)
 if [ "$MLENV_TEST_LONG" = 1 ]; then
   mapfile -t hosts < <(cd "$root/tests/verdicts/hosts" && for name in *.json; do
     jq -e '(.gpus.value | length) > 0 and all(.gpus.value[]; .pci_address.value) and
@@ -183,7 +204,12 @@ for facts in "${hosts[@]}"; do
   mkdir -p "$tree"
   host "$tree" "$root/tests/verdicts/hosts/$facts.json"
   second=$(sed -n '$s/^[0-9]* \(GPU-[^ ]*\).*/\1/p' "$tree.list")
-  for devices in all device=0 1 "$second"; do
+  choices=(all device=0 1 "$second")
+  if [[ $facts == *-mig-* ]]; then
+    second=$(sed -n '$s/^MIG \(MIG-[^ ]*\).*/\1/p' "$tree.list")
+    choices=(all device=0:0 1 2 "$second")
+  fi
+  for devices in "${choices[@]}"; do
     note "$facts: $devices"
     rm -rf "$tree/etc/cdi"
     seen "$tree" "$devices" >"$work/own.json" 2>"$work/err" || fail "$(cat "$work/err")"

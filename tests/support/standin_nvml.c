@@ -1,7 +1,10 @@
 // A stand-in for NVIDIA's NVML (libnvidia-ml.so.1) on machines without GPUs: the functions that
-// `mlenv watch` calls, by their documented C interface. Each line of the file that STANDIN_NVML
+// `mlenv watch` calls, and those that tell the parts of GPUs that are split, by their documented C
+// interface. Each line of the file that STANDIN_NVML
 // names is a GPU, read anew at every question:
 //     BUSY% MEMORY-BUSY% USED-MIB MIB POWER-MW LIMIT-MW CELSIUS REASONS(hex) RX-KB/s PID
+// and one behind it that begins with MIG a part of it:
+//     MIG UUID GPU-INSTANCE COMPUTE-INSTANCE
 // A file that says `hang` never answers; one that is absent fails at nvmlInit_v2.
 //
 // It cannot show how real drivers time their figures, or what they leave out on which GPU.
@@ -10,14 +13,18 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { kSuccess = 0, kInvalid = 2, kNotSupported = 3, kDriverNotLoaded = 9, kMost = 16 };
+enum { kSuccess = 0, kInvalid = 2, kNotSupported = 3, kNotFound = 6, kDriverNotLoaded = 9, kMost = 16 };
 
 struct gpu {
   unsigned busy, memory_busy, used_mib, mib, power, limit, celsius;
   unsigned long long reasons;
   unsigned received, pid;
+  struct gpu* parts; /* of a GPU that is split; a part has a name, and no parts */
+  unsigned part_count, gpu_instance, compute_instance;
+  char uuid[64];
 };
 static struct gpu gpus[kMost];
+static struct gpu parts[kMost][kMost];
 
 static int read_all(void) {
   const char* path = getenv("STANDIN_NVML");
@@ -29,7 +36,17 @@ static int read_all(void) {
     if (strncmp(line, "hang", 4) == 0) {
       for (;;) pause();
     }
+    struct gpu part = {0};
+    if (count > 0 && sscanf(line, "MIG %63s %u %u", part.uuid, &part.gpu_instance,
+                            &part.compute_instance) == 3) {
+      struct gpu* whole = &gpus[count - 1];
+      if (whole->part_count < kMost) whole->parts[whole->part_count++] = part;
+      continue;
+    }
     struct gpu* g = &gpus[count];
+    g->parts = parts[count];
+    g->part_count = 0;
+    snprintf(g->uuid, sizeof g->uuid, "GPU-%08x-0000-0000-0000-000000000000", (unsigned)count);
     if (sscanf(line, "%u %u %u %u %u %u %u %llx %u %u", &g->busy, &g->memory_busy, &g->used_mib,
                &g->mib, &g->power, &g->limit, &g->celsius, &g->reasons, &g->received,
                &g->pid) == 10) {
@@ -55,12 +72,32 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, struct gpu** device) {
   return kSuccess;
 }
 int nvmlDeviceGetName(struct gpu* device, char* name, unsigned size) {
-  (void)device;
-  snprintf(name, size, "Stand-in GPU");
+  snprintf(name, size, device->parts == NULL ? "Stand-in GPU MIG 1g.5gb" : "Stand-in GPU");
   return kSuccess;
 }
 int nvmlDeviceGetUUID(struct gpu* device, char* uuid, unsigned size) {
-  snprintf(uuid, size, "GPU-%08x-0000-0000-0000-000000000000", (unsigned)(device - gpus));
+  snprintf(uuid, size, "%s", device->uuid);
+  return kSuccess;
+}
+int nvmlDeviceGetMigMode(struct gpu* device, unsigned* current, unsigned* pending) {
+  *current = *pending = device->part_count > 0;
+  return kSuccess;
+}
+int nvmlDeviceGetMaxMigDeviceCount(struct gpu* device, unsigned* count) {
+  *count = device->part_count > 0 ? 7 : 0;
+  return kSuccess;
+}
+int nvmlDeviceGetMigDeviceHandleByIndex(struct gpu* device, unsigned index, struct gpu** part) {
+  if (index >= device->part_count) return kNotFound;
+  *part = &device->parts[index];
+  return kSuccess;
+}
+int nvmlDeviceGetGpuInstanceId(struct gpu* device, unsigned* id) {
+  *id = device->gpu_instance;
+  return kSuccess;
+}
+int nvmlDeviceGetComputeInstanceId(struct gpu* device, unsigned* id) {
+  *id = device->compute_instance;
   return kSuccess;
 }
 int nvmlDeviceGetUtilizationRates(struct gpu* device, unsigned* rates) {

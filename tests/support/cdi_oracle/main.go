@@ -4,15 +4,18 @@
 //	cdi_oracle HOOK <GPUS
 //
 // HOOK is nvidia-cdi-hook; GPUS has a line for each GPU, in NVML's order: minor, UUID, address on the
-// bus. The specification goes to standard output.
+// bus; and behind it one for each part that it is split into: `MIG`, UUID, its GPU instance, its
+// compute instance. The specification goes to standard output.
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"log"
 	"os"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/gpus"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/server"
 	"github.com/NVIDIA/nvidia-container-toolkit/pkg/nvcdi"
@@ -29,7 +32,6 @@ func gpu(index, minor int, uuid, address string) *server.Device {
 	device.Minor = minor
 	device.UUID = uuid
 	device.PciBusID = address
-	device.GetMaxMigDeviceCountFunc = func() (int, nvml.Return) { return 0, nvml.SUCCESS }
 	device.GetPciInfoFunc = func() (nvml.PciInfo, nvml.Return) {
 		info := nvml.PciInfo{PciDeviceId: device.Config.PciDeviceId}
 		for i := range address {
@@ -40,18 +42,69 @@ func gpu(index, minor int, uuid, address string) *server.Device {
 	return device
 }
 
+// split makes a part of the GPU: an instance of the smallest profile, whole.
+func split(parent *server.Device, uuid string, gi, ci int) nvml.Device {
+	profile := parent.Config.MIGProfiles.GpuInstanceProfiles[nvml.GPU_INSTANCE_PROFILE_1_SLICE]
+	instance := server.NewGpuInstanceFromInfo(nvml.GpuInstanceInfo{Device: parent, Id: uint32(gi), ProfileId: profile.Id},
+		parent.Config.MIGProfiles)
+	compute, result := instance.GetComputeInstanceProfileInfo(nvml.COMPUTE_INSTANCE_PROFILE_1_SLICE, 0)
+	if result != nvml.SUCCESS {
+		log.Fatal(result)
+	}
+	instance.GetComputeInstanceByIdFunc = func(int) (nvml.ComputeInstance, nvml.Return) {
+		return server.NewComputeInstanceFromInfo(nvml.ComputeInstanceInfo{Device: parent, GpuInstance: instance,
+			Id: uint32(ci), ProfileId: compute.Id}), nvml.SUCCESS
+	}
+	parent.MigMode = nvml.DEVICE_MIG_ENABLE
+	parent.GetGpuInstanceByIdFunc = func(int) (nvml.GpuInstance, nvml.Return) { return instance, nvml.SUCCESS }
+	return &mock.Device{
+		IsMigDeviceHandleFunc: func() (bool, nvml.Return) { return true, nvml.SUCCESS },
+		GetUUIDFunc:           func() (string, nvml.Return) { return uuid, nvml.SUCCESS },
+		GetGpuInstanceIdFunc:  func() (int, nvml.Return) { return gi, nvml.SUCCESS },
+		GetComputeInstanceIdFunc: func() (int, nvml.Return) {
+			return ci, nvml.SUCCESS
+		},
+		GetAttributesFunc: func() (nvml.DeviceAttributes, nvml.Return) {
+			return nvml.DeviceAttributes{MemorySizeMB: profile.MemorySizeMB}, nvml.SUCCESS
+		},
+		GetDeviceHandleFromMigDeviceHandleFunc: func() (nvml.Device, nvml.Return) { return parent, nvml.SUCCESS },
+	}
+}
+
 func host() *server.Server {
 	made := server.NewServerWithGPUs("", "", 0)
-	for {
-		var minor int
+	parts := map[string]nvml.Device{}
+	of := map[*server.Device][]nvml.Device{}
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		var minor, gi, ci int
 		var uuid, address string
-		if _, err := fmt.Scan(&minor, &uuid, &address); err != nil {
-			break
+		if count, _ := fmt.Sscanf(lines.Text(), "MIG %s %d %d", &uuid, &gi, &ci); count == 3 {
+			parent := made.Devices[len(made.Devices)-1].(*server.Device)
+			parts[uuid] = split(parent, uuid, gi, ci)
+			of[parent] = append(of[parent], parts[uuid])
+			continue
 		}
+		_, err := fmt.Sscanf(lines.Text(), "%d %s %s", &minor, &uuid, &address)
+		require(err)
 		made.Devices = append(made.Devices, gpu(len(made.Devices), minor, uuid, address))
 	}
 	if len(made.Devices) == 0 {
 		log.Fatal("no GPUs")
+	}
+	for _, device := range made.Devices {
+		own := of[device.(*server.Device)]
+		device.(*server.Device).GetMaxMigDeviceCountFunc = func() (int, nvml.Return) { return len(own), nvml.SUCCESS }
+		device.(*server.Device).GetMigDeviceHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {
+			return own[i], nvml.SUCCESS
+		}
+	}
+	whole := made.DeviceGetHandleByUUIDFunc
+	made.DeviceGetHandleByUUIDFunc = func(uuid string) (nvml.Device, nvml.Return) {
+		if part, found := parts[uuid]; found {
+			return part, nvml.SUCCESS
+		}
+		return whole(uuid)
 	}
 	return made
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/error_code.hpp"
@@ -127,6 +128,44 @@ TEST_F(NvidiaSpecTest, ASplitGpuBringsItsInstances) {
   EXPECT_EQ(
       paths(spec().find("0")->edits.nodes),
       (Words{"/dev/nvidia2", "/dev/nvidia-caps/nvidia-cap12", "/dev/nvidia-caps/nvidia-cap13"}));
+}
+
+TEST_F(NvidiaSpecTest, PartsOfASplitGpuAreDevicesOfTheirOwn) {
+  driver();
+  gpu("0000:3b:00.0", 1, "GPU-a");
+  gpu("0000:5a:00.0", 0, "GPU-b");
+  const std::string folder = "proc/driver/nvidia/capabilities/gpu0/mig/";
+  int minor = 12;
+  for (const char* const one : {"gi1", "gi1/ci0", "gi5", "gi5/ci0"}) {
+    file(folder + one + "/access", fmt::format("DeviceFileMinor: {}\n", minor));
+    file(fmt::format("dev/nvidia-caps/nvidia-cap{}", minor++));
+  }
+  const auto part = [](std::uint64_t index, const char* uuid, std::uint64_t instance) {
+    const auto number = [](std::uint64_t value) { return known<std::uint64_t>(value, "NVML"); };
+    return MigDevice{1,         index, known<std::string>(uuid, "NVML"), {}, number(instance),
+                     number(0), {}};
+  };
+  int asked = 0;
+  Fact<std::vector<MigDevice>> told =
+      known(std::vector<MigDevice>{part(0, "MIG-a", 1), part(1, "MIG-b", 5)}, "NVML");
+  const auto names = [&] {
+    const auto made = nvidia_spec(root(), [&] {
+      ++asked;
+      return told;
+    });
+    Words found;
+    for (const CdiDevice& one : made->devices) found.push_back(one.name);
+    if (const auto* second = made->find("1:1")) {
+      EXPECT_EQ(paths(second->edits.nodes), (Words{"/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap14",
+                                                   "/dev/nvidia-caps/nvidia-cap15"}));
+    }
+    EXPECT_EQ(paths(made->find("all")->edits.nodes).size(), 6U);
+    return found;
+  };
+  EXPECT_EQ(names(), (Words{"0", "GPU-a", "1:0", "MIG-a", "1:1", "MIG-b", "all"}));
+  EXPECT_EQ(asked, 1);
+  told = unknown<std::vector<MigDevice>>("NVML does not answer");
+  EXPECT_EQ(names(), (Words{"0", "GPU-a", "1", "GPU-b", "all"})) << "with all of its parts";
 }
 
 TEST_F(NvidiaSpecTest, WhatRendersIsOfItsGpuAlone) {

@@ -1,0 +1,66 @@
+#include "cli/host_memory.hpp"
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/process.hpp"
+#include "cli/settings.hpp"
+#include "runner/cdi/host_state.hpp"
+#include "runner/facts/probe.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+constexpr std::string_view kFolder = "hosts";
+
+Facts probed(bool with_gpus) {
+  const FactSources from =
+      host_sources(fs::absolute(store_folder()), fs::absolute(temporary_root()));
+  Facts facts;
+  facts.system = probe_system(from);
+  facts.cpu = probe_cpu(from);
+  if (with_gpus) probe_nvidia(from, facts);
+  return facts;
+}
+
+std::string name_now() {
+  const std::string state = file_stamp(own_executable()) + nvidia_state();
+  return Digest::of("mlenv.run-host/1\n" + state).hex() + ".json";
+}
+
+}  // namespace
+
+std::optional<OwnFolder> cache_of(std::string_view name) {
+  try {
+    return OwnFolder{cache_folder() / name};
+  } catch (const Error& error) {
+    log::debug("nothing is remembered: {}", error.what());
+    return std::nullopt;
+  }
+}
+
+Facts HostFacts::fresh() const {
+  Facts facts = probed(with_gpus_);
+  if (!with_gpus_) return facts;
+  if (const auto folder = cache_of(kFolder)) folder->write(name_now(), render_facts(facts));
+  return facts;
+}
+
+std::optional<Facts> HostFacts::remembered() const {
+  const auto folder = with_gpus_ ? cache_of(kFolder) : std::nullopt;
+  const std::string name = folder ? name_now() : std::string();
+  const auto text = folder ? folder->read(name) : std::nullopt;
+  try {
+    if (text) return read_facts(*text, name);
+  } catch (const Error& error) {
+    log::debug("remembered facts are not read: {}", error.what());
+  }
+  return std::nullopt;
+}
+
+Fact<std::vector<MigDevice>> split_gpus() {
+  const HostFacts host{true};
+  const auto remembered = host.remembered();
+  return remembered ? remembered->mig_devices : host.fresh().mig_devices;
+}
+
+}  // namespace mlenv::cli
