@@ -97,7 +97,7 @@ std::optional<Refusal> mount_appending(const Overlay& overlay) {
   context.set("upperdir", "upper");
   context.set("workdir", "work");
   context.set("index", "off");
-  context.set("volatile");
+  if (!overlay.lasting) context.set("volatile");
   if (overlay.user_xattr) context.set("userxattr");
   return context.mount_at("root");
 }
@@ -108,7 +108,8 @@ std::optional<Refusal> mount_with_short_names(const Overlay& overlay) {
     link_short_name(overlay, i);
     options += short_name(i) + (i > 0 ? ":" : "");
   }
-  options += ",upperdir=upper,workdir=work,index=off,volatile";
+  options += ",upperdir=upper,workdir=work,index=off";
+  if (!overlay.lasting) options += ",volatile";
   if (overlay.user_xattr) options += ",userxattr";
   if (options.size() > kMaxOptions) return Refusal{E2BIG, "too many layers for mount(2)"};
   if (::mount("overlay", "root", "overlay", 0, options.c_str()) == 0) return std::nullopt;

@@ -19,14 +19,17 @@ struct Overlay {
   fs::path folder;               ///< `upper`, `work` and `root` are made in it
   bool user_xattr = false;       ///< within a user namespace (option `userxattr`, Linux 5.11)
   OverlayMethod method = OverlayMethod::automatic;
+  /// What is written is to outlive the mount: it goes to the disk as other files do.
+  bool lasting = false;
 };
 
 /// The kernel's OVL_MAX_STACK.
 inline constexpr std::size_t kMaxLowers = 500;
 
 /// Mounts it in the calling process's mount namespace and returns `folder`/root. Changes the
-/// working folder. The upper layer is not synced to disk (option `volatile`): it is thrown away
-/// anyhow. Throws `no-overlay` with what the kernel says.
+/// working folder. `upper` and `work` may be links. Unless it is `lasting`, the upper layer is not
+/// synced to disk (option `volatile`): it is thrown away anyhow. Throws `no-overlay` with what the
+/// kernel says.
 fs::path mount_overlay(const Overlay& wanted);
 
 }  // namespace mlenv

@@ -132,8 +132,18 @@ Child::Child(Child&& other) noexcept
 Child::~Child() {
   if (pid_ < 0 || exit_) return;
   ::kill(own_group_ ? -pid_ : pid_, SIGKILL);
+  // A process that waits in the kernel, for a driver that hangs say, dies when that lets it:
+  // perhaps never.
+  constexpr std::chrono::seconds kMostDying{3};
+  constexpr int kPause = 10;  // milliseconds
+  const auto until = Clock::now() + kMostDying;
   int status = 0;
-  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  while (true) {
+    const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
+    if (ended == pid_ || (ended < 0 && errno != EINTR) || Clock::now() >= until) return;
+    pollfd dead{pidfd_.get(), POLLIN, 0};
+    // It may be told as dead some time before it can be reaped.
+    if (!pidfd_ || ::poll(&dead, 1, kPause) > 0) ::poll(nullptr, 0, 1);
   }
 }
 

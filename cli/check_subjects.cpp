@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/is_file.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/settings.hpp"
 #include "images/inspect/inspect.hpp"
@@ -16,11 +17,6 @@ namespace {
 
 constexpr std::string_view kFactsEnd = ".json";
 constexpr std::string_view kLockEnd = ".lock";
-
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
-}
 
 Error no_file(const std::string& argument) {
   return failure("absent", "there is no file `{}`", argument)

@@ -6,6 +6,7 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "cli/is_file.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/run_environment.hpp"
 #include "cli/running.hpp"
@@ -18,11 +19,6 @@ namespace {
 
 constexpr std::string_view kThisHost = "host";
 constexpr std::string_view kJsonEnd = ".json";
-
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
-}
 
 NamedMoment of_run(const std::string& name, RunRecord run) {
   NamedMoment out;

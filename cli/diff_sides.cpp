@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/is_file.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/run_environment.hpp"
 #include "cli/usage.hpp"
@@ -12,11 +13,6 @@ namespace mlenv::cli {
 namespace {
 
 constexpr std::string_view kLockEnd = ".lock";
-
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
-}
 
 /// `did you mean …?`, of the locks and recipes in the folder where `path` should be.
 std::string near_file(const fs::path& path) {

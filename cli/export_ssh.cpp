@@ -39,9 +39,25 @@ std::string user_in(const std::string& id) {
                   id,
                   "/bin/sh",
                   "-c",
-                  "[ -x /usr/sbin/sshd ] || exit 3; id -un"};
+                  "[ -x /usr/sbin/sshd ] || exit 3\n"
+                  "if [ \"$(id -u)\" = 0 ]; then\n"
+                  "  [ -d /run/sshd ] || [ -w /run ] || exit 4\n"
+                  "  read -r _ _ ids </proc/self/uid_map\n"
+                  "  [ \"$ids\" != 1 ] || [ -w /etc/passwd ] || exit 5\n"
+                  "fi\n"
+                  "id -un"};
   const Captured answer = run_captured(command, kAnswerTime);
   constexpr int kAbsent = 3;
+  constexpr int kNoFolder = 4;
+  constexpr int kNoUser = 5;
+  if (answer.exit.code == kNoFolder || answer.exit.code == kNoUser) {
+    const bool folder = answer.exit.code == kNoFolder;
+    throw failure("ssh-failed", "run `{}` has nowhere to write what an SSH server needs", id)
+        .because(fmt::format("its image cannot be written (`--read-only`), and `{}` is part of it",
+                             folder ? "/run" : "/etc/passwd"))
+        .hint(folder ? "start it anew with `--tmpfs /run`, or without `--read-only`"
+                     : "start it anew without `--read-only`");
+  }
   if (answer.exit.code == 0) return ssh_user(std::string(trim(answer.out)));
   if (answer.exit.code != kAbsent) {
     throw failure("ssh-failed", "run `{}` does not say whether it has an SSH server", id)

@@ -26,6 +26,12 @@ void require_result(const RunRecord& record) {
     throw cannot(record,
                  record.state == "running" ? "it goes on" : "it has no end to compare with");
   }
+  if (const auto& layer = record.start.layer; layer && layer->from) {
+    throw cannot(record, fmt::format("it started from what run `{}` kept, which is no part of "
+                                     "its record and may have changed",
+                                     *layer->from))
+        .hint("make an image of it: what was added belongs into a recipe");
+  }
   if (record.end->outputs.empty()) {
     throw cannot(record, "it declared no outputs, so that there is nothing to compare")
         .hint("run it with `--outputs PATH`, for each file or folder that is its result");
@@ -243,6 +249,7 @@ Reproduction plan_reproduction(Ui& ui, const ReproduceOptions& options, const Ru
   plan.start.reproduces = start.id;
   // It is in the foreground, once, under a name that is free.
   plan.start.name.reset();
+  plan.start.layer.reset();
   plan.start.detached = false;
   plan.start.restart = RestartPolicy{}.text;
   plan.start.timeout_seconds.reset();

@@ -11,6 +11,7 @@
 #include "cli/recipes_use.hpp"
 #include "cli/run_devices.hpp"
 #include "cli/run_engine.hpp"
+#include "cli/run_layer.hpp"
 #include "cli/run_life.hpp"
 #include "cli/run_matrix.hpp"
 #include "cli/run_notebook.hpp"
@@ -23,6 +24,7 @@
 #include "cli/usage.hpp"
 #include "images/unpack.hpp"
 #include "runner/local/early_move.hpp"
+#include "runner/local/layer_use.hpp"
 #include "runner/local/run.hpp"
 
 namespace mlenv::cli {
@@ -43,6 +45,7 @@ struct Options {
   bool shell = false;   ///< an interactive one in place of a command
   std::string jupyter;  ///< the word of `--jupyter`; empty: none
   LifeWords life;
+  LayerWords layer;
   RepeatOptions repeat;
   MatrixWords matrix;
   std::vector<std::string> command;
@@ -102,6 +105,7 @@ RunOutcome recorded_run(Ui& ui, const LocalRun& run, const RunStart& start,
   if (notebook) around.before_start = notebook->before_start(ui);
   RecordedRun done = run_recorded(ui, run, start, around);
   say_outputs(ui, done.outputs);
+  say_layer(ui, done.id, start);
   if (notebook) notebook->require_reached(done.outcome);
   return done.outcome;
 }
@@ -130,6 +134,8 @@ int run_image(const Options& options, Ui& ui) {
     throw usage_error("usage", "`--matrix` runs a command, and `--jupyter` is one of its own")
         .hint("leave one of them out");
   }
+  check_layer(options.layer,
+              {choice.options.read_only, matrix.has_value(), options.life.remove, options.runtime});
   const bool terminal = !matrix && !life.detach && !jupyter && wants_terminal(options);
   PreparedRun prepared = prepare(options, ui, std::move(mounts));
   LocalRun& run = prepared.run;
@@ -145,7 +151,7 @@ int run_image(const Options& options, Ui& ui) {
   run.argv = options.command;
   run.terminal = terminal;
   run.life = life.run;
-  RunBackground background{options.image, {}, !options.no_check};
+  RunBackground background{options.image, {}, !options.no_check, layer_of(options.layer)};
   if (matrix) {
     run.devices = std::move(choice.devices);
     return run_matrix(ui, *matrix,
@@ -171,6 +177,7 @@ int run_image(const Options& options, Ui& ui) {
   }
   const TemporaryFolder scratch = ui.store().scratch();
   run.scratch = scratch.path();
+  const std::optional<HeldLayer> layer = use_layer(ui.store().root(), start, run);
   return recorded_run(ui, repeatable(run, options.repeat), start, outputs, notebook).exit.code;
 }
 
@@ -197,6 +204,7 @@ std::vector<std::string> separate_job(std::vector<std::string> words) {
                                               "--stop-timeout",
                                               "--log-size",
                                               "--seed",
+                                              "--from",
                                               "--outputs"};
     for (const std::string_view one : run_options_with_words()) all.emplace(one);
     for (const std::string_view one : kMatrixOptionsWithWords) all.emplace(one);
@@ -237,6 +245,7 @@ void add_run_options(CLI::App& app, const std::shared_ptr<Options>& options) {
   take_one_word(app.add_option("--device", options->devices.devices,
                                "a device of the Container Device Interface: VENDOR/CLASS=NAME"));
   declare_run_options(app, options->words);
+  add_layer_options(app, options->layer);
   app.add_flag("--no-project", options->no_project, "do not mount this folder at the workdir");
   app.add_flag("--no-check", options->no_check, "start it even where it cannot run here");
   app.add_flag("--locked", options->locked, "of a recipe: use its lock as it is");

@@ -84,7 +84,7 @@ void add_life_options(CLI::App& app, LifeWords& words) {
   app.add_option("--log-size", words.log_size,
                  "keep so much output of a run in the background; by default 256M")
       ->type_name("SIZE");
-  app.add_flag("--rm", words.remove, "as it is anyway: what it writes is thrown away");
+  app.add_flag("--rm", words.remove, "as it is without --keep: what it writes is thrown away");
 }
 
 Life parse_life(const LifeWords& words) {

@@ -145,6 +145,11 @@ class Lines {
   std::vector<std::string> lines_;
 };
 
+std::string kept_text(std::optional<std::uint64_t> bytes) {
+  const std::string text = "what it wrote to the image";
+  return bytes ? fmt::format("{}, {}", text, human_bytes(*bytes)) : text;
+}
+
 std::string log_text(const RecordedLog& output) {
   std::string text =
       fmt::format("{} on standard output, {} on standard error", human_bytes(output.out.size_bytes),
@@ -233,6 +238,7 @@ RunStart run_start(const LocalRun& run, const Image& image, const RunBackground&
   if (lock != image.settings.labels.end()) start.image.lock_digest = lock->second;
   start.argv = without_secrets(run.argv);
   start.options = run.options;
+  start.layer = background.layer;
   if (!run.workdir.empty()) start.workdir = run.workdir;
   for (const std::string& variable : run.env) {
     if (auto one = recorded(variable)) start.env.push_back(*std::move(one));
@@ -277,7 +283,8 @@ RunLine run_line(const RunRecord& record) {
           record.start.variation ? values_text(*record.start.variation) : ""};
 }
 
-std::vector<std::string> run_text(const RunRecord& record) {
+std::vector<std::string> run_text(const RunRecord& record,
+                                  std::optional<std::uint64_t> kept_bytes) {
   const RunStart& start = record.start;
   Lines lines;
   lines.add("run", fmt::format("{}  {}", start.id, state_text(record)));
@@ -297,6 +304,10 @@ std::vector<std::string> run_text(const RunRecord& record) {
   for (const std::string& device : start.devices) lines.add("device", printable(device));
   if (const std::string text = options_text(start.options); !text.empty()) {
     lines.add("options", printable(text));
+  }
+  if (const auto& layer = start.layer) {
+    if (layer->from) lines.add("from", printable(fmt::format("what run {} kept", *layer->from)));
+    if (layer->kept) lines.add("kept", kept_text(kept_bytes));
   }
   if (!start.checked) lines.add("check", "--no-check: whether it runs there was not asked");
   add_life(start, lines);

@@ -15,6 +15,7 @@ struct RunBackground {
   std::string image_name;        ///< as the person called it
   std::vector<CdiName> devices;  ///< GPUs and others
   bool checked = true;           ///< the verdict was asked
+  std::optional<RecordedLayer> layer{};
 };
 /// What a run is, secrets masked.
 RunStart run_start(const LocalRun& run, const Image& image, const RunBackground& background);
@@ -37,7 +38,7 @@ std::string duration_text(double seconds);
 /// What a run might use: processors that mlenv can run on, and its control group's quota.
 std::optional<double> usable_processors(const CpuFacts& cpu);
 
-/// All of it, a line a fact.
-std::vector<std::string> run_text(const RunRecord& record);
+/// All of it, a line a fact. `kept_bytes`: of the layer that it wrote to; nullopt: unknown.
+std::vector<std::string> run_text(const RunRecord& record, std::optional<std::uint64_t> kept_bytes);
 
 }  // namespace mlenv::cli

@@ -12,7 +12,8 @@ namespace {
 /// A record that cannot be written stops no run.
 class Recording {
  public:
-  Recording(Ui& ui, const RunStart& start, const std::optional<CodeState>& code) : ui_(ui) {
+  Recording(Ui& ui, const RunStart& start, const std::optional<CodeState>& code)
+      : ui_(ui), keeps_(start.layer && start.layer->kept) {
     attempt([&] { recorder_.emplace(runs_folder(ui_.store().root()), start, code); });
   }
   std::string id() const { return recorder_ ? recorder_->id() : ""; }
@@ -44,13 +45,15 @@ class Recording {
     try {
       std::forward<Work>(work)();
     } catch (const Error& error) {
-      if (error.code() == "name-taken") throw;
+      // A layer is found again by the record alone.
+      if (error.code() == "name-taken" || (!recorder_ && keeps_)) throw;
       failed_ = true;
       ui_.say(fmt::format("this run is not recorded: {}", error.what()));
     }
   }
 
   Ui& ui_;
+  bool keeps_;
   std::optional<RunRecorder> recorder_;
   bool failed_ = false;
 };

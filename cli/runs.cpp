@@ -12,9 +12,11 @@
 #include "cli/run_notebook.hpp"
 #include "cli/run_record.hpp"
 #include "cli/running.hpp"
+#include "cli/settings.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
 #include "recipes/text.hpp"
+#include "runner/record/kept_layers.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv::cli {
@@ -23,6 +25,8 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMostRuns = 1000000000;
+
+KeptLayers kept_layers() { return KeptLayers{store_folder()}; }
 
 struct Filter {
   std::string image;
@@ -127,7 +131,11 @@ int show_command(const std::string& word, Ui& ui) {
     ui.answer(render_run(record));
     return 0;
   }
-  for (const std::string& line : run_text(record)) ui.answer(line);
+  std::optional<std::uint64_t> kept;
+  if (const auto& layer = record.start.layer; layer && layer->kept) {
+    kept = kept_layers().size_bytes(layer->id);
+  }
+  for (const std::string& line : run_text(record, kept)) ui.answer(line);
   return 0;
 }
 
@@ -141,12 +149,17 @@ int url_command(const std::string& word, Ui& ui) {
   return 0;
 }
 
+/// With layers that nothing leads to any more.
 void answer_removed(const std::vector<std::string>& removed, const Ui& ui) {
+  const std::size_t layers = kept_layers().remove_unnamed();
   if (ui.options.json) {
-    ui.answer(canonical({{"schema", "mlenv.runs-removed/1"}, {"removed", removed}}));
-  } else {
-    ui.say(fmt::format("{} taken away", counted(removed.size(), "record")));
+    ui.answer(
+        canonical({{"schema", "mlenv.runs-removed/1"}, {"removed", removed}, {"layers", layers}}));
+    return;
   }
+  const std::string with =
+      layers > 0 ? fmt::format(", with {}", counted(layers, "kept layer")) : "";
+  ui.say(fmt::format("{} taken away{}", counted(removed.size(), "record"), with));
 }
 
 int remove_command(const std::vector<std::string>& words, Ui& ui) {
@@ -169,6 +182,7 @@ int remove_command(const std::vector<std::string>& words, Ui& ui) {
 struct Pruning {
   std::optional<std::size_t> keep;
   std::string older_than;
+  bool kept = false;  ///< those, too, whose runs kept what they wrote
 };
 
 /// `30d`, `12h`, `45m`.
@@ -199,6 +213,16 @@ bool is_older(const RunRecords& all, const std::string& id, std::chrono::seconds
   }
 }
 
+/// One that cannot be read kept nothing that could be found again.
+bool keeps_layer(const RunRecords& all, const std::string& id) {
+  try {
+    const auto layer = all.read_brief(id).start.layer;
+    return layer && layer->kept;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 int prune_command(const Pruning& pruning, Ui& ui) {
   if (!pruning.keep && pruning.older_than.empty()) {
     throw usage_error("usage", "`runs prune` is not told which records to take away")
@@ -209,13 +233,22 @@ int prune_command(const Pruning& pruning, Ui& ui) {
   const RunRecords all = run_records();
   const std::vector<std::string> ids = all.ids();
   std::vector<std::string> removed;
+  std::size_t spared = 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const bool beyond = !pruning.keep || ids.size() - i > *pruning.keep;
     if (!beyond || (age && !is_older(all, ids[i], *age, ui))) continue;
+    if (!pruning.kept && keeps_layer(all, ids[i])) {
+      ++spared;
+      continue;
+    }
     if (all.remove(ids[i])) removed.push_back(ids[i]);
   }
   all.sweep();
   answer_removed(removed, ui);
+  if (spared > 0) {
+    ui.say(fmt::format("{} with a kept layer left; `--kept` takes them away, too",
+                       counted(spared, "record")));
+  }
   return 0;
 }
 
@@ -269,6 +302,7 @@ Action declare_runs(CLI::App& app) {
   prune->add_option("--keep", pruning->keep, "but for so many of the newest")
       ->check(CLI::Range(0, kMostRuns));
   prune->add_option("--older-than", pruning->older_than, "those of runs that began before: `30d`");
+  prune->add_flag("--kept", pruning->kept, "those, too, whose runs kept what they wrote");
   prune->callback([=] { *action = [pruning](Ui& ui) { return prune_command(*pruning, ui); }; });
   app.footer("example: mlenv runs show last");
   return [action](Ui& ui) { return (*action)(ui); };

@@ -137,6 +137,16 @@ make_user() {
   chmod -R a+rX "$work/bin"
 }
 
+# user_store [FOLDER]: `make_user`, who has a copy of the store as it is now, $user_home/store (or
+# FOLDER).
+# shellcheck disable=SC2120
+user_store() {
+  local to=${1:-$user_home/store}
+  make_user
+  as_root cp -a --reflink=auto "$MLENV_STORE" "$to"
+  as_root chown -R "$user_id:$user_id" "$to"
+}
+
 # as_user [K=V]… COMMAND…: nothing is inherited but what says how this machine reaches its package
 # sources.
 as_user() {

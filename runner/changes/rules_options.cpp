@@ -74,6 +74,11 @@ std::string others_text(const JobOptions& options) {
   return words.empty() ? "none" : listed(words, words.size());
 }
 
+/// What the run found in the image's place, or over it.
+std::string start_text(const std::optional<RecordedLayer>& layer) {
+  return layer && layer->from ? "what run " + *layer->from + " kept" : "the image alone";
+}
+
 }  // namespace
 
 void run_options(Compared& here) {
@@ -96,6 +101,10 @@ void run_options(Compared& here) {
   compare(here, "run-user", "--user", from.user, to.user);
   compare(here, "run-read-only", "--read-only:", from.read_only, to.read_only);
   compare(here, "run-rdma", "--rdma:", from.rdma, to.rdma);
+  const std::string start = start_text(here.from_run()->start.layer);
+  if (start != start_text(here.to_run()->start.layer)) {
+    here.find("kept-files", {start, start_text(here.to_run()->start.layer)});
+  }
   if (others_text(from) != others_text(to)) {
     here.find("run-options", {others_text(from), others_text(to)});
   }

@@ -79,13 +79,24 @@ Subsystem sftp $sftp
 ForceCommand /bin/sh '$d/session'
 END
 if [ "$(id -u)" = 0 ]; then
-  mkdir -p /run/sshd
-  chmod 755 /run/sshd
+  if ! mkdir -p /run/sshd 2>/dev/null; then
+    echo 'mlenv: sshd needs /run/sshd, and the image of this run cannot be written (--read-only): --tmpfs /run has room for it' >&2
+    exit 1
+  fi
+  if [ -w /run/sshd ]; then chmod 755 /run/sshd; fi
   read -r _ _ ids </proc/self/uid_map
-  if [ "$ids" = 1 ]; then sed -i 's/^\(sshd:[^:]*\):[0-9]*:[0-9]*:/\1:0:0:/' /etc/passwd; fi
-  # Shells of editors are login shells, whose profile would put another PATH first.
-  if [ -d /etc/profile.d ]; then
-    printf ". '%s'\n" "$d/environment" >/etc/profile.d/mlenv.sh
+  if [ "$ids" = 1 ] && ! grep -q '^sshd:[^:]*:0:0:' /etc/passwd; then
+    if ! [ -w /etc/passwd ]; then
+      echo 'mlenv: sshd needs a line of /etc/passwd, and the image of this run cannot be written (--read-only)' >&2
+      exit 1
+    fi
+    sed -i 's/^\(sshd:[^:]*\):[0-9]*:[0-9]*:/\1:0:0:/' /etc/passwd
+  fi
+  # Shells of editors are login shells, whose profile would put another PATH first. Those of other
+  # users of the run, and of later runs that start from its files, are none of ours.
+  if [ -w /etc/profile.d ]; then
+    printf 'if [ -n "${SSH_CONNECTION:-}" ] && [ -r "%s" ]; then . "%s"; fi\n' \
+      "$d/environment" "$d/environment" >/etc/profile.d/mlenv.sh
     chmod 644 /etc/profile.d/mlenv.sh
   fi
 fi

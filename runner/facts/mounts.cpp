@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 #include "base/text.hpp"
 #include "runner/facts/probe.hpp"
 
@@ -26,12 +27,6 @@ std::string unescaped(std::string_view text) {
     }
   }
   return plain;
-}
-
-bool is_below(const fs::path& path, const fs::path& folder) {
-  const std::string inner = path.string();
-  const std::string outer = folder.string();
-  return outer == "/" || inner == outer || inner.starts_with(outer + "/");
 }
 
 bool holds(std::string_view options, std::string_view option) {
@@ -58,7 +53,8 @@ DiskFacts disk(const FactSources& from, const fs::path& path) {
   if (mounted) {
     // Of mounts at one place the last covers the others.
     for (const MountLine& one : *mounted) {
-      if (is_below(place, one.point) && (!on || one.point.size() >= on->point.size())) on = &one;
+      if (is_beneath(place.native(), one.point) && (!on || one.point.size() >= on->point.size()))
+        on = &one;
     }
   }
   if (on != nullptr) {

@@ -12,7 +12,9 @@
 #include "base/error.hpp"
 #include "images/store.hpp"
 #include "runner/local/control.hpp"
+#include "runner/local/layer_use.hpp"
 #include "runner/local/machine.hpp"
+#include "runner/local/signals.hpp"
 #include "runner/local/stage.hpp"
 #include "runner/record/run_log.hpp"
 #include "runner/record/run_recorder.hpp"
@@ -145,6 +147,20 @@ std::vector<PlacedOutput> outputs_of(const DetachedRun& request) {
   return placed_outputs(request.run, paths);
 }
 
+/// Signals are the command's: passed on while it runs (SignalForwarding). What is left to do after
+/// it tells of its end, and is not cut off by one; whoever has no patience for that has SIGKILL.
+void leave_signals_to_the_command() {
+  struct sigaction action {};
+  // Not SIG_IGN, which would be the command's, too.
+  action.sa_handler = [](int /*number*/) {};
+  action.sa_flags = SA_RESTART;
+  for (const int number : kForwarded) {
+    struct sigaction before {};
+    ::sigaction(number, nullptr, &before);
+    if (before.sa_handler == SIG_DFL) ::sigaction(number, &action, nullptr);
+  }
+}
+
 /// A start that failed is recorded, as in the foreground.
 RunOutcome run_and_keep(DetachedRun& request, RunRecorder& recorder, Starter& starter) {
   const std::vector<PlacedOutput> outputs = outputs_of(request);
@@ -165,6 +181,7 @@ RunOutcome run_and_keep(DetachedRun& request, RunRecorder& recorder, Starter& st
   };
   events.forked = [&] { output.forget_write_ends(); };
   events.readers = output.readers();
+  leave_signals_to_the_command();
   try {
     const RunOutcome outcome = run_local(request.run, std::move(events));
     recorder.ended(
@@ -181,6 +198,7 @@ void supervise_run(DetachedRun request, Starter& starter) {
     Store store{request.store};
     const TemporaryFolder scratch = store.scratch();
     request.run.scratch = scratch.path();
+    const std::optional<HeldLayer> layer = use_layer(store.root(), request.start, request.run);
     if (const auto& switches = request.start.deterministic) {
       make_deterministic(request.run, switches->seed, caller_variables());
     }

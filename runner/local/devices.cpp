@@ -83,7 +83,8 @@ void add_devices(const CdiEdits& edits, Bundle& bundle) {
     }
   }
   bundle.hooks.insert(bundle.hooks.end(), edits.hooks.begin(), edits.hooks.end());
-  if (bundle.identity == Identity::single_id) return;
+  // Their numbers are the host's.
+  if (bundle.identity == Identity::single_id || bundle.identity == Identity::kept_id) return;
   for (const std::uint64_t group : edits.groups) {
     const auto gid = static_cast<std::uint32_t>(group);
     auto& groups = bundle.user.groups;

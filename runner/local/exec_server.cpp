@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 #include "base/pidfd.hpp"
 #include "runner/local/program.hpp"
 #include "runner/local/stage.hpp"
@@ -121,17 +122,13 @@ class ConsoleSocket {
   Fd fd_;
 };
 
-bool is_below(const std::string& path, const std::string& folder) {
-  return path == folder || path.starts_with(folder + "/");
-}
-
 }  // namespace
 
 void check_folder(const Bundle& bundle, const ImageRoot& image) {
   std::vector<std::string> targets = default_mount_targets();
   for (const Mount& mount : bundle.mounts) targets.push_back(mount.target);
   const bool in_mount = std::any_of(targets.begin(), targets.end(), [&](const std::string& target) {
-    return is_below(bundle.workdir, target);
+    return is_beneath(bundle.workdir, target);
   });
   if (in_mount || image.is_folder(bundle.workdir)) return;
   throw usage_error("bad-workdir", "the run has no folder `{}`", bundle.workdir)

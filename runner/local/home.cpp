@@ -29,6 +29,8 @@ bool is_good_home(const ContainerUser& user, const ImageRoot& image) {
   // It becomes part of engines' options, and comes from the image.
   if (user.home.find_first_of(",\"\n\t") != std::string::npos) return false;
   if (user.home.empty() || user.home.front() != '/' || user.home == "/nonexistent") return false;
+  // All of the image looks as theirs where an ordinary user is shown as somebody else than root.
+  if (user.uid != 0 && user.home == "/") return false;
   const auto status = image.status(user.home);
   if (!status) return user.home != "/";
   if (!S_ISDIR(status->st_mode)) return false;

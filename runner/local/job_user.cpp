@@ -18,14 +18,12 @@ ContainerUser job_user(const LocalRun& run, const ImageRoot& image, bool single_
   }
   const std::string option = run.options.groups.empty() ? "--user " + *run.options.user
                                                         : "--group-add " + run.options.groups[0];
-  throw failure("no-user-map",
-                "`{}` needs more than the one user id that a container of an "
-                "ordinary user has",
+  throw failure("no-user-map", "`{}` needs more than the one user id that this container has",
                 option)
       .because(
           "that one is yours: in the container it is shown as root, and files that it makes "
           "are yours")
-      .hint("leave it out, or run as root");
+      .hint("leave it out, add `--user` with another user than root, or run as root");
 }
 
 }  // namespace mlenv

@@ -27,6 +27,11 @@ constexpr std::array kPassed = {
     "UV_INDEX",      "UV_NO_INDEX",        "UV_INSECURE_HOST",
     "UV_NATIVE_TLS", "UV_HTTP_TIMEOUT",
 };
+/// First lines of what may be the image's own, or ours, which a kept layer has from a run before.
+constexpr std::string_view kOurs = "# This machine's settings, put here by `mlenv run`\n";
+constexpr std::string_view kOurAptSources =
+    "# This machine's package sources, put here by `mlenv run`\n";
+
 /// `UV_INDEX_NAME_USERNAME` and its kin: logins of named indexes.
 constexpr std::string_view kPassedPrefix = "UV_INDEX_";
 
@@ -120,6 +125,10 @@ Variables passed_variables(const Machine& machine, Certificates& certificates) {
   return passed;
 }
 
+bool begins_with(const ImageRoot& image, const std::string& path, std::string_view line) {
+  return image.read(path, line.size()) == line;
+}
+
 void bring_network(const ImageRoot& image, const Machine& machine) {
   for (const char* path : {"/etc/resolv.conf", "/etc/hosts"}) {
     if (const auto text = host_file(machine, path)) image.write(path, *text);
@@ -158,9 +167,10 @@ void bring_python(const ImageRoot& image, const Machine& machine, Certificates& 
   }
   for (const Settings& file : files) {
     const std::optional<std::string> text = host_file(machine, file.host);
-    if (text && !image.exists(file.target)) {
+    const bool is_images_own = image.exists(file.target) && !begins_with(image, file.target, kOurs);
+    if (text && !is_images_own) {
       // They may hold logins: readable by the job alone.
-      image.write(file.target, with_certificates(*text, certificates), 0600);
+      image.write(file.target, std::string(kOurs) + with_certificates(*text, certificates), 0600);
     }
   }
 }
@@ -175,6 +185,7 @@ bool has_apt_sources(const ImageRoot& image) {
   }
   for (const std::string& name : image.list("/etc/apt/sources.list.d")) {
     if (kExtraSources.ends_with("/" + name)) continue;
+    if (begins_with(image, "/etc/apt/sources.list.d/" + name, kOurAptSources)) continue;
     found = found || name.ends_with(".list") || name.ends_with(".sources");
   }
   return found;
@@ -204,7 +215,7 @@ std::string bring_keyring(const Machine& machine, const DebianSource& source) {
 }
 
 void bring_apt_sources(const ImageRoot& image, const Machine& machine) {
-  std::string text = "# This machine's package sources, put here by `mlenv run`\n";
+  std::string text{kOurAptSources};
   const std::vector<DebianSource> sources = machine_sources(image, machine);
   for (const DebianSource& source : sources) {
     text += "\nTypes: deb\nURIs:";

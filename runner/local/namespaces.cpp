@@ -17,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "base/process.hpp"
+#include "runner/local/user_map.hpp"
 
 namespace mlenv {
 namespace {
@@ -58,7 +59,7 @@ void write_kernel_file(const char* path, const std::string& text) {
 void enter_user_namespace() {
   const std::string uid = std::to_string(::geteuid());
   const std::string gid = std::to_string(::getegid());
-  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) throw no_namespace(errno, "unshare");
+  unshare_user_and_mounts();
   write_kernel_file("/proc/self/setgroups", "deny");
   write_kernel_file("/proc/self/uid_map", "0 " + uid + " 1");
   write_kernel_file("/proc/self/gid_map", "0 " + gid + " 1");
@@ -81,12 +82,13 @@ void kill_all_others() {
 
 /// The whole life of a PID namespace's first process. The kernel reaps for a parent that ignores
 /// SIGCHLD (wait(2)).
-[[noreturn]] void be_init(int lifeline, const std::function<void()>& orphaned) {
+[[noreturn]] void be_init(int lifeline, const std::function<void()>& orphaned, int held) {
   ::dup2(lifeline, 0);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   ::dup2(null, 1);
   ::dup2(null, 2);
-  ::close_range(3, ~0U, 0);
+  if (held > 3) ::dup2(held, 3);
+  ::close_range(held >= 3 ? 4 : 3, ~0U, 0);
   // Nothing that a signal to our process group would do: the namespace's end is the pipe's end.
   ::setsid();
   (void)std::signal(SIGCHLD, SIG_IGN);
@@ -114,9 +116,16 @@ int keep_network(const char* file) {
 
 }  // namespace
 
-Identity enter_namespaces() {
+void unshare_user_and_mounts() {
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) throw no_namespace(errno, "unshare");
+}
+
+Identity enter_namespaces(const std::optional<ContainerUser>& shown_as) {
   Identity identity = Identity::single_id;
-  if (::geteuid() == 0 && ::unshare(CLONE_NEWNS) == 0) {
+  if (shown_as) {
+    enter_mapped_namespace(*shown_as);
+    identity = Identity::kept_id;
+  } else if (::geteuid() == 0 && ::unshare(CLONE_NEWNS) == 0) {
     identity = in_first_user_namespace() ? Identity::root : Identity::mapped;
   } else {
     enter_user_namespace();
@@ -139,12 +148,12 @@ void make_network_namespace(const fs::path& file) {
   if (status != 0) throw no_namespace(WEXITSTATUS(status), "network namespace");
 }
 
-PidNamespace::PidNamespace(const std::function<void()>& orphaned) {
+PidNamespace::PidNamespace(const std::function<void()>& orphaned, int held) {
   Pipe pipe = make_pipe();
   // Like fork, but the child is the first process of a new PID namespace.
   const long pid = ::syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
   if (pid < 0) throw no_namespace(errno, "clone");
-  if (pid == 0) be_init(pipe.read_end.get(), orphaned);
+  if (pid == 0) be_init(pipe.read_end.get(), orphaned, held);
   init_ = static_cast<pid_t>(pid);
   lifeline_ = std::move(pipe.write_end);
 }

@@ -3,9 +3,11 @@
 // the overlay vanishes with us; and one of processes, whose death is the death of all in it.
 #include <sys/types.h>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/files.hpp"
+#include "runner/local/user.hpp"
 
 namespace mlenv {
 
@@ -13,12 +15,17 @@ enum class Identity {
   root,       ///< real root
   mapped,     ///< root of a user namespace that was there already, with several ids
   single_id,  ///< an ordinary user: root of our own user namespace, in which no other id exists
+  kept_id,    ///< an ordinary user: shown as somebody else than root (user_map.hpp)
 };
 
 /// Moves the calling process, which must have a single thread (unshare(2)), into a mount namespace
-/// of its own; an ordinary user gets a user namespace with it, their ids shown as 0:0. Mounts made
-/// here are seen by nobody else; the host's are followed. Throws `no-namespace` with what to do.
-Identity enter_namespaces();
+/// of its own; an ordinary user gets a user namespace with it, their ids shown as 0:0, or as
+/// `shown_as`. Mounts made here are seen by nobody else; the host's are followed. Throws
+/// `no-namespace`, and for `shown_as` `no-user-map`, with what to do.
+Identity enter_namespaces(const std::optional<ContainerUser>& shown_as = std::nullopt);
+
+/// The first step of that, for a caller that maps ids itself.
+void unshare_user_and_mounts();
 
 /// A network namespace with nothing but its loopback, kept by being mounted at `file`, which is
 /// made.
@@ -30,8 +37,8 @@ class PidNamespace {
  public:
   /// `orphaned` is done by its init, as root of this process's namespaces of mounts, when this
   /// process is killed and everything in the namespace is gone: nobody else is left to do it. No
-  /// exceptions.
-  explicit PidNamespace(const std::function<void()>& orphaned = {});
+  /// exceptions. `held`, a descriptor, stays open as long as it lives.
+  explicit PidNamespace(const std::function<void()>& orphaned = {}, int held = -1);
   PidNamespace(const PidNamespace&) = delete;
   PidNamespace& operator=(const PidNamespace&) = delete;
   ~PidNamespace() { end(); }

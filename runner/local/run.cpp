@@ -48,6 +48,7 @@ LocalRun with_absolute_paths(LocalRun run) {
   for (Mount& mount : run.mounts) mount.source = fs::absolute(mount.source);
   if (run.project) run.project = fs::absolute(*run.project);
   run.scratch = fs::absolute(run.scratch);
+  if (run.layer) run.layer->folder = fs::absolute(run.layer->folder);
   return run;
 }
 

@@ -42,6 +42,12 @@ struct FreshPath {
   bool existed = false;   ///< a folder stays, emptied
 };
 
+/// A layer that outlives the run (record/kept_layers.hpp).
+struct LayerUse {
+  fs::path folder;
+  bool to_write = false;  ///< else what the run writes is thrown away, as without a layer
+};
+
 struct LocalRun {
   ImageConfig config;            ///< of the image
   std::vector<fs::path> trees;   ///< unpacked layers, the bottom one first
@@ -62,12 +68,14 @@ struct LocalRun {
   std::optional<ContainerEngine>
       engine;  ///< docker or podman runs it in our place, and has the image
   OverlayMethod overlay = OverlayMethod::automatic;
+  std::optional<LayerUse> layer{};  ///< over the image's
   RunLife life{};
   /// Descriptors of this process; -1: none.
   struct Fds {
     int control = -1;  ///< a listening socket (control.hpp)
     int out = -1;      ///< the command's output, in place of ours
     int err = -1;
+    int layer = -1;  ///< what holds `layer`: as long as the container lives
   } fds{};
   /// What is written to mounts, the project among them, goes to throwaway_folder() and no further.
   bool throwaway_mounts = false;

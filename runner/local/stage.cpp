@@ -6,6 +6,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -21,6 +22,7 @@
 #include "runner/local/job_user.hpp"
 #include "runner/local/limits.hpp"
 #include "runner/local/machine.hpp"
+#include "runner/local/mount_points.hpp"
 #include "runner/local/network.hpp"
 #include "runner/local/own_groups.hpp"
 #include "runner/local/prepared_run.hpp"
@@ -30,6 +32,8 @@
 #include "runner/local/supervise.hpp"
 #include "runner/local/terminal.hpp"
 #include "runner/local/throwaway.hpp"
+#include "runner/local/user_map.hpp"
+#include "runner/record/kept_layers.hpp"
 
 namespace mlenv {
 namespace {
@@ -60,6 +64,25 @@ fs::path mount_private_folder(const fs::path& scratch) {
   return folder;
 }
 
+/// The image's layers, and a writable one: thrown away with the scratch folder, or kept.
+Overlay overlay_of(const LocalRun& run, Identity identity) {
+  Overlay overlay{run.trees, run.scratch, identity != Identity::root, run.overlay};
+  if (!run.layer) return overlay;
+  const fs::path& kept = run.layer->folder;
+  require_same_ids(kept, read_file("/proc/self/uid_map") + read_file("/proc/self/gid_map"));
+  if (!run.layer->to_write) {
+    if (fs::is_directory(upper_of(kept))) overlay.lowers.push_back(upper_of(kept));
+    return overlay;
+  }
+  overlay.lasting = true;
+  // By links: the paths that the kernel takes are short (overlay.hpp).
+  for (const fs::path& folder : {upper_of(kept), work_of(kept)}) {
+    make_folders(folder);
+    fs::create_directory_symlink(folder, run.scratch / folder.filename());
+  }
+  return overlay;
+}
+
 struct Stage {
   Identity identity = Identity::single_id;
   fs::path root;  ///< the mounted overlay
@@ -83,6 +106,11 @@ void add_folders(const JobOptions& options, const Stage& stage, Bundle& bundle) 
     folder.path = one.target;
     folder.host_path = folder.type = "tmpfs";
     folder.options = one.options;
+    // Else runtimes take that of the folder below, which is made before (mount_points.hpp).
+    const bool has_mode =
+        std::any_of(one.options.begin(), one.options.end(),
+                    [](const std::string& word) { return word.starts_with("mode="); });
+    if (stage.identity == Identity::kept_id && !has_mode) folder.options.emplace_back("mode=1777");
     bundle.file_systems.push_back(std::move(folder));
   }
   bundle.read_only = options.read_only;
@@ -100,6 +128,7 @@ Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& sta
   bundle.identity = stage.identity;
   bundle.root = stage.root;
   bundle.user = job_user(run, image, single_id);
+  if (stage.identity == Identity::kept_id) require_mapped(bundle.user);
   give_home(bundle.user, image);
   const Variables caller = caller_variables();
   const fs::path machine_folder = stage.private_folder / "machine";
@@ -157,15 +186,15 @@ class BuiltinRun final : public PreparedRun {
     check_ulimits(run.options.ulimits);
     // Before the namespaces, and outliving what is in it.
     if (run.options.limits != JobLimits{}) limits_.emplace(run.options.limits);
-    stage_.identity = enter_namespaces();
+    stage_.identity = enter_namespaces(shown_as(run));
     if (runtime_.is_crun) tell_crun_of_groups();
-    stage_.root =
-        mount_overlay({run.trees, run.scratch, stage_.identity != Identity::root, run.overlay});
+    stage_.root = mount_overlay(overlay_of(run, stage_.identity));
     stage_.private_folder = mount_private_folder(run.scratch);
     const ImageRoot image{stage_.root};
     bundle_ = make_bundle(run, image, stage_);
     check_mounts(bundle_, image);
     check_workdir(bundle_, image);
+    if (stage_.identity == Identity::kept_id) make_mount_points(bundle_, image);
     refusal_ = cannot_run(bundle_, image);
     if (!refusal_) make_network();
   }
@@ -179,7 +208,7 @@ class BuiltinRun final : public PreparedRun {
     make_folders(folder);
     Attempt attempt;
     Container container{bundle_.id, bundle_.group, folder, stage_.identity, run_.terminal};
-    PidNamespace processes{[&] { remove_groups_of(container); }};
+    PidNamespace processes{[&] { remove_groups_of(container); }, run_.fds.layer};
     bundle_.pid_namespace = processes.path();
     write_file(folder / "config.json", render_bundle(bundle_), false);
     if (::chdir("/") != 0) throw os_error(errno, "cannot enter `/`");
@@ -209,7 +238,8 @@ class BuiltinRun final : public PreparedRun {
     if (!group_folder_.empty()) return;
     if (limits_) {
       throw failure("no-limit", "crun cannot apply limits where control groups are of version 1")
-          .hint("leave `--runtime crun` out, or write `--runtime runc`");
+          .hint(find_program("runc") ? "leave `--runtime crun` out, or write `--runtime runc`"
+                                     : "let root run `apt-get install runc`, which can");
     }
     show_own_groups(true);
   }
@@ -332,7 +362,7 @@ std::optional<int> run_main(int argc, char** argv) {
   ::fcntl(kStageSocket, F_SETFD, FD_CLOEXEC);
   FdSource source{kStageSocket};
   const LocalRun run = parse_request(read_all(source, std::uint64_t{64} << 20));
-  for (const int fd : {run.fds.control, run.fds.out, run.fds.err}) {
+  for (const int fd : {run.fds.control, run.fds.out, run.fds.err, run.fds.layer}) {
     if (fd >= 0) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   }
   return run_stage(run, kStageSocket);

@@ -15,6 +15,7 @@ inline constexpr int kStageSocket = 3;
 inline constexpr int kStageControl = 4;
 inline constexpr int kStageOut = 5;
 inline constexpr int kStageErr = 6;
+inline constexpr int kStageLayer = 7;
 
 /// The stage's whole life in a process of its own; its exit status. Sends the outcome to `socket`.
 int run_stage(const LocalRun& run, int socket) noexcept;

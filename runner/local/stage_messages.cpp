@@ -89,6 +89,9 @@ std::string render_request(const LocalRun& run) {
                    {"runtime", run.runtime},
                    {"engine", RecordWriter::written(run.engine)},
                    {"overlay", static_cast<int>(run.overlay)},
+                   {"layer", run.layer ? Json(run.layer->folder.native()) : Json()},
+                   {"layer_to_write", run.layer && run.layer->to_write},
+                   {"holds_layer", run.fds.layer >= 0},
                    {"life", written_life(run.life)},
                    {"controlled", run.fds.control >= 0},
                    {"own_streams", run.fds.out >= 0},
@@ -127,8 +130,12 @@ LocalRun parse_request(std::string_view bytes) {
   for (const Json& one : value.at("fresh")) {
     run.fresh.push_back({one.at(0), one.at(1).get<std::string>(), one.at(2)});
   }
+  if (const Json& layer = value.at("layer"); !layer.is_null()) {
+    run.layer = LayerUse{layer.get<std::string>(), value.at("layer_to_write")};
+  }
   run.life = life_of(value.at("life"));
   if (value.at("controlled")) run.fds.control = kStageControl;
+  if (value.at("holds_layer")) run.fds.layer = kStageLayer;
   if (value.at("own_streams")) {
     run.fds.out = kStageOut;
     run.fds.err = kStageErr;

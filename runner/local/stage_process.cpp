@@ -105,10 +105,12 @@ void StageProcess::start_again(const LocalRun& run, std::vector<std::string> arg
   const Fd control = out_of_the_way(run.fds.control);
   const Fd out = out_of_the_way(run.fds.out);
   const Fd err = out_of_the_way(run.fds.err);
+  const Fd layer = out_of_the_way(run.fds.layer);
   command.extra_fds = {{socket.get(), kStageSocket}};
   if (control) command.extra_fds.emplace_back(control.get(), kStageControl);
   if (out) command.extra_fds.emplace_back(out.get(), kStageOut);
   if (err) command.extra_fds.emplace_back(err.get(), kStageErr);
+  if (layer) command.extra_fds.emplace_back(layer.get(), kStageLayer);
   command.own_group = !run.terminal;
   again_.emplace(command);
   theirs.reset();

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -81,6 +82,8 @@ JobEnd run_detached(const Runtime& runtime, const Container& container, PidNames
   if (started.code != 0) {
     processes.end();
     if (runtime.is_crun) remove_cgroups(runtime, container);
+    // Somebody ended the run while the container was on its way; that is no failure of the runtime.
+    if (watch.must_end()) return {Exit{128 + SIGKILL, true}};
     const Exit exit = explain_exit(started, runtime, container);
     if (exit == started) throw no_container(runtime, started);
     return {exit};

@@ -133,7 +133,8 @@ std::optional<MatrixRecord> MatrixFolder::read() const {
 }
 
 void MatrixFolder::write(const MatrixRecord& record) const {
-  write_file(folder_ / kMatrixFile, render_matrix(record) + "\n", /*durable=*/false);
+  // On the disk before its name: after a power cut `--resume` finds this one or the one before.
+  write_file(folder_ / kMatrixFile, render_matrix(record) + "\n");
 }
 
 void MatrixFolder::take_back(const MatrixRecord& record) const noexcept {

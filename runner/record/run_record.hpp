@@ -95,6 +95,20 @@ struct RecordedVariation {
   }
 };
 
+/// The writable layer of a run with `--keep` or `--from`: STORE/kept/ID (kept_layers.hpp).
+struct RecordedLayer {
+  std::string id;
+  std::optional<std::string> from;  ///< the run whose layer it was; nothing: it was new
+  bool kept = false;  ///< what the run wrote is in it; else it was only what the run started from
+  friend bool operator==(const RecordedLayer&, const RecordedLayer&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("id", self.id);
+    visit("from", self.from);
+    visit("kept", self.kept);
+  }
+};
+
 /// `run.json`: all that is known when it starts.
 struct RunStart {
   std::string id;
@@ -120,6 +134,7 @@ struct RunStart {
   std::vector<DeclaredOutput> outputs;
   std::optional<std::string> reproduces;  ///< id of the run that this one repeats
   std::optional<RecordedVariation> variation;
+  std::optional<RecordedLayer> layer;  ///< nothing: what it wrote was thrown away
   friend bool operator==(const RunStart&, const RunStart&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -146,6 +161,7 @@ struct RunStart {
     visit("outputs", self.outputs);
     visit("reproduces", self.reproduces);
     visit("variation", self.variation);
+    visit("layer", self.layer);
   }
 };
 

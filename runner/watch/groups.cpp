@@ -45,6 +45,20 @@ void count_cpu(const CgroupFolders& around, GroupCounters& group) {
   }
 }
 
+/// Pages of files, lately used ones among them, which the kernel gives up before it kills anybody;
+/// but for those that must be written to a disk first. (What lies in /dev/shm is no file in this
+/// sense.)
+std::uint64_t droppable(const std::string& stat, bool unified) {
+  const auto of = [&](std::string_view in_second, std::string_view in_first) {
+    return entry(stat, unified ? in_second : in_first).value_or(0);
+  };
+  const std::uint64_t files =
+      of("inactive_file", "total_inactive_file") + of("active_file", "total_active_file");
+  const std::uint64_t unwritten =
+      of("file_dirty", "total_dirty") + of("file_writeback", "total_writeback");
+  return files - std::min(files, unwritten);
+}
+
 void count_memory(const CgroupFolders& around, GroupCounters& group) {
   // Version 1's "no limit" is the largest number of whole pages.
   constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60U;
@@ -56,11 +70,9 @@ void count_memory(const CgroupFolders& around, GroupCounters& group) {
     group.memory_limit_bytes = limit;
     group.memory_bytes =
         number_in(folder / (around.unified ? "memory.current" : "memory.usage_in_bytes"));
-    // Pages of files that the kernel can drop at once count as free.
-    const auto droppable = entry(text_in(folder / "memory.stat"),
-                                 around.unified ? "inactive_file" : "total_inactive_file");
-    if (group.memory_bytes && droppable) {
-      *group.memory_bytes -= std::min(*group.memory_bytes, *droppable);
+    if (group.memory_bytes) {
+      *group.memory_bytes -=
+          std::min(*group.memory_bytes, droppable(text_in(folder / "memory.stat"), around.unified));
     }
     group.memory_shortages = around.unified ? entry(text_in(folder / "memory.events"), "max")
                                             : number_in(folder / "memory.failcnt");

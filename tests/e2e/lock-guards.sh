@@ -68,9 +68,7 @@ equal "a plain build" "$second" "$("$MLENV" build "$path")"
 diff "$work/kept.built" "$built" || fail "another .built"
 
 note "a project of somebody else"
-make_user
-as_root cp -a "$MLENV_STORE" "$user_home/store"
-as_root chown -R "$user_id:$user_id" "$user_home/store"
+user_store
 as_root chmod -R a+rX,go-w "$work/project"
 rm "$built"
 foreign() {

@@ -11,9 +11,7 @@ path=$work/small.yaml
 small_recipe "$path" six
 base_store
 build_digest "$path" >/dev/null
-make_user
-as_root cp -a "$MLENV_STORE" "$user_home/store"
-as_root chown -R "$user_id:$user_id" "$user_home/store"
+user_store
 
 make_project() { # make_project FOLDER: a program that trains on data, with randomness that nobody seeds
   mkdir -p "$1/data"

@@ -14,9 +14,7 @@ path=$work/small.yaml
 small_recipe "$path" six
 base_store
 build_digest "$path" >/dev/null
-make_user
-as_root cp -a "$MLENV_STORE" "$user_home/store"
-as_root chown -R "$user_id:$user_id" "$user_home/store"
+user_store
 mkdir "$work/project"
 chmod 777 "$work/project"
 cd "$work/project"

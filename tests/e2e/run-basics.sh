@@ -11,13 +11,11 @@ path=$work/small.yaml
 small_recipe "$path" six
 base_store
 build_digest "$path" >/dev/null
-make_user
+user_store
 mkdir -p "$work/project" "$work/data"
 echo 'import sys, six; print("train", *sys.argv[1:])' >"$work/project/train.py"
 echo original >"$work/data/file"
 chmod -R a+rwX "$work/project" "$work/data"
-as_root cp -a "$MLENV_STORE" "$user_home/store"
-as_root chown -R "$user_id:$user_id" "$user_home/store"
 
 run_as() { # run_as WHO ARGUMENT…: `mlenv run small` in the project
   local who=$1

@@ -11,11 +11,9 @@ path=$work/small.yaml
 small_recipe "$path" six
 base_store
 build_digest "$path" >/dev/null
-make_user
+user_store
 mkdir -p "$work/project"
 chmod a+rwX "$work/project"
-as_root cp -a "$MLENV_STORE" "$user_home/store"
-as_root chown -R "$user_id:$user_id" "$user_home/store"
 
 m() { # m ARGUMENT…: mlenv as $who, in the project
   if [ "$who" = root ]; then

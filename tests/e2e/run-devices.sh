@@ -11,13 +11,11 @@ need_root
 printf 'name: bare\nbase: debian:bookworm\npython: "3.11"\n' >"$work/bare.yaml"
 base_store
 build_digest "$work/bare.yaml" >/dev/null
-make_user
+user_store
 project=$work/project
 mkdir -p "$project"
 chmod 777 "$project"
 cd "$project"
-as_root cp -a "$MLENV_STORE" "$user_home/store"
-as_root chown -R "$user_id:$user_id" "$user_home/store"
 
 # Names of its own, so that tests may run side by side.
 vendor=mlenv-test-$$.example

@@ -18,12 +18,14 @@ run() { as_root env MLENV_STORE="$MLENV_STORE" XDG_CACHE_HOME="$XDG_CACHE_HOME" 
 # record FILTER: of the newest run
 record() { "$MLENV" --json runs show last | jq -r "$1"; }
 is_lost() { [ "$(record .state)" = lost ]; }
+# Opened for both, or the opening itself would wait for ever for a run that never began.
+await_start() { read -rt 60 <>"$work/started" || fail "the run does not begin"; }
 # begin ARGUMENT…: a run in the background that says when it runs, and then sleeps; sets $job, $mlenv and $helper
 begin() {
   run -v "$work:/data" "$@" -- sh -c 'cat /proc/self/cgroup >/data/groups; echo >/data/started; exec sleep 61617' &
   job=$!
   mlenv=$job
-  read -r <"$work/started"
+  await_start
   # `sudo` and `env` may stand before it.
   while ! grep -q '^mlenv' "/proc/$mlenv/comm"; do mlenv=$(pgrep -P "$mlenv" | head -n 1); done
   helper=$(pgrep -P "$mlenv" | head -n 1)
@@ -88,7 +90,7 @@ NODE
 as_root env MLENV="$MLENV" MLENV_STORE="$MLENV_STORE" XDG_CACHE_HOME="$XDG_CACHE_HOME" \
   unshare --pid --fork --kill-child --mount-proc bash "$work/node.sh" "$work" 2>/dev/null &
 job=$!
-read -r <"$work/started"
+await_start
 # The first of that machine; with it the kernel ends all others.
 as_root kill -KILL "$(pgrep -f "^bash $work/node.sh")"
 wait "$job" || true
@@ -143,7 +145,7 @@ run -v "$work/volume:/volume" -v "$work:/data" small -- sh -c \
   'echo >/data/started; while [ -e /data/mounted ]; do sleep 0.05; done; cat /volume/file' >"$work/out" &
 job=$!
 touch "$work/mounted"
-read -r <"$work/started"
+await_start
 as_root umount -l "$work/volume"
 rm "$work/mounted"
 status=0
@@ -156,7 +158,7 @@ touch "$work/volume/file" "$work/mounted"
 run -v "$work/volume:/volume" -v "$work:/data" small -- sh -c \
   'echo >/data/started; while [ -e /data/mounted ]; do sleep 0.05; done; ls /volume' >"$work/out" &
 job=$!
-read -r <"$work/started"
+await_start
 rm -r "$work/volume" "$work/mounted"
 status=0
 wait "$job" || status=$?

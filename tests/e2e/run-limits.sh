@@ -11,12 +11,10 @@ path=$work/small.yaml
 small_recipe "$path" six
 base_store
 build_digest "$path" >/dev/null
-make_user
+user_store
 mkdir -p "$work/project"
 chmod 777 "$work/project"
 cd "$work/project"
-as_root cp -a "$MLENV_STORE" "$user_home/store"
-as_root chown -R "$user_id:$user_id" "$user_home/store"
 
 run() { as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" run "$@"; }
 record() { as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" --json runs show last | jq -cr "$1"; }

@@ -136,6 +136,21 @@ equal "states" "stopped stopped waiting waiting" "$(jq -r '[.variations[].state]
 equal "it was heard" "begun saved" "$(m logs slow-1 | xargs)"
 running 0 || fail "still running: $(cat "$work/ps")"
 
+note "Ctrl-C while results are read: the record is whole"
+cat >train3.sh <<'SHELL'
+trap '' INT TERM
+truncate -s 4G "$MLENV_OUTPUT/large"
+echo written
+SHELL
+env --default-signal=INT "${sudo[@]}" env MLENV_STORE="$MLENV_STORE" "$MLENV" run --name large --outputs large \
+  --matrix n=1 small -- sh train3.sh >"$work/out" 2>"$work/err" </dev/null &
+pid=$!
+is_read() { m logs large-1 >"$work/log1" && grep -q written "$work/log1" && ! pgrep -f '^sh train3.sh$' >/dev/null; }
+wait_until 20 is_read
+as_root kill -INT "$(pgrep -o -f "^$MLENV run --name large ")"
+wait "$pid" || true
+equal "the record" "done 4294967296" "$(record large-1 '"\(.state) \(.end.outputs[0].size_bytes)"')"
+
 note "kill -9: none of them outlives it; two at once; it goes on"
 resume=(--resume)
 long_one
@@ -203,9 +218,7 @@ failing_with usage with_gpus --gpus 2 --parallel 3 --matrix n=1..4 small -- true
 failing_with no-device with_gpus --gpus 5 --matrix n=1..4 small -- true
 
 note "an ordinary user"
-make_user
-as_root cp -a "$MLENV_STORE" "$user_home/store"
-as_root chown -R "$user_id:$user_id" "$user_home/store"
+user_store
 mkdir "$work/theirs"
 chmod a+rwx "$work/theirs"
 (cd "$work/theirs" && as_user MLENV_STORE="$user_home/store" mlenv run --parallel 2 --matrix n=1,2 small -- \

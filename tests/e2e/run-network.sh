@@ -12,12 +12,10 @@ path=$work/small.yaml
 small_recipe "$path" six
 base_store
 build_digest "$path" >/dev/null
-make_user
+user_store
 mkdir -p "$work/project"
 chmod 777 "$work/project"
 cd "$work/project"
-as_root cp -a "$MLENV_STORE" "$user_home/store"
-as_root chown -R "$user_id:$user_id" "$user_home/store"
 # As distributions have it, whatever this machine has.
 as_root mknod "$work/tun" c 10 200
 as_root chmod 666 "$work/tun"

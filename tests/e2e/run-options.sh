@@ -11,11 +11,9 @@ path=$work/small.yaml
 small_recipe "$path" six
 base_store
 build_digest "$path" >/dev/null
-make_user
+user_store
 mkdir -p "$work/project" "$work/data" "$work/cache"
 chmod 777 "$work/project" "$work/data" "$work/cache"
-as_root cp -a "$MLENV_STORE" "$user_home/store"
-as_root chown -R "$user_id:$user_id" "$user_home/store"
 
 run_as() { # run_as WHO ARGUMENT…: `mlenv run` in the project
   local who=$1

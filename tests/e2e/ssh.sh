@@ -75,6 +75,8 @@ for who in root user; do
   go mlenv-train 'echo x >made'
   equal "whose files" "$([ "$who" = root ] || echo "$user_id") 644" "$(stat -c '%u %a' "$work/project/made" | sed 's/^0 / /')"
   as_root rm -f "$work/project/made"
+  # shellcheck disable=SC2016
+  equal "but in no other login shell" none "$(m exec train -- env -i /bin/bash -lc 'echo "${GREETING:-none}"')"
   note "$who: a terminal"
   as_who timeout 60 script -qec "ssh -F $config -tt mlenv-train 'tty; stty size'" /dev/null </dev/null >"$work/out" 2>&1
   grep -q '/dev/pts/' "$work/out" || fail "no terminal: $(cat "$work/out")"
@@ -126,5 +128,16 @@ for who in root user; do
   m run -d --name plain small -- sleep 1000 >/dev/null
   failing_with no-sshd m --json export ssh-config plain
   m stop --time 0 plain >/dev/null
+
+  note "$who: an image that cannot be written"
+  m run -d --name fixed --read-only --tmpfs /run remote -- sleep 1000 >/dev/null
+  if [ "$who" = root ]; then
+    m export ssh-config fixed >"$work/config-fixed" 2>"$work/err" || fail "$(cat "$work/err")"
+    equal "status" 0 "$(status_of as_who timeout 60 ssh -F "$work/config-fixed" -o BatchMode=yes mlenv-fixed true)"
+  else # sshd's own user must have the one id that is there
+    failing_with ssh-failed m --json export ssh-config fixed
+    grep -q 'read-only' "$work/err" || fail "another reason: $(cat "$work/err")"
+  fi
+  m stop --time 0 fixed >/dev/null
 done
 m store verify >"$work/out" 2>&1 || fail "$(cat "$work/out")"

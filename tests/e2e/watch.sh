@@ -11,11 +11,9 @@ path=$work/small.yaml
 small_recipe "$path" six
 base_store
 build_digest "$path" >/dev/null
-make_user
+user_store
 mkdir -p "$work/project" "$work/slow" "$work/nvml"
 chmod a+rwX "$work/project"
-as_root cp -a "$MLENV_STORE" "$user_home/store"
-as_root chown -R "$user_id:$user_id" "$user_home/store"
 
 m() { (cd "$work/project" && as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" "$@"); }
 mu() { (cd "$work/project" && as_user MLENV_STORE="$user_home/store" mlenv "$@"); }

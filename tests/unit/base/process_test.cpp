@@ -1,6 +1,11 @@
 #include "base/process.hpp"
 
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <csignal>
+#include <future>
 
 #include <gtest/gtest.h>
 
@@ -55,6 +60,55 @@ TEST(Process, AbsentProgramsAreErrors) {
             "cannot-start");
   EXPECT_EQ(find_program("no-such-program-here"), std::nullopt);
   EXPECT_TRUE(find_program("sh"));
+}
+
+/// Holds a process: its parent cannot reap it before we let go, as with one that waits in the
+/// kernel.
+class Tracer {
+ public:
+  explicit Tracer(pid_t traced) {
+    Pipe ready = make_pipe();
+    Pipe end = make_pipe();
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      end.write_end.reset();
+      const bool holds = ::ptrace(PTRACE_SEIZE, traced, nullptr, nullptr) == 0;
+      char byte = holds ? 'y' : 'n';
+      (void)!::write(ready.write_end.get(), &byte, 1);
+      (void)!::read(end.read_end.get(), &byte, 1);
+      ::_exit(0);
+    }
+    char byte = 0;
+    holds_ = ::read(ready.read_end.get(), &byte, 1) == 1 && byte == 'y';
+    end_ = std::move(end.write_end);
+  }
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+  ~Tracer() { release(); }
+  bool holds() const { return holds_; }
+  void release() {
+    end_.reset();
+    if (pid_ > 0) ::waitpid(std::exchange(pid_, -1), nullptr, 0);
+  }
+
+ private:
+  pid_t pid_ = -1;
+  bool holds_ = false;
+  Fd end_;
+};
+
+TEST(Process, OneThatCannotDieIsLeftBehind) {
+  std::optional<Child> child;
+  child.emplace(command({"sleep", "1000"}));
+  const pid_t pid = child->pid();
+  Tracer tracer{pid};
+  if (!tracer.holds()) GTEST_SKIP() << "ptrace(2) is not allowed here";
+  auto left = std::async(std::launch::async, [&] { child.reset(); });
+  const bool returned = left.wait_for(std::chrono::seconds(30)) == std::future_status::ready;
+  tracer.release();
+  left.wait();
+  EXPECT_TRUE(returned);
+  EXPECT_EQ(::waitpid(pid, nullptr, 0), pid);  // it was killed, and nobody has reaped it
 }
 
 TEST(Process, TheDeadlineEndsTheWholeGroup) {

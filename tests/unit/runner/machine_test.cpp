@@ -68,6 +68,7 @@ TEST_F(MachineTest, CertificatesAreCopiedOnce) {
                             "SSL_CERT_FILE=/run/mlenv/certificates-1.pem"}));
   EXPECT_EQ(read_file(machine_.folder / "certificates-1.pem"), "certificate");
   EXPECT_EQ(in_image("etc/pip.conf"),
+            "# This machine's settings, put here by `mlenv run`\n"
             "[global]\ncert = /run/mlenv/certificates-1.pem\nindex-url = http://i/simple\n");
 }
 
@@ -87,6 +88,18 @@ TEST_F(MachineTest, AptSourcesAreRenamedToTheImagesRelease) {
   EXPECT_EQ(in_image("etc/apt/apt.conf.d/99mlenv"),
             "// Put here by `mlenv run`\nAcquire::http::Proxy \"http://p:1\";\n"
             "APT::Sandbox::User \"root\";\n");
+}
+
+TEST_F(MachineTest, WhatAnEarlierRunPutThereIsReplaced) {
+  image("usr/bin/apt-get", "");
+  host("etc/pip.conf", "[global]\nindex-url = http://one\n");
+  bring();
+  host("etc/pip.conf", "[global]\nindex-url = http://two\n");
+  remove_tree(machine_.folder);
+  bring();
+  EXPECT_NE(in_image("etc/pip.conf").find("http://two"), std::string::npos);
+  EXPECT_EQ(in_image("etc/pip.conf").find("http://one"), std::string::npos);
+  EXPECT_EQ(read_file(machine_.folder / "debian.gpg"), "keys");  // for apt's sources
 }
 
 TEST_F(MachineTest, WhatTheImageSaysStays) {

@@ -36,6 +36,8 @@ TEST(StageMessages, ARequestComesBackWhole) {
   run.options.ports = {{"127.0.0.1", 8080, 80, "udp"}};
   run.options.labels = {{"k", "v"}};
   run.throwaway_mounts = true;
+  run.layer = LayerUse{"/store/kept/a", true};
+  run.fds.layer = 9;
   run.fresh = {{1, "out", true}};
   const LocalRun back = parse_request(render_request(run));
   EXPECT_EQ(back.config.architecture, "arm64");
@@ -60,6 +62,10 @@ TEST(StageMessages, ARequestComesBackWhole) {
   EXPECT_EQ(back.runtime, "crun");
   EXPECT_EQ(back.overlay, OverlayMethod::short_names);
   EXPECT_TRUE(back.throwaway_mounts);
+  ASSERT_TRUE(back.layer);
+  EXPECT_EQ(back.layer->folder, "/store/kept/a");
+  EXPECT_TRUE(back.layer->to_write);
+  EXPECT_EQ(back.fds.layer, kStageLayer);
   ASSERT_EQ(back.fresh.size(), 1U);
   EXPECT_EQ(back.fresh[0].mount, 1U);
   EXPECT_EQ(back.fresh[0].within, "out");

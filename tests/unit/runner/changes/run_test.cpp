@@ -104,6 +104,15 @@ TEST(ChangesOfRuns, Options) {
   EXPECT_EQ(freed.to, "--memory none");
 }
 
+TEST(ChangesOfRuns, FilesThatAnotherRunKept) {
+  const auto layer = [](RecordedLayer one) {
+    return rules_of_run([&](RunRecord& run) { run.start.layer = std::move(one); });
+  };
+  EXPECT_EQ(layer({"a", "20260301-120000-0fa4f1", true}), "kept-files");
+  EXPECT_EQ(layer({"a", "20260301-120000-0fa4f1", false}), "kept-files");
+  EXPECT_EQ(layer({"a", std::nullopt, true}), "");  // it began with the image alone
+}
+
 TEST(ChangesOfRuns, Code) {
   const auto code = [](auto&& alter) {
     return rules_of_run([&](RunRecord& run) { alter(*run.code); });

@@ -1,0 +1,13 @@
+#pragma once
+// Where an ordinary user's container has several ids, what the runtime makes is another id's, and
+// nothing that the caller could remove again. So what it would make is made before, as the caller.
+#include "runner/local/bundle.hpp"
+#include "runner/local/image_root.hpp"
+
+namespace mlenv {
+
+/// Folders and files on which the bundle mounts, and the folder that the command starts in, where
+/// they are absent. What cannot be made is left to the runtime to complain of.
+void make_mount_points(const Bundle& bundle, const ImageRoot& image);
+
+}  // namespace mlenv

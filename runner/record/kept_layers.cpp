@@ -1,0 +1,176 @@
+#include "runner/record/kept_layers.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "runner/record/record_files.hpp"
+#include "runner/record/run_recorder.hpp"
+
+namespace mlenv {
+namespace {
+
+constexpr std::string_view kImageFile = "image";  // the digest that it lies over
+constexpr std::string_view kIdsFile = "ids";
+
+/// nullopt where somebody holds it in a way that excludes this one.
+std::optional<Fd> lock_of(const fs::path& folder, bool exclusive) {
+  Fd fd = open_file(folder / kHeldFile, O_RDWR | O_CREAT, 0600);
+  while (::flock(fd.get(), (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return std::nullopt;
+    if (errno != EINTR) throw os_error(errno, "cannot lock `{}`", folder.string());
+  }
+  return fd;
+}
+
+/// The name still leads to what was locked: nobody took it away in between.
+bool is_same(const fs::path& folder, const Fd& lock) {
+  struct stat held {};
+  struct stat named {};
+  return ::fstat(lock.get(), &held) == 0 && ::stat((folder / kHeldFile).c_str(), &named) == 0 &&
+         held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+Error gone(const std::string& id) {
+  return usage_error("no-kept-layer", "the kept layer `{}` is gone", id)
+      .because("the records of the runs that wrote to it were taken away, and it with them")
+      .hint("keep another one: `mlenv run --keep`");
+}
+
+}  // namespace
+
+HeldLayer KeptLayers::make(std::string_view image) const {
+  make_folders(folder_);
+  TemporaryFolder made{folder_, kUnfinishedRun};
+  std::optional<Fd> lock = lock_of(made.path(), true);
+  if (!lock) throw gone(made.path().filename().string());  // taken away, as one of a killed mlenv
+  write_file(made.path() / kImageFile, image);
+  constexpr int kTries = 100;
+  for (int tries = 1;; ++tries) {
+    std::string id = new_run_id(std::chrono::system_clock::now());
+    fs::path folder = folder_ / id;
+    if (::rename(made.path().c_str(), folder.c_str()) == 0) {
+      (void)made.release();
+      return {std::move(id), std::move(folder), *std::move(lock)};
+    }
+    if (tries == kTries || (errno != ENOTEMPTY && errno != EEXIST)) {
+      throw os_error(errno, "cannot make a layer in `{}`", folder_.string());
+    }
+  }
+}
+
+HeldLayer KeptLayers::hold(const std::string& id, std::string_view image, bool to_write) const {
+  const fs::path folder = folder_ / id;
+  const auto over = read_file_if_exists(folder / kImageFile);
+  if (!over) throw gone(id);
+  if (*over != image) {
+    throw refusal("layer-differs", "the kept layer lies over another image")
+        .because(fmt::format("it was made over {}, and this image is {}", *over, image))
+        .hint(fmt::format("run that image: `mlenv run --from … {}`, or keep a new layer over this "
+                          "one: `--keep` without `--from`",
+                          *over));
+  }
+  std::optional<Fd> lock = lock_of(folder, to_write);
+  if (!lock) {
+    const std::string user = user_of(id);
+    throw refusal("layer-busy", "the kept layer is in use")
+        .because(user.empty() ? "by another mlenv"
+                              : fmt::format("by run `{}`, which goes on", user))
+        .hint(to_write ? "wait for its end, or start from it without `--keep` once nobody writes "
+                         "to it"
+                       : "wait for its end: it writes to the layer");
+  }
+  if (!is_same(folder, *lock)) throw gone(id);
+  return {id, folder, *std::move(lock)};
+}
+
+/// A run that goes on and uses it; empty: none that is recorded.
+std::string KeptLayers::user_of(const std::string& id) const {
+  for (const std::string& run : records_.ids()) {
+    if (!records_.goes_on(run)) continue;
+    try {
+      const RunStart start = records_.read_brief(run).start;
+      if (start.layer && start.layer->id == id) return run;
+    } catch (const Error& error) {
+      log::debug("run `{}` cannot be read: {}", run, error.what());
+    }
+  }
+  return {};
+}
+
+std::uint64_t KeptLayers::size_bytes(const std::string& id) const {
+  constexpr std::uint64_t kBlock = 512;  // of st_blocks (stat(2))
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  fs::recursive_directory_iterator entry{upper_of(folder_ / id),
+                                         fs::directory_options::skip_permission_denied, error};
+  for (; !error && entry != fs::recursive_directory_iterator{}; entry.increment(error)) {
+    struct stat status {};
+    if (::lstat(entry->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    bytes += static_cast<std::uint64_t>(status.st_blocks) * kBlock;
+  }
+  return bytes;
+}
+
+/// Layers that recorded runs wrote to. A record that cannot be read may name any: it throws.
+std::vector<std::string> KeptLayers::named() const {
+  std::vector<std::string> ids;
+  for (const std::string& run : records_.ids()) {
+    const RunStart start = records_.read_brief(run).start;
+    if (start.layer && start.layer->kept) ids.push_back(start.layer->id);
+  }
+  return ids;
+}
+
+std::size_t KeptLayers::remove_unnamed() const {
+  const std::vector<fs::path> all = list_folder(folder_);
+  if (all.empty()) return 0;
+  std::size_t count = 0;
+  try {
+    // Locks before records: a run holds its layer when it names it.
+    std::vector<Fd> locks;
+    std::vector<fs::path> free;
+    for (const fs::path& folder : all) {
+      std::optional<Fd> lock = lock_of(folder, true);
+      if (!lock) continue;
+      locks.push_back(*std::move(lock));
+      free.push_back(folder);
+    }
+    const std::vector<std::string> kept = named();
+    for (const fs::path& folder : free) {
+      const std::string id = folder.filename().string();
+      if (std::find(kept.begin(), kept.end(), id) != kept.end()) continue;
+      remove_tree(folder);
+      if (!id.starts_with(kUnfinishedRun)) ++count;
+    }
+  } catch (const Error& error) {
+    log::debug("kept layers stay: {}", error.what());
+  }
+  return count;
+}
+
+void require_same_ids(const fs::path& layer, std::string_view maps) {
+  std::string plain;
+  for (const std::string_view line : split(trim(maps), '\n')) {
+    for (const std::string_view word : split(line, ' ')) {
+      if (!word.empty()) plain.append(word).push_back(' ');
+    }
+    plain.push_back('\n');
+  }
+  const auto noted = read_file_if_exists(layer / kIdsFile);
+  if (!noted) return write_file(layer / kIdsFile, plain);
+  if (*noted == plain) return;
+  throw refusal("layer-differs", "the files of the kept layer belong to other user ids")
+      .because(
+          "it was kept by a run as root and this one is not, or the other way round, or with "
+          "another `--user`")
+      .hint("run it as then, or keep a new layer: `--keep` without `--from`");
+}
+
+}  // namespace mlenv

@@ -1,0 +1,64 @@
+#pragma once
+// Writable layers that outlive their runs (`mlenv run --keep`): STORE/kept/ID. One is there as long
+// as the record of a run that wrote to it is; whoever uses it holds it, so that nobody else writes
+// to it or takes it away meanwhile.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files.hpp"
+#include "runner/record/run_records.hpp"
+
+namespace mlenv {
+
+/// Held as long as this object is, or a process that inherited `fd()`.
+class HeldLayer {
+ public:
+  HeldLayer(std::string id, fs::path folder, Fd lock)
+      : id_(std::move(id)), folder_(std::move(folder)), lock_(std::move(lock)) {}
+  const std::string& id() const { return id_; }
+  const fs::path& folder() const { return folder_; }
+  int fd() const { return lock_.get(); }
+
+ private:
+  std::string id_;
+  fs::path folder_;
+  Fd lock_;
+};
+
+class KeptLayers {
+ public:
+  /// Makes nothing.
+  explicit KeptLayers(const fs::path& store_root)
+      : folder_(store_root / "kept"), records_(runs_folder(store_root)) {}
+
+  /// A new one over the image of that digest, held for writing.
+  HeldLayer make(std::string_view image) const;
+  /// By one run to write, or by any number to start from it. Throws `no-kept-layer` (usage) where
+  /// it is gone, `layer-differs` (refusal) where it lies over another image, `layer-busy`
+  /// (refusal).
+  HeldLayer hold(const std::string& id, std::string_view image, bool to_write) const;
+  /// Of its files on the disk; 0 where it is gone.
+  std::uint64_t size_bytes(const std::string& id) const;
+  /// Takes those away to which no recorded run wrote, and what a killed mlenv left of others; so
+  /// many. One that is held stays.
+  std::size_t remove_unnamed() const;
+
+ private:
+  std::vector<std::string> named() const;
+  std::string user_of(const std::string& id) const;
+
+  fs::path folder_;
+  RunRecords records_;
+};
+
+/// The writable folder of a layer, as overlayfs takes it; beside it is its `work`.
+inline fs::path upper_of(const fs::path& layer) { return layer / "upper"; }
+inline fs::path work_of(const fs::path& layer) { return layer / "work"; }
+
+/// Notes whose ids the files in a layer have, or compares with what was noted: /proc/self/uid_map
+/// and gid_map of the namespace that it is used in. Throws `layer-differs` (refusal).
+void require_same_ids(const fs::path& layer, std::string_view maps);
+
+}  // namespace mlenv
