@@ -192,9 +192,12 @@ std::vector<Mount> with_mounts_below(std::vector<Mount> mounts,
   const std::vector<Mount> asked = mounts;
   for (const Mount& mount : asked) {
     if (!mount.read_only) continue;
+    std::error_code error;
+    const fs::path real = fs::canonical(mount.source, error);
+    const fs::path& source = error ? mount.source : real;  // mountinfo has no links
     for (const std::string& folder : mounted) {
-      if (folder == mount.source || !is_beneath(folder, mount.source.string())) continue;
-      const fs::path below = fs::path(folder).lexically_relative(mount.source);
+      if (folder == source || !is_beneath(folder, source.string())) continue;
+      const fs::path below = fs::path(folder).lexically_relative(source);
       const std::string target = (fs::path(mount.target) / below).string();
       const bool is_own = std::any_of(asked.begin(), asked.end(), [&](const Mount& other) {
         return other.target == target ||

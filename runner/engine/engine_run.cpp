@@ -17,6 +17,7 @@
 #include "base/paths.hpp"
 #include "runner/engine/engine_exec.hpp"
 #include "runner/engine/engine_files.hpp"
+#include "runner/engine/mount_points.hpp"
 #include "runner/local/devices.hpp"
 #include "runner/local/exec_server.hpp"
 #include "runner/local/home.hpp"
@@ -54,31 +55,6 @@ bool may_raise_limits() {
   std::array<__user_cap_data_struct, 2> held{};
   return ::syscall(SYS_capget, &head, held.data()) == 0 &&
          (held[0].effective & (1U << CAP_SYS_RESOURCE)) != 0;
-}
-
-/// The runtime would make them as root, in folders of the person's.
-void make_mount_points(const std::vector<Mount>& mounts) {
-  for (const Mount& mount : mounts) {
-    const Mount* around = nullptr;
-    for (const Mount& other : mounts) {
-      if (other.target == mount.target || !is_beneath(mount.target, other.target)) continue;
-      if (around == nullptr || other.target.size() > around->target.size()) around = &other;
-    }
-    std::error_code error;
-    if (around == nullptr || !fs::is_directory(around->source, error)) continue;
-    const fs::path place =
-        around->source / fs::path(mount.target).lexically_relative(around->target);
-    if (fs::exists(fs::symlink_status(place, error))) continue;
-    if (around->read_only) {
-      throw usage_error("bad-mount", "cannot mount `{}` at `{}`", mount.source.string(),
-                        mount.target)
-          .because(fmt::format("there is no `{}`, and `{}` is mounted read-only", mount.target,
-                               around->target))
-          .hint("make the target on the host first, or leave `:ro` out");
-    }
-    make_folders(fs::is_directory(mount.source, error) ? place : place.parent_path());
-    if (!fs::is_directory(mount.source, error)) write_file(place, "", /*durable=*/false);
-  }
 }
 
 void refuse_hooks(const ContainerEngine& engine, const CdiEdits& edits) {
@@ -166,7 +142,7 @@ EngineRun::EngineRun(const LocalRun& run, int socket) : run_(run) {
   check_limits(*run.engine, run.options.limits);
   require_bridge(run);
   fill_container();
-  make_mount_points(container_.mounts);
+  make_mount_points(container_.mounts, memory_targets(container_));
   make_folders_of_run();
   if (run.options.read_only) look(socket);
   start(socket);
@@ -319,7 +295,9 @@ std::uint64_t EngineRun::memory_kills_so_far() const {
 
 PreparedRun::Attempt EngineRun::run(JobWatch& watch, const std::function<void()>& started) {
   Keeper& keeper = kept_->keeper();
-  if (std::exchange(again_, true)) keeper.reset(memory_targets(container_));
+  if (std::exchange(again_, true) && !keeper.reset(memory_targets(container_))) {
+    return {last_end_, false, true};
+  }
   const std::uint64_t kills = memory_kills_so_far();
   const KeptProcess process = job();
   keeper::Failed problem;
@@ -346,8 +324,9 @@ PreparedRun::Attempt EngineRun::run(JobWatch& watch, const std::function<void()>
     if (end) usage_ = usage_of(end->use);
     attempt.end.out_of_memory = end && memory_kills_so_far() > kills;
     // What the command left running goes with it, and lets go of terminal and streams.
-    if (end) keeper.reset({});
+    attempt.last = !end || !keeper.reset({});
   }
+  last_end_ = attempt.end;
   return attempt;
 }
 

@@ -61,6 +61,7 @@ class EngineRun final : public PreparedRun {
   std::optional<CannotRun> refusal_;
   std::optional<JobUsage> usage_;
   bool again_ = false;
+  JobEnd last_end_;
 };
 
 }  // namespace mlenv

@@ -56,8 +56,8 @@ class Keeper {
   void signal(int number) const;
   /// A socket on which one more process may be asked for.
   Keeper channel() const;
-  /// All processes end; folders in memory are emptied.
-  void reset(const std::vector<std::string>& folders);
+  /// All processes end; folders in memory are emptied. False: the container is gone.
+  bool reset(const std::vector<std::string>& folders);
   /// Waits for it. nullopt: the container is gone.
   std::optional<End> ended();
 

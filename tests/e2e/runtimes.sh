@@ -22,6 +22,8 @@ podman_settings
 project=$work/project
 mkdir -p "$project" "$work/data/below"
 echo original >"$work/data/file"
+as_root mount -t tmpfs -o mode=1777 tmpfs "$work/data/below"
+ln -s data "$work/link"
 chmod -R a+rwX "$project" "$work/data"
 cd "$project"
 as_root cp -a "$MLENV_STORE" "$user_home/store"
@@ -55,6 +57,21 @@ same() { # same WHAT EXPECTED FOUND
 }
 said() { grep -qF -- "$1" "$work/err" || fail "$who, $runtime: not said: $1: $(cat "$work/err")"; }
 record() { m --json runs show "$1" | jq -r "$2"; } # record RUN EXPRESSION
+# mlenv_of NAME: the process of mlenv that has the run of that name. stage_of NAME: the one between it and
+# the container, which may be a copy of it.
+mlenv_of() {
+  local pid
+  for pid in $(pgrep -x mlenv); do
+    grep -qzxF -- "$1" "/proc/$pid/cmdline" 2>/dev/null || continue
+    [ "$(cat "/proc/$(ps -o ppid= -p "$pid" | xargs)/comm")" = mlenv ] || echo "$pid"
+  done
+}
+stage_of() {
+  local pid
+  for pid in $(pgrep -x mlenv -P "$(mlenv_of "$1")"); do
+    if pgrep -P "$pid" >/dev/null; then echo "$pid"; fi
+  done
+}
 alive() { pgrep -f "^sleep $1\$" >/dev/null; }
 gone() { ! alive "$1"; }
 end_runs() {
@@ -120,6 +137,8 @@ ids() { # who a run is
 check_mounts() {
   same "a mount" original "$(run -v "$work/data:/data:ro" base -- cat /data/file)"
   run -v "$work/data:/data:ro" base -- sh -c 'echo new >/data/file' 2>/dev/null && fail "$who, $runtime: read-only was written"
+  run -v "$work/link:/data:ro" base -- sh -c 'echo new >/data/below/new' 2>/dev/null && fail "$who, $runtime: what is mounted below read-only was written"
+  same "below a link" "" "$(ls "$work/data/below")"
   same "a folder in memory" "100 tmpfs" "$(run --tmpfs /scratch:size=100k base -- sh -c 'df -k --output=size,fstype /scratch | tail -n 1' | xargs)"
   mkdir -p "$work/a,b"
   echo comma >"$work/a,b/file"
@@ -139,6 +158,13 @@ check_mounts() {
   same "a file's owner" "$owner" "$(stat -c %u "made-$runtime")"
   same "a mount point's owner" "$owner" "$(stat -c %u inner/data)"
   as_root rm -rf inner "made-$runtime" "$work/data/within-$runtime"
+  # What the container needs in the project is the caller's; links lead where they lead inside.
+  mkdir -p "$work/outside"
+  ln -s ../outside out
+  same "a place behind a link" inside "$(run --tmpfs /workspace/memory -w new/folder -v "$work/data:/workspace/out/data" base -- sh -c '[ -e /outside/data/file ] && echo inside')"
+  same "owners in the project" "$owner $owner $owner" "$(stat -c %u memory new new/folder | xargs)"
+  same "outside of it" "" "$(ls -A "$work/outside")"
+  as_root rm -rf memory new out
   run base -- sh -c 'rm -f /etc/motd; echo x >/opt/x 2>/dev/null' || true
   same "thrown away" "" "$(run base -- sh -c 'ls /opt | grep x || true')"
   same "read-only" "no yes yes" "$(run --read-only base -- sh -c 'for f in /opt /tmp ~; do touch $f/x 2>/dev/null && echo yes || echo no; done' | xargs)"
@@ -149,29 +175,36 @@ check_signals() {
   for name in INT TERM USR1; do
     rm -f ready
     # mlenv itself is not a child of this shell where another user runs it.
-    run --name "sig-$name" base -- sh -c "trap 'echo got; exit 9' $name; touch ready; while :; do sleep 0.05; done" >"$work/got" &
+    run --name "sig-$name-$marker" base -- sh -c "trap 'echo got; exit 9' $name; touch ready; while :; do sleep 0.05; done" >"$work/got" &
     job=$!
     wait_until 60 test -e ready
-    pkill -"$name" -f "run --runtime $runtime --name sig-$name base" || fail "no mlenv for SIG$name"
+    as_root kill -s "$name" "$(mlenv_of "sig-$name-$marker")"
     status=0
     wait "$job" || status=$?
     same "SIG$name" "9 got" "$status $(cat "$work/got")"
   done
-  run --name killed base -- sleep "$marker" &
-  job=$!
-  wait_until 60 alive "$marker"
-  pkill -KILL -f "run --runtime $runtime --name killed base" || fail "no mlenv to kill"
-  wait "$job" 2>/dev/null || true
-  wait_until 20 gone "$marker"
-  wait_until 20 no_container
+  for name in mlenv stage; do
+    run --name "killed-$name-$marker" base -- sleep "$marker" &
+    job=$!
+    wait_until 60 alive "$marker"
+    as_root kill -KILL "$("${name}_of" "killed-$name-$marker")"
+    status=0
+    wait "$job" 2>/dev/null || status=$?
+    [ "$status" -ne 0 ] || fail "$who, $runtime: its $name was killed, and it ended well"
+    wait_until 20 gone "$marker"
+    wait_until 20 no_container
+  done
 }
-# What engines still have of our containers.
-containers() {
-  case $runtime in
-    docker) as_root docker ps --all --quiet --filter label=dev.mlenv.run ;;
-    podman) if [ "$who" = root ]; then as_engine_root podman ps --all --quiet; else in_world podman ps --all --quiet; fi ;;
+# engine ARGUMENT…: $runtime itself, as $who has it.
+engine() {
+  case $who/$runtime in
+    */docker) as_root docker --host "$DOCKER_HOST" "$@" ;;
+    root/podman) as_engine_root podman "$@" ;;
+    user/podman) in_world podman "$@" ;;
   esac
 }
+# What it still has of our containers.
+containers() { [ "$runtime" = builtin ] || engine ps --all --quiet --filter label=dev.mlenv.run; }
 no_container() { [ -z "$(containers)" ]; }
 
 check_terminal() {
@@ -231,7 +264,7 @@ check_background() {
   same "shell" shell "$(echo 'echo shell' | m shell one)"
   m exec one sleep "${marker}1" &
   wait_until 20 alive "${marker}1"
-  pkill -KILL -f "mlenv exec one sleep ${marker}1\$"
+  as_root pkill -KILL -f "mlenv exec one sleep ${marker}1\$"
   wait $! 2>/dev/null || true
   wait_until 20 gone "${marker}1"
   same "stop" "$id" "$(m stop one)"
@@ -241,6 +274,16 @@ check_background() {
 }
 
 check_life() {
+  local job status=0
+  if [ "$runtime" != builtin ]; then
+    run --restart on-failure:3 base -- sleep "$marker" &
+    job=$!
+    wait_until 60 alive "$marker"
+    engine rm --force "$(containers)" >/dev/null
+    wait "$job" || status=$?
+    same "a container that somebody removed" "137 1" "$status $(record last .attempts.ended)"
+    wait_until 20 gone "$marker"
+  fi
   same "timeout" 124 "$(status_of run --timeout 1s base -- sleep 600)"
   run --restart on-failure:2 --tmpfs /mem base -- sh -c 'ls /tmp /dev/shm /mem | grep -c x; echo x >>/opt/count 2>/dev/null || echo x >>~/count
     touch /tmp/x /dev/shm/x /mem/x; exit 3' >"$work/out" 2>"$work/err" && fail "$who, $runtime: it succeeded"
@@ -251,12 +294,13 @@ check_life() {
 }
 
 check_limits() {
-  if ! run --memory 64m --cpus 0.5 --cpuset-cpus 0 --pids-limit 40 base -- true 2>"$work/err"; then
-    said 'limit'
+  if [ "$who" = user ] && [ "$runtime" != docker ] && [ -e /sys/fs/cgroup/memory ]; then
+    # With control groups of version 1 users have none of their own.
     m --json run --runtime "$runtime" --memory 64m base -- true 2>"$work/err" && fail "the limit was left out"
     said '"code":"no-limit"'
     return
   fi
+  same "limits" 0 "$(status_of run --memory 64m --cpus 0.5 --cpuset-cpus 0 --pids-limit 40 base -- true)"
   same "processors" 1 "$(run --cpuset-cpus 0 base -- nproc)"
   same "no memory" 137 "$(status_of run --memory 64m base -- python3 -c 'x = bytearray(200_000_000)')"
   same "in the record" true "$(record last .end.out_of_memory)"
