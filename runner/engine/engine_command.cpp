@@ -146,6 +146,7 @@ Command run_command(const ContainerEngine& engine, const EngineContainer& contai
   Command command;
   Words& words = command.argv;
   words = {engine.program};
+  if (!engine.oci_runtime.empty()) add(words, {"--runtime", engine.oci_runtime});
   if (engine.is_podman() && container.has_hooks) {
     add(words, {"--hooks-dir", (container.settings / "hooks").string()});
   }

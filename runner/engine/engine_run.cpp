@@ -120,6 +120,7 @@ class EngineJob final : public WatchedJob {
   int ended_fd() const override { return keeper_.fd(); }
   void signal(int number) override { keeper_.signal(number); }
   void kill() override { keeper_.signal(SIGKILL); }
+  std::optional<pid_t> first_process() const override { return keeper_.process(); }
 
  private:
   const Keeper& keeper_;

@@ -133,6 +133,14 @@ Keeper::Frame Keeper::receive() {
   return frame;
 }
 
+std::optional<pid_t> Keeper::process() const {
+  ucred other{};
+  socklen_t size = sizeof other;
+  const bool known =
+      ::getsockopt(connection_.get(), SOL_SOCKET, SO_PEERCRED, &other, &size) == 0 && other.pid > 0;
+  return known ? std::optional(other.pid) : std::nullopt;
+}
+
 Fd Keeper::hello() {
   Frame frame = receive();
   if (!frame.is_there || frame.kind != Word::hello || !frame.file) throw gone();

@@ -46,6 +46,9 @@ class Keeper {
   int fd() const { return connection_.get(); }
   void close() { connection_.reset(); }
 
+  /// Its process, as this one's PID namespace numbers it; nullopt where that does not show it.
+  std::optional<pid_t> process() const;
+
   /// The container's root, which it says first. Throws `run-failed` where it does not.
   Fd hello();
   /// Throws `image-root`.

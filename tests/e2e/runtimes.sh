@@ -16,13 +16,14 @@ printf 'name: base\nbase: debian:bookworm\npython: "3.11"\n' >"$work/base.yaml"
 base_store
 digest=$(build_digest "$work/base.yaml")
 make_user
-user_world
+mkdir -p "$work/data/below"
+as_root mount -t tmpfs -o mode=1777 tmpfs "$work/data/below"
+user_world # sees it, too
 start_docker
 podman_settings
 project=$work/project
-mkdir -p "$project" "$work/data/below"
+mkdir -p "$project"
 echo original >"$work/data/file"
-as_root mount -t tmpfs -o mode=1777 tmpfs "$work/data/below"
 ln -s data "$work/link"
 chmod -R a+rwX "$project" "$work/data"
 cd "$project"
@@ -30,6 +31,7 @@ as_root cp -a "$MLENV_STORE" "$user_home/store"
 as_root chown -R "$user_id:$user_id" "$user_home/store"
 
 place=()
+before=()
 set_words
 set_root_words
 # shellcheck disable=SC2016  # for that shell
@@ -40,9 +42,9 @@ wire=$(cat "$work/wire")
 # m ARGUMENT…: mlenv as $who. run ARGUMENT…: of $runtime.
 m() {
   if [ "$who" = root ]; then
-    "${place[@]}" "${root_words[@]}" MLENV_STORE="$MLENV_STORE" "$MLENV" "$@"
+    "${place[@]}" "${before[@]}" "${root_words[@]}" MLENV_STORE="$MLENV_STORE" "$MLENV" "$@"
   else
-    "${world_words[@]}" MLENV_STORE="$user_home/store" mlenv "$@"
+    "${before[@]}" "${world_words[@]}" MLENV_STORE="$user_home/store" mlenv "$@"
   fi
 }
 run() { m run --runtime "$runtime" "$@"; }
@@ -158,13 +160,15 @@ check_mounts() {
   same "a file's owner" "$owner" "$(stat -c %u "made-$runtime")"
   same "a mount point's owner" "$owner" "$(stat -c %u inner/data)"
   as_root rm -rf inner "made-$runtime" "$work/data/within-$runtime"
-  # What the container needs in the project is the caller's; links lead where they lead inside.
+  # What the container needs in the project is the caller's.
+  same "a folder in memory in the project" tmpfs "$(run --tmpfs /workspace/memory base -- stat -f -c %T memory)"
+  same "its owner" "$owner" "$(stat -c %u memory)"
+  # Links lead where they lead inside. (crun refuses one that leads nowhere there.)
   mkdir -p "$work/outside"
   ln -s ../outside out
-  same "a place behind a link" inside "$(run --tmpfs /workspace/memory -w new/folder -v "$work/data:/workspace/out/data" base -- sh -c '[ -e /outside/data/file ] && echo inside')"
-  same "owners in the project" "$owner $owner $owner" "$(stat -c %u memory new new/folder | xargs)"
-  same "outside of it" "" "$(ls -A "$work/outside")"
-  as_root rm -rf memory new out
+  status_of run -v "$work/data:/workspace/out/data" base -- true >/dev/null
+  same "outside of the project" "" "$(ls -A "$work/outside")"
+  as_root rm -rf memory out
   run base -- sh -c 'rm -f /etc/motd; echo x >/opt/x 2>/dev/null' || true
   same "thrown away" "" "$(run base -- sh -c 'ls /opt | grep x || true')"
   same "read-only" "no yes yes" "$(run --read-only base -- sh -c 'for f in /opt /tmp ~; do touch $f/x 2>/dev/null && echo yes || echo no; done' | xargs)"
@@ -172,6 +176,8 @@ check_mounts() {
 
 check_signals() {
   local name job status
+  # What bash starts in the background ignores SIGINT, and so would mlenv.
+  local before=(env --default-signal=INT)
   for name in INT TERM USR1; do
     rm -f ready
     # mlenv itself is not a child of this shell where another user runs it.
@@ -273,6 +279,21 @@ check_background() {
   wait_until 20 gone "$marker"
 }
 
+check_watch() {
+  run -d --name watched base -- python3 -c 'while True: pass' >/dev/null
+  m --json watch --for 2s --interval 500ms watched >"$work/seen" 2>"$work/err" || fail "$who, $runtime: watch: $(cat "$work/err")"
+  same "watch" "python3 1 true true true" "$(jq -rs 'map(select(.kind == "sample")) | last |
+    "\(.processes[0].name) \(.process_count) \(.cpu.used > 0.1) \(.memory.resident_bytes > 1000000) \(.io.read_bytes_per_second != null)"' "$work/seen")"
+  m stop --time 0 watched >/dev/null
+  [ "$who/$runtime" = user/docker ] || return 0
+  # Of processes of another user that is told which everybody may see.
+  run -d --name watched --user root base -- python3 -c 'while True: pass' >/dev/null
+  m --json watch --for 2s --interval 500ms watched >"$work/seen" 2>"$work/err" || fail "$who, $runtime: watch: $(cat "$work/err")"
+  same "watch what is root's" "python3 1 true true null" "$(jq -rs 'map(select(.kind == "sample")) | last |
+    "\(.processes[0].name) \(.process_count) \(.cpu.used > 0.1) \(.memory.resident_bytes > 1000000) \(.io.read_bytes_per_second)"' "$work/seen")"
+  m stop --time 0 watched >/dev/null
+}
+
 check_life() {
   local job status=0
   if [ "$runtime" != builtin ]; then
@@ -333,7 +354,7 @@ check_network() {
   place=()
 }
 
-checks=(status streams place mounts signals terminal background life limits network)
+checks=(status streams place mounts signals terminal background watch life limits network)
 declare -A took
 for who in ${MLENV_TEST_WHO:-root user}; do
   owner=0

@@ -6,6 +6,7 @@
 // Linked statically against the C library alone, for it runs in any image. Usage: keeper SOCKET
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -173,6 +174,7 @@ int reach_mlenv(const char* path) {
 }
 
 int keep(const char* socket) {
+  ::prctl(PR_SET_NAME, kProcessName);
   // It ends what it can reach by kill(-1), which are the container's processes only if it is the
   // first of them.
   if (::getpid() != 1) {

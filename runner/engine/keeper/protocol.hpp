@@ -7,6 +7,9 @@
 
 namespace mlenv::keeper {
 
+/// What the keeper's process is called (proc_pid_comm(5)).
+inline constexpr const char* kProcessName = "mlenv-keeper";
+
 enum class Word : std::uint32_t {
   // of mlenv
   file,     ///< FileHead, path, content: a new file in the place of whatever is there
