@@ -15,6 +15,7 @@
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
+#include "runner/engine/engine_devices.hpp"
 #include "runner/engine/engine_exec.hpp"
 #include "runner/engine/engine_files.hpp"
 #include "runner/engine/mount_points.hpp"
@@ -55,15 +56,6 @@ bool may_raise_limits() {
   std::array<__user_cap_data_struct, 2> held{};
   return ::syscall(SYS_capget, &head, held.data()) == 0 &&
          (held[0].effective & (1U << CAP_SYS_RESOURCE)) != 0;
-}
-
-void refuse_hooks(const ContainerEngine& engine, const CdiEdits& edits) {
-  if (edits.hooks.empty() || engine.is_podman()) return;
-  throw failure("no-device", "docker cannot give a container this device")
-      .because(
-          "its CDI specification has hooks, programs of this machine that only the OCI runtime "
-          "itself can start")
-      .hint("leave `--runtime docker` out, or use `--runtime podman`");
 }
 
 /// Asked for a network that it does not have, a daemon without a bridge gives none, and says
@@ -137,7 +129,8 @@ JobUsage usage_of(const keeper::Ended& use) {
 
 EngineRun::EngineRun(const LocalRun& run, int socket) : run_(run) {
   refuse_throwaway_mounts(run);
-  refuse_hooks(*run.engine, run.devices);
+  // Podman hands hooks to its runtime.
+  if (!run.engine->is_podman()) hook_work_ = work_of_hooks(run.devices.hooks);
   check_ports(run.options.ports);
   check_ulimits(run.options.ulimits);
   check_limits(*run.engine, run.options.limits);
@@ -243,10 +236,10 @@ void EngineRun::start(int socket) {
   if (fixed) {
     kept_->keeper().make_folder(bundle_.user.home, {bundle_.user.uid, bundle_.user.gid, 1});
   }
-  prepare(image);
+  prepare(image, do_work_of_hooks(hook_work_, kept_->keeper(), image, fixed));
 }
 
-void EngineRun::prepare(const ImageRoot& image) {
+void EngineRun::prepare(const ImageRoot& image, const std::vector<std::string>& library_folders) {
   const Variables caller = caller_variables();
   const std::vector<std::string> machine = bring_machine(
       image, {"/", caller, container_.folder, run_.engine->rootless, false, bundle_.user.home});
@@ -255,7 +248,10 @@ void EngineRun::prepare(const ImageRoot& image) {
                 image.read("/etc/hosts").value_or("") + "127.0.1.1 " + bundle_.hostname + "\n");
   }
   bundle_.argv = job_argv(run_);
-  bundle_.env = job_environment(run_, machine, caller, bundle_.user.home);
+  LocalRun with_folders = run_;
+  auto& folders = with_folders.devices.library_folders;
+  folders.insert(folders.end(), library_folders.begin(), library_folders.end());
+  bundle_.env = job_environment(with_folders, machine, caller, bundle_.user.home);
   bundle_.workdir = job_workdir(run_);
   bundle_.terminal = run_.terminal;
   bundle_.mounts = container_.mounts;

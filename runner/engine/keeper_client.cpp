@@ -170,6 +170,21 @@ void Keeper::make_folder(const std::string& path, const keeper::FolderHead& head
   require_done(path);
 }
 
+void Keeper::make_link(const std::string& path, const std::string& leads_to) {
+  std::string bytes;
+  add_text(bytes, path);
+  add_text(bytes, leads_to);
+  if (!send(Word::link, bytes)) throw gone();
+  require_done(path);
+}
+
+void Keeper::set_mode(const std::string& path, std::uint32_t mode) {
+  std::string bytes = bytes_of(keeper::FileHead{mode, 0, 0});
+  add_text(bytes, path);
+  if (!send(Word::mode, bytes)) throw gone();
+  require_done(path);
+}
+
 std::optional<Keeper::Started> Keeper::start(const KeptProcess& process, keeper::Failed& problem) {
   if (!send(Word::start, render_start(process), process.streams)) throw gone();
   Frame frame = receive();

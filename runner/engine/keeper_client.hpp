@@ -54,6 +54,8 @@ class Keeper {
   /// Throws `image-root`.
   void write(const std::string& path, std::string_view text, const keeper::FileHead& head);
   void make_folder(const std::string& path, const keeper::FolderHead& head);
+  void make_link(const std::string& path, const std::string& leads_to);
+  void set_mode(const std::string& path, std::uint32_t mode);
   /// nullopt for what is refused: `problem` is filled. Throws `run-failed` when it is gone.
   std::optional<Started> start(const KeptProcess& process, keeper::Failed& problem);
   void signal(int number) const;

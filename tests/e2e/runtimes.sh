@@ -10,7 +10,7 @@ set -euo pipefail
 . "$(dirname "$0")/../support/engines.sh"
 need runc python3 jq podman curl
 need_root
-trap 'status=$?; set +e; end_runs; end_engines; (exit "$status"); finish_test' EXIT
+trap 'status=$?; set +e; end_runs; end_engines; as_root rm -f "/etc/cdi/$vendor.yaml"; (exit "$status"); finish_test' EXIT
 
 printf 'name: base\nbase: debian:bookworm\npython: "3.11"\n' >"$work/base.yaml"
 base_store
@@ -283,15 +283,79 @@ check_watch() {
   run -d --name watched base -- python3 -c 'while True: pass' >/dev/null
   m --json watch --for 2s --interval 500ms watched >"$work/seen" 2>"$work/err" || fail "$who, $runtime: watch: $(cat "$work/err")"
   same "watch" "python3 1 true true true" "$(jq -rs 'map(select(.kind == "sample")) | last |
-    "\(.processes[0].name) \(.process_count) \(.cpu.used > 0.1) \(.memory.resident_bytes > 1000000) \(.io.read_bytes_per_second != null)"' "$work/seen")"
+    "\(.processes[0].name) \(.process_count) \(.cpu.used > 0) \(.memory.resident_bytes > 1000000) \(.io.read_bytes_per_second != null)"' "$work/seen")"
   m stop --time 0 watched >/dev/null
   [ "$who/$runtime" = user/docker ] || return 0
   # Of processes of another user that is told which everybody may see.
   run -d --name watched --user root base -- python3 -c 'while True: pass' >/dev/null
   m --json watch --for 2s --interval 500ms watched >"$work/seen" 2>"$work/err" || fail "$who, $runtime: watch: $(cat "$work/err")"
   same "watch what is root's" "python3 1 true true null" "$(jq -rs 'map(select(.kind == "sample")) | last |
-    "\(.processes[0].name) \(.process_count) \(.cpu.used > 0.1) \(.memory.resident_bytes > 1000000) \(.io.read_bytes_per_second)"' "$work/seen")"
+    "\(.processes[0].name) \(.process_count) \(.cpu.used > 0) \(.memory.resident_bytes > 1000000) \(.io.read_bytes_per_second)"' "$work/seen")"
   m stop --time 0 watched >/dev/null
+}
+
+# A device of a CDI file of this test's, with hooks as NVIDIA's toolkit writes them. What they do is done here by
+# a program of that name, for runtimes that start it.
+vendor=mlenv-test-$$.example
+specify() {
+  local hook=$work/toolkit/nvidia-cdi-hook
+  mkdir -p "$work/toolkit" "$work/given/lib"
+  echo given >"$work/given/file"
+  cp -L "$(ldconfig -p | awk '/libcrypt\.so\.1 .*x86-64|libcrypt\.so\.1 .*AArch64/ {print $NF; exit}')" "$work/given/lib/libcrypt.so.1"
+  cat >"$hook" <<'HOOK'
+#!/bin/sh
+bundle=$(sed 's/.*"bundle": *"\([^"]*\)".*/\1/')
+root=$(tr -d '\n' <"$bundle/config.json" | sed 's/.*"root": *{[^}]*"path": *"\([^"]*\)".*/\1/')
+case $1 in
+  create-symlinks) mkdir -p "$root/opt/links" && ln -s ../given/file "$root/opt/links/file" ;;
+  update-ldcache) echo /opt/given/lib >"$root/etc/ld.so.conf.d/00-test.conf" && /sbin/ldconfig -r "$root" ;;
+  *) exit 1 ;;
+esac
+HOOK
+  chmod -R a+rX "$work/toolkit" "$work/given"
+  chmod 755 "$hook"
+  as_root mkdir -p /etc/cdi
+  as_root tee "/etc/cdi/$vendor.yaml" >/dev/null <<CDI
+cdiVersion: 0.5.0
+kind: $vendor/device
+containerEdits: {env: [OF_ALL=1]}
+devices:
+  - name: "0"
+    containerEdits:
+      env: [DEVICE=0]
+      deviceNodes:
+        - {path: /dev/vendor/zero, hostPath: /dev/zero}
+        - {path: /dev/vendor/full, hostPath: /dev/full, type: c, major: 1, minor: 7, permissions: rw}
+      mounts:
+        - {hostPath: $work/given, containerPath: /opt/given, options: [ro, nosuid, nodev, bind]}
+      hooks:
+        - {hookName: createContainer, path: $hook, args: [nvidia-cdi-hook, create-symlinks, --link, "../given/file::/opt/links/file"]}
+        - {hookName: createContainer, path: $hook, args: [nvidia-cdi-hook, update-ldcache, --folder, /opt/given/lib]}
+  - name: odd
+    containerEdits: {hooks: [{hookName: createContainer, path: /bin/true, args: ["true"]}]}
+CDI
+}
+check_devices() {
+  local found expected
+  found=$(run --device "$vendor/device=0" base -- sh -c 'cd /dev/vendor && stat -c "%n %F %t:%T" *
+    head -c 2 zero | od -An -tx1
+    cat /opt/links/file
+    touch /opt/given/new 2>/dev/null || echo read-only
+    ldconfig -p | grep -o "/opt/given/lib.*"
+    echo "$OF_ALL $DEVICE"' 2>"$work/err") || fail "$who, $runtime: a device: $(cat "$work/err")"
+  expected='full character special file 1:7
+zero character special file 1:5
+ 00 00
+given
+read-only
+/opt/given/lib/libcrypt.so.1
+1 0'
+  same "a device" "$expected" "$found"
+  [ "$runtime" = docker ] || return 0
+  same "a hook that mlenv does not know" 125 "$(status_of m --json run --runtime "$runtime" --device "$vendor/device=odd" base -- true)"
+  said '"code":"no-device"'
+  same "links in an image that stays as it is" 125 "$(status_of m --json run --runtime "$runtime" --read-only --device "$vendor/device=0" base -- true)"
+  said '"code":"no-device"'
 }
 
 check_life() {
@@ -302,7 +366,7 @@ check_life() {
     wait_until 60 alive "$marker"
     engine rm --force "$(containers)" >/dev/null
     wait "$job" || status=$?
-    same "a container that somebody removed" "137 1" "$status $(record last .attempts.ended)"
+    same "a container that somebody removed" "137 137" "$status $(record last .end.exit_code)"
     wait_until 20 gone "$marker"
   fi
   same "timeout" 124 "$(status_of run --timeout 1s base -- sleep 600)"
@@ -354,7 +418,8 @@ check_network() {
   place=()
 }
 
-checks=(status streams place mounts signals terminal background watch life limits network)
+specify
+checks=(status streams place mounts signals terminal background watch devices life limits network)
 declare -A took
 for who in ${MLENV_TEST_WHO:-root user}; do
   owner=0

@@ -61,27 +61,60 @@ int write_into(const char* path, int flags, const FileHead& head, std::span<cons
   return error;
 }
 
+namespace {
+
+/// A path beside `path`, in a folder that is made where it is absent.
+struct Beside {
+  std::array<char, 4096> path{};
+  int error = 0;
+  bool is_theirs = false;  ///< the folder is the person's
+};
+
+Beside beside(char* path) {
+  Beside made;
+  if (char* const slash = std::strrchr(path, '/'); slash != nullptr && slash != path) {
+    *slash = '\0';
+    made.is_theirs = leads_into_mount(path);
+    if (!made.is_theirs) made.error = make_folders(path, {});
+    *slash = '/';
+  }
+  const int size =
+      std::snprintf(made.path.data(), made.path.size(), "%s.mlenv-new",  // NOLINT: no library
+                    path);
+  if (size >= static_cast<int>(made.path.size())) made.error = ENAMETOOLONG;
+  if (made.error == 0 && !made.is_theirs) (void)::unlink(made.path.data());
+  return made;
+}
+
+}  // namespace
+
 int write_file(Reader reader) {
   const auto head = reader.take<FileHead>();
   char* const path = reader.text();
-  if (char* const slash = std::strrchr(path, '/'); slash != nullptr && slash != path) {
-    *slash = '\0';
-    if (leads_into_mount(path)) return 0;
-    if (const int error = make_folders(path, {}); error != 0) return error;
-    *slash = '/';
-  }
-  constexpr const char* kSuffix = ".mlenv-new";
-  std::array<char, 4096> beside{};
-  if (std::snprintf(beside.data(), beside.size(), "%s%s", path, kSuffix) >=  // NOLINT: no library
-      static_cast<int>(beside.size())) {
-    return ENAMETOOLONG;
-  }
-  (void)::unlink(beside.data());
-  int error = write_into(beside.data(), O_CREAT | O_EXCL, head, reader.rest());
-  if (error == 0 && ::rename(beside.data(), path) != 0) error = errno;
-  if (error != 0) (void)::unlink(beside.data());
+  const Beside made = beside(path);
+  if (made.is_theirs || made.error != 0) return made.error;
+  int error = write_into(made.path.data(), O_CREAT | O_EXCL, head, reader.rest());
+  if (error == 0 && ::rename(made.path.data(), path) != 0) error = errno;
+  if (error != 0) (void)::unlink(made.path.data());
   // What the engine itself mounts there (/etc/hosts) is written in place.
   return error == EBUSY ? write_into(path, O_TRUNC, head, reader.rest()) : error;
+}
+
+int make_link(Reader reader) {
+  char* const path = reader.text();
+  const char* const leads_to = reader.text();
+  const Beside made = beside(path);
+  if (made.is_theirs || made.error != 0) return made.error;
+  if (::symlink(leads_to, made.path.data()) != 0) return errno;
+  if (::rename(made.path.data(), path) == 0) return 0;
+  const int error = errno;
+  (void)::unlink(made.path.data());
+  return error;
+}
+
+int set_mode(Reader reader) {
+  const auto head = reader.take<FileHead>();
+  return ::chmod(reader.text(), head.mode) == 0 ? 0 : errno;
 }
 
 }  // namespace mlenv::keeper

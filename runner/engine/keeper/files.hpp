@@ -11,5 +11,9 @@ bool leads_into_mount(const char* path);
 int make_folders(char* path, const FolderHead& head);
 /// Of a frame `file`; 0, or errno. Nothing is written into a folder of the person's.
 int write_file(Reader reader);
+/// Of a frame `link`; the same.
+int make_link(Reader reader);
+/// Of a frame `mode`; 0, or errno.
+int set_mode(Reader reader);
 
 }  // namespace mlenv::keeper

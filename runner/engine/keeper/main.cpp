@@ -101,6 +101,10 @@ void hear(Channel& channel) {
       if (head.give == 0 && leads_into_mount(path)) return answer(channel.fd, 0);
       return answer(channel.fd, make_folders(path, head));
     }
+    case Word::link:
+      return answer(channel.fd, make_link(Reader{frame}));
+    case Word::mode:
+      return answer(channel.fd, set_mode(Reader{frame}));
     case Word::start:
       return start(channel, frame);
     case Word::signal:
