@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/openat2.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -69,10 +70,18 @@ void require_bridge(const LocalRun& run) {
       .hint("use the host's network, or leave `--runtime docker` out");
 }
 
-void refuse_throwaway_mounts(const LocalRun& run) {
-  if (!run.throwaway_mounts) return;
-  throw failure("run-failed", "{} cannot put throwaway layers over mounts", run.engine->name)
-      .hint("leave `--runtime` out");
+/// What is mounted at `target` in the container; none of the host's links are followed.
+Fd mounted_at(const Fd& root, const std::string& target) {
+  open_how how{};
+  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  Fd fd{static_cast<int>(::syscall(SYS_openat2, root.get(), target.c_str(), &how, sizeof how))};
+  struct statx status {};
+  const bool is_mount = fd &&
+                        ::statx(fd.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS, &status) == 0 &&
+                        (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+  if (is_mount) return fd;
+  throw failure("no-overlay", "the container has no throwaway layer at `{}`", target);
 }
 
 /// It keeps neither the keeper's socket nor mlenv's, which tell others that we live.
@@ -128,7 +137,6 @@ JobUsage usage_of(const keeper::Ended& use) {
 }  // namespace
 
 EngineRun::EngineRun(const LocalRun& run, int socket) : run_(run) {
-  refuse_throwaway_mounts(run);
   // Podman hands hooks to its runtime.
   if (!run.engine->is_podman()) hook_work_ = work_of_hooks(run.devices.hooks);
   check_ports(run.options.ports);
@@ -136,7 +144,7 @@ EngineRun::EngineRun(const LocalRun& run, int socket) : run_(run) {
   check_limits(*run.engine, run.options.limits);
   require_bridge(run);
   fill_container();
-  make_mount_points(container_.mounts, memory_targets(container_));
+  make_mount_points(container_, memory_targets(container_));
   make_folders_of_run();
   if (run.options.read_only) look(socket);
   start(socket);
@@ -189,11 +197,25 @@ void EngineRun::fill_container() {
     }
     container_.memory.push_back({one.path, one.options});
   }
-  const std::vector<Mount> own = job_mounts(run_);
+  const std::vector<Mount> own = own_mounts();
   container_.mounts.insert(container_.mounts.end(), own.begin(), own.end());
   container_.mounts =
       with_mounts_below(std::move(container_.mounts),
                         mounted_folders(read_file_if_exists("/proc/self/mountinfo").value_or("")));
+}
+
+std::vector<Mount> EngineRun::own_mounts() {
+  std::vector<Mount> mounts = job_mounts(run_);
+  for (std::size_t i = 0; run_.throwaway_mounts && i < mounts.size(); ++i) {
+    container_.layers.erase(mounts[i].target);  // of two at one target the later one counts
+    if (mounts[i].read_only) continue;
+    ThrowawayLayer layer = throwaway_layer(run_, i, mounts[i].source);
+    mounts[i].source = layer.source;
+    if (layer.upper.empty()) continue;
+    make_folders(layer.work);
+    container_.layers[mounts[i].target] = std::move(layer);
+  }
+  return mounts;
 }
 
 Bundle EngineRun::begin_bundle(const ImageRoot& image) {
@@ -226,6 +248,11 @@ void EngineRun::look(int socket) {
 
 void EngineRun::start(int socket) {
   kept_.emplace(*run_.engine, container_, socket);
+  for (const auto& [target, layer] : container_.layers) {
+    for (const FreshPath& one : layer.fresh) {
+      clear_fresh(mounted_at(kept_->root(), target), target, one);
+    }
+  }
   KeeperWriter writer{kept_->keeper(), container_.mounts};
   MountWriter nowhere{run_.scratch / "unused"};
   const bool fixed = container_.options.read_only;

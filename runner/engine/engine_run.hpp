@@ -47,6 +47,7 @@ class EngineRun final : public PreparedRun {
  private:
   void make_folders_of_run();
   void fill_container();
+  std::vector<Mount> own_mounts();
   void start(int socket);
   void look(int socket);
   Bundle begin_bundle(const ImageRoot& image);

@@ -138,10 +138,10 @@ class Way {
 
 }  // namespace
 
-void make_mount_points(const std::vector<Mount>& mounts, const std::vector<std::string>& memory) {
+void make_mount_points(const EngineContainer& container, const std::vector<std::string>& memory) {
   Places places;
   for (const std::string& target : memory) places[target] = nullptr;
-  for (const Mount& mount : mounts) places[mount.target] = &mount;
+  for (const Mount& mount : container.mounts) places[mount.target] = &mount;
   for (const auto& [target, mount] : places) {
     Way way{places, target};
     if (!way.ends_in_a_mount()) continue;
@@ -153,7 +153,8 @@ void make_mount_points(const std::vector<Mount>& mounts, const std::vector<std::
           .hint("make the target on the host first, or leave `:ro` out");
     }
     std::error_code error;
-    make(way.mount().source, way.absent(),
+    const auto layer = container.layers.find(way.mount().target);
+    make(layer == container.layers.end() ? way.mount().source : layer->second.upper, way.absent(),
          mount == nullptr || fs::is_directory(mount->source, error));
   }
 }

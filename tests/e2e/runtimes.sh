@@ -358,6 +358,35 @@ read-only
   said '"code":"no-device"'
 }
 
+# A run is repeated by what ran it, over layers that are thrown away.
+check_reproduce() {
+  local folders by
+  mkdir -p out deep
+  echo old >out/old
+  chmod -R a+rwX out deep
+  run --outputs out -v "$work/data:/data" base -- sh -c 'echo result >out/result; echo more >deep/more; cat /data/file >>out/result' || fail "$who, $runtime: a run with outputs"
+  as_root rm -f deep/more
+  folders=$(find . "$work/data" -printf '%p %s %T@\n' | LC_ALL=C sort)
+  same "reproduce" 0 "$(status_of m --json reproduce --with-present-code last)"
+  same "what it gave" "same out/result" "$(jq -r '"\(.result) \(.files | map(.path) | join(" "))"' "$work/out" | sed 's,out/old ,,')"
+  same "the person's folders" "$folders" "$(find . "$work/data" -printf '%p %s %T@\n' | LC_ALL=C sort)"
+  by=$(record "$(jq -r .by "$work/out")" '.start.runtime // "built-in"' | cut -d' ' -f1)
+  case $who/$runtime in
+    */builtin) ;;
+    user/docker)
+      same "by" built-in "$by"
+      grep -q 'runtime: docker ' "$work/out" || fail "$who, $runtime: it does not say that the runtime is another: $(cat "$work/out")"
+      m --json reproduce --with-present-code --runtime docker last >"$work/out" 2>"$work/err" && fail "root's daemon repeats a user's run"
+      said '"code":"cannot-reproduce"'
+      ;;
+    *)
+      same "by" "$runtime" "$by"
+      same "by the built-in one" 0 "$(status_of m --json reproduce --with-present-code --runtime builtin last)"
+      ;;
+  esac
+  as_root rm -rf out deep
+}
+
 check_life() {
   local job status=0
   if [ "$runtime" != builtin ]; then
@@ -419,7 +448,7 @@ check_network() {
 }
 
 specify
-checks=(status streams place mounts signals terminal background watch devices life limits network)
+checks=(status streams place mounts signals terminal background watch devices reproduce life limits network)
 declare -A took
 for who in ${MLENV_TEST_WHO:-root user}; do
   owner=0

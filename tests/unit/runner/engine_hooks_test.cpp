@@ -12,9 +12,8 @@ CdiHook hook(std::string path, std::vector<std::string> argv) {
 
 TEST(KnownHooks, AreThoseOfNvidiasToolkit) {
   const HookWork work = work_of_hooks(
-      {hook("/usr/bin/nvidia-cdi-hook",
-            {"nvidia-cdi-hook", "create-symlinks", "--link", "libcuda.so.1::/usr/lib/libcuda.so",
-             "--link=../a::/b/c"}),
+      {hook("/usr/bin/nvidia-cdi-hook", {"nvidia-cdi-hook", "create-symlinks", "--link",
+                                         "libcuda.so.1::/usr/lib/libcuda.so", "--link=../a::/b/c"}),
        hook("/usr/bin/nvidia-ctk", {"nvidia-ctk", "hook", "update-ldcache", "--ldconfig-path",
                                     "@/sbin/ldconfig", "--folder", "/usr/lib/x", "--folder=/y"}),
        hook("/usr/bin/nvidia-cdi-hook",
@@ -25,9 +24,9 @@ TEST(KnownHooks, AreThoseOfNvidiasToolkit) {
   EXPECT_EQ(work.library_folders, (std::vector<std::string>{"/usr/lib/x", "/y"}));
   EXPECT_EQ(work.modes, (std::vector<HookWork::Mode>{{"/dev/dri", 0755}}));
   EXPECT_FALSE(work.wants_cuda_compat);
-  EXPECT_TRUE(work_of_hooks({hook("/usr/bin/nvidia-cdi-hook",
-                                  {"nvidia-cdi-hook", "enable-cuda-compat"})})
-                  .wants_cuda_compat);
+  EXPECT_TRUE(
+      work_of_hooks({hook("/usr/bin/nvidia-cdi-hook", {"nvidia-cdi-hook", "enable-cuda-compat"})})
+          .wants_cuda_compat);
 }
 
 TEST(KnownHooks, OthersAreRefused) {

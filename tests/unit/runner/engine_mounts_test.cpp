@@ -18,10 +18,13 @@ class MountPoints : public testing::Test {
     write_file(file_, "", /*durable=*/false);
   }
   void make(std::vector<Mount> more, const std::vector<std::string>& memory = {},
-            bool read_only = false) const {
+            bool read_only = false, const std::optional<fs::path>& layer = std::nullopt) const {
     std::vector<Mount> mounts{{project_, "/workspace", read_only}};
     mounts.insert(mounts.end(), more.begin(), more.end());
-    make_mount_points(mounts, memory);
+    EngineContainer container;
+    container.mounts = std::move(mounts);
+    if (layer) container.layers["/workspace"] = {project_, *layer, {}, {}};
+    make_mount_points(container, memory);
   }
   bool is_empty(const fs::path& folder) const { return fs::is_empty(folder); }
 
@@ -70,6 +73,12 @@ TEST_F(MountPoints, AreMadeWhereLinksLeadInTheContainer) {
 TEST_F(MountPoints, InMemoryAreTheRuntimes) {
   make({{data_, "/workspace/memory/a"}}, {"/workspace/memory"});
   EXPECT_TRUE(is_empty(project_ / "memory"));
+}
+
+TEST_F(MountPoints, GoIntoThrowawayLayers) {
+  make({{data_, "/workspace/a/b"}}, {}, false, outside_);
+  EXPECT_TRUE(is_empty(project_));
+  EXPECT_TRUE(fs::is_directory(outside_ / "a/b"));
 }
 
 TEST_F(MountPoints, CannotBeMadeInWhatIsReadOnly) {
