@@ -42,6 +42,7 @@ equal "its user" "www-data false" "$(jq -r '"\(.remoteUser) \(.updateRemoteUserU
 as_root chown -R "$user_id:$user_id" "$MLENV_STORE" "$work/project" "$work/own"
 
 note "a Docker that the user may talk to"
+# shellcheck disable=SC2119  # no options
 start_docker
 dock() { as_root docker --host "$DOCKER_HOST" "$@"; }
 as_root chmod 666 "$work/docker/socket"

@@ -8,6 +8,7 @@ set -euo pipefail
 need dockerd docker
 need_root
 
+# shellcheck disable=SC2119  # no options
 start_docker
 dock() { as_root docker --host "$DOCKER_HOST" "$@"; }
 

@@ -12,6 +12,7 @@ need_root
 shared_image jax-cpu
 "$MLENV" build "$recipe_path" --locked --output "docker-archive:$work/jax.tar" >/dev/null
 
+# shellcheck disable=SC2119  # no options
 start_docker
 dock() { as_root docker --host "$DOCKER_HOST" "$@"; }
 

@@ -160,6 +160,7 @@ failing_with no-notebook m root --json runs url plain
 m root stop --time 0 plain >/dev/null
 
 note "docker and podman serve it as well, and its image is not unpacked here"
+# shellcheck disable=SC2119  # no options
 start_docker
 podman_settings
 set_root_words

@@ -361,15 +361,15 @@ read-only
 # A run is repeated by what ran it, over layers that are thrown away.
 check_reproduce() {
   local folders by
-  mkdir -p out deep
-  echo old >out/old
-  chmod -R a+rwX out deep
-  run --outputs out -v "$work/data:/data" base -- sh -c 'echo result >out/result; echo more >deep/more; cat /data/file >>out/result' || fail "$who, $runtime: a run with outputs"
+  mkdir -p out deep "$work/words"
+  echo original >"$work/words/file"
+  as_root chown "$owner:$owner" out deep "$work/words"
+  run --outputs out -v "$work/words:/data" base -- sh -c 'echo result >out/result; echo more >deep/more; cat /data/file >>out/result' || fail "$who, $runtime: a run with outputs"
   as_root rm -f deep/more
-  folders=$(find . "$work/data" -printf '%p %s %T@\n' | LC_ALL=C sort)
+  folders=$(find . "$work/words" -printf '%p %s %T@\n' | LC_ALL=C sort)
   same "reproduce" 0 "$(status_of m --json reproduce --with-present-code last)"
-  same "what it gave" "same out/result" "$(jq -r '"\(.result) \(.files | map(.path) | join(" "))"' "$work/out" | sed 's,out/old ,,')"
-  same "the person's folders" "$folders" "$(find . "$work/data" -printf '%p %s %T@\n' | LC_ALL=C sort)"
+  same "what it gave" "same out/result" "$(jq -r '"\(.result) \(.files | map(.path) | join(" "))"' "$work/out")"
+  same "the person's folders" "$folders" "$(find . "$work/words" -printf '%p %s %T@\n' | LC_ALL=C sort)"
   by=$(record "$(jq -r .by "$work/out")" '.start.runtime // "built-in"' | cut -d' ' -f1)
   case $who/$runtime in
     */builtin) ;;
@@ -462,7 +462,11 @@ for who in ${MLENV_TEST_WHO:-root user}; do
     wanted=("${checks[@]}")
     # All of it for each engine by whom it is mostly used; the rest with --long.
     case $MLENV_TEST_LONG/$who/$runtime in
-      0/user/docker | 0/root/podman) wanted=(status mounts signals background) ;;
+      0/user/docker) wanted=(status mounts signals background watch) ;;
+      0/root/podman) wanted=(mounts signals background devices reproduce) ;;
+      0/user/podman) wanted=(status streams place mounts signals terminal background watch life limits network) ;;
+      # Tests of its own have the rest.
+      0/*/builtin) wanted=(status streams place mounts signals terminal background life limits network) ;;
     esac
     for check in "${wanted[@]}"; do
       began=${EPOCHREALTIME/./}

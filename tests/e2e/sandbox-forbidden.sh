@@ -34,6 +34,7 @@ equal "one error" 1 "$(grep -c '^error:' "$work/err")"
 if grep -q 'fetch Debian packages' "$work/err"; then fail "told only after the work"; fi
 
 note "docker"
+# shellcheck disable=SC2119  # no options
 start_docker
 dock() { as_root docker --host "$DOCKER_HOST" "$@"; }
 # A machine like this one: its programs, read-only.
