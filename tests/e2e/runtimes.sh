@@ -489,6 +489,16 @@ printf '[storage]\ndriver="overlay"\ngraphroot="%s/tiny/root"\nrunroot="%s/tiny/
 failing_with engine-image as_root env CONTAINERS_CONF="$work/podman/containers.conf" CONTAINERS_STORAGE_CONF="$work/podman/tiny.conf" \
   MLENV_STORE="$MLENV_STORE" "$MLENV" --json run --runtime podman base -- true
 
+if [ -e /sys/fs/cgroup/unified/cgroup.procs ] && command -v crun >/dev/null; then
+  note "podman's crun where control groups of both versions are in use"
+  sed 's/^runtime=.*/runtime="crun"/' "$work/podman/containers.conf" >"$work/podman/crun.conf"
+  with_crun=("${root_words[@]}" CONTAINERS_CONF="$work/podman/crun.conf" MLENV_STORE="$MLENV_STORE" "$MLENV")
+  equal "runc in its place" again "$("${with_crun[@]}" run --runtime podman base -- echo again)"
+  equal "its record" "with runc" "$(record last .start.runtime | cut -d' ' -f3-)"
+  failing_with no-runtime "${sudo[@]}" unshare --mount sh -c 'mount --bind /dev/null "$0" && exec "$@"' "$(command -v runc)" \
+    "${with_crun[@]}" --json run --runtime podman base -- true
+fi
+
 note "an image that was removed from an engine is handed over again"
 as_root docker --host "$DOCKER_HOST" image rm --force "localhost/mlenv:${digest#sha256:}" >/dev/null
 runtime=docker

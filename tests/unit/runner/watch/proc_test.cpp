@@ -53,8 +53,8 @@ class WatchProc : public ::testing::Test {
 };
 
 TEST_F(WatchProc, processes_of_another_user) {
-  process(100, "mlenv-keeper", 'S', "");
-  process(101, "python", 'R', "");
+  process(100, "mlenv-keeper", 'S', "hidden");
+  process(101, "python", 'R', "hidden");
   process(102, "bash", 'S', "pid:[1]");
   for (const char* id : {"100", "101"}) {
     fs::remove(root() / "proc" / id / "ns/pid");
