@@ -157,9 +157,9 @@ std::vector<pid_t> ProcReader::processes_beside(pid_t anchor) const {
   for (const pid_t process : numbers_in(root_ / "proc")) {
     const bool is_beside = space.empty() ? text_in(of(process) / "cgroup") == group
                                          : link_in(of(process) / "ns/pid") == space;
-    if (is_beside && !(process == anchor && keeps_namespace(text_in(of(process) / "comm")))) {
-      found.push_back(process);
-    }
+    const bool keeps =
+        is_beside && process == anchor && keeps_namespace(text_in(of(process) / "comm"));
+    if (is_beside && !keeps) found.push_back(process);
   }
   return found;
 }
