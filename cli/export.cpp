@@ -52,7 +52,7 @@ DevContainer container_of(const Options& options, bool of_recipe, Ui& ui) {
       of_recipe ? built_image(ui, options.image, false) : image_named(ui, options.image);
   const std::vector<fs::path> trees = unpack_image(ui.store(), image, ui.progress());
   sync_in_background(ui.store());
-  const StackedTrees files{trees};
+  const UnpackedNames files{trees};
   DevContainer container;
   container.image = image.settings;
   container.digest = image.digest().str();

@@ -179,6 +179,10 @@ Action declare_reproduce(CLI::App& app) {
   app.add_option("RUN", options->run, "an id, its beginning or end, or `last`")->required();
   take_one_word(app.add_option("-e,--env", options->env,
                                "a variable that the record masks: K=V, or the caller's K"));
+  take_word_of(app.add_option("--runtime", options->runtime,
+                              "another one than the run had: builtin, docker or podman; runc, crun "
+                              "or a path to one"),
+               WordKind::file);
   app.add_flag("--with-present-code", options->with_present_code,
                "with the project as it is now, where its code is not that of the run");
   take_word_of(app.add_option("CMD", options->command,

@@ -1,10 +1,12 @@
 #include "cli/reproduce_plan.hpp"
 
+#include <unistd.h>
 #include <algorithm>
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "cli/run_devices.hpp"
+#include "cli/run_engine.hpp"
 #include "cli/run_repeat.hpp"
 #include "cli/run_verdict.hpp"
 #include "cli/settings.hpp"
@@ -199,6 +201,46 @@ DeviceChoice devices_of(const RunStart& start) {
   return choice;
 }
 
+// --- runtime -------------------------------------------------------------------------------------
+
+/// Docker's daemon is root's, and so would be what it leaves of a layer in a user's store.
+bool has_throwaway_layers(const ContainerEngine& engine) {
+  return engine.is_podman() || (::geteuid() == 0 && !engine.rootless);
+}
+
+/// That of the run, unless another one is asked for.
+void choose_runtime(Ui& ui, const ReproduceOptions& options, const RunStart& start,
+                    Reproduction& plan) {
+  const std::string recorded = start.runtime.value_or("");
+  const std::string name = recorded.substr(0, recorded.find(' '));
+  LocalRun& run = plan.run;
+  run.runtime =
+      options.runtime.empty() ? (is_engine(name) ? name : recorded) : runtime_of(options.runtime);
+  if (is_engine(run.runtime)) {
+    run.engine = while_doing(
+        fmt::format("repeating the run with {} (`--runtime builtin` repeats it without)",
+                    run.runtime),
+        [&] { return engine_for(ui, run.runtime, plan.image); });
+    if (!has_throwaway_layers(*run.engine)) {
+      if (!options.runtime.empty()) {
+        throw usage_error("cannot-reproduce", "{} cannot repeat a run for this user", run.runtime)
+            .because("its daemon is root's, and would leave what the run writes to root")
+            .hint("leave `--runtime` out, or write `--runtime podman`");
+      }
+      run.engine.reset();
+      run.runtime.clear();
+    }
+  }
+  plan.start.runtime.reset();
+  if (!run.runtime.empty()) plan.start.runtime = run.runtime;
+  if (run.engine) plan.start.runtime = run.engine->title();
+  if (plan.start.runtime != start.runtime) {
+    plan.causes.push_back(fmt::format("runtime: {}, now {}",
+                                      start.runtime.value_or("the built-in one"),
+                                      plan.start.runtime.value_or("the built-in one")));
+  }
+}
+
 void note_switches(const RunStart& then, const RunStart& now, std::vector<std::string>& causes) {
   if (then.mlenv != now.mlenv) {
     causes.push_back(fmt::format("mlenv: {}, now {}", then.mlenv, now.mlenv));
@@ -221,9 +263,7 @@ Reproduction plan_reproduction(Ui& ui, const ReproduceOptions& options, const Ru
   restore_mounts(start, run);
   run.config = plan.image.settings;
   run.workdir = start.workdir.value_or("");
-  // Throwaway layers over mounts are the built-in runtime's alone.
-  const std::string runtime = start.runtime.value_or("");
-  run.runtime = is_engine(runtime.substr(0, runtime.find(' '))) ? "" : runtime;
+  choose_runtime(ui, options, start, plan);
   run.options = start.options;
   run.scratch = scratch;
   std::vector<std::string> paths;
@@ -243,7 +283,7 @@ Reproduction plan_reproduction(Ui& ui, const ReproduceOptions& options, const Ru
         require_verdict(ui, plan.image, {start.image.name, devices.gpus, with_gpus});
   }
   run.devices = devices_for(devices, with_gpus).edits;
-  run.trees = unpack_image(ui.store(), plan.image, ui.progress());
+  if (!run.engine) run.trees = unpack_image(ui.store(), plan.image, ui.progress());
   plan.start.mlenv = MLENV_VERSION;
   plan.start.argv = without_secrets(run.argv);
   plan.start.reproduces = start.id;

@@ -15,6 +15,7 @@ struct ReproduceOptions {
   std::string run;
   std::vector<std::string> env;      ///< what the record does not keep, or other values
   std::vector<std::string> command;  ///< where the record's holds masked words
+  std::string runtime;               ///< empty: that of the run
   bool with_present_code = false;
 };
 
@@ -29,7 +30,8 @@ struct Reproduction {
   std::vector<std::string> causes;    ///< what is not as it was then
 };
 
-/// Throws where it cannot be the same run: `cannot-reproduce` (no end, no outputs), `image-gone`,
+/// Throws where it cannot be the same run: `cannot-reproduce` (no end, no outputs, a runtime that
+/// cannot), what engine_for throws, `image-gone`,
 /// `masked` (all that must be given again), `code-differs`, `mount-gone`.
 Reproduction plan_reproduction(Ui& ui, const ReproduceOptions& options, const RunRecord& record,
                                const fs::path& scratch);

@@ -22,9 +22,11 @@
 #include "cli/run_verdict.hpp"
 #include "cli/running.hpp"
 #include "cli/usage.hpp"
+#include "images/inspect/inspect.hpp"
 #include "images/unpack.hpp"
 #include "runner/local/early_move.hpp"
 #include "runner/local/layer_use.hpp"
+#include "runner/image_program.hpp"
 #include "runner/local/run.hpp"
 
 namespace mlenv::cli {
@@ -110,6 +112,12 @@ RunOutcome recorded_run(Ui& ui, const LocalRun& run, const RunStart& start,
   return done.outcome;
 }
 
+/// What is in the run's image, which an engine unpacks where it cannot be looked at.
+std::unique_ptr<ImageNames> names_in(Ui& ui, const Image& image, const LocalRun& run) {
+  if (!run.engine) return std::make_unique<UnpackedNames>(run.trees);
+  return std::make_unique<KnownNames>(facts_of_layers(ui.store(), image, ui.progress()));
+}
+
 /// What waits for the notebook of a run in the background; empty: there is none.
 std::function<std::string(const std::string&)> url_in_background(
     const Ui& ui, std::optional<Notebook>& notebook) {
@@ -166,7 +174,7 @@ int run_image(const Options& options, Ui& ui) {
     run.argv = run.engine ? shell_words() : std::vector<std::string>{best_shell(run.trees)};
   }
   std::optional<Notebook> notebook;
-  if (jupyter) notebook.emplace(ui, *jupyter, run);
+  if (jupyter) notebook.emplace(ui, *jupyter, *names_in(ui, prepared.image, run), run);
   background.devices = std::move(chosen.names);
   RunStart start = run_start(run, prepared.image, background);
   record_life(life, start);

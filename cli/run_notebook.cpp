@@ -174,8 +174,10 @@ std::optional<NotebookChoice> parse_notebook(const NotebookWords& words) {
   return choice;
 }
 
-Notebook::Notebook(const Ui& ui, const NotebookChoice& choice, LocalRun& run) : name_(choice.name) {
-  std::optional<NotebookServer> server = find_notebook_server(run.config, run.trees);
+Notebook::Notebook(const Ui& ui, const NotebookChoice& choice, const ImageNames& files,
+                   LocalRun& run)
+    : name_(choice.name) {
+  std::optional<NotebookServer> server = find_notebook_server(run.config, files);
   if (!server) {
     throw failure("no-jupyter", "the image has no Jupyter")
         .because("neither jupyter-lab nor jupyter-notebook nor jupyter-server is in its PATH")

@@ -37,8 +37,8 @@ std::optional<NotebookChoice> parse_notebook(const NotebookWords& words);
 
 class Notebook {
  public:
-  /// Makes `run` serve it. Throws `no-jupyter`, `port-taken`, `no-port`.
-  Notebook(const Ui& ui, const NotebookChoice& choice, LocalRun& run);
+  /// Makes `run` serve it; `files` of its image. Throws `no-jupyter`, `port-taken`, `no-port`.
+  Notebook(const Ui& ui, const NotebookChoice& choice, const ImageNames& files, LocalRun& run);
 
   /// In the foreground: the URL is answered once the server is reached.
   BeforeStart before_start(Ui& ui);

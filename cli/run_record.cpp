@@ -248,7 +248,7 @@ RunStart run_start(const LocalRun& run, const Image& image, const RunBackground&
   }
   if (run.project) start.project = fs::absolute(*run.project).lexically_normal().string();
   if (!run.runtime.empty()) start.runtime = run.runtime;
-  if (run.engine) start.runtime = run.engine->name + " " + run.engine->version;
+  if (run.engine) start.runtime = run.engine->title();
   return start;
 }
 

@@ -5,7 +5,13 @@
 
 namespace mlenv {
 
-std::optional<std::string> program_in_image(const ImageConfig& image, const StackedTrees& files,
+bool KnownNames::has_entries(const std::string& folder) const {
+  const std::string first = fs::path(folder).relative_path().lexically_normal().string() + "/";
+  const auto at = files_.nodes().lower_bound(first);
+  return at != files_.nodes().end() && at->first.starts_with(first);
+}
+
+std::optional<std::string> program_in_image(const ImageConfig& image, const ImageNames& files,
                                             std::string_view name) {
   constexpr std::string_view kName = "PATH=";
   std::string_view path = kDefaultPath;

@@ -206,6 +206,19 @@ Digest facts_key(const Image& image) {
 }
 
 ImageFacts gather(Store& store, const Image& image, Progress& progress) {
+  ImageFacts facts;
+  facts.packed_bytes = known(packed_bytes(image), "its manifest");
+  facts.kind = "image";
+  facts.digest = image.digest().str();
+  take_config(image.settings, facts);
+  take_tree(ImageTree{facts_of_layers(store, image, progress)}, facts);
+  Cleaner{}.clean(facts);
+  return facts;
+}
+
+}  // namespace
+
+std::vector<LayerFacts> facts_of_layers(Store& store, const Image& image, Progress& progress) {
   std::vector<LayerFacts> layers(image.layers.size());
   // The largest first: what is left at the end is small.
   std::vector<std::size_t> order(layers.size());
@@ -217,17 +230,8 @@ ImageFacts gather(Store& store, const Image& image, Progress& progress) {
   pool.for_each(order.size(), [&](std::size_t i) {
     layers[order[i]] = layer_facts(store, image.layers[order[i]], progress);
   });
-  ImageFacts facts;
-  facts.packed_bytes = known(packed_bytes(image), "its manifest");
-  facts.kind = "image";
-  facts.digest = image.digest().str();
-  take_config(image.settings, facts);
-  take_tree(ImageTree{std::move(layers)}, facts);
-  Cleaner{}.clean(facts);
-  return facts;
+  return layers;
 }
-
-}  // namespace
 
 std::optional<ImageFacts> remembered_image_facts(const Store& store, const Image& image) {
   const auto text = store.find_key(facts_key(image));

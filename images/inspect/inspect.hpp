@@ -2,9 +2,11 @@
 // Facts of an image, from its configuration and its bytes.
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/progress.hpp"
 #include "images/inspect/image_facts.hpp"
+#include "images/inspect/layer_facts.hpp"
 #include "images/store.hpp"
 
 namespace mlenv {
@@ -18,6 +20,9 @@ ImageFacts image_facts(Store& store, const Image& image, Progress& progress);
 
 /// What is remembered of it; nullopt: nothing is, and nothing is read.
 std::optional<ImageFacts> remembered_image_facts(const Store& store, const Image& image);
+
+/// Of all its layers, the bottom one first, in parallel: for an ImageTree. Throws as `image_facts`.
+std::vector<LayerFacts> facts_of_layers(Store& store, const Image& image, Progress& progress);
 
 /// Sizes of the files in those layers of an image in the store that are not unpacked there.
 std::uint64_t bytes_to_unpack(Store& store, const Image& image, Progress& progress);

@@ -1,5 +1,8 @@
 #include "runner/engine/engine.hpp"
 
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 #include <algorithm>
 #include <chrono>
 
@@ -74,6 +77,40 @@ void read_docker(const Json& info, const std::string& error, ContainerEngine& en
   engine.swap_limit = is_true(info, "SwapLimit");
 }
 
+/// As crun finds it out (its libcrun_get_cgroup_mode), which then does nothing.
+bool has_both_group_versions() {
+  const auto is_unified = [](const char* folder) {
+    struct statfs system {};
+    return ::statfs(folder, &system) == 0 && system.f_type == CGROUP2_SUPER_MAGIC;
+  };
+  return !is_unified("/sys/fs/cgroup") && is_unified("/sys/fs/cgroup/unified");
+}
+
+/// Podman's own list, and PATH, which on Debian has no `sbin` for users.
+std::optional<fs::path> find_runc() {
+  if (auto found = find_program("runc")) return found;
+  for (const char* path : {"/usr/local/sbin/runc", "/usr/sbin/runc", "/sbin/runc"}) {
+    if (::access(path, X_OK) == 0) return path;
+  }
+  return std::nullopt;
+}
+
+/// Podman's choice, unless that cannot work here.
+void choose_oci_runtime(const std::string& own, ContainerEngine& engine) {
+  engine.keeps_groups = own == "crun";
+  if (own != "crun" || !has_both_group_versions()) return;
+  const std::optional<fs::path> runc = find_runc();
+  if (!runc) {
+    throw failure("no-runtime", "podman's runtime crun makes no containers on this machine")
+        .because("control groups of versions 1 and 2 are both in use here, which crun refuses")
+        .hint(
+            "let root run `apt-get install runc`, which mlenv then has podman use; or leave "
+            "`--runtime podman` out");
+  }
+  engine.oci_runtime = runc->string();
+  engine.keeps_groups = false;
+}
+
 void read_podman(const Json& info, const std::string& error, ContainerEngine& engine) {
   if (!info.contains("host") || !info.contains("version")) {
     throw failure("engine-down", "podman does not work here").because(first_line(error));
@@ -86,7 +123,7 @@ void read_podman(const Json& info, const std::string& error, ContainerEngine& en
   }
   engine.version = text_of(info.at("version"), "Version");
   engine.rootless = is_true(host.value("security", Json::object()), "rootless");
-  engine.keeps_groups = text_of(host.value("ociRuntime", Json::object()), "name") == "crun";
+  choose_oci_runtime(text_of(host.value("ociRuntime", Json::object()), "name"), engine);
   const bool unified = text_of(host, "cgroupVersion") == "v2";
   if (!unified && !engine.rootless) engine.controllers = {"memory", "cpu", "cpuset", "pids"};
   if (unified) {
@@ -99,6 +136,12 @@ void read_podman(const Json& info, const std::string& error, ContainerEngine& en
 }
 
 }  // namespace
+
+std::string ContainerEngine::title() const {
+  std::string text = name + " " + version;
+  if (!oci_runtime.empty()) text += " with " + fs::path(oci_runtime).filename().string();
+  return text;
+}
 
 Captured ask(const ContainerEngine& engine, std::vector<std::string> words,
              std::chrono::milliseconds deadline, const fs::path& folder) {

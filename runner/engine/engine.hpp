@@ -15,6 +15,7 @@ struct ContainerEngine {
   std::string name;     ///< `docker`, `podman`
   std::string program;  ///< its path
   std::string version;
+  std::string oci_runtime;  ///< path of the one that it is told to use; empty: its own choice
   /// Root of a container is whoever runs mlenv, and other ids are none of theirs.
   bool rootless = false;
   bool keeps_groups = false;  ///< of podman: supplementary groups of the caller can be kept
@@ -22,12 +23,15 @@ struct ContainerEngine {
   std::vector<std::string> controllers;  ///< of control groups that it sets limits with
   std::string image;                     ///< what it calls the image
   bool is_podman() const { return name == "podman"; }
+  /// For records: `podman 4.3.1`, with the OCI runtime where that is not its own choice.
+  std::string title() const;
   friend bool operator==(const ContainerEngine&, const ContainerEngine&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("name", self.name);
     visit("program", self.program);
     visit("version", self.version);
+    visit("oci_runtime", self.oci_runtime);
     visit("rootless", self.rootless);
     visit("keeps_groups", self.keeps_groups);
     visit("swap_limit", self.swap_limit);
@@ -40,7 +44,8 @@ struct ContainerEngine {
 bool is_engine(std::string_view runtime);
 
 /// Asks it. Throws `no-engine` where it is not installed, `engine-down` where Docker's daemon does
-/// not answer or podman does not work, `engine-denied` where this user may not talk to it.
+/// not answer or podman does not work, `engine-denied` where this user may not talk to it,
+/// `no-runtime` where podman's OCI runtime cannot work here and there is no other.
 ContainerEngine find_engine(const std::string& name);
 
 /// Runs a command of it to the end, in `folder`.

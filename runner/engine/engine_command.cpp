@@ -57,6 +57,27 @@ Words mount_words(const ContainerEngine& engine, const Mount& mount) {
                          (mount.read_only ? ",readonly" : "")};
 }
 
+/// An overlay that the engine itself mounts.
+Words layer_words(const ContainerEngine& engine, const ThrowawayLayer& layer,
+                  const std::string& target) {
+  const std::string source = layer.source.string();
+  const std::string upper = layer.upper.string();
+  const std::string work = layer.work.string();
+  if ((source + upper + work + target).find_first_of(",:\"\\\n") != std::string::npos) {
+    throw failure("no-overlay", "{} cannot put a throwaway layer over `{}`", engine.name, source)
+        .because("the paths of its layers must be without commas, colons, quotes and backslashes")
+        .hint("`--runtime builtin`");
+  }
+  if (engine.is_podman()) {
+    return {"--volume", fmt::format("{}:{}:O,upperdir={},workdir={}", source, target, upper, work)};
+  }
+  return {"--mount",
+          fmt::format("type=volume,target={},volume-driver=local,volume-opt=type=overlay,"
+                      "volume-opt=device=overlay,"
+                      "\"volume-opt=o=lowerdir={},upperdir={},workdir={}\"",
+                      target, source, upper, work)};
+}
+
 std::string memory_word(const ContainerEngine& engine, const MemoryFolder& folder) {
   Words options = folder.options;
   // Both would add `noexec` and copy what the image has there.
@@ -77,7 +98,12 @@ void add_mounts(const ContainerEngine& engine, const EngineContainer& container,
     at[one.target] = {"--tmpfs", memory_word(engine, one)};
   }
   if (container.home) at[*container.home] = {"--mount", "type=volume,target=" + *container.home};
-  for (const Mount& one : container.mounts) at[one.target] = mount_words(engine, one);
+  for (const Mount& one : container.mounts) {
+    const auto layer = container.layers.find(one.target);
+    at[one.target] = layer == container.layers.end()
+                         ? mount_words(engine, one)
+                         : layer_words(engine, layer->second, one.target);
+  }
   at[std::string(kMachineTarget)] =
       mount_words(engine, {container.folder, std::string(kMachineTarget), true});
   for (const auto& [target, some] : at) words.insert(words.end(), some.begin(), some.end());
@@ -146,6 +172,7 @@ Command run_command(const ContainerEngine& engine, const EngineContainer& contai
   Command command;
   Words& words = command.argv;
   words = {engine.program};
+  if (!engine.oci_runtime.empty()) add(words, {"--runtime", engine.oci_runtime});
   if (engine.is_podman() && container.has_hooks) {
     add(words, {"--hooks-dir", (container.settings / "hooks").string()});
   }
@@ -192,9 +219,12 @@ std::vector<Mount> with_mounts_below(std::vector<Mount> mounts,
   const std::vector<Mount> asked = mounts;
   for (const Mount& mount : asked) {
     if (!mount.read_only) continue;
+    std::error_code error;
+    const fs::path real = fs::canonical(mount.source, error);
+    const fs::path& source = error ? mount.source : real;  // mountinfo has no links
     for (const std::string& folder : mounted) {
-      if (folder == mount.source || !is_beneath(folder, mount.source.string())) continue;
-      const fs::path below = fs::path(folder).lexically_relative(mount.source);
+      if (folder == source || !is_beneath(folder, source.string())) continue;
+      const fs::path below = fs::path(folder).lexically_relative(source);
       const std::string target = (fs::path(mount.target) / below).string();
       const bool is_own = std::any_of(asked.begin(), asked.end(), [&](const Mount& other) {
         return other.target == target ||

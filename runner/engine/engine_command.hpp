@@ -1,10 +1,13 @@
 #pragma once
 // One container as the words of `docker run` or `podman run`. The engine starts nothing but the
 // keeper; the command, its streams, user, variables and folder are the keeper's affair.
+#include <map>
+
 #include "base/process.hpp"
 #include "runner/cdi/spec.hpp"
 #include "runner/engine/engine.hpp"
 #include "runner/local/bundle.hpp"
+#include "runner/local/throwaway.hpp"
 
 namespace mlenv {
 
@@ -17,9 +20,10 @@ struct EngineContainer {
   fs::path folder;    ///< on the host, shown at kMachineTarget: keeper, socket, certificates
   fs::path settings;  ///< on the host: `seccomp.json`, and hooks in `hooks/`
   std::string hostname;
-  std::vector<Mount> mounts;         ///< outer ones first; of two at one target the later one
-  std::vector<MemoryFolder> memory;  ///< besides /tmp; under mounts at their target
-  std::vector<CdiNode> nodes;        ///< of the host, as they are
+  std::vector<Mount> mounts;  ///< outer ones first; of two at one target the later one
+  std::map<std::string, ThrowawayLayer> layers;  ///< of mounts, by their targets
+  std::vector<MemoryFolder> memory;              ///< besides /tmp; under mounts at their target
+  std::vector<CdiNode> nodes;                    ///< of the host, as they are
   bool has_hooks = false;
   std::vector<Ulimit> ulimits;
   std::uint64_t shm_bytes = 0;
@@ -28,7 +32,7 @@ struct EngineContainer {
 };
 
 /// Runs it to its end in the foreground, without streams, and removes it then. Throws `bad-mount`
-/// (usage) for a path that the engine has no words for.
+/// (usage) for a path that the engine has no words for, and `no-overlay` for one of a layer.
 Command run_command(const ContainerEngine& engine, const EngineContainer& container);
 
 /// What removes it, whatever it does.

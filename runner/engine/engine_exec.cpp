@@ -1,8 +1,6 @@
 #include "runner/engine/engine_exec.hpp"
 
 #include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -15,13 +13,6 @@
 namespace mlenv {
 namespace {
 
-/// The streams and the way back of one process.
-struct Asked {
-  ExecRequest request;
-  std::vector<Fd> files;
-  Fd connection;
-};
-
 /// Nobody writes through it.
 class NoWriter final : public ImageWriter {
  public:
@@ -33,7 +24,7 @@ class NoWriter final : public ImageWriter {
   }
 };
 
-KeptProcess process_of(KeptProcess process, const Bundle& bundle, const Asked& asked) {
+KeptProcess process_of(KeptProcess process, const Bundle& bundle, const AskedCommand& asked) {
   process.argv = bundle.argv;
   process.env = bundle.env;
   process.workdir = bundle.workdir;
@@ -59,7 +50,7 @@ RunOutcome not_started(const keeper::Failed& problem, const KeptProcess& process
 }
 
 /// Until it has ended; signals of the client reach it, and a client that is gone ends it.
-RunOutcome watch(Keeper& channel, const Asked& asked) {
+RunOutcome watch(Keeper& channel, const AskedCommand& asked) {
   std::array<pollfd, 2> fds{{{channel.fd(), POLLIN, 0}, {asked.connection.get(), POLLIN, 0}}};
   while (true) {
     if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return {};
@@ -75,7 +66,7 @@ RunOutcome watch(Keeper& channel, const Asked& asked) {
 }
 
 std::string outcome_of(const Bundle& bundle, const ImageRoot& image, const KeptProcess& of_run,
-                       Keeper& channel, const Asked& asked) {
+                       Keeper& channel, const AskedCommand& asked) {
   if (const std::optional<CannotRun> refused = cannot_run(bundle, image)) {
     return render_outcome(RunOutcome{{refused->status, false}}, refused->why);
   }
@@ -94,7 +85,7 @@ std::string outcome_of(const Bundle& bundle, const ImageRoot& image, const KeptP
 }
 
 void serve(const Bundle& of_run, const KeptProcess& process, Keeper& channel, const Fd& root,
-           const Asked& asked) noexcept {
+           const AskedCommand& asked) noexcept {
   const int connection = asked.connection.get();
   try {
     std::vector<int> kept{connection, channel.fd(), root.get()};
@@ -121,30 +112,11 @@ std::optional<CannotRun> refused_by_kernel(const keeper::Failed& problem,
                    fmt::format("cannot run `{}`: {}", program, errno_text(problem.error))};
 }
 
-EngineExec::~EngineExec() {
-  for (const pid_t pid : serving_) {
-    while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-}
-
 void EngineExec::start(const ExecRequest& request, std::vector<Fd> files, Fd connection) {
-  constexpr std::size_t kStreams = 3;
-  std::erase_if(serving_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
-  const Asked asked{request, std::move(files), std::move(connection)};
-  if (asked.files.size() != (request.terminal ? 0 : kStreams)) return;
+  const AskedCommand asked{request, std::move(files), std::move(connection)};
+  if (!asked.is_whole()) return;
   Keeper channel = keeper_.channel();
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    serve(bundle_, process_, channel, root_, asked);
-    ::_exit(0);
-  }
-  if (pid < 0) {
-    (void)send_packet(asked.connection.get(),
-                      render_outcome(os_error(errno, "cannot start a process")));
-    return;
-  }
-  serving_.push_back(pid);
+  serving_.start(asked.connection.get(), [&] { serve(bundle_, process_, channel, root_, asked); });
 }
 
 }  // namespace mlenv

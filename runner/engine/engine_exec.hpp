@@ -6,6 +6,7 @@
 #include "runner/local/bundle.hpp"
 #include "runner/local/control.hpp"
 #include "runner/local/program.hpp"
+#include "runner/local/serving.hpp"
 
 namespace mlenv {
 
@@ -18,10 +19,6 @@ class EngineExec {
   /// `root`: the container's. `process`: what further commands have of the run's.
   EngineExec(const Keeper& keeper, const Fd& root, const Bundle& bundle, const KeptProcess& process)
       : keeper_(keeper), root_(root), bundle_(bundle), process_(process) {}
-  EngineExec(const EngineExec&) = delete;
-  EngineExec& operator=(const EngineExec&) = delete;
-  /// Waits for those who serve: the command has ended by then, and they with it.
-  ~EngineExec();
 
   /// `files`: standard input, output and error of the process, or none with a terminal.
   void start(const ExecRequest& request, std::vector<Fd> files, Fd connection);
@@ -31,7 +28,7 @@ class EngineExec {
   const Fd& root_;
   const Bundle& bundle_;
   const KeptProcess& process_;
-  std::vector<pid_t> serving_;
+  ServingProcesses serving_;
 };
 
 }  // namespace mlenv

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/openat2.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -15,8 +16,10 @@
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
+#include "runner/engine/engine_devices.hpp"
 #include "runner/engine/engine_exec.hpp"
 #include "runner/engine/engine_files.hpp"
+#include "runner/engine/mount_points.hpp"
 #include "runner/local/devices.hpp"
 #include "runner/local/exec_server.hpp"
 #include "runner/local/home.hpp"
@@ -56,40 +59,6 @@ bool may_raise_limits() {
          (held[0].effective & (1U << CAP_SYS_RESOURCE)) != 0;
 }
 
-/// The runtime would make them as root, in folders of the person's.
-void make_mount_points(const std::vector<Mount>& mounts) {
-  for (const Mount& mount : mounts) {
-    const Mount* around = nullptr;
-    for (const Mount& other : mounts) {
-      if (other.target == mount.target || !is_beneath(mount.target, other.target)) continue;
-      if (around == nullptr || other.target.size() > around->target.size()) around = &other;
-    }
-    std::error_code error;
-    if (around == nullptr || !fs::is_directory(around->source, error)) continue;
-    const fs::path place =
-        around->source / fs::path(mount.target).lexically_relative(around->target);
-    if (fs::exists(fs::symlink_status(place, error))) continue;
-    if (around->read_only) {
-      throw usage_error("bad-mount", "cannot mount `{}` at `{}`", mount.source.string(),
-                        mount.target)
-          .because(fmt::format("there is no `{}`, and `{}` is mounted read-only", mount.target,
-                               around->target))
-          .hint("make the target on the host first, or leave `:ro` out");
-    }
-    make_folders(fs::is_directory(mount.source, error) ? place : place.parent_path());
-    if (!fs::is_directory(mount.source, error)) write_file(place, "", /*durable=*/false);
-  }
-}
-
-void refuse_hooks(const ContainerEngine& engine, const CdiEdits& edits) {
-  if (edits.hooks.empty() || engine.is_podman()) return;
-  throw failure("no-device", "docker cannot give a container this device")
-      .because(
-          "its CDI specification has hooks, programs of this machine that only the OCI runtime "
-          "itself can start")
-      .hint("leave `--runtime docker` out, or use `--runtime podman`");
-}
-
 /// Asked for a network that it does not have, a daemon without a bridge gives none, and says
 /// nothing.
 void require_bridge(const LocalRun& run) {
@@ -101,10 +70,18 @@ void require_bridge(const LocalRun& run) {
       .hint("use the host's network, or leave `--runtime docker` out");
 }
 
-void refuse_throwaway_mounts(const LocalRun& run) {
-  if (!run.throwaway_mounts) return;
-  throw failure("run-failed", "{} cannot put throwaway layers over mounts", run.engine->name)
-      .hint("leave `--runtime` out");
+/// What is mounted at `target` in the container; none of the host's links are followed.
+Fd mounted_at(const Fd& root, const std::string& target) {
+  open_how how{};
+  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  Fd fd{static_cast<int>(::syscall(SYS_openat2, root.get(), target.c_str(), &how, sizeof how))};
+  struct statx status {};
+  const bool is_mount = fd &&
+                        ::statx(fd.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS, &status) == 0 &&
+                        (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+  if (is_mount) return fd;
+  throw failure("no-overlay", "the container has no throwaway layer at `{}`", target);
 }
 
 /// It keeps neither the keeper's socket nor mlenv's, which tell others that we live.
@@ -144,6 +121,7 @@ class EngineJob final : public WatchedJob {
   int ended_fd() const override { return keeper_.fd(); }
   void signal(int number) override { keeper_.signal(number); }
   void kill() override { keeper_.signal(SIGKILL); }
+  std::optional<pid_t> first_process() const override { return keeper_.process(); }
 
  private:
   const Keeper& keeper_;
@@ -159,14 +137,14 @@ JobUsage usage_of(const keeper::Ended& use) {
 }  // namespace
 
 EngineRun::EngineRun(const LocalRun& run, int socket) : run_(run) {
-  refuse_throwaway_mounts(run);
-  refuse_hooks(*run.engine, run.devices);
+  // Podman hands hooks to its runtime.
+  if (!run.engine->is_podman()) hook_work_ = work_of_hooks(run.devices.hooks);
   check_ports(run.options.ports);
   check_ulimits(run.options.ulimits);
   check_limits(*run.engine, run.options.limits);
   require_bridge(run);
   fill_container();
-  make_mount_points(container_.mounts);
+  make_mount_points(container_, memory_targets(container_));
   make_folders_of_run();
   if (run.options.read_only) look(socket);
   start(socket);
@@ -219,11 +197,25 @@ void EngineRun::fill_container() {
     }
     container_.memory.push_back({one.path, one.options});
   }
-  const std::vector<Mount> own = job_mounts(run_);
+  const std::vector<Mount> own = own_mounts();
   container_.mounts.insert(container_.mounts.end(), own.begin(), own.end());
   container_.mounts =
       with_mounts_below(std::move(container_.mounts),
                         mounted_folders(read_file_if_exists("/proc/self/mountinfo").value_or("")));
+}
+
+std::vector<Mount> EngineRun::own_mounts() {
+  std::vector<Mount> mounts = job_mounts(run_);
+  for (std::size_t i = 0; run_.throwaway_mounts && i < mounts.size(); ++i) {
+    container_.layers.erase(mounts[i].target);  // of two at one target the later one counts
+    if (mounts[i].read_only) continue;
+    ThrowawayLayer layer = throwaway_layer(run_, i, mounts[i].source);
+    mounts[i].source = layer.source;
+    if (layer.upper.empty()) continue;
+    make_folders(layer.work);
+    container_.layers[mounts[i].target] = std::move(layer);
+  }
+  return mounts;
 }
 
 Bundle EngineRun::begin_bundle(const ImageRoot& image) {
@@ -256,6 +248,11 @@ void EngineRun::look(int socket) {
 
 void EngineRun::start(int socket) {
   kept_.emplace(*run_.engine, container_, socket);
+  for (const auto& [target, layer] : container_.layers) {
+    for (const FreshPath& one : layer.fresh) {
+      clear_fresh(mounted_at(kept_->root(), target), target, one);
+    }
+  }
   KeeperWriter writer{kept_->keeper(), container_.mounts};
   MountWriter nowhere{run_.scratch / "unused"};
   const bool fixed = container_.options.read_only;
@@ -266,10 +263,10 @@ void EngineRun::start(int socket) {
   if (fixed) {
     kept_->keeper().make_folder(bundle_.user.home, {bundle_.user.uid, bundle_.user.gid, 1});
   }
-  prepare(image);
+  prepare(image, do_work_of_hooks(hook_work_, kept_->keeper(), image, fixed));
 }
 
-void EngineRun::prepare(const ImageRoot& image) {
+void EngineRun::prepare(const ImageRoot& image, const std::vector<std::string>& library_folders) {
   const Variables caller = caller_variables();
   const std::vector<std::string> machine = bring_machine(
       image, {"/", caller, container_.folder, run_.engine->rootless, false, bundle_.user.home});
@@ -278,7 +275,10 @@ void EngineRun::prepare(const ImageRoot& image) {
                 image.read("/etc/hosts").value_or("") + "127.0.1.1 " + bundle_.hostname + "\n");
   }
   bundle_.argv = job_argv(run_);
-  bundle_.env = job_environment(run_, machine, caller, bundle_.user.home);
+  LocalRun with_folders = run_;
+  auto& folders = with_folders.devices.library_folders;
+  folders.insert(folders.end(), library_folders.begin(), library_folders.end());
+  bundle_.env = job_environment(with_folders, machine, caller, bundle_.user.home);
   bundle_.workdir = job_workdir(run_);
   bundle_.terminal = run_.terminal;
   bundle_.mounts = container_.mounts;
@@ -319,7 +319,9 @@ std::uint64_t EngineRun::memory_kills_so_far() const {
 
 PreparedRun::Attempt EngineRun::run(JobWatch& watch, const std::function<void()>& started) {
   Keeper& keeper = kept_->keeper();
-  if (std::exchange(again_, true)) keeper.reset(memory_targets(container_));
+  if (std::exchange(again_, true) && !keeper.reset(memory_targets(container_))) {
+    return {last_end_, false, true};
+  }
   const std::uint64_t kills = memory_kills_so_far();
   const KeptProcess process = job();
   keeper::Failed problem;
@@ -346,8 +348,9 @@ PreparedRun::Attempt EngineRun::run(JobWatch& watch, const std::function<void()>
     if (end) usage_ = usage_of(end->use);
     attempt.end.out_of_memory = end && memory_kills_so_far() > kills;
     // What the command left running goes with it, and lets go of terminal and streams.
-    if (end) keeper.reset({});
+    attempt.last = !end || !keeper.reset({});
   }
+  last_end_ = attempt.end;
   return attempt;
 }
 

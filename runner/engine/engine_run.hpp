@@ -6,6 +6,7 @@
 #include "base/process.hpp"
 #include "runner/engine/engine_command.hpp"
 #include "runner/engine/keeper_client.hpp"
+#include "runner/engine/known_hooks.hpp"
 #include "runner/local/prepared_run.hpp"
 #include "runner/local/run.hpp"
 
@@ -46,21 +47,25 @@ class EngineRun final : public PreparedRun {
  private:
   void make_folders_of_run();
   void fill_container();
+  std::vector<Mount> own_mounts();
   void start(int socket);
   void look(int socket);
   Bundle begin_bundle(const ImageRoot& image);
-  void prepare(const ImageRoot& image);
+  /// `library_folders`: that LD_LIBRARY_PATH gets.
+  void prepare(const ImageRoot& image, const std::vector<std::string>& library_folders);
   KeptProcess job() const;
   std::uint64_t memory_kills_so_far() const;
 
   const LocalRun& run_;
   EngineContainer container_;
   std::vector<std::uint32_t> device_groups_;
+  HookWork hook_work_;
   std::optional<KeptContainer> kept_;
   Bundle bundle_;
   std::optional<CannotRun> refusal_;
   std::optional<JobUsage> usage_;
   bool again_ = false;
+  JobEnd last_end_;
 };
 
 }  // namespace mlenv

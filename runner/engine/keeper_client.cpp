@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "runner/engine/keeper/whole.hpp"
 
 namespace mlenv {
 namespace {
@@ -36,17 +37,6 @@ Value value_of(std::string_view bytes) {
 }
 
 void add_text(std::string& bytes, std::string_view text) { bytes.append(text).push_back('\0'); }
-
-bool read_whole(int fd, char* to, std::size_t bytes) {
-  while (bytes > 0) {
-    const ssize_t count = ::read(fd, to, bytes);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    to += count;
-    bytes -= static_cast<std::size_t>(count);
-  }
-  return true;
-}
 
 std::uint32_t own_umask() {
   const mode_t mask = ::umask(0);
@@ -139,8 +129,16 @@ Keeper::Frame Keeper::receive() {
   }
   frame.kind = head.kind;
   frame.bytes.resize(head.bytes);
-  frame.is_there = read_whole(connection_.get(), frame.bytes.data(), frame.bytes.size());
+  frame.is_there = keeper::read_whole(connection_.get(), frame.bytes.data(), frame.bytes.size());
   return frame;
+}
+
+std::optional<pid_t> Keeper::process() const {
+  ucred other{};
+  socklen_t size = sizeof other;
+  const bool known =
+      ::getsockopt(connection_.get(), SOL_SOCKET, SO_PEERCRED, &other, &size) == 0 && other.pid > 0;
+  return known ? std::optional(other.pid) : std::nullopt;
 }
 
 Fd Keeper::hello() {
@@ -172,6 +170,21 @@ void Keeper::make_folder(const std::string& path, const keeper::FolderHead& head
   require_done(path);
 }
 
+void Keeper::make_link(const std::string& path, const std::string& leads_to) {
+  std::string bytes;
+  add_text(bytes, path);
+  add_text(bytes, leads_to);
+  if (!send(Word::link, bytes)) throw gone();
+  require_done(path);
+}
+
+void Keeper::set_mode(const std::string& path, std::uint32_t mode) {
+  std::string bytes = bytes_of(keeper::FileHead{mode, 0, 0});
+  add_text(bytes, path);
+  if (!send(Word::mode, bytes)) throw gone();
+  require_done(path);
+}
+
 std::optional<Keeper::Started> Keeper::start(const KeptProcess& process, keeper::Failed& problem) {
   if (!send(Word::start, render_start(process), process.streams)) throw gone();
   Frame frame = receive();
@@ -196,11 +209,10 @@ Keeper Keeper::channel() const {
   return ours;
 }
 
-void Keeper::reset(const std::vector<std::string>& folders) {
+bool Keeper::reset(const std::vector<std::string>& folders) {
   std::string bytes;
   for (const std::string& folder : folders) add_text(bytes, folder);
-  if (!send(Word::reset, bytes)) throw gone();
-  require_done("a fresh start");
+  return send(Word::reset, bytes) && receive().is_there;
 }
 
 std::optional<Keeper::End> Keeper::ended() {

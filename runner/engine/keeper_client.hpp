@@ -46,18 +46,23 @@ class Keeper {
   int fd() const { return connection_.get(); }
   void close() { connection_.reset(); }
 
+  /// Its process, as this one's PID namespace numbers it; nullopt where that does not show it.
+  std::optional<pid_t> process() const;
+
   /// The container's root, which it says first. Throws `run-failed` where it does not.
   Fd hello();
   /// Throws `image-root`.
   void write(const std::string& path, std::string_view text, const keeper::FileHead& head);
   void make_folder(const std::string& path, const keeper::FolderHead& head);
+  void make_link(const std::string& path, const std::string& leads_to);
+  void set_mode(const std::string& path, std::uint32_t mode);
   /// nullopt for what is refused: `problem` is filled. Throws `run-failed` when it is gone.
   std::optional<Started> start(const KeptProcess& process, keeper::Failed& problem);
   void signal(int number) const;
   /// A socket on which one more process may be asked for.
   Keeper channel() const;
-  /// All processes end; folders in memory are emptied.
-  void reset(const std::vector<std::string>& folders);
+  /// All processes end; folders in memory are emptied. False: the container is gone.
+  bool reset(const std::vector<std::string>& folders);
   /// Waits for it. nullopt: the container is gone.
   std::optional<End> ended();
 

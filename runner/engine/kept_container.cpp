@@ -9,8 +9,8 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/pidfd.hpp"
-#include "base/text.hpp"
 #include "runner/engine/engine_run.hpp"
+#include "runner/engine/engine_words.hpp"
 
 namespace mlenv {
 namespace {
@@ -33,21 +33,6 @@ Fd listen_in(const fs::path& folder) {
   }
   (void)::fchmodat(place.get(), kKeeperSocket, 0600, 0);
   return fd;
-}
-
-/// Its own words, without those about its own ways.
-std::string last_line(std::string_view text) {
-  std::string last;
-  for (const std::string_view line : split(trim(text), '\n')) {
-    const std::string_view word = trim(line);
-    if (word.empty() || word.starts_with("See 'docker run --help'") ||
-        word.starts_with("Run 'docker run --help'")) {
-      continue;
-    }
-    last = word;
-  }
-  constexpr std::string_view kFrom = "docker: Error response from daemon: ";
-  return last.starts_with(kFrom) ? last.substr(kFrom.size()) : last;
 }
 
 }  // namespace
@@ -93,31 +78,7 @@ void KeptContainer::wait_for_keeper(const Fd& listener, int socket) {
 }
 
 Error KeptContainer::not_started() const {
-  const std::string words = read_file_if_exists(words_).value_or("");
-  const auto says = [&](std::string_view some) { return words.find(some) != std::string::npos; };
-  const std::string why = words.empty() ? "it does not say why" : last_line(words);
-  if (says("the container cannot reach mlenv") || says("bind source path does not exist")) {
-    return failure("run-failed", "{} runs containers where this machine's folders are not",
-                   engine_.name)
-        .because(why)
-        .hint("use an engine of this machine itself; mlenv in a container needs its own");
-  }
-  if (says("/dev/net/tun") || says("slirp4netns failed") || says("pasta failed")) {
-    return failure("no-network", "{} could not set up the container's network", engine_.name)
-        .because(why)
-        .hint(
-            "let root run `chmod 666 /dev/net/tun`, as distributions have it; or use the host's "
-            "network");
-  }
-  if (says("address already in use") || says("port is already allocated")) {
-    return failure("port-taken", "a port of this machine is taken").because(why);
-  }
-  if (says("to rootfs at") || says("mount") || says("not a directory") || says("is a directory")) {
-    return usage_error("bad-mount", "{} cannot make the container's mounts", engine_.name)
-        .because(why)
-        .hint("a folder goes on a folder, and a file on a file");
-  }
-  return failure("run-failed", "{} could not start the container", engine_.name).because(why);
+  return container_not_started(engine_.name, read_file_if_exists(words_).value_or(""));
 }
 
 KeptContainer::~KeptContainer() {

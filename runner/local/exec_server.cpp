@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
@@ -22,14 +21,6 @@
 
 namespace mlenv {
 namespace {
-
-/// The streams and the way back of one process.
-struct Asked {
-  ExecRequest request;
-  std::vector<Fd> files;
-  Fd connection;
-  const LimitGroup* limits;  ///< what the container began in; may be absent
-};
 
 /// Nothing of the stage's must stay open here: neither the job's streams nor what tells others that
 /// the stage lives.
@@ -137,25 +128,34 @@ void check_folder(const Bundle& bundle, const ImageRoot& image) {
 
 namespace {
 
+/// The container that the command is put into.
+struct Into {
+  const Runtime& runtime;
+  const Container& container;
+  const LimitGroup* limits;  ///< what it began in; may be absent
+};
+
 class Served {
  public:
-  Served(const Runtime& runtime, const Container& container, const Asked& asked, unsigned number)
-      : runtime_(runtime), container_(container), asked_(asked) {
+  Served(const Into& into, const AskedCommand& asked, unsigned number)
+      : into_(into), asked_(asked) {
+    const fs::path& folder = into.container.bundle;
     const std::string name = fmt::format("exec-{}", number);
-    files_.process = container.bundle / (name + ".json");
-    files_.pid = container.bundle / (name + ".pid");
-    files_.log = container.bundle / (name + ".log");
+    files_.process = folder / (name + ".json");
+    files_.pid = folder / (name + ".pid");
+    files_.log = folder / (name + ".log");
     if (asked.request.terminal) files_.console = name + ".socket";
   }
   Served(const Served&) = delete;
   Served& operator=(const Served&) = delete;
   ~Served() {
     for (const fs::path& path : {files_.process, files_.pid, files_.log}) ::unlink(path.c_str());
-    if (!files_.console.empty()) ::unlink((container_.bundle / files_.console).c_str());
+    if (!files_.console.empty()) ::unlink((into_.container.bundle / files_.console).c_str());
   }
 
   Exit run(const Bundle& bundle) {
-    if (::chdir(container_.bundle.c_str()) != 0) throw os_error(errno, "cannot enter a folder");
+    if (::chdir(into_.container.bundle.c_str()) != 0)
+      throw os_error(errno, "cannot enter a folder");
     write_file(files_.process, render_process(bundle), false);
     std::optional<ConsoleSocket> console;
     if (asked_.request.terminal) console.emplace(files_.console.string());
@@ -175,13 +175,13 @@ class Served {
 
  private:
   void start() {
-    Command command = exec_command(runtime_, container_, files_);
+    Command command = exec_command(into_.runtime, into_.container, files_);
     if (!asked_.request.terminal) {
       command.stdin_fd = asked_.files.at(0).get();
       command.stdout_fd = asked_.files.at(1).get();
       command.stderr_fd = asked_.files.at(2).get();
     }
-    Child starter = start_within(asked_.limits, command);
+    Child starter = start_within(into_.limits, command);
     const Exit exit = starter.wait().value_or(Exit{});
     if (exit.code == 0) return;
     const std::string message = runtime_message(files_.log);
@@ -194,7 +194,7 @@ class Served {
           .hint("name a folder that is there with `-w`");
     }
     throw failure("run-failed", "`{}` could not start the command in the container",
-                  runtime_.program.filename().string())
+                  into_.runtime.program.filename().string())
         .because(message.empty() ? fmt::format("it ended with status {}", exit.code) : message);
   }
 
@@ -218,15 +218,14 @@ class Served {
     }
   }
 
-  const Runtime& runtime_;
-  const Container& container_;
-  const Asked& asked_;
+  const Into& into_;
+  const AskedCommand& asked_;
   ExecFiles files_;
 };
 
 /// The whole life of a serving process.
-void serve(const Runtime& runtime, const Container& container, const Bundle& of_run,
-           const Asked& asked, unsigned number) noexcept {
+void serve(const Into& into, const Bundle& of_run, const AskedCommand& asked,
+           unsigned number) noexcept {
   const int connection = asked.connection.get();
   try {
     std::vector<int> kept{connection};
@@ -240,7 +239,7 @@ void serve(const Runtime& runtime, const Container& container, const Bundle& of_
       return;
     }
     check_folder(bundle, image);
-    const Exit exit = Served{runtime, container, asked, number}.run(bundle);
+    const Exit exit = Served{into, asked, number}.run(bundle);
     (void)send_packet(connection, render_outcome(exit));
   } catch (const Error& error) {
     (void)send_packet(connection, render_outcome(error));
@@ -251,34 +250,13 @@ void serve(const Runtime& runtime, const Container& container, const Bundle& of_
 
 }  // namespace
 
-ExecServer::~ExecServer() {
-  for (const pid_t pid : serving_) {
-    while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-}
-
-void ExecServer::forget_ended() {
-  std::erase_if(serving_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
-}
-
 void ExecServer::start(const ExecRequest& request, std::vector<Fd> files, Fd connection) {
-  constexpr std::size_t kStreams = 3;
-  forget_ended();
-  const Asked asked{request, std::move(files), std::move(connection), limits_};
-  if (asked.files.size() != (request.terminal ? 0 : kStreams)) return;
+  const AskedCommand asked{request, std::move(files), std::move(connection)};
+  if (!asked.is_whole()) return;
   ++count_;
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    serve(runtime_, container_, bundle_, asked, count_);
-    ::_exit(0);
-  }
-  if (pid < 0) {
-    (void)send_packet(asked.connection.get(),
-                      render_outcome(os_error(errno, "cannot start a process")));
-    return;
-  }
-  serving_.push_back(pid);
+  serving_.start(asked.connection.get(), [&] {
+    serve({runtime_, container_, limits_}, bundle_, asked, count_);
+  });
 }
 
 std::string render_started() { return "started"; }

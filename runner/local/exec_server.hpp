@@ -8,6 +8,7 @@
 #include "runner/local/image_root.hpp"
 #include "runner/local/limits.hpp"
 #include "runner/local/runtime.hpp"
+#include "runner/local/serving.hpp"
 
 namespace mlenv {
 
@@ -17,23 +18,17 @@ class ExecServer {
   ExecServer(const Runtime& runtime, const Container& container, const Bundle& bundle,
              const LimitGroup* limits)
       : runtime_(runtime), container_(container), bundle_(bundle), limits_(limits) {}
-  ExecServer(const ExecServer&) = delete;
-  ExecServer& operator=(const ExecServer&) = delete;
-  /// Waits for those who serve: the container is gone by then, so that they end.
-  ~ExecServer();
 
   /// `files`: standard input, output and error of the process, or none with a terminal.
   void start(const ExecRequest& request, std::vector<Fd> files, Fd connection);
 
  private:
-  void forget_ended();
-
   const Runtime& runtime_;
   const Container& container_;
   const Bundle& bundle_;
   const LimitGroup* limits_;
-  std::vector<pid_t> serving_;
   unsigned count_ = 0;
+  ServingProcesses serving_;
 };
 
 // What whoever serves such processes shares, of whatever runtime.

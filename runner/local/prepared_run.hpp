@@ -15,6 +15,7 @@ class PreparedRun {
   struct Attempt {
     JobEnd end;
     bool started = false;
+    bool last = false;  ///< there cannot be another one: the container is gone
   };
   PreparedRun() = default;
   PreparedRun(const PreparedRun&) = delete;

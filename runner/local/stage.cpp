@@ -327,7 +327,7 @@ StageOutcome run_container(const LocalRun& run, int signals, int socket) {
     outcome.exit = attempt.end.exit;
     outcome.out_of_memory = attempt.end.out_of_memory;
     if (outcome.out_of_memory) tell_of_memory(run);
-    const bool again = attempt.started && !watch.must_end() &&
+    const bool again = attempt.started && !attempt.last && !watch.must_end() &&
                        run.life.restart.again(attempt.end.exit, outcome.attempts);
     if (again || outcome.attempts > 1) {
       tell(socket, render_event(AttemptEnd{outcome.attempts, attempt.end.exit, took}));

@@ -7,6 +7,19 @@
 
 namespace mlenv {
 
+/// What stands in for one of them.
+struct ThrowawayLayer {
+  fs::path source;  ///< to be mounted as it is; below `upper` where that is not empty
+  fs::path upper;   ///< where overlayfs is to put what is written
+  fs::path work;    ///< its own, beside that
+  std::vector<FreshPath> fresh{};  ///< for clear_fresh, once it is mounted
+};
+/// Of that one of job_mounts(run): its folders are made; nothing is mounted.
+ThrowawayLayer throwaway_layer(const LocalRun& run, std::size_t index, const fs::path& source);
+/// Removes it below the mounted layer's `root`. No link is followed on the way: behind it the
+/// person's own files may lie. `shown`: for errors.
+void clear_fresh(Fd root, const fs::path& shown, const FreshPath& fresh);
+
 /// `mounts` (job_mounts(run)) with throwaway layers over those that can be written, and without
 /// what `run.fresh` names. For the stage: mounts are made in this process's namespace. What is
 /// mounted below a source is not seen in the container. Throws `no-overlay`.

@@ -6,7 +6,6 @@
 #include <cerrno>
 
 #include "base/error.hpp"
-#include "runner/image_program.hpp"
 
 namespace mlenv {
 namespace {
@@ -23,18 +22,17 @@ constexpr const char* kUrlFile = "notebook-url";
 
 }  // namespace
 
-bool notebook_kernel_of(const StackedTrees& files, const std::string& program) {
+bool notebook_kernel_of(const ImageNames& files, const std::string& program) {
   // Where it looks: `jupyter --paths`, data.
   const fs::path prefix = fs::path(program).parent_path().parent_path();
   const std::array<fs::path, 3> folders = {prefix / "share", "/usr/local/share", "/usr/share"};
   return std::any_of(folders.begin(), folders.end(), [&](const fs::path& folder) {
-    return !files.list((folder / "jupyter/kernels").string()).empty();
+    return files.has_entries((folder / "jupyter/kernels").string());
   });
 }
 
 std::optional<NotebookServer> find_notebook_server(const ImageConfig& image,
-                                                   const std::vector<fs::path>& trees) {
-  const StackedTrees files{trees};
+                                                   const ImageNames& files) {
   for (const Flavour& one : kFlavours) {
     const std::optional<std::string> program = program_in_image(image, files, one.program);
     if (program)

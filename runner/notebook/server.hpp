@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "images/stacked_trees.hpp"
+#include "runner/image_program.hpp"
 #include "runner/local/run.hpp"
 
 namespace mlenv {
@@ -18,10 +18,10 @@ struct NotebookServer {
 };
 /// The best that the image's PATH has: JupyterLab, Jupyter Notebook, Jupyter Server. nullopt: none.
 std::optional<NotebookServer> find_notebook_server(const ImageConfig& image,
-                                                   const std::vector<fs::path>& trees);
+                                                   const ImageNames& files);
 
 /// Whether a server beside that program (of the same folder) finds a kernel.
-bool notebook_kernel_of(const StackedTrees& files, const std::string& program);
+bool notebook_kernel_of(const ImageNames& files, const std::string& program);
 
 /// Where it is reached: on 127.0.0.1.
 struct NotebookAddress {

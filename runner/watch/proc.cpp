@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/text.hpp"
+#include "runner/engine/keeper/protocol.hpp"
 #include "runner/facts/sources.hpp"
 #include "runner/watch/waits.hpp"
 
@@ -41,6 +42,11 @@ std::size_t rank_of(Wait wait) {
   constexpr std::array kOrder = {Wait::none, Wait::disk, Wait::network, Wait::output,
                                  Wait::pipe, Wait::time, Wait::other};
   return static_cast<std::size_t>(std::find(kOrder.begin(), kOrder.end(), wait) - kOrder.begin());
+}
+
+/// Of a run's namespace or container: they hold it open, and do nothing else.
+bool keeps_namespace(std::string_view name) {
+  return trim(name) == "mlenv-init" || trim(name) == keeper::kProcessName;
 }
 
 void look_at_thread(const fs::path& process, pid_t id, bool leads, Look& found) {
@@ -142,13 +148,18 @@ std::optional<double> parse_pressure(std::string_view text, std::string_view kin
 
 std::vector<pid_t> ProcReader::processes_beside(pid_t anchor) const {
   const std::string space = link_in(of(anchor) / "ns/pid");
+  // Of another user's process, such as the first one in a container that root's daemon has made,
+  // the control group can be seen, and that is the container's own or tells nothing.
+  const std::string group = space.empty() ? text_in(of(anchor) / "cgroup") : "";
   std::vector<pid_t> found;
-  if (space.empty()) return found;
+  if (space.empty() && (group.empty() || group == text_in(root_ / "proc/self/cgroup")))
+    return found;
   for (const pid_t process : numbers_in(root_ / "proc")) {
-    if (link_in(of(process) / "ns/pid") != space) continue;
-    const bool holds_it_open =
-        process == anchor && trim(text_in(of(process) / "comm")) == "mlenv-init";
-    if (!holds_it_open) found.push_back(process);
+    const bool is_beside = space.empty() ? text_in(of(process) / "cgroup") == group
+                                         : link_in(of(process) / "ns/pid") == space;
+    const bool keeps =
+        is_beside && process == anchor && keeps_namespace(text_in(of(process) / "comm"));
+    if (is_beside && !keeps) found.push_back(process);
   }
   return found;
 }
@@ -195,8 +206,10 @@ std::optional<ProcessCounters> ProcReader::count_process(pid_t id) const {
 std::optional<NetworkCounters> ProcReader::count_network(pid_t process) const {
   const std::string text = text_in(of(process) / "net/dev");
   if (text.empty()) return std::nullopt;
+  const std::string space = link_in(of(process) / "ns/net");
+  if (space.empty()) return std::nullopt;  // nobody can say whose these are
   NetworkCounters found = parse_interfaces(text);
-  found.whole_machine = link_in(of(process) / "ns/net") == link_in(root_ / "proc/self/ns/net");
+  found.whole_machine = space == link_in(root_ / "proc/self/ns/net");
   return found;
 }
 

@@ -21,7 +21,8 @@ class ProcReader {
   explicit ProcReader(fs::path root = "/") : root_(std::move(root)) {}
 
   /// All processes of the PID namespace in which `anchor` is, lowest number first; without the
-  /// process that holds a run's namespace open and does nothing else.
+  /// process that holds a run's namespace open and does nothing else. Where the namespace may not
+  /// be seen, those of its control group, unless that is our own.
   std::vector<pid_t> processes_beside(pid_t anchor) const;
   /// What they, and the control groups and the machine around them, have counted; `at` is the
   /// caller's.

@@ -4,6 +4,8 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/engines.sh
+. "$(dirname "$0")/../support/engines.sh"
 need dockerd docker node npm jq umoci unshare
 need_root
 [ "$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ] || skip "node is older than 20"
@@ -40,14 +42,11 @@ equal "its user" "www-data false" "$(jq -r '"\(.remoteUser) \(.updateRemoteUserU
 as_root chown -R "$user_id:$user_id" "$MLENV_STORE" "$work/project" "$work/own"
 
 note "a Docker that the user may talk to"
-mkdir "$work/docker"
-start "$work/dockerd.log" "${sudo[@]}" dockerd --data-root "$work/docker/data" \
-  --exec-root "$work/docker/exec" --pidfile "$work/docker/pid" --host "unix://$work/docker/socket" --bridge none --iptables=false \
-  --ip6tables=false
-dock() { as_root docker --host "unix://$work/docker/socket" "$@"; }
-wait_until 60 dock version
+# shellcheck disable=SC2119  # no options
+start_docker
+dock() { as_root docker --host "$DOCKER_HOST" "$@"; }
 as_root chmod 666 "$work/docker/socket"
-end_containers() { dock ps -aq | xargs -r "${sudo[@]}" docker --host "unix://$work/docker/socket" rm -f >/dev/null 2>&1 || true; }
+end_containers() { dock ps -aq | xargs -r "${sudo[@]}" docker --host "$DOCKER_HOST" rm -f >/dev/null 2>&1 || true; }
 trap 'status=$?; end_containers; (exit "$status"); finish_test' EXIT
 
 # The CLI asks for the user's name.
@@ -59,7 +58,7 @@ cli() { # cli ARGUMENT…: the devcontainer CLI as the user, who has a name, mle
   # shellcheck disable=SC2016  # for that shell
   as_root unshare --mount sh -c 'mount --bind "$0" /etc/passwd && exec "$@"' "$work/passwd" \
     setpriv --reuid "$user_id" --regid "$user_id" --clear-groups --no-new-privs \
-    env -i HOME="$user_home" PATH="$work/bin:$PATH" "${machine_env[@]}" DOCKER_HOST="unix://$work/docker/socket" \
+    env -i HOME="$user_home" PATH="$work/bin:$PATH" "${machine_env[@]}" DOCKER_HOST="$DOCKER_HOST" \
     MLENV_STORE="$MLENV_STORE" node "$work/tools/node_modules/@devcontainers/cli/devcontainer.js" "$@"
 }
 opened() { # opened: brings it up, and looks around in it

@@ -3,14 +3,14 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/engines.sh
+. "$(dirname "$0")/../support/engines.sh"
 need dockerd docker
 need_root
 
-mkdir "$work/docker"
-start "$work/dockerd.log" "${sudo[@]}" dockerd --data-root "$work/docker/data" \
-  --exec-root "$work/docker/exec" --pidfile "$work/docker/pid" --host "unix://$work/docker/socket" --bridge none --iptables=false \
-  --ip6tables=false
-dock() { as_root docker --host "unix://$work/docker/socket" "$@"; }
+# shellcheck disable=SC2119  # no options
+start_docker
+dock() { as_root docker --host "$DOCKER_HOST" "$@"; }
 
 project=$work/project
 for path in a.md README.md README-secret.md temp tempa tempab/in somedir/temporary.txt \
@@ -25,7 +25,6 @@ printf 'FROM scratch\nCOPY . /project/\nCMD ["x"]\n' >"$work/Dockerfile"
 base_store
 build_digest "$project/app.yaml" >/dev/null # makes the lock
 cp "$work/Dockerfile" "$project/"
-wait_until 60 dock version
 
 ours() {
   "$MLENV" build "$project/app.yaml" --output "oci:$work/oci" >/dev/null

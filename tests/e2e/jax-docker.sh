@@ -4,18 +4,17 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/engines.sh
+. "$(dirname "$0")/../support/engines.sh"
 need dockerd docker
 need_root
 
 shared_image jax-cpu
 "$MLENV" build "$recipe_path" --locked --output "docker-archive:$work/jax.tar" >/dev/null
 
-mkdir "$work/docker"
-start "$work/dockerd.log" "${sudo[@]}" dockerd --data-root "$work/docker/data" \
-  --exec-root "$work/docker/exec" --pidfile "$work/docker/pid" --host "unix://$work/docker/socket" --bridge none --iptables=false \
-  --ip6tables=false
-dock() { as_root docker --host "unix://$work/docker/socket" "$@"; }
-wait_until 60 dock version
+# shellcheck disable=SC2119  # no options
+start_docker
+dock() { as_root docker --host "$DOCKER_HOST" "$@"; }
 
 trains() { # trains IMAGE
   dock run --rm --network host -v "$root/examples:/workspace:ro" "$1" python train-jax.py |

@@ -6,7 +6,9 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
-need runc python3 jq curl ss pasta unshare
+# shellcheck source=tests/support/engines.sh
+. "$(dirname "$0")/../support/engines.sh"
+need runc python3 jq curl ss pasta unshare podman
 need_root
 [ -e /dev/net/tun ] || skip "there is no /dev/net/tun"
 
@@ -44,7 +46,7 @@ stop_all() { # root may stop everybody's
   local id
   m root ps --names 2>/dev/null | while read -r id; do m root stop --time 0 "$id" >/dev/null 2>&1 || true; done
 }
-trap 'status=$?; stop_all; (exit "$status"); finish_test' EXIT
+trap 'status=$?; stop_all; end_engines; (exit "$status"); finish_test' EXIT
 has_line() { grep -q "$1" "$2"; }
 status_at() { curl --noproxy '*' -s -o /dev/null -w '%{http_code}' "$1" || true; }
 loopback_only() { # loopback_only PORT
@@ -156,6 +158,34 @@ grep -q 'no-such-option' "$work/err" || fail "not what it said: $(cat "$work/err
 m root run -d --name plain small -- sleep 600 >/dev/null
 failing_with no-notebook m root --json runs url plain
 m root stop --time 0 plain >/dev/null
+
+note "docker and podman serve it as well, and its image is not unpacked here"
+# shellcheck disable=SC2119  # no options
+start_docker
+podman_settings
+set_root_words
+unpacked_store=$MLENV_STORE
+export MLENV_STORE=$work/packed
+as_root cp -a "$unpacked_store" "$MLENV_STORE"
+as_root rm -rf "$MLENV_STORE/trees"
+by_engine() { # by_engine RUNTIME
+  local port url
+  port=$(free_port)
+  (cd "$work/project" && "${root_words[@]}" MLENV_STORE="$MLENV_STORE" "$MLENV" --json run -d --name "$1" --runtime "$1" --jupyter="$port" lab) \
+    >"$work/out" 2>"$work/err" || fail "$1: $(cat "$work/err")"
+  url=$(jq -r .url "$work/out")
+  loopback_only "$port"
+  equal "$1: with the token" 200 "$(status_at "http://127.0.0.1:$port/api/contents?token=${url#*token=}")"
+  equal "$1: without it" 403 "$(status_at "http://127.0.0.1:$port/api/contents")"
+  equal "$1: a cell" 42 "$(m root exec "$1" python kernel.py "127.0.0.1:$port" '6*7')"
+  m root stop "$1" >/dev/null
+  equal "$1: ends of itself" "0 stop" "$(m root --json runs show "$1" | jq -r '"\(.end.exit_code) \(.end.ended_by)"')"
+}
+by_engine docker
+[ "$MLENV_TEST_LONG" = 0 ] || by_engine podman
+equal "unpacked here" "" "$(ls -A "$MLENV_STORE/trees" 2>/dev/null)"
+failing_with no-jupyter m root --json run --runtime docker --jupyter small
+MLENV_STORE=$unpacked_store
 
 if [ "$MLENV_TEST_LONG" != 0 ]; then
   note "in a browser"

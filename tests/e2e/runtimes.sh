@@ -10,24 +10,28 @@ set -euo pipefail
 . "$(dirname "$0")/../support/engines.sh"
 need runc python3 jq podman curl
 need_root
-trap 'status=$?; set +e; end_runs; end_engines; (exit "$status"); finish_test' EXIT
+trap 'status=$?; set +e; end_runs; end_engines; as_root rm -f "/etc/cdi/$vendor.yaml"; (exit "$status"); finish_test' EXIT
 
 printf 'name: base\nbase: debian:bookworm\npython: "3.11"\n' >"$work/base.yaml"
 base_store
 digest=$(build_digest "$work/base.yaml")
 make_user
-user_world
+mkdir -p "$work/data/below"
+as_root mount -t tmpfs -o mode=1777 tmpfs "$work/data/below"
+user_world # sees it, too
 start_docker
 podman_settings
 project=$work/project
-mkdir -p "$project" "$work/data/below"
+mkdir -p "$project"
 echo original >"$work/data/file"
+ln -s data "$work/link"
 chmod -R a+rwX "$project" "$work/data"
 cd "$project"
 as_root cp -a "$MLENV_STORE" "$user_home/store"
 as_root chown -R "$user_id:$user_id" "$user_home/store"
 
 place=()
+before=()
 set_words
 set_root_words
 # shellcheck disable=SC2016  # for that shell
@@ -38,9 +42,9 @@ wire=$(cat "$work/wire")
 # m ARGUMENT…: mlenv as $who. run ARGUMENT…: of $runtime.
 m() {
   if [ "$who" = root ]; then
-    "${place[@]}" "${root_words[@]}" MLENV_STORE="$MLENV_STORE" "$MLENV" "$@"
+    "${place[@]}" "${before[@]}" "${root_words[@]}" MLENV_STORE="$MLENV_STORE" "$MLENV" "$@"
   else
-    "${world_words[@]}" MLENV_STORE="$user_home/store" mlenv "$@"
+    "${before[@]}" "${world_words[@]}" MLENV_STORE="$user_home/store" mlenv "$@"
   fi
 }
 run() { m run --runtime "$runtime" "$@"; }
@@ -55,6 +59,21 @@ same() { # same WHAT EXPECTED FOUND
 }
 said() { grep -qF -- "$1" "$work/err" || fail "$who, $runtime: not said: $1: $(cat "$work/err")"; }
 record() { m --json runs show "$1" | jq -r "$2"; } # record RUN EXPRESSION
+# mlenv_of NAME: the process of mlenv that has the run of that name. stage_of NAME: the one between it and
+# the container, which may be a copy of it.
+mlenv_of() {
+  local pid
+  for pid in $(pgrep -x mlenv); do
+    grep -qzxF -- "$1" "/proc/$pid/cmdline" 2>/dev/null || continue
+    [ "$(cat "/proc/$(ps -o ppid= -p "$pid" | xargs)/comm")" = mlenv ] || echo "$pid"
+  done
+}
+stage_of() {
+  local pid
+  for pid in $(pgrep -x mlenv -P "$(mlenv_of "$1")"); do
+    if pgrep -P "$pid" >/dev/null; then echo "$pid"; fi
+  done
+}
 alive() { pgrep -f "^sleep $1\$" >/dev/null; }
 gone() { ! alive "$1"; }
 end_runs() {
@@ -120,6 +139,8 @@ ids() { # who a run is
 check_mounts() {
   same "a mount" original "$(run -v "$work/data:/data:ro" base -- cat /data/file)"
   run -v "$work/data:/data:ro" base -- sh -c 'echo new >/data/file' 2>/dev/null && fail "$who, $runtime: read-only was written"
+  run -v "$work/link:/data:ro" base -- sh -c 'echo new >/data/below/new' 2>/dev/null && fail "$who, $runtime: what is mounted below read-only was written"
+  same "below a link" "" "$(ls "$work/data/below")"
   same "a folder in memory" "100 tmpfs" "$(run --tmpfs /scratch:size=100k base -- sh -c 'df -k --output=size,fstype /scratch | tail -n 1' | xargs)"
   mkdir -p "$work/a,b"
   echo comma >"$work/a,b/file"
@@ -139,6 +160,15 @@ check_mounts() {
   same "a file's owner" "$owner" "$(stat -c %u "made-$runtime")"
   same "a mount point's owner" "$owner" "$(stat -c %u inner/data)"
   as_root rm -rf inner "made-$runtime" "$work/data/within-$runtime"
+  # What the container needs in the project is the caller's.
+  same "a folder in memory in the project" tmpfs "$(run --tmpfs /workspace/memory base -- stat -f -c %T memory)"
+  same "its owner" "$owner" "$(stat -c %u memory)"
+  # Links lead where they lead inside. (crun refuses one that leads nowhere there.)
+  mkdir -p "$work/outside"
+  ln -s ../outside out
+  status_of run -v "$work/data:/workspace/out/data" base -- true >/dev/null
+  same "outside of the project" "" "$(ls -A "$work/outside")"
+  as_root rm -rf memory out
   run base -- sh -c 'rm -f /etc/motd; echo x >/opt/x 2>/dev/null' || true
   same "thrown away" "" "$(run base -- sh -c 'ls /opt | grep x || true')"
   same "read-only" "no yes yes" "$(run --read-only base -- sh -c 'for f in /opt /tmp ~; do touch $f/x 2>/dev/null && echo yes || echo no; done' | xargs)"
@@ -146,32 +176,41 @@ check_mounts() {
 
 check_signals() {
   local name job status
+  # What bash starts in the background ignores SIGINT, and so would mlenv.
+  local before=(env --default-signal=INT)
   for name in INT TERM USR1; do
     rm -f ready
     # mlenv itself is not a child of this shell where another user runs it.
-    run --name "sig-$name" base -- sh -c "trap 'echo got; exit 9' $name; touch ready; while :; do sleep 0.05; done" >"$work/got" &
+    run --name "sig-$name-$marker" base -- sh -c "trap 'echo got; exit 9' $name; touch ready; while :; do sleep 0.05; done" >"$work/got" &
     job=$!
     wait_until 60 test -e ready
-    pkill -"$name" -f "run --runtime $runtime --name sig-$name base" || fail "no mlenv for SIG$name"
+    as_root kill -s "$name" "$(mlenv_of "sig-$name-$marker")"
     status=0
     wait "$job" || status=$?
     same "SIG$name" "9 got" "$status $(cat "$work/got")"
   done
-  run --name killed base -- sleep "$marker" &
-  job=$!
-  wait_until 60 alive "$marker"
-  pkill -KILL -f "run --runtime $runtime --name killed base" || fail "no mlenv to kill"
-  wait "$job" 2>/dev/null || true
-  wait_until 20 gone "$marker"
-  wait_until 20 no_container
+  for name in mlenv stage; do
+    run --name "killed-$name-$marker" base -- sleep "$marker" &
+    job=$!
+    wait_until 60 alive "$marker"
+    as_root kill -KILL "$("${name}_of" "killed-$name-$marker")"
+    status=0
+    wait "$job" 2>/dev/null || status=$?
+    [ "$status" -ne 0 ] || fail "$who, $runtime: its $name was killed, and it ended well"
+    wait_until 20 gone "$marker"
+    wait_until 20 no_container
+  done
 }
-# What engines still have of our containers.
-containers() {
-  case $runtime in
-    docker) as_root docker ps --all --quiet --filter label=dev.mlenv.run ;;
-    podman) if [ "$who" = root ]; then as_engine_root podman ps --all --quiet; else in_world podman ps --all --quiet; fi ;;
+# engine ARGUMENT…: $runtime itself, as $who has it.
+engine() {
+  case $who/$runtime in
+    */docker) as_root docker --host "$DOCKER_HOST" "$@" ;;
+    root/podman) as_engine_root podman "$@" ;;
+    user/podman) in_world podman "$@" ;;
   esac
 }
+# What it still has of our containers.
+containers() { [ "$runtime" = builtin ] || engine ps --all --quiet --filter label=dev.mlenv.run; }
 no_container() { [ -z "$(containers)" ]; }
 
 check_terminal() {
@@ -231,7 +270,7 @@ check_background() {
   same "shell" shell "$(echo 'echo shell' | m shell one)"
   m exec one sleep "${marker}1" &
   wait_until 20 alive "${marker}1"
-  pkill -KILL -f "mlenv exec one sleep ${marker}1\$"
+  as_root pkill -KILL -f "mlenv exec one sleep ${marker}1\$"
   wait $! 2>/dev/null || true
   wait_until 20 gone "${marker}1"
   same "stop" "$id" "$(m stop one)"
@@ -240,7 +279,125 @@ check_background() {
   wait_until 20 gone "$marker"
 }
 
+check_watch() {
+  run -d --name watched base -- python3 -c 'while True: pass' >/dev/null
+  m --json watch --for 2s --interval 500ms watched >"$work/seen" 2>"$work/err" || fail "$who, $runtime: watch: $(cat "$work/err")"
+  same "watch" "python3 1 true true true" "$(jq -rs 'map(select(.kind == "sample")) | last |
+    "\(.processes[0].name) \(.process_count) \(.cpu.used > 0) \(.memory.resident_bytes > 1000000) \(.io.read_bytes_per_second != null)"' "$work/seen")"
+  m stop --time 0 watched >/dev/null
+  [ "$who/$runtime" = user/docker ] || return 0
+  # Of processes of another user that is told which everybody may see.
+  run -d --name watched --user root base -- python3 -c 'while True: pass' >/dev/null
+  m --json watch --for 2s --interval 500ms watched >"$work/seen" 2>"$work/err" || fail "$who, $runtime: watch: $(cat "$work/err")"
+  same "watch what is root's" "python3 1 true true null" "$(jq -rs 'map(select(.kind == "sample")) | last |
+    "\(.processes[0].name) \(.process_count) \(.cpu.used > 0) \(.memory.resident_bytes > 1000000) \(.io.read_bytes_per_second)"' "$work/seen")"
+  m stop --time 0 watched >/dev/null
+}
+
+# A device of a CDI file of this test's, with hooks as NVIDIA's toolkit writes them. What they do is done here by
+# a program of that name, for runtimes that start it.
+vendor=mlenv-test-$$.example
+specify() {
+  local hook=$work/toolkit/nvidia-cdi-hook
+  mkdir -p "$work/toolkit" "$work/given/lib"
+  echo given >"$work/given/file"
+  cp -L "$(ldconfig -p | awk '/libcrypt\.so\.1 .*x86-64|libcrypt\.so\.1 .*AArch64/ {print $NF; exit}')" "$work/given/lib/libcrypt.so.1"
+  cat >"$hook" <<'HOOK'
+#!/bin/sh
+bundle=$(sed 's/.*"bundle": *"\([^"]*\)".*/\1/')
+root=$(tr -d '\n' <"$bundle/config.json" | sed 's/.*"root": *{[^}]*"path": *"\([^"]*\)".*/\1/')
+case $1 in
+  create-symlinks) mkdir -p "$root/opt/links" && ln -s ../given/file "$root/opt/links/file" ;;
+  update-ldcache) echo /opt/given/lib >"$root/etc/ld.so.conf.d/00-test.conf" && /sbin/ldconfig -r "$root" ;;
+  *) exit 1 ;;
+esac
+HOOK
+  chmod -R a+rX "$work/toolkit" "$work/given"
+  chmod 755 "$hook"
+  as_root mkdir -p /etc/cdi
+  as_root tee "/etc/cdi/$vendor.yaml" >/dev/null <<CDI
+cdiVersion: 0.5.0
+kind: $vendor/device
+containerEdits: {env: [OF_ALL=1]}
+devices:
+  - name: "0"
+    containerEdits:
+      env: [DEVICE=0]
+      deviceNodes:
+        - {path: /dev/vendor/zero, hostPath: /dev/zero}
+        - {path: /dev/vendor/full, hostPath: /dev/full, type: c, major: 1, minor: 7, permissions: rw}
+      mounts:
+        - {hostPath: $work/given, containerPath: /opt/given, options: [ro, nosuid, nodev, bind]}
+      hooks:
+        - {hookName: createContainer, path: $hook, args: [nvidia-cdi-hook, create-symlinks, --link, "../given/file::/opt/links/file"]}
+        - {hookName: createContainer, path: $hook, args: [nvidia-cdi-hook, update-ldcache, --folder, /opt/given/lib]}
+  - name: odd
+    containerEdits: {hooks: [{hookName: createContainer, path: /bin/true, args: ["true"]}]}
+CDI
+}
+check_devices() {
+  local found expected
+  found=$(run --device "$vendor/device=0" base -- sh -c 'cd /dev/vendor && stat -c "%n %F %t:%T" *
+    head -c 2 zero | od -An -tx1
+    cat /opt/links/file
+    touch /opt/given/new 2>/dev/null || echo read-only
+    ldconfig -p | grep -o "/opt/given/lib.*"
+    echo "$OF_ALL $DEVICE"' 2>"$work/err") || fail "$who, $runtime: a device: $(cat "$work/err")"
+  expected='full character special file 1:7
+zero character special file 1:5
+ 00 00
+given
+read-only
+/opt/given/lib/libcrypt.so.1
+1 0'
+  same "a device" "$expected" "$found"
+  [ "$runtime" = docker ] || return 0
+  same "a hook that mlenv does not know" 125 "$(status_of m --json run --runtime "$runtime" --device "$vendor/device=odd" base -- true)"
+  said '"code":"no-device"'
+  same "links in an image that stays as it is" 125 "$(status_of m --json run --runtime "$runtime" --read-only --device "$vendor/device=0" base -- true)"
+  said '"code":"no-device"'
+}
+
+# A run is repeated by what ran it, over layers that are thrown away.
+check_reproduce() {
+  local folders by
+  mkdir -p out deep "$work/words"
+  echo original >"$work/words/file"
+  as_root chown "$owner:$owner" out deep "$work/words"
+  run --outputs out -v "$work/words:/data" base -- sh -c 'echo result >out/result; echo more >deep/more; cat /data/file >>out/result' || fail "$who, $runtime: a run with outputs"
+  as_root rm -f deep/more
+  folders=$(find . "$work/words" -printf '%p %s %T@\n' | LC_ALL=C sort)
+  same "reproduce" 0 "$(status_of m --json reproduce --with-present-code last)"
+  same "what it gave" "same out/result" "$(jq -r '"\(.result) \(.files | map(.path) | join(" "))"' "$work/out")"
+  same "the person's folders" "$folders" "$(find . "$work/words" -printf '%p %s %T@\n' | LC_ALL=C sort)"
+  by=$(record "$(jq -r .by "$work/out")" '.start.runtime // "built-in"' | cut -d' ' -f1)
+  case $who/$runtime in
+    */builtin) ;;
+    user/docker)
+      same "by" built-in "$by"
+      grep -q 'runtime: docker ' "$work/out" || fail "$who, $runtime: it does not say that the runtime is another: $(cat "$work/out")"
+      m --json reproduce --with-present-code --runtime docker last >"$work/out" 2>"$work/err" && fail "root's daemon repeats a user's run"
+      said '"code":"cannot-reproduce"'
+      ;;
+    *)
+      same "by" "$runtime" "$by"
+      same "by the built-in one" 0 "$(status_of m --json reproduce --with-present-code --runtime builtin last)"
+      ;;
+  esac
+  as_root rm -rf out deep
+}
+
 check_life() {
+  local job status=0
+  if [ "$runtime" != builtin ]; then
+    run --restart on-failure:3 base -- sleep "$marker" &
+    job=$!
+    wait_until 60 alive "$marker"
+    engine rm --force "$(containers)" >/dev/null
+    wait "$job" || status=$?
+    same "a container that somebody removed" "137 137" "$status $(record last .end.exit_code)"
+    wait_until 20 gone "$marker"
+  fi
   same "timeout" 124 "$(status_of run --timeout 1s base -- sleep 600)"
   run --restart on-failure:2 --tmpfs /mem base -- sh -c 'ls /tmp /dev/shm /mem | grep -c x; echo x >>/opt/count 2>/dev/null || echo x >>~/count
     touch /tmp/x /dev/shm/x /mem/x; exit 3' >"$work/out" 2>"$work/err" && fail "$who, $runtime: it succeeded"
@@ -251,12 +408,13 @@ check_life() {
 }
 
 check_limits() {
-  if ! run --memory 64m --cpus 0.5 --cpuset-cpus 0 --pids-limit 40 base -- true 2>"$work/err"; then
-    said 'limit'
+  if [ "$who" = user ] && [ "$runtime" != docker ] && [ -e /sys/fs/cgroup/memory ]; then
+    # With control groups of version 1 users have none of their own.
     m --json run --runtime "$runtime" --memory 64m base -- true 2>"$work/err" && fail "the limit was left out"
     said '"code":"no-limit"'
     return
   fi
+  same "limits" 0 "$(status_of run --memory 64m --cpus 0.5 --cpuset-cpus 0 --pids-limit 40 base -- true)"
   same "processors" 1 "$(run --cpuset-cpus 0 base -- nproc)"
   same "no memory" 137 "$(status_of run --memory 64m base -- python3 -c 'x = bytearray(200_000_000)')"
   same "in the record" true "$(record last .end.out_of_memory)"
@@ -289,7 +447,8 @@ check_network() {
   place=()
 }
 
-checks=(status streams place mounts signals terminal background life limits network)
+specify
+checks=(status streams place mounts signals terminal background watch devices reproduce life limits network)
 declare -A took
 for who in ${MLENV_TEST_WHO:-root user}; do
   owner=0
@@ -303,7 +462,11 @@ for who in ${MLENV_TEST_WHO:-root user}; do
     wanted=("${checks[@]}")
     # All of it for each engine by whom it is mostly used; the rest with --long.
     case $MLENV_TEST_LONG/$who/$runtime in
-      0/user/docker | 0/root/podman) wanted=(status mounts signals background) ;;
+      0/user/docker) wanted=(status mounts signals background watch) ;;
+      0/root/podman) wanted=(mounts signals background devices reproduce) ;;
+      0/user/podman) wanted=(status streams place mounts signals terminal background watch life limits network) ;;
+      # Tests of its own have the rest.
+      0/*/builtin) wanted=(status streams place mounts signals terminal background life limits network) ;;
     esac
     for check in "${wanted[@]}"; do
       began=${EPOCHREALTIME/./}
@@ -325,6 +488,16 @@ as_root mount -t tmpfs -o size=10m tmpfs "$work/tiny"
 printf '[storage]\ndriver="overlay"\ngraphroot="%s/tiny/root"\nrunroot="%s/tiny/run"\n' "$work" "$work" >"$work/podman/tiny.conf"
 failing_with engine-image as_root env CONTAINERS_CONF="$work/podman/containers.conf" CONTAINERS_STORAGE_CONF="$work/podman/tiny.conf" \
   MLENV_STORE="$MLENV_STORE" "$MLENV" --json run --runtime podman base -- true
+
+if [ -e /sys/fs/cgroup/unified/cgroup.procs ] && command -v crun >/dev/null; then
+  note "podman's crun where control groups of both versions are in use"
+  sed 's/^runtime=.*/runtime="crun"/' "$work/podman/containers.conf" >"$work/podman/crun.conf"
+  with_crun=("${root_words[@]}" CONTAINERS_CONF="$work/podman/crun.conf" MLENV_STORE="$MLENV_STORE" "$MLENV")
+  equal "runc in its place" again "$("${with_crun[@]}" run --runtime podman base -- echo again)"
+  equal "its record" "with runc" "$(record last .start.runtime | cut -d' ' -f3-)"
+  failing_with no-runtime "${sudo[@]}" unshare --mount sh -c 'mount --bind /dev/null "$0" && exec "$@"' "$(command -v runc)" \
+    "${with_crun[@]}" --json run --runtime podman base -- true
+fi
 
 note "an image that was removed from an engine is handed over again"
 as_root docker --host "$DOCKER_HOST" image rm --force "localhost/mlenv:${digest#sha256:}" >/dev/null

@@ -6,6 +6,8 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/engines.sh
+. "$(dirname "$0")/../support/engines.sh"
 need dockerd docker unshare setpriv
 need_root
 
@@ -32,12 +34,9 @@ equal "one error" 1 "$(grep -c '^error:' "$work/err")"
 if grep -q 'fetch Debian packages' "$work/err"; then fail "told only after the work"; fi
 
 note "docker"
-mkdir "$work/docker"
-start "$work/dockerd.log" "${sudo[@]}" dockerd --data-root "$work/docker/data" \
-  --exec-root "$work/docker/exec" --pidfile "$work/docker/pid" --host "unix://$work/docker/socket" --bridge none --iptables=false \
-  --ip6tables=false
-dock() { as_root docker --host "unix://$work/docker/socket" "$@"; }
-wait_until 60 dock version
+# shellcheck disable=SC2119  # no options
+start_docker
+dock() { as_root docker --host "$DOCKER_HOST" "$@"; }
 # A machine like this one: its programs, read-only.
 mkdir -p "$work/rootfs"/{usr,etc,tmp,proc,sys,dev,run,var,root,work}
 for link in bin lib lib32 lib64 sbin; do [ ! -L "/$link" ] || cp -a "/$link" "$work/rootfs/"; done

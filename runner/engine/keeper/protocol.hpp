@@ -7,17 +7,22 @@
 
 namespace mlenv::keeper {
 
+/// What the keeper's process is called (proc_pid_comm(5)).
+inline constexpr const char* kProcessName = "mlenv-keeper";
+
 enum class Word : std::uint32_t {
   // of mlenv
   file,     ///< FileHead, path, content: a new file in the place of whatever is there
   folder,   ///< FolderHead, path: with those above it
+  link,     ///< path, where it leads: in the place of whatever is there
+  mode,     ///< FileHead, path: of what is there
   start,    ///< StartHead, groups, folder, words, variables; three files, or none with a terminal
   signal,   ///< a number: to the process that was started
   channel,  ///< one file: a socket on which the same may be said of a further process
   reset,    ///< paths: ends all processes; what lies in these folders in memory goes, and IPC
   // of the keeper
   hello,    ///< one file: the container's root
-  done,     ///< of file, folder and reset
+  done,     ///< of file, folder, link, mode and reset
   failed,   ///< Failed
   started,  ///< one file with a terminal: its master
   ended,    ///< Ended

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "runner/engine/keeper_client.hpp"
+#include "tests/support/error_code.hpp"
 
 namespace mlenv {
 namespace {
@@ -94,6 +95,30 @@ TEST(EngineCommand, AsksForPrivateNetworksByTheirNames) {
   EXPECT_TRUE(holds(run_command(rootless, one), {"--network", "slirp4netns"}));
   rootless.version = "5.4.0";
   EXPECT_TRUE(holds(run_command(rootless, one), {"--network", "pasta"}));
+}
+
+TEST(EngineCommand, PutsThrowawayLayersOverMounts) {
+  EngineContainer one = container();
+  one.mounts = {{"/data", "/d", false}};
+  one.layers["/d"] = {"/data", "/s/upper", "/s/work", {}};
+  EXPECT_TRUE(holds(run_command(engine("podman"), one),
+                    {"--volume", "/data:/d:O,upperdir=/s/upper,workdir=/s/work"}));
+  EXPECT_TRUE(holds(run_command(engine("docker"), one),
+                    {"--mount",
+                     "type=volume,target=/d,volume-driver=local,volume-opt=type=overlay,"
+                     "volume-opt=device=overlay,"
+                     "\"volume-opt=o=lowerdir=/data,upperdir=/s/upper,workdir=/s/work\""}));
+  one.layers["/d"].source = "/with:colon";
+  EXPECT_EQ(code_of([&] { (void)run_command(engine("podman"), one); }), "no-overlay");
+}
+
+TEST(EngineCommand, TellsPodmanItsRuntime) {
+  ContainerEngine one = engine("podman");
+  EXPECT_FALSE(holds(run_command(one, container()), {"--runtime"}));
+  EXPECT_EQ(one.title(), "podman 4.3.1");
+  one.oci_runtime = "/usr/sbin/runc";
+  EXPECT_TRUE(holds(run_command(one, container()), {"podman", "--runtime", "/usr/sbin/runc"}));
+  EXPECT_EQ(one.title(), "podman 4.3.1 with runc");
 }
 
 TEST(EngineCommand, HasAKeeper) {

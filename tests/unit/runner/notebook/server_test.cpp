@@ -22,7 +22,7 @@ class NotebookServerTest : public testing::Test {
   }
   std::optional<NotebookServer> found() {
     image_.env = {"PATH=/opt/venv/bin:/usr/bin"};
-    return find_notebook_server(image_, {layer_.path()});
+    return find_notebook_server(image_, UnpackedNames{{layer_.path()}});
   }
   TemporaryFolder layer_{temporary_root()};
   ImageConfig image_;

@@ -52,6 +52,26 @@ class WatchProc : public ::testing::Test {
   TemporaryFolder folder_{temporary_root()};
 };
 
+TEST_F(WatchProc, processes_of_another_user) {
+  process(100, "mlenv-keeper", 'S', "hidden");
+  process(101, "python", 'R', "hidden");
+  process(102, "bash", 'S', "pid:[1]");
+  for (const char* id : {"100", "101"}) {
+    fs::remove(root() / "proc" / id / "ns/pid");
+    fs::remove(root() / "proc" / id / "ns/net");
+    write(fs::path("proc") / id / "cgroup", "0::/docker/abc\n");
+  }
+  write("proc/102/cgroup", "0::/user.slice\n");
+  write("proc/self/cgroup", "0::/user.slice\n");
+  write("proc/101/net/dev", "  eth0: 5 0 0 0 0 0 0 0 6 0\n");
+  machine();
+  EXPECT_EQ(reader().processes_beside(100), std::vector<pid_t>{101});
+  EXPECT_FALSE(reader().count({101}).network) << "nobody knows whose these are";
+  // A group that is ours as well says nothing.
+  write("proc/self/cgroup", "0::/docker/abc\n");
+  EXPECT_TRUE(reader().processes_beside(100).empty());
+}
+
 TEST_F(WatchProc, processes_of_a_namespace) {
   process(100, "mlenv-init", 'S', "pid:[7]");
   process(101, "python", 'R', "pid:[7]");
