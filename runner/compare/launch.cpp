@@ -116,7 +116,7 @@ Launched launch(const Command& command, std::chrono::milliseconds deadline, Stop
   Streams streams(out, err, launched);
   streams.begin();
   const Clock::time_point until = streams.begun() + deadline;
-  Child child(with_pipes);
+  Started child(with_pipes);
   out.write_end.reset();
   err.write_end.reset();
   bool in_time = true;

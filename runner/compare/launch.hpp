@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/process.hpp"
+#include "runner/compare/started.hpp"
 
 namespace mlenv::compare {
 
@@ -41,7 +41,7 @@ struct Launched {
   std::string err;
 };
 
-/// Starts it and waits for its end; kills it (its process group) at the deadline or when a signal
+/// Starts it and waits for its end; kills it at the deadline or when a signal
 /// came. Its standard input is empty, and standard output lines are looked at as they come.
 Launched launch(const Command& command, std::chrono::milliseconds deadline, StopSignals& signals);
 
@@ -57,7 +57,7 @@ class Waiting {
  private:
   Pipe in_;
   Pipe out_;
-  std::optional<Child> child_;
+  std::optional<Started> child_;
 };
 
 }  // namespace mlenv::compare

@@ -107,7 +107,7 @@ class Measurement {
       if (launched.stopped) return "interrupted";
       return launched.exit.code == 0 && !launched.timed_out ? "" : why_of(launched, kPreparation);
     } catch (const Error& error) {
-      return error.frames().back();
+      return why_of(error);
     }
   }
 
@@ -249,7 +249,7 @@ class Measurement {
   std::vector<Side> sides_;
   std::vector<PlannedProbe> planned_;              ///< of probe_specs()
   std::vector<std::vector<const Side*>> takes_;    ///< who takes part, by probe
-  std::optional<Child> server_;
+  std::optional<Started> server_;
   Clock::time_point begun_ = Clock::now();
 };
 

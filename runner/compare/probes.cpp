@@ -216,6 +216,12 @@ std::string why_of(const Launched& launched, milliseconds deadline) {
   return last.empty() ? status : fmt::format("{}: {}", status, last);
 }
 
+std::string why_of(const Error& error) {
+  std::string text;
+  for (const std::string& frame : error.frames()) text += (text.empty() ? "" : ": ") + frame;
+  return text;
+}
+
 void forget_pages(const std::vector<fs::path>& folders) {
   for (const fs::path& folder : folders) {
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(
@@ -248,7 +254,7 @@ Found run_probe(const Bench& bench, const ProbeSpec& probe, const ActiveSide& si
       if (!worked) why = why_of(launched, deadline);
     }
   } catch (const Error& error) {
-    why = error.frames().back();
+    why = why_of(error);
   }
   complete(found, probe, why);
   found.seconds = std::chrono::duration<double>(Clock::now() - begun).count();

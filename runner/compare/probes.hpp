@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "runner/compare/launch.hpp"
 #include "runner/compare/rows.hpp"
 #include "runner/compare/side.hpp"
@@ -45,6 +46,9 @@ Found run_probe(const Bench& bench, const ProbeSpec& probe, const ActiveSide& si
 
 /// Why a launch gave nothing: time, mlenv's own error, the last line of what it wrote.
 std::string why_of(const Launched& launched, std::chrono::milliseconds deadline);
+
+/// An error's frames as one line.
+std::string why_of(const Error& error);
 
 /// Puts the files below `folders` out of the page cache, as far as they are clean and nobody has
 /// them mapped. Needs no rights but to read them.

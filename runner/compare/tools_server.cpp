@@ -28,7 +28,7 @@ bool listens(std::uint64_t port) {
 
 }  // namespace
 
-std::optional<Child> start_server(const Bench& bench, StopSignals& signals) {
+std::optional<Started> start_server(const Bench& bench, StopSignals& signals) {
   const std::vector<std::string> words = {"iperf3", "-s", "-B", "127.0.0.1", "-p",
                                           fmt::format("{}", bench.port)};
   const Fd nowhere = open_file("/dev/null", O_RDWR);
@@ -37,7 +37,7 @@ std::optional<Child> start_server(const Bench& bench, StopSignals& signals) {
     Command command = command_on(bench, {find_side_spec(side), {}}, {Which::tools, words});
     command.stdout_fd = nowhere.get();
     command.stderr_fd = nowhere.get();
-    Child child(command);
+    Started child(command);
     constexpr int kTries = 100;
     constexpr int kPause = 100;  // ms
     for (int i = 0; i < kTries && signals.came() == 0; ++i) {

@@ -8,7 +8,7 @@ namespace mlenv::compare {
 
 /// On the bare host where that takes part, else in a container on the host's network. nullopt: it
 /// does not start.
-std::optional<Child> start_server(const Bench& bench, StopSignals& signals);
+std::optional<Started> start_server(const Bench& bench, StopSignals& signals);
 
 /// A port that nobody listens on right now.
 std::uint64_t free_port();
