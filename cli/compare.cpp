@@ -193,7 +193,8 @@ int compare_command(const CompareWords& words, Ui& ui) {
   if (!words.show.empty()) return show_file(ui, words);
   if (words.image.empty()) {
     throw usage_error("usage", "an image is needed: `mlenv compare IMAGE`")
-        .hint("`mlenv images` lists those that are there; `--show FILE` shows an earlier comparison");
+        .hint(
+            "`mlenv images` lists those that are there; `--show FILE` shows an earlier comparison");
   }
   const FileLock lock = alone(ui);
   MeasuredNow now = measure_now(ui, words);
@@ -223,9 +224,10 @@ Action declare_compare(CLI::App& app) {
   app.add_option("-m,--memory", words->memory, "at most so much memory where it can be limited");
   take_one_word(app.add_option("--option", words->options,
                                "SIDE=OPTION of `mlenv run` for one side: builtin=--cpus=0.5"));
-  take_word_of(app.add_option("--tools", words->tools,
-                              "image with sysbench, fio, iperf3, stress-ng; by default one is built"),
-               WordKind::image);
+  take_word_of(
+      app.add_option("--tools", words->tools,
+                     "image with sysbench, fio, iperf3, stress-ng; by default one is built"),
+      WordKind::image);
   take_word_of(app.add_option("--previous", words->previous,
                               "the version that another host has, for what moving there takes"),
                WordKind::image);

@@ -165,8 +165,7 @@ void CompareBench::find_tools(Ui& ui, const std::string& name) {
     if (!name.empty()) {
       tools = image_or_recipe(ui, name);
     } else {
-      const fs::path recipe =
-          ui.store().root() / "compare" / (std::string(kToolsName) + ".yaml");
+      const fs::path recipe = ui.store().root() / "compare" / (std::string(kToolsName) + ".yaml");
       make_folders(recipe.parent_path());
       if (read_file_if_exists(recipe) != compare::tools_recipe()) {
         write_file(recipe, compare::tools_recipe());

@@ -87,7 +87,8 @@ void add_gaps(Lines& lines, const Comparison& comparison) {
       const compare::Cell* const cell = find_cell(row, side->id);
       if (cell == nullptr || cell->summary || cell->text) continue;
       const std::string why = printable(cell->why.value_or("no reason is known"));
-      auto at = std::find_if(gaps.begin(), gaps.end(), [&](const auto& gap) { return gap.first == why; });
+      auto at =
+          std::find_if(gaps.begin(), gaps.end(), [&](const auto& gap) { return gap.first == why; });
       if (at == gaps.end()) at = gaps.insert(gaps.end(), {why, {}});
       const std::string what = row.id + " (" + side->id + ")";
       at->second.push_back(what);
@@ -110,14 +111,16 @@ std::vector<std::string> compare_text(const Comparison& comparison) {
   add_table(lines, comparison);
   lines.emplace_back();
   for (const SideResult& side : comparison.sides) {
-    if (side.why) lines.push_back(fmt::format("{} not measured: {}", side.title, printable(*side.why)));
+    if (side.why)
+      lines.push_back(fmt::format("{} not measured: {}", side.title, printable(*side.why)));
     if (side.about) lines.push_back(fmt::format("{}: {}", side.title, printable(*side.about)));
   }
   add_gaps(lines, comparison);
   for (const std::string& remark : remarks_of(comparison)) lines.push_back(remark);
   lines.push_back(
       "±: half of the interval that holds the median with 95 % confidence (less below six starts). "
-      "×: times the first side's, where the intervals do not touch; elsewhere no difference is claimed.");
+      "×: times the first side's, where the intervals do not touch; elsewhere no difference is "
+      "claimed.");
   return lines;
 }
 

@@ -12,17 +12,22 @@ namespace {
 
 /// By the architecture's ABI; the image has one of them.
 constexpr std::array kLoaders = {"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"};
-constexpr std::array kLibraryFolders = {
-    "usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "lib/x86_64-linux-gnu",
-    "lib/aarch64-linux-gnu",    "usr/local/lib",             "usr/lib",
-    "lib"};
-constexpr std::string_view kElf = "\x7f" "ELF";
+constexpr std::array kLibraryFolders = {"usr/lib/x86_64-linux-gnu",
+                                        "usr/lib/aarch64-linux-gnu",
+                                        "lib/x86_64-linux-gnu",
+                                        "lib/aarch64-linux-gnu",
+                                        "usr/local/lib",
+                                        "usr/lib",
+                                        "lib"};
+constexpr std::string_view kElf =
+    "\x7f"
+    "ELF";
 
 /// The host's own files are where absolute links would lead.
 void keep_links_below(const fs::path& root) {
   std::vector<std::pair<fs::path, fs::path>> absolute;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(
-           root, fs::directory_options::skip_permission_denied)) {
+  for (const fs::directory_entry& entry :
+       fs::recursive_directory_iterator(root, fs::directory_options::skip_permission_denied)) {
     if (!entry.is_symlink()) continue;
     fs::path target = fs::read_symlink(entry.path());
     if (target.is_absolute()) absolute.emplace_back(entry.path(), std::move(target));
@@ -108,7 +113,8 @@ std::vector<std::string> BareImage::words_for(const std::string& program, const 
   if (!script.empty()) {
     const bool by_env = script.front() == "/usr/bin/env" && script.size() > 1;
     if (depth >= kMostScripts) throw cannot("scripts lead to each other");
-    std::vector<std::string> words = words_for(by_env ? script[1] : script.front(), shown, depth + 1);
+    std::vector<std::string> words =
+        words_for(by_env ? script[1] : script.front(), shown, depth + 1);
     if (!by_env && script.size() > 1) words.push_back(script[1]);
     words.push_back(file.string());
     return words;
@@ -122,8 +128,13 @@ std::vector<std::string> BareImage::words_for(const std::string& program, const 
       if (!files_.resolve(folder)) continue;
       libraries += (libraries.empty() ? "" : ":") + (root_ / folder).string();
     }
-    return {(root_ / *found).string(), "--inhibit-cache", "--library-path", libraries,
-            "--argv0",                 program,           file.string()};
+    return {(root_ / *found).string(),
+            "--inhibit-cache",
+            "--library-path",
+            libraries,
+            "--argv0",
+            program,
+            file.string()};
   }
   throw cannot("the image has no loader that is known here");
 }

@@ -140,8 +140,8 @@ std::vector<std::string> remarks_of(const Comparison& in) {
                     *noise.busy_before * kPercent));
   }
   if (noise.steal && *noise.steal > kStolen) {
-    remarks.push_back(fmt::format("a hypervisor took {:.0f} % of the processors' time",
-                                  *noise.steal * kPercent));
+    remarks.push_back(
+        fmt::format("a hypervisor took {:.0f} % of the processors' time", *noise.steal * kPercent));
   }
   return remarks;
 }

@@ -31,7 +31,7 @@ std::vector<std::string> remarks_of(const Comparison& in);
 struct ClassicRow {
   std::string question;  ///< `heavy or light?`
   std::string adjectives;
-  std::string row;       ///< id of the row that answers it
+  std::string row;  ///< id of the row that answers it
 };
 const std::vector<ClassicRow>& classic_rows();
 

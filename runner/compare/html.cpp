@@ -21,12 +21,18 @@ struct Group {
   const char* title;
 };
 constexpr std::array kGroups = {
-    Group{"command", "Your command"},   Group{"start", "Start"},
-    Group{"stop", "Stop"},              Group{"train", "Training"},
-    Group{"cpu", "Processors"},         Group{"memory", "Memory"},
-    Group{"data", "Loading data"},      Group{"disk", "Disk"},
-    Group{"network", "Network"},        Group{"size", "To ship and to update"},
-    Group{"time", "To move"},           Group{"isolation", "Isolation"},
+    Group{"command", "Your command"},
+    Group{"start", "Start"},
+    Group{"stop", "Stop"},
+    Group{"train", "Training"},
+    Group{"cpu", "Processors"},
+    Group{"memory", "Memory"},
+    Group{"data", "Loading data"},
+    Group{"disk", "Disk"},
+    Group{"network", "Network"},
+    Group{"size", "To ship and to update"},
+    Group{"time", "To move"},
+    Group{"isolation", "Isolation"},
     Group{"cost", "Cost"},
 };
 
@@ -62,8 +68,7 @@ class Page {
     add("<title>{}: container, virtual machine, bare host</title>\n<style>\n{}</style>\n</head>\n"
         "<body>\n<main>\n",
         html_text(from_.terms.image_name), page_style());
-    add("<h1>{}: container, virtual machine, bare host</h1>\n",
-        html_text(from_.terms.image_name));
+    add("<h1>{}: container, virtual machine, bare host</h1>\n", html_text(from_.terms.image_name));
     add("<p>One image, started in several ways, measured in turn on <b>{}</b>: {}, {} processors, "
         "{} of memory, kernel {}.</p>\n",
         html_text(from_.host.name), html_text(from_.host.cpu), from_.terms.processors,
@@ -117,8 +122,8 @@ class Page {
     for (const ClassicRow& one : classic_rows()) {
       const RowResult* const row = find_row(from_, one.row);
       if (row == nullptr) continue;
-      add("<tr><th scope=\"row\">{}<br><small>{}</small></th><td>{}</td>",
-          html_text(one.question), html_text(row->title), html_text(one.adjectives));
+      add("<tr><th scope=\"row\">{}<br><small>{}</small></th><td>{}</td>", html_text(one.question),
+          html_text(row->title), html_text(one.adjectives));
       for (const SideResult* const side : there()) add("<td>{}</td>", short_cell(*row, *side));
       add("</tr>\n");
     }
@@ -142,7 +147,9 @@ class Page {
         "<table>\n<thead><tr><th scope=\"col\">Side</th><th scope=\"col\">{3}</th>"
         "<th scope=\"col\">Interval</th><th scope=\"col\">Remarks</th></tr></thead>\n<tbody>\n",
         html_text(row.id), html_text(row.title), html_text(row.meaning),
-        row.computed ? "Computed" : row.unit.empty() ? "Found" : "Median");
+        row.computed       ? "Computed"
+        : row.unit.empty() ? "Found"
+                           : "Median");
     for (const SideResult& side : from_.sides) {
       const Cell* const cell = find_cell(row, side.id);
       if (cell == nullptr) continue;
@@ -153,7 +160,8 @@ class Page {
     }
     add("</tbody></table>\n");
     if (has_chart(row)) {
-      add("<div class=\"chart\"><canvas data-row=\"{}\" role=\"img\" aria-label=\"chart of the table "
+      add("<div class=\"chart\"><canvas data-row=\"{}\" role=\"img\" aria-label=\"chart of the "
+          "table "
           "beside it: {}\"></canvas></div>\n",
           html_text(row.id), html_text(row.title));
     }
@@ -172,7 +180,8 @@ class Page {
   void method() {
     add("<section>\n<h2>How it was measured</h2>\n<p>Each side is warmed up, then all take turns; "
         "another one begins each round. Shown are medians and the interval that holds the true "
-        "median with 95 % confidence, by order statistics (Le Boudec 2010, section 2.2; Hoefler and "
+        "median with 95 % confidence, by order statistics (Le Boudec 2010, section 2.2; Hoefler "
+        "and "
         "Belli, SC 2015); with fewer than six starts it is all of the range. No value is left out. "
         "Where two intervals touch, no difference is claimed.</p>\n<ul>\n");
     for (const Session& one : from_.sessions) {

@@ -1,8 +1,8 @@
 #pragma once
 // One start of a command from outside: when it said what, when it ended, what it left. Nothing of
 // it outlives the Launcher's call.
-#include <csignal>
 #include <chrono>
+#include <csignal>
 #include <map>
 #include <optional>
 #include <string>

@@ -46,8 +46,8 @@ void add_header(std::vector<std::string>& lines, const Comparison& in, const std
 
 std::vector<std::string> markdown(const Comparison& comparison) {
   std::vector<std::string> lines;
-  lines.push_back(fmt::format("# {} on {}", plain(comparison.terms.image_name),
-                              plain(comparison.host.name)));
+  lines.push_back(
+      fmt::format("# {} on {}", plain(comparison.terms.image_name), plain(comparison.host.name)));
   lines.emplace_back();
   lines.push_back(fmt::format("{}, {} processors, kernel {}; image `{}`.",
                               plain(comparison.host.cpu), comparison.terms.processors,

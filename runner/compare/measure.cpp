@@ -58,9 +58,7 @@ class Measurement {
     cell.side = side;
     return found->sides.emplace_back(std::move(cell));
   }
-  bool is_asked_for(std::string_view row) const {
-    return is_asked(row, options_.rows);
-  }
+  bool is_asked_for(std::string_view row) const { return is_asked(row, options_.rows); }
 
   /// Each side is started once, which is its warm-up, and tells whether it is there.
   void prepare() {
@@ -112,8 +110,7 @@ class Measurement {
   }
 
   bool needs_tools(const ProbeSpec& probe) const {
-    return probe.kind == ProbeKind::tool ||
-           (probe.kind == ProbeKind::script && !bench_.has_python);
+    return probe.kind == ProbeKind::tool || (probe.kind == ProbeKind::script && !bench_.has_python);
   }
 
   /// Why a probe cannot be on that side; empty: it can.
@@ -122,13 +119,20 @@ class Measurement {
       return options_.tools_why.empty() ? "the image with the tools does not start there"
                                         : options_.tools_why;
     }
-    const bool trains =
-        probe.kind == ProbeKind::training || probe.kind == ProbeKind::cold_training;
+    const bool trains = probe.kind == ProbeKind::training || probe.kind == ProbeKind::cold_training;
     if (trains && !bench_.has_python) return "the image has no Python";
     if (probe.argv.size() > 1 && probe.argv.front() == "iperf3" && !server_) {
       return "iperf3 did not start on this host";
     }
     return "";
+  }
+
+  /// Of the person's command nothing is known: it gets its chance however little time there is.
+  double guess(const ProbeSpec& probe) const {
+    if (probe.kind != ProbeKind::command) return probe.seconds;
+    constexpr double kShare = 4;
+    return std::min(probe.seconds,
+                    options_.budget_seconds / kShare / static_cast<double>(sides_.size()));
   }
 
   void plan() {
@@ -144,7 +148,7 @@ class Measurement {
         const std::string why = hindrance(probe, side);
         if (why.empty()) {
           takes.push_back(&side);
-          planned.guessed.push_back(probe.seconds + side.start);
+          planned.guessed.push_back(guess(probe) + side.start);
         } else {
           give_up(probe, side, why);
         }
@@ -172,8 +176,8 @@ class Measurement {
     std::vector<const Side*> failed;
     for (const std::size_t at : turn(sides.size(), planned.done)) {
       const Side& side = *sides[at];
-      const Found found = run_probe(bench_, probe, side.active, deadline(probe, planned.guessed[at]),
-                                    signals_);
+      const Found found =
+          run_probe(bench_, probe, side.active, deadline(probe, planned.guessed[at]), signals_);
       if (found.stopped || signals_.came() != 0) return false;
       planned.guessed[at] = std::max(found.seconds, planned.guessed[at] / 2);
       if (planned.done == 0) planned.guessed[at] = found.seconds;
@@ -193,8 +197,10 @@ class Measurement {
     constexpr double kFactor = 10;
     constexpr double kLeast = 20;
     constexpr double kMilli = 1000;
-    const double within = probe.kind == ProbeKind::command ? left() : std::max(kFactor * guessed, kLeast);
-    return milliseconds(static_cast<std::int64_t>(std::ceil(std::min(within, std::max(left(), 1.0)) * kMilli)));
+    const double within =
+        probe.kind == ProbeKind::command ? left() : std::max(kFactor * guessed, kLeast);
+    return milliseconds(
+        static_cast<std::int64_t>(std::ceil(std::min(within, std::max(left(), 1.0)) * kMilli)));
   }
 
   void take(const ProbeSpec& probe, const Side& side, const Found& found) {
@@ -247,8 +253,8 @@ class Measurement {
   StopSignals signals_;
   Measured found_;
   std::vector<Side> sides_;
-  std::vector<PlannedProbe> planned_;              ///< of probe_specs()
-  std::vector<std::vector<const Side*>> takes_;    ///< who takes part, by probe
+  std::vector<PlannedProbe> planned_;            ///< of probe_specs()
+  std::vector<std::vector<const Side*>> takes_;  ///< who takes part, by probe
   std::optional<Started> server_;
   Clock::time_point begun_ = Clock::now();
 };

@@ -53,14 +53,18 @@ Wanted tool_wanted(const Bench& bench, const ProbeSpec& probe, const ActiveSide&
 Wanted wanted_by(const Bench& bench, const ProbeSpec& probe, const ActiveSide& side) {
   switch (probe.kind) {
     case ProbeKind::training:
-    case ProbeKind::cold_training: return training(probe.kind == ProbeKind::cold_training);
-    case ProbeKind::command: return command_wanted(bench);
-    case ProbeKind::tool: return tool_wanted(bench, probe, side);
+    case ProbeKind::cold_training:
+      return training(probe.kind == ProbeKind::cold_training);
+    case ProbeKind::command:
+      return command_wanted(bench);
+    case ProbeKind::tool:
+      return tool_wanted(bench, probe, side);
     case ProbeKind::script:
       return tools_or_image(bench, {"python3", probe.argv.front()});
     case ProbeKind::start:
     case ProbeKind::cold:
-    case ProbeKind::instances: break;
+    case ProbeKind::instances:
+      break;
   }
   return {Which::image, {"sh", "-c", std::string(kHello)}, false};
 }
@@ -106,13 +110,19 @@ void take_figures(Found& found, const Bench& bench, const ProbeSpec& probe,
       add_mark(found, launched, "user", "start.user");
       if (launched.last_line) found.values["stop"] = launched.seconds - *launched.last_line;
       break;
-    case ProbeKind::cold: add_mark(found, launched, "user", "start.cold"); break;
+    case ProbeKind::cold:
+      add_mark(found, launched, "user", "start.cold");
+      break;
     case ProbeKind::training:
       add_mark(found, launched, "import", "start.import");
       add_mark(found, launched, "step", "start.step");
       break;
-    case ProbeKind::cold_training: add_mark(found, launched, "import", "start.cold-import"); break;
-    case ProbeKind::command: add_command(found, launched); break;
+    case ProbeKind::cold_training:
+      add_mark(found, launched, "import", "start.cold-import");
+      break;
+    case ProbeKind::command:
+      add_command(found, launched);
+      break;
     case ProbeKind::tool:
       for (const std::string_view row : probe.rows) {
         if (const auto value = read_tool(row, launched.out + launched.err)) {
@@ -120,8 +130,11 @@ void take_figures(Found& found, const Bench& bench, const ProbeSpec& probe,
         }
       }
       break;
-    case ProbeKind::script: tell_kernel(found, bench); break;
-    case ProbeKind::instances: break;
+    case ProbeKind::script:
+      tell_kernel(found, bench);
+      break;
+    case ProbeKind::instances:
+      break;
   }
 }
 
@@ -224,8 +237,8 @@ std::string why_of(const Error& error) {
 
 void forget_pages(const std::vector<fs::path>& folders) {
   for (const fs::path& folder : folders) {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(
-             folder, fs::directory_options::skip_permission_denied)) {
+    for (const fs::directory_entry& entry :
+         fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied)) {
       if (entry.is_symlink() || !entry.is_regular_file()) continue;
       const Fd fd{::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
       if (fd) (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);

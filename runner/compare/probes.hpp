@@ -17,10 +17,10 @@ struct Bench {
   SideTerms terms;
   const BareImage* bare = nullptr;  ///< nullptr: the bare host takes no part
   const BareImage* bare_tools = nullptr;
-  std::vector<fs::path> trees;        ///< of the image, unpacked
-  std::vector<std::string> command;   ///< the person's own
-  bool has_python = false;            ///< in the image
-  std::uint64_t port = 0;             ///< of iperf3 on the loopback
+  std::vector<fs::path> trees;       ///< of the image, unpacked
+  std::vector<std::string> command;  ///< the person's own
+  bool has_python = false;           ///< in the image
+  std::uint64_t port = 0;            ///< of iperf3 on the loopback
   std::uint64_t instances = 4;
   std::string own_boot_id;
 };

@@ -21,8 +21,8 @@ constexpr std::array kPublished = {
     Published{"LightVM (unikernels on Xen), boot", "2.3 ms, where fork and exec take 1 ms",
               "F. Manco and others: My VM is Lighter (and Safer) than your Container. SOSP 2017",
               "https://doi.org/10.1145/3132747.3132763"},
-    Published{"a hundred containers of /bin/true, one after another",
-              "crun 1.69 s, runc 3.34 s", "crun's README", "https://github.com/containers/crun"},
+    Published{"a hundred containers of /bin/true, one after another", "crun 1.69 s, runc 3.34 s",
+              "crun's README", "https://github.com/containers/crun"},
 };
 
 }  // namespace

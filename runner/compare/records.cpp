@@ -52,8 +52,7 @@ std::optional<MachineFacts> machine_of(std::string_view run_json) {
 std::optional<MachineFacts> newest_machine(const RunRecords& records, const std::string& label) {
   for (const std::string& id : ours(records, label)) {
     for (const char* const name : {"run.json", "end.json"}) {
-      const std::optional<std::string> text =
-          read_file_if_exists(records.folder_of(id) / name);
+      const std::optional<std::string> text = read_file_if_exists(records.folder_of(id) / name);
       if (!text) continue;
       if (auto facts = machine_of(*text)) return facts;
     }

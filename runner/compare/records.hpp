@@ -1,6 +1,6 @@
 #pragma once
-// The records of the runs that a comparison makes: read for what a virtual machine was, and removed,
-// for they are not the person's.
+// The records of the runs that a comparison makes: read for what a virtual machine was, and
+// removed, for they are not the person's.
 #include <optional>
 #include <string>
 

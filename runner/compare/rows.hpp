@@ -29,9 +29,9 @@ RowResult row_of(const RowSpec& spec);
 
 /// What one start does.
 enum class ProbeKind {
-  start,      ///< a shell that says a word
-  cold,       ///< the same with the image's files out of the page cache
-  training,   ///< training.py
+  start,     ///< a shell that says a word
+  cold,      ///< the same with the image's files out of the page cache
+  training,  ///< training.py
   cold_training,
   command,    ///< the person's own
   instances,  ///< several that wait, for their memory

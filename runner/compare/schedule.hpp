@@ -16,10 +16,10 @@ namespace mlenv::compare {
 inline constexpr std::uint64_t kFewestRounds = 5;
 
 struct PlannedProbe {
-  std::uint64_t wanted = 1;    ///< starts on each side
-  std::uint64_t done = 0;      ///< rounds of it
+  std::uint64_t wanted = 1;     ///< starts on each side
+  std::uint64_t done = 0;       ///< rounds of it
   std::vector<double> guessed;  ///< seconds of a start, for each side that takes part
-  bool given_up = false;       ///< it fails everywhere, or there was no time for it
+  bool given_up = false;        ///< it fails everywhere, or there was no time for it
 };
 
 /// The next probe to start on all its sides, by its place in `probes`, so that `left` seconds are

@@ -31,9 +31,9 @@ const SideSpec* find_side_spec(std::string_view id) {
 
 std::vector<std::string> run_words(const SideSpec& side, const SideTerms& terms,
                                    const std::vector<std::string>& options, const Wanted& wanted) {
-  std::vector<std::string> words = {terms.program.string(), "-q",           "--json",
-                                    "run",                  "--runtime",    std::string(side.id),
-                                    "--no-check",           "--label",      terms.label};
+  std::vector<std::string> words = {
+      terms.program.string(), "-q",         "--json",  "run",      "--runtime",
+      std::string(side.id),   "--no-check", "--label", terms.label};
   if (!wanted.project) words.emplace_back("--no-project");
   if (!terms.cpuset.empty() && side.id == "vm") {
     words.insert(words.end(), {"--cpus", fmt::format("{}", terms.processors)});

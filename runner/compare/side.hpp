@@ -12,7 +12,7 @@
 namespace mlenv::compare {
 
 struct SideSpec {
-  std::string_view id;       ///< also a value of `--runtime`, but for the bare host
+  std::string_view id;  ///< also a value of `--runtime`, but for the bare host
   std::string_view title;
   std::string_view network;  ///< where a process on it finds this host's loopback
 };
@@ -32,11 +32,11 @@ struct Wanted {
 
 /// What all starts have in common.
 struct SideTerms {
-  fs::path program;    ///< mlenv's own
-  std::string image;   ///< digest
-  std::string tools;   ///< the same; empty: there is none
-  fs::path work;       ///< on the host: scripts, data, what fio writes
-  std::string label;   ///< of the records of these runs: `K=V`
+  fs::path program;   ///< mlenv's own
+  std::string image;  ///< digest
+  std::string tools;  ///< the same; empty: there is none
+  fs::path work;      ///< on the host: scripts, data, what fio writes
+  std::string label;  ///< of the records of these runs: `K=V`
   std::uint64_t processors = 0;
   std::string cpuset;  ///< the processors, as `--cpuset-cpus` takes them; empty: all of ours
   std::string memory;  ///< word of `--memory`; empty: no limit

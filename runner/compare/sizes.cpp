@@ -17,7 +17,8 @@ bool is_container(const SideResult& side) { return side.id != "bare" && side.id 
 
 constexpr const char* kBare =
     "nothing is shipped to a bare host as one thing: its packages are installed there";
-constexpr const char* kDisk = "how large the virtual machine's disk is when it travels is not known here";
+constexpr const char* kDisk =
+    "how large the virtual machine's disk is when it travels is not known here";
 
 /// Seconds to read, verify and write these layers.
 double copy_seconds(const Store& store, const std::vector<Layer>& layers) {

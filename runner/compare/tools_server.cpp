@@ -29,8 +29,8 @@ bool listens(std::uint64_t port) {
 }  // namespace
 
 std::optional<Started> start_server(const Bench& bench, StopSignals& signals) {
-  const std::vector<std::string> words = {"iperf3", "-s", "-B", "127.0.0.1", "-p",
-                                          fmt::format("{}", bench.port)};
+  const std::vector<std::string> words = {"iperf3",    "-s", "-B",
+                                          "127.0.0.1", "-p", fmt::format("{}", bench.port)};
   const Fd nowhere = open_file("/dev/null", O_RDWR);
   try {
     const char* const side = bench.bare_tools != nullptr ? "bare" : "builtin";

@@ -13,14 +13,19 @@ TEST(CompareBare, ScriptsSayWhatRunsThem) {
   EXPECT_EQ(words_of_script("#!/bin/sh\necho"), Words{"/bin/sh"});
   EXPECT_EQ(words_of_script("#! /usr/bin/env python3\n"), (Words{"/usr/bin/env", "python3"}));
   EXPECT_EQ(words_of_script("#!/usr/bin/python3 -E -s\nx"), (Words{"/usr/bin/python3", "-E -s"}));
-  EXPECT_EQ(words_of_script("\x7f" "ELF"), Words{});
+  EXPECT_EQ(words_of_script("\x7f"
+                            "ELF"),
+            Words{});
   EXPECT_EQ(words_of_script(""), Words{});
 }
 
 class CompareBareImage : public testing::Test {
  protected:
   CompareBareImage() : folder_(temporary_root()) {
-    put("usr/bin/tool", std::string("\x7f" "ELF…"), 0755);
+    put("usr/bin/tool",
+        std::string("\x7f"
+                    "ELF…"),
+        0755);
     put("usr/bin/script", "#!/usr/bin/env tool\n", 0755);
     put("usr/bin/notes", "no program", 0644);
     put("usr/bin/text", "neither", 0755);
@@ -45,14 +50,14 @@ class CompareBareImage : public testing::Test {
 
 TEST_F(CompareBareImage, ProgramsAreStartedByTheImagesOwnLoader) {
   const Command command = image().command({"tool", "--x"}, "/tmp");
-  const std::string libraries = (root() / "usr/lib/x86_64-linux-gnu").string() + ":" +
-                                (root() / "usr/lib").string();
-  EXPECT_EQ(command.argv,
-            (Words{(root() / "lib64/ld-linux-x86-64.so.2").string(), "--inhibit-cache",
-                   "--library-path", libraries, "--argv0", "tool",
-                   (root() / "usr/bin/tool").string(), "--x"}));
+  const std::string libraries =
+      (root() / "usr/lib/x86_64-linux-gnu").string() + ":" + (root() / "usr/lib").string();
+  EXPECT_EQ(command.argv, (Words{(root() / "lib64/ld-linux-x86-64.so.2").string(),
+                                 "--inhibit-cache", "--library-path", libraries, "--argv0", "tool",
+                                 (root() / "usr/bin/tool").string(), "--x"}));
   EXPECT_EQ(command.folder, "/tmp");
-  EXPECT_EQ(*command.env, (Words{"PATH=/usr/bin", "A=b", "HOME=/tmp", "PYTHONDONTWRITEBYTECODE=1"}));
+  EXPECT_EQ(*command.env,
+            (Words{"PATH=/usr/bin", "A=b", "HOME=/tmp", "PYTHONDONTWRITEBYTECODE=1"}));
 }
 
 TEST_F(CompareBareImage, ScriptsByTheProgramThatTheyName) {

@@ -89,7 +89,8 @@ TEST(Comparison, CostIsPriceTimesTime) {
   // A step of 4.5 s at 0.001 EUR a second.
   EXPECT_NEAR(cell(comparison, "cost.step", "builtin").samples[0].value, 4500, 1e-6);
   EXPECT_NEAR(cell(comparison, "cost.own-steps", "builtin").samples[0].value, 200000, 1);
-  EXPECT_EQ(cell(comparison, "cost.step", "bare").why, "it has no price: --price bare=EUR_PER_HOUR");
+  EXPECT_EQ(cell(comparison, "cost.step", "bare").why,
+            "it has no price: --price bare=EUR_PER_HOUR");
   EXPECT_EQ(find_row(comparison, "cost.command"), nullptr) << "no command was measured";
   const std::size_t rows = comparison.rows.size();
   add_costs(comparison, 900);
@@ -97,8 +98,10 @@ TEST(Comparison, CostIsPriceTimesTime) {
 }
 
 TEST(Comparison, PricesAreRead) {
-  EXPECT_EQ(parse_prices({"vm=0.5", "bare=2"}), (std::map<std::string, double>{{"vm", 0.5}, {"bare", 2}}));
-  for (const char* const bad : {"vm", "vm=", "vm=x", "vm=-1", "vm=0", "moon=1", "vm=1x", "vm=inf"}) {
+  EXPECT_EQ(parse_prices({"vm=0.5", "bare=2"}),
+            (std::map<std::string, double>{{"vm", 0.5}, {"bare", 2}}));
+  for (const char* const bad :
+       {"vm", "vm=", "vm=x", "vm=-1", "vm=0", "moon=1", "vm=1x", "vm=inf"}) {
     EXPECT_EQ(code_of([&] { (void)parse_prices({bad}); }), "usage") << bad;
   }
 }

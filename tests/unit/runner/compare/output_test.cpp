@@ -18,7 +18,8 @@ TEST(CompareOutput, WhatOurScriptsSay) {
 }
 
 TEST(CompareOutput, Sysbench) {
-  EXPECT_DOUBLE_EQ(*read_tool("cpu.integer", "CPU speed:\n    events per second:  3027.34\n"), 3027.34);
+  EXPECT_DOUBLE_EQ(*read_tool("cpu.integer", "CPU speed:\n    events per second:  3027.34\n"),
+                   3027.34);
   EXPECT_DOUBLE_EQ(*read_tool("memory.bandwidth", "6656.00 MiB transferred (6600.50 MiB/sec)\n"),
                    6600.5 * 1048576);
   EXPECT_FALSE(read_tool("cpu.integer", "FATAL: invalid option\n").has_value());

@@ -73,7 +73,8 @@ TEST(CompareRender, MarkdownHasATableAndKeepsStrangeWordsOutOfIt) {
   Comparison comparison = some_comparison();
   comparison.terms.image_name = "a|b<script>";
   const std::string text = joined(markdown(comparison));
-  EXPECT_NE(text.find("|  | bare host | built-in container | virtual machine |"), std::string::npos);
+  EXPECT_NE(text.find("|  | bare host | built-in container | virtual machine |"),
+            std::string::npos);
   EXPECT_NE(text.find("a\\|b\\<script\\>"), std::string::npos);
   EXPECT_NE(text.find("42.5 ms (40.0 ms to 45.0 ms): 10.00 times the bare host's"),
             std::string::npos);

@@ -33,7 +33,8 @@ TEST(CompareSchedule, AllIsDoneWhereThereIsTime) {
 
 TEST(CompareSchedule, RepetitionsGoBeforeRows) {
   // 3 × 2 s each round: time for one round of all and four more of the most important one.
-  EXPECT_EQ(rounds({probe(10, {1, 1}), probe(10, {1, 1}), probe(10, {1, 1})}, 15), (Rounds{5, 1, 1}));
+  EXPECT_EQ(rounds({probe(10, {1, 1}), probe(10, {1, 1}), probe(10, {1, 1})}, 15),
+            (Rounds{5, 1, 1}));
 }
 
 TEST(CompareSchedule, TheMostImportantGetWhatAClaimNeeds) {

@@ -5,7 +5,8 @@
 
 namespace mlenv::compare {
 
-inline Cell cell_of(const char* side, const std::vector<double>& values, std::uint64_t session = 0) {
+inline Cell cell_of(const char* side, const std::vector<double>& values,
+                    std::uint64_t session = 0) {
   Cell cell;
   cell.side = side;
   for (const double value : values) cell.samples.push_back({value, session});
@@ -48,9 +49,9 @@ inline Comparison some_comparison() {
       row_with("start.user", {cell_of("bare", {0.0040, 0.0041, 0.0042, 0.0043, 0.0044, 0.0045}),
                               cell_of("builtin", {0.040, 0.041, 0.042, 0.043, 0.044, 0.045}),
                               gap_of("vm", "`vm` is no runtime")}),
-      row_with("train.step", {cell_of("bare", {1, 2, 3, 4, 5, 6}),
-                              cell_of("builtin", {2, 3, 4, 5, 6, 7}),
-                              gap_of("vm", "`vm` is no runtime")}),
+      row_with("train.step",
+               {cell_of("bare", {1, 2, 3, 4, 5, 6}), cell_of("builtin", {2, 3, 4, 5, 6, 7}),
+                gap_of("vm", "`vm` is no runtime")}),
   };
   conclude(comparison);
   return comparison;

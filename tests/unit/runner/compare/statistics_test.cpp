@@ -17,7 +17,8 @@ TEST(CompareStatistics, MedianOfOddAndEvenCounts) {
   EXPECT_DOUBLE_EQ(summary_of({7}).median, 7);
 }
 
-// Ranks of the tables that textbooks have: n = 6: 1 and 6; 10: 2 and 9; 20: 6 and 15; 70: 27 and 44.
+// Ranks of the tables that textbooks have: n = 6: 1 and 6; 10: 2 and 9; 20: 6 and 15; 70: 27
+// and 44.
 TEST(CompareStatistics, RanksAreThoseOfTheBinomialDistribution) {
   const auto ranks = [](int n) {
     const Summary summary = summary_of(up_to(n));
