@@ -85,10 +85,38 @@ struct MeasuredNow {
   int signal = 0;
 };
 
+/// Throws `other-comparison`.
+void require_same(const fs::path& file, const Comparison& earlier, const Comparison& now) {
+  const std::string why = compare::apart(earlier, now);
+  if (why.empty()) return;
+  throw usage_error("other-comparison", "`{}` holds another comparison", file.string())
+      .because(why)
+      .hint("name another file with `--json-file`, or remove this one");
+}
+
+/// Nothing is measured for a file that it could not be added to.
+void check_file(const CompareBench& made, const CompareWords& words) {
+  if (words.json_file.empty()) return;
+  const std::optional<std::string> text = read_file_if_exists(words.json_file);
+  if (!text) return;
+  Comparison now;
+  now.terms = terms_of(made, words);
+  now.host = host_now();
+  for (const std::string& id : made.options.sides) {
+    const auto own = made.options.side_options.find(id);
+    compare::SideResult& side = now.sides.emplace_back();
+    side.id = id;
+    side.title = compare::find_side_spec(id)->title;
+    if (own != made.options.side_options.end()) side.options = own->second;
+  }
+  require_same(words.json_file, compare::parse_comparison(*text, words.json_file), now);
+}
+
 MeasuredNow measure_now(Ui& ui, const CompareWords& words) {
   const auto prices = compare::parse_prices(words.prices);
   compare::remove_records(run_records());
   CompareBench made(ui, words);
+  check_file(made, words);
   std::optional<Image> previous;
   if (!words.previous.empty()) previous = image_named(ui, words.previous);
   if (made.bench.bare != nullptr) {
@@ -136,11 +164,7 @@ MeasuredNow measure_now(Ui& ui, const CompareWords& words) {
 Comparison keep(const fs::path& file, Comparison now) {
   if (const std::optional<std::string> text = read_file_if_exists(file)) {
     Comparison earlier = compare::parse_comparison(*text, file.string());
-    if (const std::string why = compare::apart(earlier, now); !why.empty()) {
-      throw usage_error("other-comparison", "`{}` holds another comparison", file.string())
-          .because(why)
-          .hint("name another file with `--json-file`, or remove this one");
-    }
+    require_same(file, earlier, now);
     now = compare::merged(std::move(earlier), std::move(now));
   } else {
     now = compare::merged({}, std::move(now));
@@ -196,6 +220,7 @@ int compare_command(const CompareWords& words, Ui& ui) {
         .hint(
             "`mlenv images` lists those that are there; `--show FILE` shows an earlier comparison");
   }
+  check_words(words);
   const FileLock lock = alone(ui);
   MeasuredNow now = measure_now(ui, words);
   const fs::path file =

@@ -9,6 +9,7 @@
 #include "cli/settings.hpp"
 #include "images/unpack.hpp"
 #include "recipes/text.hpp"
+#include "runner/compare/cost.hpp"
 #include "runner/compare/records.hpp"
 #include "runner/compare/scripts.hpp"
 #include "runner/compare/tools_server.hpp"
@@ -88,11 +89,18 @@ std::map<std::string, std::vector<std::string>> parse_side_options(
   return options;
 }
 
+void check_words(const CompareWords& words) {
+  (void)parse_sides(words.sides);
+  (void)parse_side_options(words.options);
+  (void)budget_of(words);
+  compare::check_rows(list_of(words.rows));
+  (void)compare::parse_prices(words.prices);
+}
+
 CompareBench::CompareBench(Ui& ui, const CompareWords& words)
     : image_name(words.image), image(image_or_recipe(ui, words.image)) {
   options.side_options = parse_side_options(words.options);
   options.rows = list_of(words.rows);
-  compare::check_rows(options.rows);
   options.quick = words.quick;
   options.budget_seconds = budget_of(words);
   bench.terms.program = own_executable();

@@ -58,6 +58,9 @@ class CompareBench {
   std::optional<compare::BareImage> bare_tools_;
 };
 
+/// Throws `usage` for what can be told to be wrong before anything is made ready.
+void check_words(const CompareWords& words);
+
 /// `a,b` as a list, each once. Throws `usage` for what is no side.
 std::vector<std::string> parse_sides(const std::string& text);
 /// `SIDE=WORD` by side. Throws `usage`.

@@ -149,7 +149,7 @@ Layer layer(const char* title, const char* text, std::uint64_t size) {
 }
 
 TEST(Comparison, LayersThatTravel) {
-  Image image;
+  Image image = compose_image({}, {}, 0);
   image.layers = {layer("debian:bookworm", "a", 100), layer("numpy 2", "b", 20)};
   Image before = image;
   before.layers[0] = layer("debian:bookworm", "c", 90);
