@@ -1,6 +1,7 @@
 #include "cli/compare_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/core.h>
 
@@ -38,7 +39,7 @@ std::string cell_text(const CellWords& words, const compare::Cell& cell) {
   const auto& summary = cell.summary;
   if (!summary || summary->count < 2 || summary->median == 0) return words.value;
   constexpr double kPercent = 100;
-  const double half = (summary->high - summary->low) / 2 / summary->median * kPercent;
+  const double half = (summary->high - summary->low) / 2 / std::abs(summary->median) * kPercent;
   return fmt::format("{} ±{:.0f} %", words.value, half);
 }
 

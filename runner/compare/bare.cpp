@@ -38,6 +38,12 @@ void keep_links_below(const fs::path& root) {
   }
 }
 
+bool holds_libraries(const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name.starts_with("lib") && name.find(".so.") != std::string::npos;
+  });
+}
+
 std::string beginning_of(const fs::path& file) {
   constexpr std::size_t kMost = 256;
   const Fd fd = open_file(file);
@@ -63,6 +69,7 @@ BareImage::BareImage(const std::vector<fs::path>& trees, ImageConfig config, fs:
     : files_(trees), config_(std::move(config)), root_(std::move(root)) {
   files_.link_into(root_);
   keep_links_below(root_);
+  find_libraries();
   const std::optional<std::string> python = program_in_image(config_, files_, "python3");
   if (!python) return;
   python_ = files_.resolve(*python);
@@ -77,6 +84,24 @@ BareImage::BareImage(const std::vector<fs::path>& trees, ImageConfig config, fs:
         std::find(site_packages_.begin(), site_packages_.end(), path) != site_packages_.end();
     if (!known) site_packages_.push_back(std::move(path));
   }
+}
+
+void BareImage::find_libraries() {
+  const auto add = [&](const std::string& folder) {
+    libraries_ += (libraries_.empty() ? "" : ":") + (root_ / folder).string();
+  };
+  std::vector<std::string> below;  // that libraries name by paths which are the host's here
+  for (const char* const folder : kLibraryFolders) {
+    const std::optional<std::string> real = files_.resolve(folder);
+    if (!real) continue;
+    add(folder);
+    if (*real != folder) continue;  // another name of one that is there already
+    for (const std::string& name : files_.list(folder)) {
+      std::string inner = std::string(folder) + "/" + name;
+      if (holds_libraries(files_.list(inner))) below.push_back(std::move(inner));
+    }
+  }
+  for (const std::string& folder : below) add(folder);
 }
 
 std::vector<std::string> BareImage::environment() const {

@@ -23,6 +23,7 @@ class BareImage {
   Command command(const std::vector<std::string>& argv, const fs::path& folder) const;
 
  private:
+  void find_libraries();
   std::vector<std::string> environment() const;
   std::vector<std::string> words_for(const std::string& program, const std::string& shown,
                                      int depth) const;
@@ -30,6 +31,7 @@ class BareImage {
   StackedTrees files_;
   ImageConfig config_;
   fs::path root_;
+  std::string libraries_;              ///< folders, with colons
   std::optional<std::string> python_;  ///< the image's, where links lead to
   std::vector<std::string> site_packages_;
 };

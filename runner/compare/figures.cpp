@@ -21,21 +21,27 @@ constexpr std::array kSeconds = {Prefix{60, "min"}, Prefix{1, "s"}, Prefix{1e-3,
 constexpr std::array kBytes = {Prefix{1e12, "TB"}, Prefix{1e9, "GB"}, Prefix{1e6, "MB"},
                                Prefix{1e3, "kB"}, Prefix{1, "bytes"}};
 
-/// Three digits that mean something; whole numbers stay whole.
-std::string digits(double value) {
+/// `1 004 613`
+std::string grouped(std::int64_t whole) {
+  std::string text = std::to_string(std::abs(whole));
+  constexpr std::size_t kThousands = 3;
+  for (std::size_t at = text.size(); at > kThousands;) {
+    at -= kThousands;
+    text.insert(at, " ");
+  }
+  return whole < 0 ? "-" + text : text;
+}
+
+/// Three digits that mean something; counts stay whole.
+std::string digits(double value, bool counts) {
   const double size = std::abs(value);
   constexpr double kThousand = 1000;
   constexpr double kHundred = 100;
   constexpr double kTen = 10;
-  if (size < kThousand && value == std::floor(value)) return fmt::format("{:.0f}", value);
-  if (size >= kHundred * kTen * kTen) {
-    const auto whole = static_cast<std::int64_t>(std::llround(value));
-    return whole >= 0 ? fmt::format("{} {:03}", whole / 1000, whole % 1000)
-                      : fmt::format("{}", whole);
-  }
-  if (size >= kHundred) return fmt::format("{:.0f}", value);
-  if (size >= kTen) return fmt::format("{:.1f}", value);
-  return fmt::format("{:.2f}", value);
+  if (size >= kThousand) return grouped(std::llround(value));
+  if (size >= kHundred || (counts && value == std::floor(value)))
+    return fmt::format("{:.0f}", value);
+  return size >= kTen ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
 }
 
 template <std::size_t N>
@@ -46,7 +52,7 @@ std::string scaled(double value, const std::array<Prefix, N>& prefixes, std::str
     constexpr double kRounding = 0.9995;
     const bool is_last = &one == &prefixes.back();
     if (size >= one.from * kRounding || is_last) {
-      return fmt::format("{} {}{}", digits(value / one.from), one.unit, behind);
+      return fmt::format("{} {}{}", digits(value / one.from, is_last), one.unit, behind);
     }
   }
   return {};
@@ -79,13 +85,13 @@ std::string figure(double value, std::string_view unit) {
   if (unit == "s") return value == 0 ? "0 s" : scaled(value, kSeconds, "");
   if (unit == "bytes") return scaled(value, kBytes, "");
   if (unit == "bytes/s") return scaled(value, kBytes, "/s");
-  return unit.empty() ? digits(value) : fmt::format("{} {}", digits(value), unit);
+  return unit.empty() ? digits(value, true) : fmt::format("{} {}", digits(value, true), unit);
 }
 
 std::string claim_of(const Comparison& in, const RowResult& row, const Cell& cell) {
   const Cell* const base = base_of(row);
   if (base == nullptr || !cell.ratio) return {};
-  return fmt::format("{:.2f} times the {}'s", *cell.ratio, title_of(in, base->side));
+  return fmt::format("{:.2f} times {}", *cell.ratio, title_of(in, base->side));
 }
 
 CellWords words_of(const Comparison& in, const RowResult& row, const Cell& cell) {
@@ -121,11 +127,11 @@ std::vector<std::string> remarks_of(const Comparison& in) {
     std::string options;
     for (const std::string& one : side.options) options += " " + printable(one);
     if (!options.empty()) {
-      remarks.push_back(fmt::format("not equal: the {} had{} of its own", side.title, options));
+      remarks.push_back(fmt::format("not equal: {} had{} of its own", side.title, options));
     }
     if (side.emulated) {
       remarks.push_back(fmt::format(
-          "emulated: the {} had no help of the hardware; its figures say nothing of one that has",
+          "emulated: {} had no help of the hardware; its figures say nothing of one that has",
           side.title));
     }
   }

@@ -19,7 +19,7 @@ struct CellWords {
 };
 CellWords words_of(const Comparison& in, const RowResult& row, const Cell& cell);
 
-/// What is claimed of a cell against the first side: `1.84 times that of the bare host`; empty:
+/// What is claimed of a cell against the first side: `1.84 times bare host`; empty:
 /// nothing.
 std::string claim_of(const Comparison& in, const RowResult& row, const Cell& cell);
 

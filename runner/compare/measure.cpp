@@ -23,12 +23,22 @@ struct Side {
   double start = 0;    ///< seconds of one
 };
 
+/// Some rows follow from digests and other figures.
+bool is_probed(std::string_view row) {
+  const std::vector<ProbeSpec>& probes = probe_specs();
+  return std::any_of(probes.begin(), probes.end(), [&](const ProbeSpec& probe) {
+    return std::find(probe.rows.begin(), probe.rows.end(), row) != probe.rows.end();
+  });
+}
+
 class Measurement {
  public:
   Measurement(const MeasureOptions& options, const Bench& bench, Progress& progress)
       : options_(options), bench_(bench), progress_(progress) {
     for (const RowSpec& spec : row_specs()) {
-      if (!spec.computed && is_asked(spec.id, options.rows)) found_.rows.push_back(row_of(spec));
+      if (is_probed(spec.id) && is_asked(spec.id, options.rows)) {
+        found_.rows.push_back(row_of(spec));
+      }
     }
   }
 
@@ -83,7 +93,7 @@ class Measurement {
   }
 
   void try_side(Side side, SideResult& result) {
-    const Activity activity(progress_, "trying the " + result.title);
+    const Activity activity(progress_, "trying " + result.title);
     const std::string why = try_start(side, Which::image);
     if (!why.empty()) {
       result.why = why;

@@ -61,7 +61,7 @@ compare tools --tools tools --sides bare,builtin --rows cpu.integer,isolation.pr
 equal "the processor's row" worse "$(value slow.json cpu.integer builtin .relation)"
 holds "$(value slow.json cpu.integer builtin .ratio) < 0.6" "a third of a processor"
 equal "another row" "$(value one.json isolation.processes builtin .summary.median)" "$(value slow.json isolation.processes builtin .summary.median)"
-grep -q 'not equal: the built-in container had --cpus=0.3 of its own' table || fail "not said: $(cat table)"
+grep -q 'not equal: built-in container had --cpus=0.3 of its own' table || fail "not said: $(cat table)"
 
 note "a command of one's own, and a rerun"
 mkdir project
