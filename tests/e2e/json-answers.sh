@@ -6,7 +6,7 @@ set -euo pipefail
 python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
 lines=$work/lines
 
-note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, push, pull, store, facts, check, explain, data, probe, runs, watch, logs, stop, wait, reproduce"
+note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, push, pull, store, facts, check, explain, data, probe, compare, runs, watch, logs, stop, wait, reproduce"
 base_store
 small_recipe "$work/small.yaml" idna
 start_registry
@@ -48,6 +48,7 @@ image=$registry/team/small:v1
   "$MLENV" --json data update --from "$work/index"
   "$MLENV" --json data show
   "$MLENV" --json probe --size 1 || [ $? -eq 3 ]
+  "$MLENV" --json compare small --sides builtin --rows start.user --budget 3s
   "$MLENV" --json check small "$work/small.yaml" || [ $? = 3 ]
   "$MLENV" --json explain no-gpu
   "$MLENV" run small true

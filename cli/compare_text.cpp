@@ -1,0 +1,128 @@
+#include "cli/compare_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "base/printable.hpp"
+#include "base/utf8.hpp"
+#include "recipes/text.hpp"
+#include "runner/compare/figures.hpp"
+#include "runner/compare/rows.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+using compare::CellWords;
+using compare::Comparison;
+using compare::RowResult;
+using compare::SideResult;
+using Lines = std::vector<std::string>;
+
+std::string padded(const std::string& text, std::size_t width) {
+  const std::size_t length = utf8_length(text);
+  return length < width ? text + std::string(width - length, ' ') : text;
+}
+
+std::vector<const SideResult*> sides_there(const Comparison& comparison) {
+  std::vector<const SideResult*> sides;
+  for (const SideResult& side : comparison.sides) {
+    if (!side.why) sides.push_back(&side);
+  }
+  return sides;
+}
+
+/// `41.2 ms ±`: an interval as half its width in percent of the median, which takes little room.
+std::string cell_text(const CellWords& words, const compare::Cell& cell) {
+  if (!words.measured) return "-";
+  const auto& summary = cell.summary;
+  if (!summary || summary->count < 2 || summary->median == 0) return words.value;
+  constexpr double kPercent = 100;
+  const double half = (summary->high - summary->low) / 2 / std::abs(summary->median) * kPercent;
+  return fmt::format("{} ±{:.0f} %", words.value, half);
+}
+
+std::string mark_of(const compare::Cell& cell) {
+  if (!cell.ratio) return "";
+  return fmt::format(" (×{:.2f})", *cell.ratio);
+}
+
+void add_table(Lines& lines, const Comparison& comparison) {
+  const std::vector<const SideResult*> sides = sides_there(comparison);
+  std::vector<Lines> table(1, {"ROW"});
+  for (const SideResult* const side : sides) {
+    table.front().push_back(side->title + (side->emulated ? ", emulated" : ""));
+  }
+  for (const RowResult& row : comparison.rows) {
+    Lines& cells = table.emplace_back(Lines{row.title});
+    for (const SideResult* const side : sides) {
+      const compare::Cell* const cell = find_cell(row, side->id);
+      if (cell == nullptr) {
+        cells.emplace_back("-");
+        continue;
+      }
+      cells.push_back(cell_text(words_of(comparison, row, *cell), *cell) + mark_of(*cell));
+    }
+  }
+  std::vector<std::size_t> widths(sides.size() + 1, 0);
+  for (const Lines& cells : table) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      widths[i] = std::max(widths[i], utf8_length(cells[i]));
+    }
+  }
+  for (const Lines& cells : table) {
+    std::string line;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      line += i + 1 < cells.size() ? padded(cells[i], widths[i]) + "  " : cells[i];
+    }
+    lines.push_back(line);
+  }
+}
+
+/// Reasons, each once, with what it holds for.
+void add_gaps(Lines& lines, const Comparison& comparison) {
+  std::vector<std::pair<std::string, Lines>> gaps;
+  for (const RowResult& row : comparison.rows) {
+    for (const SideResult* const side : sides_there(comparison)) {
+      const compare::Cell* const cell = find_cell(row, side->id);
+      if (cell == nullptr || cell->summary || cell->text) continue;
+      const std::string why = printable(cell->why.value_or("no reason is known"));
+      auto at =
+          std::find_if(gaps.begin(), gaps.end(), [&](const auto& gap) { return gap.first == why; });
+      if (at == gaps.end()) at = gaps.insert(gaps.end(), {why, {}});
+      const std::string what = row.id + " (" + side->id + ")";
+      at->second.push_back(what);
+    }
+  }
+  constexpr std::size_t kMost = 6;
+  for (const auto& [why, rows] : gaps) {
+    lines.push_back(fmt::format("not measured: {}: {}", why, listed(rows, kMost)));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> compare_text(const Comparison& comparison) {
+  Lines lines;
+  lines.push_back(fmt::format("{}, {} on {}, {} processors", printable(comparison.terms.image_name),
+                              printable(comparison.host.cpu), printable(comparison.host.name),
+                              comparison.terms.processors));
+  lines.emplace_back();
+  add_table(lines, comparison);
+  lines.emplace_back();
+  for (const SideResult& side : comparison.sides) {
+    if (side.why)
+      lines.push_back(fmt::format("{} not measured: {}", side.title, printable(*side.why)));
+    if (side.about) lines.push_back(fmt::format("{}: {}", side.title, printable(*side.about)));
+  }
+  add_gaps(lines, comparison);
+  for (const std::string& remark : remarks_of(comparison)) lines.push_back(remark);
+  lines.push_back(
+      "±: half of the interval that holds the median with 95 % confidence (less below six starts). "
+      "×: times the first side's, where the intervals do not touch; elsewhere no difference is "
+      "claimed.");
+  return lines;
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,120 @@
+#include "runner/compare/comparison.hpp"
+
+#include <algorithm>
+
+#include "base/record_json.hpp"
+
+namespace mlenv::compare {
+namespace {
+
+constexpr RecordKind kComparison{"mlenv.compare/1", "a comparison",
+                                 "`mlenv compare IMAGE --json-file FILE` writes such a file"};
+
+std::vector<double> values_of(const Cell& cell, std::uint64_t session) {
+  std::vector<double> values;
+  for (const Sample& one : cell.samples) {
+    if (one.session == session) values.push_back(one.value);
+  }
+  return values;
+}
+
+/// Newest session before `session` in which the cell was measured.
+std::optional<std::uint64_t> session_before(const Cell& cell, std::uint64_t session) {
+  std::optional<std::uint64_t> before;
+  for (const Sample& one : cell.samples) {
+    if (one.session < session && (!before || one.session > *before)) before = one.session;
+  }
+  return before;
+}
+
+void conclude_cell(Cell& cell, Better better) {
+  cell.summary.reset();
+  cell.drift.reset();
+  cell.relation.reset();
+  cell.ratio.reset();
+  const std::optional<std::uint64_t> session = newest_session(cell);
+  if (!session) return;
+  cell.summary = summary_of(values_of(cell, *session));
+  const std::optional<std::uint64_t> before = session_before(cell, *session);
+  if (!before) return;
+  const Summary earlier = summary_of(values_of(cell, *before));
+  const Relation change = relate(*cell.summary, earlier, better);
+  if (change == Relation::better || change == Relation::worse) {
+    cell.drift = Drift{earlier.median, cell.summary->median};
+  }
+}
+
+/// The side that the others are held against: the first one with a figure.
+const Cell* base_of(const RowResult& row) {
+  for (const Cell& cell : row.sides) {
+    if (cell.summary) return &cell;
+  }
+  return nullptr;
+}
+
+void conclude_row(RowResult& row) {
+  const Better better = better_of(row);
+  for (Cell& cell : row.sides) conclude_cell(cell, better);
+  const Cell* const base = base_of(row);
+  if (base == nullptr || row.computed || better == Better::neither) return;
+  for (Cell& cell : row.sides) {
+    if (&cell == base || !cell.summary || newest_session(cell) != newest_session(*base)) continue;
+    const Relation relation = relate(*cell.summary, *base->summary, better);
+    cell.relation = name_of(relation);
+    const bool claims = relation == Relation::better || relation == Relation::worse;
+    if (claims && base->summary->median > 0) {
+      cell.ratio = cell.summary->median / base->summary->median;
+    }
+  }
+}
+
+}  // namespace
+
+const SideResult* find_side(const Comparison& in, std::string_view id) {
+  const auto found = std::find_if(in.sides.begin(), in.sides.end(),
+                                  [&](const SideResult& one) { return one.id == id; });
+  return found == in.sides.end() ? nullptr : &*found;
+}
+
+const Cell* find_cell(const RowResult& row, std::string_view side) {
+  const auto found = std::find_if(row.sides.begin(), row.sides.end(),
+                                  [&](const Cell& one) { return one.side == side; });
+  return found == row.sides.end() ? nullptr : &*found;
+}
+
+const RowResult* find_row(const Comparison& in, std::string_view id) {
+  const auto found = std::find_if(in.rows.begin(), in.rows.end(),
+                                  [&](const RowResult& one) { return one.id == id; });
+  return found == in.rows.end() ? nullptr : &*found;
+}
+
+RowResult* find_row(Comparison& in, std::string_view id) {
+  return const_cast<RowResult*>(find_row(std::as_const(in), id));
+}
+
+Better better_of(const RowResult& row) {
+  if (row.better == name_of(Better::lower)) return Better::lower;
+  return row.better == name_of(Better::higher) ? Better::higher : Better::neither;
+}
+
+std::optional<std::uint64_t> newest_session(const Cell& cell) {
+  std::optional<std::uint64_t> newest;
+  for (const Sample& one : cell.samples) {
+    if (!newest || one.session > *newest) newest = one.session;
+  }
+  return newest;
+}
+
+void conclude(Comparison& comparison) {
+  for (RowResult& row : comparison.rows) conclude_row(row);
+}
+
+std::string render_comparison(const Comparison& comparison) {
+  return render_record(comparison, kComparison);
+}
+
+Comparison parse_comparison(std::string_view text, std::string_view shown) {
+  return read_record<Comparison>(text, shown, kComparison);
+}
+
+}  // namespace mlenv::compare

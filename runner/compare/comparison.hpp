@@ -1,0 +1,220 @@
+#pragma once
+// What a comparison found: mlenv.compare/1, described in docs/compare.md. Plain values; figures are
+// kept as they were measured, and what is said of them (`summary`, `relation`, `drift`) is worked
+// out again whenever samples are added (conclude).
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runner/compare/statistics.hpp"
+
+namespace mlenv::compare {
+
+struct Sample {
+  double value = 0;
+  std::uint64_t session = 0;  ///< in which of Comparison::sessions it was taken, from 0
+  friend bool operator==(const Sample&, const Sample&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("value", self.value);
+    visit("session", self.session);
+  }
+};
+
+/// The session before found another median, and the intervals do not touch.
+struct Drift {
+  double median_before = 0;
+  double median_now = 0;
+  friend bool operator==(const Drift&, const Drift&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("median_before", self.median_before);
+    visit("median_now", self.median_now);
+  }
+};
+
+/// One row on one side. Without samples and text it was not measured, and `why` says why.
+struct Cell {
+  std::string side;
+  std::vector<Sample> samples;
+  std::optional<std::string> text;  ///< of what is no number
+  std::optional<std::string> why;
+  std::optional<std::string> note;      ///< beside the figure: `computed`, another address
+  std::optional<Summary> summary;       ///< of the newest session's samples
+  std::optional<std::string> relation;  ///< to the first side that was measured with it
+  std::optional<double> ratio;          ///< of medians; only where `relation` claims something
+  std::optional<Drift> drift;
+  friend bool operator==(const Cell&, const Cell&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("side", self.side);
+    visit("samples", self.samples);
+    visit("text", self.text);
+    visit("why", self.why);
+    visit("note", self.note);
+    visit("summary", self.summary);
+    visit("relation", self.relation);
+    visit("ratio", self.ratio);
+    visit("drift", self.drift);
+  }
+};
+
+struct RowResult {
+  std::string id;  ///< `start.user`
+  std::string title;
+  std::string unit;     ///< `s`, `bytes`, `bytes/s`, `events/s`, …; empty: a text
+  std::string better;   ///< `lower`, `higher`, `neither`
+  std::string meaning;  ///< what it says for the choice
+  std::string command;  ///< that measured it
+  bool computed = false;
+  std::vector<Cell> sides;
+  friend bool operator==(const RowResult&, const RowResult&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("id", self.id);
+    visit("title", self.title);
+    visit("unit", self.unit);
+    visit("better", self.better);
+    visit("meaning", self.meaning);
+    visit("command", self.command);
+    visit("computed", self.computed);
+    visit("sides", self.sides);
+  }
+};
+
+struct SideResult {
+  std::string id;                    ///< `bare`, `builtin`, `docker`, `podman`, `vm`
+  std::string title;                 ///< `built-in container`
+  std::optional<std::string> why;    ///< it is not there
+  std::vector<std::string> options;  ///< of `mlenv run`, that this side alone had
+  bool emulated = false;             ///< a virtual machine without hardware's help
+  std::optional<std::string> about;  ///< how it was run: runtime, kernel, accelerator
+  std::optional<double> price_per_hour;
+  friend bool operator==(const SideResult&, const SideResult&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("id", self.id);
+    visit("title", self.title);
+    visit("why", self.why);
+    visit("options", self.options);
+    visit("emulated", self.emulated);
+    visit("about", self.about);
+    visit("price_per_hour", self.price_per_hour);
+  }
+};
+
+/// How quiet the machine was. Shares of all processors' time.
+struct Noise {
+  std::optional<double> load_before;  ///< runnable and waiting processes, averaged over a minute
+  std::optional<double> busy_before;  ///< in the moment before the first measurement
+  std::optional<double> steal;        ///< taken by a hypervisor, over the whole session
+  std::optional<std::string> governor;
+  std::optional<std::string> turbo;  ///< `on`, `off`
+  friend bool operator==(const Noise&, const Noise&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("load_before", self.load_before);
+    visit("busy_before", self.busy_before);
+    visit("steal", self.steal);
+    visit("governor", self.governor);
+    visit("turbo", self.turbo);
+  }
+};
+
+/// One time that `mlenv compare` ran.
+struct Session {
+  std::string started;  ///< UTC
+  double seconds = 0;
+  double budget_seconds = 0;
+  bool quick = false;
+  std::string mlenv;    ///< version
+  std::string boot_id;  ///< of the kernel
+  Noise noise;
+  friend bool operator==(const Session&, const Session&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("started", self.started);
+    visit("seconds", self.seconds);
+    visit("budget_seconds", self.budget_seconds);
+    visit("quick", self.quick);
+    visit("mlenv", self.mlenv);
+    visit("boot_id", self.boot_id);
+    visit("noise", self.noise);
+  }
+};
+
+struct ComparedHost {
+  std::string name;
+  std::string kernel;
+  std::string cpu;
+  std::uint64_t processors = 0;  ///< that this process may use
+  std::uint64_t memory_bytes = 0;
+  friend bool operator==(const ComparedHost&, const ComparedHost&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("name", self.name);
+    visit("kernel", self.kernel);
+    visit("cpu", self.cpu);
+    visit("processors", self.processors);
+    visit("memory_bytes", self.memory_bytes);
+  }
+};
+
+/// What all sides were given, and what figures must share to be compared.
+struct Terms {
+  std::string image_name;
+  std::string image;                 ///< digest
+  std::optional<std::string> tools;  ///< digest of the image with sysbench and its kin
+  std::vector<std::string> command;  ///< the person's own; empty: none
+  std::uint64_t processors = 0;
+  std::optional<std::string> memory;  ///< word of `--memory`
+  friend bool operator==(const Terms&, const Terms&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("image_name", self.image_name);
+    visit("image", self.image);
+    visit("tools", self.tools);
+    visit("command", self.command);
+    visit("processors", self.processors);
+    visit("memory", self.memory);
+  }
+};
+
+struct Comparison {
+  Terms terms;
+  ComparedHost host;
+  std::vector<SideResult> sides;
+  std::vector<Session> sessions;  ///< oldest first
+  std::vector<RowResult> rows;
+  friend bool operator==(const Comparison&, const Comparison&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("terms", self.terms);
+    visit("host", self.host);
+    visit("sides", self.sides);
+    visit("sessions", self.sessions);
+    visit("rows", self.rows);
+  }
+};
+
+const SideResult* find_side(const Comparison& in, std::string_view id);
+const Cell* find_cell(const RowResult& row, std::string_view side);
+RowResult* find_row(Comparison& in, std::string_view id);
+const RowResult* find_row(const Comparison& in, std::string_view id);
+Better better_of(const RowResult& row);
+
+/// Session of the cell's newest samples; nullopt: it has none.
+std::optional<std::uint64_t> newest_session(const Cell& cell);
+
+/// Fills in what is said of the samples. Only what was measured in one session, in turn, is held
+/// against each other.
+void conclude(Comparison& comparison);
+
+/// mlenv.compare/1 on one line, without the newline.
+std::string render_comparison(const Comparison& comparison);
+/// The other way. Throws `bad-facts` or `facts-version` (usage); `shown` names the text.
+Comparison parse_comparison(std::string_view text, std::string_view shown);
+
+}  // namespace mlenv::compare

@@ -1,0 +1,169 @@
+#include "runner/compare/figures.hpp"
+
+#include <array>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "base/printable.hpp"
+#include "runner/compare/rows.hpp"
+
+namespace mlenv::compare {
+namespace {
+
+struct Prefix {
+  double from;
+  const char* unit;
+};
+
+constexpr std::array kSeconds = {Prefix{60, "min"}, Prefix{1, "s"}, Prefix{1e-3, "ms"},
+                                 Prefix{1e-6, "µs"}, Prefix{1e-9, "ns"}};
+constexpr std::array kBytes = {Prefix{1e12, "TB"}, Prefix{1e9, "GB"}, Prefix{1e6, "MB"},
+                               Prefix{1e3, "kB"}, Prefix{1, "bytes"}};
+
+/// `1 004 613`
+std::string grouped(std::int64_t whole) {
+  std::string text = std::to_string(std::abs(whole));
+  constexpr std::size_t kThousands = 3;
+  for (std::size_t at = text.size(); at > kThousands;) {
+    at -= kThousands;
+    text.insert(at, " ");
+  }
+  return whole < 0 ? "-" + text : text;
+}
+
+/// Three digits that mean something; counts stay whole.
+std::string digits(double value, bool counts) {
+  const double size = std::abs(value);
+  constexpr double kThousand = 1000;
+  constexpr double kHundred = 100;
+  constexpr double kTen = 10;
+  if (size >= kThousand) return grouped(std::llround(value));
+  if (size >= kHundred || (counts && value == std::floor(value)))
+    return fmt::format("{:.0f}", value);
+  return size >= kTen ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
+}
+
+template <std::size_t N>
+std::string scaled(double value, const std::array<Prefix, N>& prefixes, std::string_view behind) {
+  const double size = std::abs(value);
+  for (const Prefix& one : prefixes) {
+    // What would be rounded up to the next unit is shown in it.
+    constexpr double kRounding = 0.9995;
+    const bool is_last = &one == &prefixes.back();
+    if (size >= one.from * kRounding || is_last) {
+      return fmt::format("{} {}{}", digits(value / one.from, is_last), one.unit, behind);
+    }
+  }
+  return {};
+}
+
+std::string drift_text(const RowResult& row, const Drift& drift) {
+  return fmt::format("was {} the time before", figure(drift.median_before, row.unit));
+}
+
+void add_note(std::string& note, const std::string& text) {
+  if (text.empty()) return;
+  note += (note.empty() ? "" : "; ") + text;
+}
+
+const Cell* base_of(const RowResult& row) {
+  for (const Cell& cell : row.sides) {
+    if (cell.summary) return &cell;
+  }
+  return nullptr;
+}
+
+std::string title_of(const Comparison& in, std::string_view side) {
+  const SideResult* const found = find_side(in, side);
+  return found != nullptr ? found->title : std::string(side);
+}
+
+}  // namespace
+
+std::string figure(double value, std::string_view unit) {
+  if (unit == "s") return value == 0 ? "0 s" : scaled(value, kSeconds, "");
+  if (unit == "bytes") return scaled(value, kBytes, "");
+  if (unit == "bytes/s") return scaled(value, kBytes, "/s");
+  return unit.empty() ? digits(value, true) : fmt::format("{} {}", digits(value, true), unit);
+}
+
+std::string claim_of(const Comparison& in, const RowResult& row, const Cell& cell) {
+  const Cell* const base = base_of(row);
+  if (base == nullptr || !cell.ratio) return {};
+  return fmt::format("{:.2f} times {}", *cell.ratio, title_of(in, base->side));
+}
+
+CellWords words_of(const Comparison& in, const RowResult& row, const Cell& cell) {
+  CellWords words;
+  const SideResult* const side = find_side(in, cell.side);
+  const bool emulated = side != nullptr && side->emulated;
+  if (cell.summary) {
+    words.measured = true;
+    words.value = figure(cell.summary->median, row.unit);
+    if (cell.summary->count > 1) {
+      words.interval = fmt::format("{} to {}", figure(cell.summary->low, row.unit),
+                                   figure(cell.summary->high, row.unit));
+    }
+  } else if (cell.text) {
+    words.measured = true;
+    words.value = printable(*cell.text);
+  } else {
+    words.value = "not measured";
+    words.note = printable(cell.why.value_or("no reason is known"));
+    return words;
+  }
+  if (emulated) add_note(words.note, "emulated");
+  add_note(words.note, claim_of(in, row, cell));
+  if (cell.relation == name_of(Relation::too_few)) add_note(words.note, "too few for a claim");
+  if (cell.drift) add_note(words.note, drift_text(row, *cell.drift));
+  if (cell.summary && cell.note) add_note(words.note, printable(*cell.note));
+  return words;
+}
+
+std::vector<std::string> remarks_of(const Comparison& in) {
+  std::vector<std::string> remarks;
+  for (const SideResult& side : in.sides) {
+    std::string options;
+    for (const std::string& one : side.options) options += " " + printable(one);
+    if (!options.empty()) {
+      remarks.push_back(fmt::format("not equal: {} had{} of its own", side.title, options));
+    }
+    if (side.emulated) {
+      remarks.push_back(fmt::format(
+          "emulated: {} had no help of the hardware; its figures say nothing of one that has",
+          side.title));
+    }
+  }
+  if (in.sessions.empty()) return remarks;
+  const Noise& noise = in.sessions.back().noise;
+  constexpr double kBusy = 0.1;
+  constexpr double kStolen = 0.02;
+  constexpr double kPercent = 100;
+  if (noise.busy_before && *noise.busy_before > kBusy) {
+    remarks.push_back(
+        fmt::format("the machine was not quiet: others used {:.0f} % of its processors before",
+                    *noise.busy_before * kPercent));
+  }
+  if (noise.steal && *noise.steal > kStolen) {
+    remarks.push_back(
+        fmt::format("a hypervisor took {:.0f} % of the processors' time", *noise.steal * kPercent));
+  }
+  return remarks;
+}
+
+const std::vector<ClassicRow>& classic_rows() {
+  static const std::vector<ClassicRow> rows = {
+      {"heavy or light?", "heavyweight | lightweight", "memory.added"},
+      {"performance", "limited | native", "train.step"},
+      {"own or shared operating system?", "an OS each | the host's OS", "isolation.kernel"},
+      {"what is virtualized?", "hardware | the OS", "isolation.calls"},
+      {"start-up", "minutes | milliseconds", "start.user"},
+      {"memory", "allocated in full | as needed", "memory.rest"},
+      {"isolation", "full | of processes", "isolation.processes"},
+      {"to ship", "gigabytes | megabytes", "size.ship"},
+  };
+  return rows;
+}
+
+}  // namespace mlenv::compare

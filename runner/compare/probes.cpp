@@ -1,0 +1,277 @@
+#include "runner/compare/probes.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <list>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "runner/compare/output.hpp"
+
+namespace mlenv::compare {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr const char* kCommandScript = "command.py";
+constexpr std::string_view kHello = "echo mlenv-compare mark user";
+
+Wanted tools_or_image(const Bench& bench, std::vector<std::string> argv) {
+  return {bench.has_python ? Which::image : Which::tools, std::move(argv), true};
+}
+
+Wanted training(bool start_alone) {
+  Wanted wanted{Which::image, {"python3", "training.py"}, true};
+  if (start_alone) wanted.argv.emplace_back("--start-alone");
+  return wanted;
+}
+
+Wanted command_wanted(const Bench& bench) {
+  Wanted wanted{Which::image, bench.command, true, true};
+  if (bench.has_python) {
+    const std::string script = std::string(kWorkTarget) + "/" + kCommandScript;
+    wanted.argv.insert(wanted.argv.begin(), {"python3", script});
+  }
+  return wanted;
+}
+
+Wanted tool_wanted(const Bench& bench, const ProbeSpec& probe, const ActiveSide& side) {
+  Wanted wanted{Which::tools, probe.argv, true};
+  for (std::string& word : wanted.argv) {
+    if (word == "--threads=N") word = fmt::format("--threads={}", bench.terms.processors);
+  }
+  if (wanted.argv.front() == "iperf3") {
+    wanted.argv.insert(wanted.argv.end(),
+                       {std::string(side.spec->network), "-p", fmt::format("{}", bench.port)});
+  }
+  return wanted;
+}
+
+Wanted wanted_by(const Bench& bench, const ProbeSpec& probe, const ActiveSide& side) {
+  switch (probe.kind) {
+    case ProbeKind::training:
+    case ProbeKind::cold_training:
+      return training(probe.kind == ProbeKind::cold_training);
+    case ProbeKind::command:
+      return command_wanted(bench);
+    case ProbeKind::tool:
+      return tool_wanted(bench, probe, side);
+    case ProbeKind::script:
+      return tools_or_image(bench, {"python3", probe.argv.front()});
+    case ProbeKind::start:
+    case ProbeKind::cold:
+    case ProbeKind::instances:
+      break;
+  }
+  return {Which::image, {"sh", "-c", std::string(kHello)}, false};
+}
+
+void add_mark(Found& found, const Launched& launched, const char* mark, const char* row) {
+  const auto at = launched.marks.find(mark);
+  if (at != launched.marks.end()) found.values[row] = at->second;
+}
+
+void add_command(Found& found, const Launched& launched) {
+  found.values["command.wall"] = launched.seconds;
+  const std::size_t at = launched.err.rfind("mlenv-compare-used ");
+  if (at == std::string::npos) {
+    const std::string why = "the image has no Python to ask the kernel with";
+    found.whys["command.cpu"] = found.whys["command.memory"] = why;
+    return;
+  }
+  const auto used = nlohmann::json::parse(
+      launched.err.substr(launched.err.find('{', at), launched.err.find('\n', at)), nullptr, false);
+  if (!used.is_object()) return;
+  found.values["command.cpu"] = used.value("cpu", 0.0);
+  found.values["command.memory"] = used.value("memory", 0.0);
+}
+
+/// `6.1.0-28-amd64 BOOT-ID`: whose kernel it is shows its boot id.
+void tell_kernel(Found& found, const Bench& bench) {
+  const auto text = found.texts.find("isolation.kernel");
+  if (text == found.texts.end()) return;
+  const std::size_t blank = text->second.rfind(' ');
+  if (blank == std::string::npos) return;
+  const bool same = text->second.substr(blank + 1) == bench.own_boot_id;
+  text->second = text->second.substr(0, blank) + (same ? ", the host's" : ", its own");
+}
+
+void take_figures(Found& found, const Bench& bench, const ProbeSpec& probe,
+                  const Launched& launched) {
+  Said said = read_said(launched.out);
+  found.texts = std::move(said.texts);
+  found.whys = std::move(said.whys);
+  found.values = std::move(said.values);
+  switch (probe.kind) {
+    case ProbeKind::start:
+      add_mark(found, launched, "user", "start.user");
+      if (launched.last_line) found.values["stop"] = launched.seconds - *launched.last_line;
+      break;
+    case ProbeKind::cold:
+      add_mark(found, launched, "user", "start.cold");
+      break;
+    case ProbeKind::training:
+      add_mark(found, launched, "import", "start.import");
+      add_mark(found, launched, "step", "start.step");
+      break;
+    case ProbeKind::cold_training:
+      add_mark(found, launched, "import", "start.cold-import");
+      break;
+    case ProbeKind::command:
+      add_command(found, launched);
+      break;
+    case ProbeKind::tool:
+      for (const std::string_view row : probe.rows) {
+        if (const auto value = read_tool(row, launched.out + launched.err)) {
+          found.values[std::string(row)] = *value;
+        }
+      }
+      break;
+    case ProbeKind::script:
+      tell_kernel(found, bench);
+      break;
+    case ProbeKind::instances:
+      break;
+  }
+}
+
+/// Every row of the probe without a figure has a reason.
+void complete(Found& found, const ProbeSpec& probe, const std::string& why) {
+  // A script's own reason holds for all rows of its probe.
+  const std::string reason = found.whys.empty() ? why : found.whys.begin()->second;
+  for (const std::string_view row : probe.rows) {
+    const std::string id(row);
+    if (!found.values.contains(id) && !found.texts.contains(id)) found.whys.emplace(id, reason);
+  }
+}
+
+/// The person's own, in the folder that they are in. Python does not find the image's programs
+/// there by itself.
+Command project_command(const Bench& bench, const BareImage& image) {
+  Command job = image.command(bench.command, fs::current_path());
+  if (!bench.has_python) return job;
+  const std::string script = (bench.terms.work / kCommandScript).string();
+  Command measured = image.command({"python3", script}, fs::current_path());
+  measured.argv.insert(measured.argv.end(), job.argv.begin(), job.argv.end());
+  return measured;
+}
+
+double memory_now() { return available_bytes(read_file("/proc/meminfo")).value_or(0); }
+
+/// What was freed or taken a moment ago is counted a moment later.
+void settle(StopSignals& signals) {
+  constexpr int kMoment = 200;  // ms
+  pollfd fd{signals.fd(), POLLIN, 0};
+  (void)::poll(&fd, 1, kMoment);
+}
+
+Found run_instances(const Bench& bench, const ActiveSide& side, milliseconds deadline,
+                    StopSignals& signals) {
+  Found found;
+  const Wanted wanted{Which::image, {"sh", "-c", "echo; read line"}, false};
+  constexpr milliseconds kEnd{20000};
+  std::list<Waiting> all;
+  settle(signals);
+  const double before = memory_now();
+  double first = 0;
+  for (std::uint64_t i = 0; i < bench.instances; ++i) {
+    all.emplace_back(command_on(bench, side, wanted));
+    if (!all.back().ready(deadline, signals)) {
+      found.stopped = signals.came() != 0;
+      found.whys["memory.rest"] = found.whys["memory.added"] =
+          fmt::format("instance {} did not start", i + 1);
+      return found;
+    }
+    if (i == 0) {
+      settle(signals);
+      first = memory_now();
+    }
+  }
+  settle(signals);
+  const double last = memory_now();
+  for (Waiting& one : all) one.end(kEnd);
+  found.values["memory.rest"] = before - first;
+  found.values["memory.added"] = (first - last) / static_cast<double>(bench.instances - 1);
+  return found;
+}
+
+}  // namespace
+
+Command command_on(const Bench& bench, const ActiveSide& side, const Wanted& wanted) {
+  if (side.spec->id == "bare") {
+    const BareImage* const image = wanted.which == Which::image ? bench.bare : bench.bare_tools;
+    if (image == nullptr) {
+      throw failure("cannot-start", "the tools' image is not there");
+    }
+    if (wanted.project) return project_command(bench, *image);
+    return image->command(wanted.argv, wanted.folder ? bench.terms.work : fs::path("/"));
+  }
+  Command command;
+  command.argv = run_words(*side.spec, bench.terms, side.options, wanted);
+  return command;
+}
+
+std::string why_of(const Launched& launched, milliseconds deadline) {
+  if (launched.timed_out) {
+    return fmt::format("it did not end within {:.0f} s",
+                       std::chrono::duration<double>(deadline).count());
+  }
+  for (const std::string_view line : split(launched.err, '\n')) {
+    if (line.find(R"("schema":"mlenv.error/1")") == std::string_view::npos) continue;
+    if (std::string text = complaint_of(line); !text.empty()) return text;
+  }
+  std::string last = complaint_of(launched.err);
+  if (last.empty()) last = complaint_of(launched.out);
+  const std::string status = fmt::format("it ended with status {}", launched.exit.code);
+  return last.empty() ? status : fmt::format("{}: {}", status, last);
+}
+
+std::string why_of(const Error& error) {
+  std::string text;
+  for (const std::string& frame : error.frames()) text += (text.empty() ? "" : ": ") + frame;
+  return text;
+}
+
+void forget_pages(const std::vector<fs::path>& folders) {
+  for (const fs::path& folder : folders) {
+    for (const fs::directory_entry& entry :
+         fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied)) {
+      if (entry.is_symlink() || !entry.is_regular_file()) continue;
+      const Fd fd{::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+      if (fd) (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
+    }
+  }
+}
+
+Found run_probe(const Bench& bench, const ProbeSpec& probe, const ActiveSide& side,
+                milliseconds deadline, StopSignals& signals) {
+  const Clock::time_point begun = Clock::now();
+  Found found;
+  std::string why = "it gave no such figure";
+  const bool is_cold = probe.kind == ProbeKind::cold || probe.kind == ProbeKind::cold_training;
+  try {
+    if (is_cold && side.spec->id != "bare" && side.spec->id != "builtin") {
+      why = "where it keeps its files is not known here";
+    } else if (probe.kind == ProbeKind::instances) {
+      found = run_instances(bench, side, deadline, signals);
+    } else {
+      const Command command = command_on(bench, side, wanted_by(bench, probe, side));
+      if (is_cold) forget_pages(bench.trees);
+      const Launched launched = launch(command, deadline, signals);
+      found.stopped = launched.stopped;
+      const bool worked = !launched.timed_out && launched.exit.code == 0;
+      if (worked) take_figures(found, bench, probe, launched);
+      if (!worked) why = why_of(launched, deadline);
+    }
+  } catch (const Error& error) {
+    why = why_of(error);
+  }
+  complete(found, probe, why);
+  found.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+  return found;
+}
+
+}  // namespace mlenv::compare

@@ -1,0 +1,156 @@
+#include "runner/compare/sizes.hpp"
+
+#include <unistd.h>
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.hpp"
+#include "runner/compare/output.hpp"
+#include "runner/compare/rows.hpp"
+
+namespace mlenv::compare {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool is_container(const SideResult& side) { return side.id != "bare" && side.id != "vm"; }
+
+constexpr const char* kBare =
+    "nothing is shipped to a bare host as one thing: its packages are installed there";
+constexpr const char* kDisk =
+    "how large the virtual machine's disk is when it travels is not known here";
+
+/// Seconds to read, verify and write these layers.
+double copy_seconds(const Store& store, const std::vector<Layer>& layers) {
+  const TemporaryFolder folder = store.scratch();
+  const Clock::time_point begun = Clock::now();
+  for (const Layer& layer : layers) {
+    const Fd file = open_file(folder.path() / layer.blob.digest.hex(), O_WRONLY | O_CREAT | O_EXCL);
+    FdSink into(file.get());
+    VerifyingSink verified(into, layer.blob.digest, layer.blob.size_bytes, layer.title);
+    const std::unique_ptr<Source> from = store.open(layer.blob.digest);
+    copy(*from, verified);
+    verified.finish();
+    if (::fsync(file.get()) != 0) throw os_error(errno, "cannot write a copy of a layer");
+  }
+  return std::chrono::duration<double>(Clock::now() - begun).count();
+}
+
+/// The same figures for all containers: they take the same layers.
+void add_row(const char* id, const std::vector<double>& values, const std::string& note,
+             const std::vector<SideResult>& sides, std::vector<RowResult>& rows) {
+  RowResult row = row_of(*find_spec(id));
+  for (const SideResult& side : sides) {
+    Cell& cell = row.sides.emplace_back();
+    cell.side = side.id;
+    if (side.why) {
+      cell.why = side.why;
+    } else if (!is_container(side)) {
+      cell.why = side.id == "bare" ? kBare : kDisk;
+    } else if (values.empty()) {
+      cell.why = "the image does not say which of its layers is the base";
+    } else {
+      for (const double value : values) cell.samples.push_back({value, 0});
+      cell.note = note;
+    }
+  }
+  rows.push_back(std::move(row));
+}
+
+void fill_density(const Cell* added, double available, Cell& cell) {
+  if (added == nullptr || added->samples.empty()) {
+    cell.why = "the memory of an instance is not known";
+    if (added != nullptr && added->why) cell.why = *added->why;
+    return;
+  }
+  std::vector<double> values;
+  for (const Sample& sample : added->samples) values.push_back(sample.value);
+  const Summary summary = summary_of(std::move(values));
+  if (summary.low > 0) {
+    cell.samples.push_back({available / summary.median, 0});
+    cell.note = "computed";
+  } else {
+    cell.why = "the memory of an instance is lost in the noise";
+  }
+}
+
+std::vector<double> one(const std::vector<Layer>& layers) {
+  if (layers.empty()) return {};
+  return {static_cast<double>(bytes_of(layers))};
+}
+
+}  // namespace
+
+std::vector<Layer> layers_of_base(const Image& image) {
+  std::vector<Layer> base;
+  for (const Layer& layer : image.layers) {
+    if (layer.title.starts_with("debian:") || layer.title.starts_with("ubuntu:")) {
+      base.push_back(layer);
+    }
+  }
+  return base;
+}
+
+std::vector<Layer> layers_beyond(const Image& image, const Image& other) {
+  std::vector<Layer> beyond;
+  for (const Layer& layer : image.layers) {
+    const bool shared =
+        std::any_of(other.layers.begin(), other.layers.end(),
+                    [&](const Layer& one) { return one.blob.digest == layer.blob.digest; });
+    if (!shared) beyond.push_back(layer);
+  }
+  return beyond;
+}
+
+std::uint64_t bytes_of(const std::vector<Layer>& layers) {
+  std::uint64_t bytes = 0;
+  for (const Layer& layer : layers) bytes += layer.blob.size_bytes;
+  return bytes;
+}
+
+void add_sizes(const SizeQuestion& question, const Store& store,
+               const std::vector<SideResult>& sides, std::vector<RowResult>& rows,
+               Progress& progress) {
+  const auto asked = [&](const char* id) { return is_asked(id, question.rows); };
+  const std::vector<Layer> base = layers_of_base(*question.image);
+  const std::vector<Layer> moved =
+      question.previous != nullptr ? layers_beyond(*question.image, *question.previous) : base;
+  const std::string how = question.previous != nullptr
+                              ? "computed: layers that the version before does not have"
+                              : "computed: the base's layer";
+  if (asked("size.ship")) {
+    add_row("size.ship", one(question.image->layers), "computed: all layers, compressed", sides,
+            rows);
+  }
+  if (asked("size.update")) {
+    add_row("size.update", one(base), "computed: the base's layer", sides, rows);
+  }
+  if (asked("size.migrate")) add_row("size.migrate", one(moved), how, sides, rows);
+  if (!asked("time.migrate")) return;
+  constexpr int kCopies = 6;
+  constexpr double kEnough = 10;  // seconds
+  std::vector<double> seconds;
+  double spent = 0;
+  const Activity activity(progress, "copying layers");
+  for (int i = 0; i < kCopies && spent < kEnough && !moved.empty(); ++i) {
+    seconds.push_back(copy_seconds(store, moved));
+    spent += seconds.back();
+  }
+  add_row("time.migrate", seconds, "a measured copy on this host", sides, rows);
+}
+
+void add_density(std::vector<RowResult>& rows, const std::vector<SideResult>& sides) {
+  const auto is_added = [](const RowResult& row) { return row.id == "memory.added"; };
+  const auto added = std::find_if(rows.begin(), rows.end(), is_added);
+  if (added == rows.end()) return;
+  const double available = available_bytes(read_file("/proc/meminfo")).value_or(0);
+  RowResult row = row_of(*find_spec("memory.density"));
+  for (const SideResult& side : sides) {
+    Cell& cell = row.sides.emplace_back();
+    cell.side = side.id;
+    fill_density(find_cell(*added, side.id), available, cell);
+  }
+  rows.insert(added + 1, std::move(row));
+}
+
+}  // namespace mlenv::compare

@@ -1,0 +1,33 @@
+#pragma once
+// Rows that follow from digests and sizes of layers, and one measured copy.
+#include <optional>
+
+#include "base/progress.hpp"
+#include "images/store.hpp"
+#include "runner/compare/comparison.hpp"
+
+namespace mlenv::compare {
+
+struct SizeQuestion {
+  const Image* image = nullptr;
+  const Image* previous = nullptr;  ///< what the other host has; nullptr: the same before an update
+  std::vector<std::string> rows;    ///< asked for; empty: all
+};
+
+/// Layers that change when one Debian package of the base does: the base alone, since each other
+/// layer is a function of its own inputs. None where the image says nothing of its base.
+std::vector<Layer> layers_of_base(const Image& image);
+/// Layers whose digests `other` does not have.
+std::vector<Layer> layers_beyond(const Image& image, const Image& other);
+std::uint64_t bytes_of(const std::vector<Layer>& layers);
+
+/// Adds the computed rows to `rows`, with a cell for each of `sides`; copies layers into a scratch
+/// folder of the store where the time of it is asked for.
+void add_sizes(const SizeQuestion& question, const Store& store,
+               const std::vector<SideResult>& sides, std::vector<RowResult>& rows,
+               Progress& progress);
+
+/// Of memory.added, and what is available now.
+void add_density(std::vector<RowResult>& rows, const std::vector<SideResult>& sides);
+
+}  // namespace mlenv::compare

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# `mlenv compare`: bare host and built-in container from one image. Figures fit their schema and are of the
+# right size, a planted slow-down is seen in its row and in no other, nothing is claimed where intervals
+# touch, reruns are kept, and nothing is left behind. With --long: what it measures is what the same tool
+# says in a container made by hand, Docker and podman take part, and the page holds in a browser.
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/engines.sh
+. "$(dirname "$0")/../support/engines.sh"
+need runc jq
+need_root
+python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
+if [ "$MLENV_TEST_LONG" = 1 ]; then trap 'status=$?; set +e; end_engines; (exit "$status"); finish_test' EXIT; fi
+
+base_store
+printf 'name: tools\nbase: debian:bookworm\npython: "3.11"\nsystem: [sysbench]\n' >"$work/tools.yaml"
+build_digest "$work/tools.yaml" >/dev/null
+cd "$work"
+
+compare() { as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare "$@"; }
+value() { # value FILE ROW SIDE WHAT
+  jq -r --arg row "$2" --arg side "$3" ".rows[] | select(.id == \$row) | .sides[] | select(.side == \$side) | $4" "$1"
+}
+holds() { [ "$(jq -n "$1")" = true ] || fail "$2: $1"; } # holds EXPRESSION WHAT
+
+note "figures"
+compare tools --tools tools --sides bare,builtin,vm --rows start.user,stop,cpu.integer,isolation,size,train --budget 14s \
+  --json-file one.json >table 2>err
+"$root/tests/schema/check.py" <one.json
+for row in start.user stop cpu.integer; do
+  for side in bare builtin; do
+    holds "$(value one.json "$row" "$side" .summary.count) >= 5" "$row on $side: starts"
+    holds "$(value one.json "$row" "$side" .summary.median) > 0" "$row on $side: median"
+  done
+done
+holds "$(value one.json start.user bare .summary.median) < $(value one.json start.user builtin .summary.median)" "a start"
+equal "a container is claimed to start later" worse "$(value one.json start.user builtin .relation)"
+kernel=$(uname -r)
+equal "kernel of the container" "$kernel, the host's" "$(value one.json isolation.kernel builtin .text)"
+holds "$(value one.json isolation.processes builtin .summary.median) < $(value one.json isolation.processes bare .summary.median)" "processes"
+holds "$(value one.json isolation.calls builtin .summary.median) < $(value one.json isolation.calls bare .summary.median)" "calls"
+equal "size to ship" "$("$MLENV" --json inspect tools | jq .size_bytes)" "$(value one.json size.ship builtin .summary.median)"
+holds "$(value one.json size.update builtin .summary.median) <= $(value one.json size.ship builtin .summary.median)" "an update"
+equal "no framework" "the image has none of PyTorch, JAX, TensorFlow and scikit-learn" \
+  "$(value one.json train.step builtin .why)"
+[ "$(value one.json start.user vm .why)" != null ] || [ "$(value one.json start.user vm .summary)" != null ] ||
+  fail "nothing is said of the virtual machine"
+grep -q 'start, to the first instruction' table || fail "no such row: $(cat table)"
+
+note "no claim where intervals touch"
+jq -e '[.rows[] | .sides[] | select(.relation == "overlap" or .relation == "too-few") | .ratio] | all(. == null)' one.json >/dev/null ||
+  fail "something is claimed: $(cat one.json)"
+jq -e '[.rows[] | .sides[0] as $base | .sides[] | select(.ratio != null) |
+  .summary.low > $base.summary.high or .summary.high < $base.summary.low] | all' one.json >/dev/null ||
+  fail "a claim over intervals that touch: $(cat one.json)"
+
+note "a planted slow-down is in its row"
+compare tools --tools tools --sides bare,builtin --rows cpu.integer,isolation.processes --budget 14s --option builtin=--cpus=0.3 \
+  --json-file slow.json >table 2>err
+equal "the processor's row" worse "$(value slow.json cpu.integer builtin .relation)"
+holds "$(value slow.json cpu.integer builtin .ratio) < 0.6" "a third of a processor"
+equal "another row" "$(value one.json isolation.processes builtin .summary.median)" "$(value slow.json isolation.processes builtin .summary.median)"
+grep -q 'not equal: built-in container had --cpus=0.3 of its own' table || fail "not said: $(cat table)"
+
+note "a command of one's own, and a rerun"
+mkdir project
+cd project
+# shellcheck disable=SC2016  # for the shell inside
+job=(sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done >>out')
+compare tools --sides bare,builtin --rows command --budget 3s --price builtin=3.6 --json-file ../own.json -- "${job[@]}" >../table 2>../err
+cd ..
+holds "$(wc -l <project/out) >= 4" "it ran in the person's folder"
+for side in bare builtin; do
+  holds "$(value own.json command.cpu "$side" .summary.median) > 0" "processor time on $side"
+  holds "$(value own.json command.memory "$side" .summary.median) > 100000" "memory on $side"
+  holds "$(value own.json command.wall "$side" .summary.median) >= $(value own.json command.cpu "$side" .summary.median) * 0.5" "wall time on $side"
+done
+holds "$(value own.json cost.command builtin .summary.median) - $(value own.json command.wall builtin .summary.median) | fabs < 1e-6" "cost"
+samples=$(jq '[.rows[].sides[].samples[]?] | length' one.json)
+compare tools --tools tools --sides builtin --rows start.user --budget 2s --json-file one.json >table 2>err
+equal "sessions" 2 "$(jq '.sessions | length' one.json)"
+holds "$(jq '[.rows[].sides[].samples[]?] | length' one.json) > $samples" "samples are added"
+equal "another session's side" null "$(value one.json start.user builtin .relation)"
+"$root/tests/schema/check.py" <one.json
+"$root/tests/schema/check.py" <own.json
+
+note "what it refuses, and what it shows"
+failing_with other-comparison compare --json tools --sides builtin --rows start.user --cpus 1 --budget 1s --json-file one.json
+mkdir -p "$MLENV_STORE/compare"
+exec 8>"$MLENV_STORE/compare/lock"
+flock 8
+failing_with comparing compare --json tools --sides builtin --rows start.user
+exec 8>&-
+compare --show one.json --markdown >page.md
+grep -q '^| start, to the first instruction |' page.md || fail "$(cat page.md)"
+compare --show one.json --html page.html >table
+equal "pages in one file" 0 "$(grep -cE '<(script src|link|img|iframe)' page.html || true)"
+
+note "interrupted, it shows what is there"
+as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare tools --sides bare,builtin --rows start.user --budget 60s \
+  --json-file cut.json -- sleep 30 >table 2>err &
+pid=$!
+wait_until 20 test -n "$(pgrep -P "$pid" || true)" || true
+wait_until 30 pgrep -f '^sleep 30$'
+as_root kill -INT "$(pgrep -x mlenv -P "$pid" || echo "$pid")"
+status=0
+wait "$pid" || status=$?
+equal "status" 130 "$status"
+"$root/tests/schema/check.py" <cut.json
+
+note "nothing is left"
+equal "records" "" "$(as_root find "$MLENV_STORE/runs" -mindepth 1 -maxdepth 1 -name '2*' 2>/dev/null)"
+equal "scratch folders" "" "$(as_root find "$MLENV_STORE/tmp" -mindepth 1 -maxdepth 1 2>/dev/null)"
+verify_store
