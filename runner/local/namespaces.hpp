@@ -20,6 +20,10 @@ enum class Identity {
 /// here are seen by nobody else; the host's are followed. Throws `no-namespace` with what to do.
 Identity enter_namespaces();
 
+/// A folder in memory below `scratch` that nobody else sees and that vanishes with us: for what a
+/// run needs beside the job's own files. After `enter_namespaces`. Throws `no-namespace`.
+fs::path mount_private_folder(const fs::path& scratch);
+
 /// A network namespace with nothing but its loopback, kept by being mounted at `file`, which is
 /// made.
 void make_network_namespace(const fs::path& file);
