@@ -20,6 +20,7 @@
 #include "cli/run_recording.hpp"
 #include "cli/run_repeat.hpp"
 #include "cli/run_verdict.hpp"
+#include "cli/run_vm.hpp"
 #include "cli/running.hpp"
 #include "cli/usage.hpp"
 #include "images/inspect/inspect.hpp"
@@ -145,9 +146,14 @@ int run_image(const Options& options, Ui& ui) {
   check_layer(options.layer,
               {choice.options.read_only, matrix.has_value(), options.life.remove, options.runtime});
   const bool terminal = !matrix && !life.detach && !jupyter && wants_terminal(options);
+  const bool in_vm = options.runtime == kVmRuntime;
+  if (in_vm) {
+    check_vm_options(choice.options, options.words.network, choice.devices);
+    check_vm_devices(devices.gpus, devices.devices);
+  }
   PreparedRun prepared = prepare(options, ui, std::move(mounts));
   LocalRun& run = prepared.run;
-  const bool with_gpus = takes_gpus(ui, prepared.image, devices.gpus);
+  const bool with_gpus = !in_vm && takes_gpus(ui, prepared.image, devices.gpus);
   if (!options.no_check) {
     run.first_libraries =
         require_verdict(ui, prepared.image, {options.image, devices.gpus, with_gpus});
@@ -159,6 +165,7 @@ int run_image(const Options& options, Ui& ui) {
   run.argv = options.command;
   run.terminal = terminal;
   run.life = life.run;
+  if (in_vm) run.vm = vm_for(ui, run, prepared.image);
   RunBackground background{options.image, {}, !options.no_check, layer_of(options.layer)};
   if (matrix) {
     run.devices = std::move(choice.devices);
@@ -245,7 +252,7 @@ void add_run_options(CLI::App& app, const std::shared_ptr<Options>& options) {
   take_one_word(app.add_option("-e,--env", options->env, "set K=V, or pass the caller's K on"));
   app.add_option("-w,--workdir", options->workdir, "start there; by default the image's");
   take_word_of(app.add_option("--runtime", options->runtime,
-                              "docker or podman; or builtin, with runc, crun or a path to one"),
+                              "docker, podman or vm; or builtin, with runc, crun or a path to one"),
                WordKind::file);
   app.add_option("--gpus", options->devices.gpus,
                  "all, none, how many, or device=0,2; by default all where the image uses CUDA")

@@ -106,6 +106,12 @@ std::string busy_text(const RunRecord& record) {
                      100 * busy / *usable);
 }
 
+std::string vm_text(const VmUse& vm) {
+  const std::string kind = vm.accelerator == "kvm" ? "KVM" : "emulated: " + vm.why;
+  return fmt::format("{}, Linux {}, {}, {}; {}", vm.machine, vm.kernel,
+                     counted(vm.cpus, "processor"), human_bytes(vm.memory_bytes), kind);
+}
+
 std::string code_text(const CodeState& code) {
   constexpr std::size_t kBrief = 12;
   if (!code.commit && !code.changed) return "unknown: " + printable(code.commit.source);
@@ -309,6 +315,7 @@ std::vector<std::string> run_text(const RunRecord& record,
     if (layer->from) lines.add("from", printable(fmt::format("what run {} kept", *layer->from)));
     if (layer->kept) lines.add("kept", kept_text(kept_bytes));
   }
+  if (record.vm) lines.add("vm", printable(vm_text(*record.vm)));
   if (!start.checked) lines.add("check", "--no-check: whether it runs there was not asked");
   add_life(start, lines);
   if (start.project) lines.add("project", printable(*start.project));

@@ -161,6 +161,12 @@ constexpr std::array kRules = std::to_array<Rule>({
      "image "
      "is"},
     // What changes speed.
+    {"emulation", W::speed, when(S::slower), "whether the processor was emulated",
+     "an emulated virtual machine is many times slower than one with KVM, or than the host",
+     "docs/vm.md", "compare runs of one kind; let KVM work, or leave `--runtime vm` out"},
+    {"vm", W::speed, kAny, "virtual machine",
+     "another kernel, other processors and memory, and devices that are not the host's",
+     "docs/vm.md", "give it the same `--memory` and `--cpus`, and the same kernel"},
     {"threads", W::speed, when(S::slower), "number of threads",
      "too few leave processors idle, too many fight for them; sums are in another order",
      "PyTorch, CPU threading; OpenMP, OMP_NUM_THREADS",

@@ -259,11 +259,31 @@ void mounts(Compared& here) {
   if (!sorted.other_place.empty()) here.find("data-path", sorted.other_place.said());
 }
 
+std::string vm_text(const std::optional<VmUse>& vm) {
+  if (!vm) return "none";
+  return fmt::format("{}, Linux {}, {} CPUs, {} MiB", vm->machine, vm->kernel, vm->cpus,
+                     vm->memory_bytes >> 20U);
+}
+
+void virtual_machine(Compared& here) {
+  const std::optional<VmUse>& from = here.from_run()->vm;
+  const std::optional<VmUse>& to = here.to_run()->vm;
+  const auto is_emulated = [](const std::optional<VmUse>& vm) {
+    return vm && vm->accelerator == "tcg";
+  };
+  const auto word = [&](const std::optional<VmUse>& vm) {
+    return is_emulated(vm) ? "emulated" : "not emulated";
+  };
+  if (is_emulated(from) != is_emulated(to)) here.find("emulation", {word(from), word(to)});
+  if (vm_text(from) != vm_text(to)) here.find("vm", {vm_text(from), vm_text(to)});
+}
+
 void run_settings(Compared& here) {
   if (here.from_run() == nullptr) return;
   const RunStart& from = here.from_run()->start;
   const RunStart& to = here.to_run()->start;
   if (from.workdir != to.workdir) here.find("workdir", {from.workdir, to.workdir});
+  virtual_machine(here);
   if (from.runtime != to.runtime) here.find("runtime", {from.runtime, to.runtime});
   if (from.mlenv != to.mlenv) here.find("mlenv", {from.mlenv, to.mlenv});
   if (from.checked != to.checked) {

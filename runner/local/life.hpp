@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/process.hpp"
+#include "runner/vm/spec.hpp"
 
 namespace mlenv {
 
@@ -62,6 +63,7 @@ struct RunOutcome {
   std::uint64_t attempts = 1;
   bool out_of_memory = false;  ///< the kernel killed a process of it for want of memory
   std::optional<JobUsage> usage{};
+  std::optional<VmUse> vm{};
 };
 
 /// One attempt that is over.

@@ -136,6 +136,17 @@ Identity enter_namespaces(const std::optional<ContainerUser>& shown_as) {
   return identity;
 }
 
+// (On a disk, making and removing what lies in it is a good part of the start-up time.)
+fs::path mount_private_folder(const fs::path& scratch) {
+  fs::path folder = scratch / "run";
+  make_folders(folder);
+  if (::mount("tmpfs", folder.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") != 0) {
+    throw failure("no-namespace", "cannot mount a tmpfs on `{}`", folder.string())
+        .because(errno_text(errno));
+  }
+  return folder;
+}
+
 void make_network_namespace(const fs::path& file) {
   write_file(file, "", false);
   // A child, since an ordinary user cannot go back to the host's.

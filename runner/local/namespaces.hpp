@@ -27,6 +27,10 @@ Identity enter_namespaces(const std::optional<ContainerUser>& shown_as = std::nu
 /// The first step of that, for a caller that maps ids itself.
 void unshare_user_and_mounts();
 
+/// A folder in memory below `scratch` that nobody else sees and that vanishes with us: for what a
+/// run needs beside the job's own files. After `enter_namespaces`. Throws `no-namespace`.
+fs::path mount_private_folder(const fs::path& scratch);
+
 /// A network namespace with nothing but its loopback, kept by being mounted at `file`, which is
 /// made.
 void make_network_namespace(const fs::path& file);

@@ -28,6 +28,8 @@ class PreparedRun {
   virtual Attempt run(JobWatch& watch, const std::function<void()>& started) = 0;
   /// What all of it used, where this process's children are not it.
   virtual std::optional<JobUsage> usage() const { return std::nullopt; }
+  /// The machine that it ran in, where that was a virtual one.
+  virtual std::optional<VmUse> vm() const { return std::nullopt; }
 };
 
 }  // namespace mlenv

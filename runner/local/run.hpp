@@ -19,6 +19,7 @@
 #include "runner/engine/engine.hpp"
 #include "runner/local/life.hpp"
 #include "runner/local/options.hpp"
+#include "runner/vm/spec.hpp"
 
 namespace mlenv {
 
@@ -67,6 +68,7 @@ struct LocalRun {
   std::string runtime;    ///< `runc`, `crun` or a path; empty: the first that is there
   std::optional<ContainerEngine>
       engine;  ///< docker or podman runs it in our place, and has the image
+  std::optional<VmSpec> vm{};  ///< a virtual machine of its own
   OverlayMethod overlay = OverlayMethod::automatic;
   std::optional<LayerUse> layer{};  ///< over the image's
   RunLife life{};

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/mount.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -34,6 +33,7 @@
 #include "runner/local/throwaway.hpp"
 #include "runner/local/user_map.hpp"
 #include "runner/record/kept_layers.hpp"
+#include "runner/vm/vm_run.hpp"
 
 namespace mlenv {
 namespace {
@@ -50,18 +50,6 @@ Fd hold_signals() {
 void complain(const std::string& line, int fd = STDERR_FILENO) {
   const std::string text = "mlenv: " + line + "\n";
   write_all(fd, as_bytes(text));
-}
-
-/// A folder in memory that nobody else sees and that vanishes with us: for what a run needs beside
-/// the job's own files. (On a disk, making and removing them is a good part of the start-up time.)
-fs::path mount_private_folder(const fs::path& scratch) {
-  fs::path folder = scratch / "run";
-  make_folders(folder);
-  if (::mount("tmpfs", folder.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") != 0) {
-    throw failure("no-namespace", "cannot mount a tmpfs on `{}`", folder.string())
-        .because(errno_text(errno));
-  }
-  return folder;
 }
 
 /// The image's layers, and a writable one: thrown away with the scratch folder, or kept.
@@ -295,7 +283,8 @@ class BuiltinRun final : public PreparedRun {
   std::optional<CannotRun> refusal_;
 };
 
-std::unique_ptr<PreparedRun> prepare(const LocalRun& run, int socket) {
+std::unique_ptr<PreparedRun> prepare(const LocalRun& run, int signals, int socket) {
+  if (run.vm) return std::make_unique<VmRun>(run, socket, signals);
   if (run.engine) return std::make_unique<EngineRun>(run, socket);
   return std::make_unique<BuiltinRun>(run);
 }
@@ -308,7 +297,7 @@ void leave_streams() {
 
 StageOutcome run_container(const LocalRun& run, int signals, int socket) {
   using Clock = std::chrono::steady_clock;
-  const std::unique_ptr<PreparedRun> prepared = prepare(run, socket);
+  const std::unique_ptr<PreparedRun> prepared = prepare(run, signals, socket);
   const auto started = [&] {
     tell(socket, render_event(std::nullopt));
     if (run.fds.out >= 0) leave_streams();
@@ -337,6 +326,7 @@ StageOutcome run_container(const LocalRun& run, int signals, int socket) {
   }
   outcome.ended_by = watch.ended_by();
   outcome.usage = prepared->usage();
+  outcome.vm = prepared->vm();
   if (outcome.ended_by == EndedBy::timeout) outcome.exit = {kTimedOutStatus, false};
   return {outcome, {}};
 }

@@ -88,6 +88,7 @@ std::string render_request(const LocalRun& run) {
                    {"terminal", run.terminal},
                    {"runtime", run.runtime},
                    {"engine", RecordWriter::written(run.engine)},
+                   {"vm", RecordWriter::written(run.vm)},
                    {"overlay", static_cast<int>(run.overlay)},
                    {"layer", run.layer ? Json(run.layer->folder.native()) : Json()},
                    {"layer_to_write", run.layer && run.layer->to_write},
@@ -117,6 +118,7 @@ LocalRun parse_request(std::string_view bytes) {
   reader.read(value.at("devices"), "devices", run.devices);
   reader.read(value.at("options"), "options", run.options);
   reader.read(value.at("engine"), "engine", run.engine);
+  reader.read(value.at("vm"), "vm", run.vm);
   run.env = value.at("env").get<std::vector<std::string>>();
   run.workdir = value.at("workdir");
   run.argv = value.at("argv").get<std::vector<std::string>>();
@@ -152,6 +154,7 @@ std::string render_outcome(const RunOutcome& run, const std::string& complaint) 
                    {"attempts", run.attempts},
                    {"out_of_memory", run.out_of_memory},
                    {"usage", written_usage(run.usage)},
+                   {"vm", RecordWriter::written(run.vm)},
                    {"complaint", complaint}});
 }
 
@@ -167,12 +170,15 @@ Exit parse_outcome(std::string_view bytes) { return parse_stage_outcome(bytes).r
 StageOutcome parse_stage_outcome(std::string_view bytes) {
   const Json value = from_bytes(bytes);
   if (!value.contains("error")) {
-    return {{{value.at("code"), value.at("signalled")},
-             static_cast<EndedBy>(value.at("ended_by").get<int>()),
-             value.at("attempts"),
-             value.at("out_of_memory"),
-             usage_of(value.at("usage"))},
-            value.at("complaint")};
+    StageOutcome outcome{{{value.at("code"), value.at("signalled")},
+                          static_cast<EndedBy>(value.at("ended_by").get<int>()),
+                          value.at("attempts"),
+                          value.at("out_of_memory"),
+                          usage_of(value.at("usage"))},
+                         value.at("complaint")};
+    const RecordReader reader("the outcome", {"mlenv.stage/1", "an outcome", ""});
+    reader.read(value.at("vm"), "vm", outcome.run.vm);
+    return outcome;
   }
   const auto frames = value.at("frames").get<std::vector<std::string>>();
   Error error{static_cast<Kind>(value.at("kind").get<int>()), value.at("error"), frames.at(0)};

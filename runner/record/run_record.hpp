@@ -15,6 +15,7 @@
 #include "runner/facts/facts.hpp"
 #include "runner/local/options.hpp"
 #include "runner/record/run_environment.hpp"
+#include "runner/vm/spec.hpp"
 
 namespace mlenv {
 
@@ -345,6 +346,7 @@ struct RunRecord {
   RunStart start;
   std::optional<RunEnd> end;
   std::optional<RecordedAttempts> attempts;  ///< nothing: the command was started once
+  std::optional<VmUse> vm;                   ///< nothing: it had this host's kernel, or has not ended
   std::optional<CodeState> code;             ///< nothing: not read yet, or cut off
   std::optional<Facts> facts;                ///< of the host; the same
   /// In a record that is handed over alone, and where the image was still in the store.
@@ -356,6 +358,7 @@ struct RunRecord {
     visit("start", self.start);
     visit("end", self.end);
     visit("attempts", self.attempts);
+    visit("vm", self.vm);
     visit("code", self.code);
     visit("host", self.facts);
     visit("environment", self.environment);
@@ -374,6 +377,8 @@ std::string render_run_end(const RunEnd& end);
 RunEnd parse_run_end(std::string_view text, std::string_view shown);
 std::string render_attempts(const RecordedAttempts& attempts);
 RecordedAttempts parse_attempts(std::string_view text, std::string_view shown);
+std::string render_vm_use(const VmUse& vm);
+VmUse parse_vm_use(std::string_view text, std::string_view shown);
 std::string render_code_state(const CodeState& code);
 CodeState parse_code_state(std::string_view text, std::string_view shown);
 

@@ -209,6 +209,7 @@ void RunRecorder::ended(const RunOutcome& outcome,
   if (outcome.ended_by == EndedBy::timeout) end.ended_by = "timeout";
   if (outputs) end.outputs = outputs();
   end.log = std::move(log);
+  if (outcome.vm) write_file(folder_ / kVmFile, render_vm_use(*outcome.vm), /*durable=*/false);
   write_end(end);
 }
 

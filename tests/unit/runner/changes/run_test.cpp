@@ -173,6 +173,19 @@ TEST(ChangesOfRuns, Settings) {
   EXPECT_EQ(rules_of_run([](RunRecord& run) { run.state = "lost"; }), "outcome");
 }
 
+TEST(ChangesOfRuns, AVirtualMachine) {
+  RunRecord emulated = whole_run();
+  emulated.vm = VmUse{"tcg", "no /dev/kvm", "q35", "6.1.0", "sha256:0", std::uint64_t{1} << 30U, 2};
+  RunRecord real = emulated;
+  real.vm->accelerator = "kvm";
+  EXPECT_EQ(rules_in(between(real, emulated)), "emulation");
+  EXPECT_EQ(rules_in(between(whole_run(), emulated)), "emulation vm");
+  EXPECT_EQ(rules_in(between(whole_run(), real)), "vm");
+  RunRecord larger = real;
+  larger.vm->memory_bytes *= 2;
+  EXPECT_EQ(rules_in(between(real, larger)), "vm");
+}
+
 TEST(ChangesOfRuns, Variables) {
   EXPECT_EQ(with_variable("NVIDIA_TF32_OVERRIDE", "0"), "numeric-variables");
   EXPECT_EQ(with_variable("MKL_CBWR", "AVX2"), "numeric-variables");

@@ -1,0 +1,118 @@
+#include "cli/run_vm.hpp"
+
+#include <sched.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "cli/settings.hpp"
+#include "cli/vm_kernel.hpp"
+#include "images/stacked_trees.hpp"
+#include "runner/vm/disk/image_disk.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+constexpr const char* kQemu = "qemu-system-x86_64";
+constexpr std::uint64_t kLeastMemory = std::uint64_t{128} << 20U;
+
+Error no_option(std::string_view option, std::string why) {
+  return usage_error("vm-option", "a virtual machine does not have `{}`", option)
+      .because(std::move(why))
+      .hint("leave it out, or leave `--runtime vm` out");
+}
+
+std::uint64_t usable_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<std::uint64_t>(std::max(1, CPU_COUNT(&set)));
+}
+
+/// Half of what this machine has.
+std::uint64_t usual_memory() {
+  struct sysinfo info {};
+  ::sysinfo(&info);
+  constexpr std::uint64_t kMebi = std::uint64_t{1} << 20U;
+  const std::uint64_t half = std::uint64_t{info.totalram} * info.mem_unit / 2;
+  return std::max(kLeastMemory, half / kMebi * kMebi);
+}
+
+std::uint64_t memory_of(const JobLimits& limits) {
+  const std::uint64_t bytes = limits.memory_bytes.value_or(usual_memory());
+  if (bytes >= kLeastMemory) return bytes;
+  throw usage_error("vm-option", "`--memory` is too little for a virtual machine")
+      .because("its kernel alone needs 128 MiB")
+      .hint("give it `--memory 512m`");
+}
+
+std::uint64_t processors_of(const JobLimits& limits) {
+  if (!limits.cpus) return usable_processors();
+  if (*limits.cpus == std::floor(*limits.cpus)) return static_cast<std::uint64_t>(*limits.cpus);
+  throw usage_error("vm-option", "a virtual machine has whole processors: `--cpus {}`", *limits.cpus)
+      .hint(fmt::format("write `--cpus {}`", std::ceil(*limits.cpus)));
+}
+
+std::string require_qemu() {
+  utsname machine{};
+  ::uname(&machine);
+  if (std::string_view(machine.machine) != "x86_64") {
+    throw failure("no-vm", "virtual machines are for x86_64, and this machine is {}",
+                  machine.machine)
+        .hint("leave `--runtime vm` out");
+  }
+  if (const auto program = find_program(kQemu)) return program->string();
+  throw failure("no-vm", "there is no `{}` here, which runs virtual machines", kQemu)
+      .hint("install the package `qemu-system-x86`");
+}
+
+}  // namespace
+
+void check_vm_options(JobOptions& options, const std::string& network, const CdiEdits& devices) {
+  if (network == "host") {
+    throw no_option("--network host", "it has a network of its own").hint(
+        "use `--network private`, which it has by default, and `--publish` for its ports");
+  }
+  if (network.empty()) options.network = "private";
+  if (options.rdma || !devices.nodes.empty()) {
+    throw no_option("--rdma", "this machine's devices are not in it");
+  }
+  if (!options.ulimits.empty()) throw no_option("--ulimit", "it has a kernel of its own");
+  if (options.limits.cpuset) throw no_option("--cpuset-cpus", "give it `--cpus`");
+  if (options.limits.pids) throw no_option("--pids-limit", "it has a kernel of its own");
+  (void)memory_of(options.limits);
+  (void)processors_of(options.limits);
+}
+
+void check_vm_devices(const GpuChoice& gpus, const std::vector<CdiName>& devices) {
+  const bool wanted =
+      gpus.kind != GpuChoice::Kind::automatic && gpus.kind != GpuChoice::Kind::none;
+  if (wanted) throw no_option("--gpus", "mlenv does not hand GPUs over to it (docs/vm.md)");
+  if (!devices.empty()) throw no_option("--device", "this machine's devices are not in it");
+}
+
+VmSpec vm_for(Ui& ui, const LocalRun& run, const Image& image) {
+  VmSpec spec;
+  spec.qemu = require_qemu();
+  if (run.config.architecture != "amd64") {
+    throw failure("no-vm", "virtual machines are for x86_64, and this image is for {}",
+                  run.config.architecture);
+  }
+  const StackedTrees trees{run.trees};
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 16U;
+  const LockedKernel locked =
+      vm_kernel(ui, kernel_suite(trees.read("etc/os-release", kMost).value_or("")));
+  spec.kernel = fs::absolute(locked.kernel.file).string();
+  spec.modules = fs::absolute(locked.kernel.modules).string();
+  spec.kernel_version = locked.kernel.version;
+  spec.kernel_lock = locked.lock_digest;
+  spec.disk = fs::absolute(provide_image_disk(ui.store(), image, ui.progress())).string();
+  spec.remembered = (cache_folder() / "kvm").string();
+  spec.memory_bytes = memory_of(run.options.limits);
+  spec.cpus = processors_of(run.options.limits);
+  spec.quiet = ui.options.quiet;
+  return spec;
+}
+
+}  // namespace mlenv::cli

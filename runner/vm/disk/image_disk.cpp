@@ -1,0 +1,240 @@
+#include "runner/vm/disk/image_disk.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <algorithm>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "images/unpack_stream.hpp"
+#include "runner/vm/disk/ext4_writer.hpp"
+#include "runner/vm/disk/layer_merge.hpp"
+
+namespace mlenv {
+namespace {
+
+using Node = Ext4Writer::Node;
+using Kind = LayerMerge::Kind;
+
+constexpr std::string_view kWhiteout = ".wh.";
+constexpr std::string_view kOpaque = ".wh..wh..opq";
+
+struct Place {
+  std::string folder;  ///< `.` is the root
+  std::string name;
+};
+Place place_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return {".", path};
+  return {path.substr(0, slash), path.substr(slash + 1)};
+}
+
+std::string joined(const std::string& folder, std::string_view name) {
+  return folder == "." ? std::string(name) : folder + "/" + std::string(name);
+}
+
+class DiskMaker {
+ public:
+  explicit DiskMaker(Ext4Writer& disk) : disk_(disk) { merge_.add(".", Kind::folder, true); }
+
+  void add_layer(const Store& store, const Layer& layer,
+                 const std::function<void(std::uint64_t)>& advance) {
+    merge_.begin_layer();
+    files_.clear();
+    orphans_.clear();
+    read_layer(store, layer, advance,
+               [&](const TarEntry& entry, Source& data) { take(entry, data); });
+    if (orphans_.empty()) return;
+    // Names of files whose own names upper layers hide: their content has passed by.
+    read_layer(
+        store, layer, [](std::uint64_t) {},
+        [&](const TarEntry& entry, Source& data) { adopt(entry, data); });
+  }
+
+ private:
+  void take(const TarEntry& entry, Source& data) {
+    if (entry.path == ".") return take_root(entry);
+    const Place place = place_of(entry.path);
+    if (place.name == kOpaque) return merge_.hide_below(place.folder);
+    if (place.name.starts_with(kWhiteout)) {
+      return merge_.hide(joined(place.folder, place.name.substr(kWhiteout.size())));
+    }
+    const Kind kind = entry.type == TarEntry::Type::folder ? Kind::folder : Kind::other;
+    if (!merge_.shows(entry.path, kind)) return;
+    if (kind == Kind::folder) return take_folder(entry, place);
+    const Node parent = folder(place.folder);
+    remove_earlier(entry.path, parent, place.name);
+    if (entry.type == TarEntry::Type::hardlink) return take_hardlink(entry, parent, place.name);
+    files_[entry.path] = make(entry, parent, place.name, data);
+    merge_.add(entry.path, Kind::other);
+  }
+
+  Node make(const TarEntry& entry, Node parent, const std::string& name, Source& data) {
+    if (entry.type == TarEntry::Type::file) return disk_.add_file(parent, name, entry, data);
+    if (entry.type == TarEntry::Type::symlink) return disk_.add_symlink(parent, name, entry);
+    return disk_.add_special(parent, name, entry);
+  }
+
+  void take_root(const TarEntry& entry) {
+    const LayerMerge::Seen* const seen = merge_.find(".");
+    if (!seen->implied && seen->layer != merge_.layer()) return;
+    disk_.set_attributes(Ext4Writer::kRoot, entry);
+    merge_.add(".", Kind::folder);
+  }
+
+  void take_folder(const TarEntry& entry, const Place& place) {
+    const auto known = folders_.find(entry.path);
+    if (known != folders_.end()) {
+      disk_.set_attributes(known->second, entry);
+    } else {
+      const Node parent = folder(place.folder);
+      remove_earlier(entry.path, parent, place.name);
+      folders_[entry.path] = disk_.add_folder(parent, place.name, entry);
+    }
+    merge_.add(entry.path, Kind::folder);
+  }
+
+  void take_hardlink(const TarEntry& entry, Node parent, const std::string& name) {
+    const auto target = files_.find(entry.link);
+    if (target == files_.end()) {
+      orphans_[entry.link].push_back(entry.path);
+    } else {
+      disk_.add_hardlink(parent, name, target->second);
+      files_[entry.path] = target->second;
+    }
+    merge_.add(entry.path, Kind::other);
+  }
+
+  void adopt(const TarEntry& entry, Source& data) {
+    const auto found = orphans_.find(entry.path);
+    if (found == orphans_.end() || entry.type != TarEntry::Type::file) return;
+    std::optional<Node> node;
+    for (const std::string& path : found->second) {
+      const Place place = place_of(path);
+      const Node parent = folder(place.folder);
+      if (node) {
+        disk_.add_hardlink(parent, place.name, *node);
+      } else {
+        node = disk_.add_file(parent, place.name, entry, data);
+      }
+    }
+    orphans_.erase(found);
+  }
+
+  /// As tar has it: of two entries of one layer at one place the later one.
+  void remove_earlier(const std::string& path, Node parent, const std::string& name) {
+    const auto file = files_.find(path);
+    if (file == files_.end()) {
+      if (folders_.contains(path)) {
+        throw failure("bad-layer", "a layer has `{}` as a folder and as a file", path);
+      }
+      return;
+    }
+    disk_.remove(parent, name, file->second);
+    files_.erase(file);
+  }
+
+  Node folder(const std::string& path) {
+    if (path == ".") return Ext4Writer::kRoot;
+    const auto known = folders_.find(path);
+    if (known != folders_.end()) return known->second;
+    if (files_.contains(path)) {
+      throw failure("bad-layer", "a layer has files below `{}`, which is no folder", path);
+    }
+    const Place place = place_of(path);
+    const Node parent = folder(place.folder);
+    TarEntry plain;
+    plain.type = TarEntry::Type::folder;
+    plain.mode = 0755;
+    const Node node = disk_.add_folder(parent, place.name, plain);
+    folders_[path] = node;
+    merge_.add(path, Kind::folder, /*implied=*/true);
+    return node;
+  }
+
+  Ext4Writer& disk_;
+  LayerMerge merge_;
+  std::map<std::string, Node, std::less<>> folders_;
+  std::map<std::string, Node, std::less<>> files_;              ///< of this layer
+  std::map<std::string, std::vector<std::string>> orphans_;     ///< by where they lead
+};
+
+/// Holes cost nothing: more than enough for whatever the layers hold.
+std::uint64_t first_size(const Image& image) {
+  constexpr std::uint64_t kLeast = std::uint64_t{4} << 30U;
+  constexpr std::uint64_t kTimes = 8;
+  std::uint64_t sum = 0;
+  for (const Layer& layer : image.layers) sum += layer.blob.size_bytes;
+  return (sum * kTimes / kLeast + 1) * kLeast;
+}
+
+void write_sized(const Store& store, const Image& image, const fs::path& path,
+                 std::uint64_t size_bytes, Progress& progress) {
+  std::uint64_t total = 0;
+  for (const Layer& layer : image.layers) total += layer.blob.size_bytes;
+  Activity activity{progress, "writing the virtual machine's disk", total};
+  Ext4Writer disk{path, size_bytes, image.digest()};
+  DiskMaker maker{disk};
+  for (std::size_t i = image.layers.size(); i-- > 0;) {
+    maker.add_layer(store, image.layers[i],
+                    [&](std::uint64_t bytes) { activity.advance(bytes); });
+  }
+  disk.finish();
+}
+
+fs::path disks_folder(const Store& store) { return store.root() / "vm" / "disks"; }
+
+std::string disk_name(const Digest& image) {
+  return fmt::format("{}-{}.ext4", image.hex(), kDiskFormat);
+}
+
+/// Of images that are gone, and of earlier formats. Whoever has one open keeps it.
+void remove_stale(const Store& store) {
+  constexpr std::size_t kHex = 64;
+  for (const fs::path& file : list_folder(disks_folder(store))) {
+    const std::string name = file.filename().string();
+    if (name.size() < kHex) continue;
+    const std::string hex = name.substr(0, kHex);
+    const bool is_wanted = name.ends_with(fmt::format("-{}.ext4", kDiskFormat)) &&
+                           store.find_image("sha256:" + hex).has_value();
+    if (!is_wanted) remove_tree(file);
+  }
+}
+
+}  // namespace
+
+void write_image_disk(const Store& store, const Image& image, const fs::path& path,
+                      Progress& progress) {
+  constexpr int kTries = 4;
+  std::uint64_t size = first_size(image);
+  for (int tries = 1;; ++tries, size *= 4) {
+    try {
+      return write_sized(store, image, path, size, progress);
+    } catch (const Error& error) {
+      if (error.code() != "disk-full" || tries == kTries) throw;
+      log::debug("the image does not fit into a disk of {} bytes", size);
+    }
+  }
+}
+
+fs::path provide_image_disk(const Store& store, const Image& image, Progress& progress) {
+  const fs::path disk = disks_folder(store) / disk_name(image.digest());
+  std::error_code error;
+  if (fs::exists(disk, error)) return disk;
+  make_folders(disks_folder(store));
+  remove_stale(store);
+  const TemporaryFolder scratch = store.scratch();
+  const fs::path made = scratch.path() / "disk";
+  while_doing("making a disk of the image", [&] {
+    write_image_disk(store, image, made, progress);
+    // On the disk before it has its name: after a power cut it is whole or not there.
+    const Fd file = open_file(made, O_RDONLY);
+    if (::fsync(file.get()) != 0 || ::rename(made.c_str(), disk.c_str()) != 0) {
+      throw os_error(errno, "cannot write `{}`", disk.string());
+    }
+  });
+  return disk;
+}
+
+}  // namespace mlenv

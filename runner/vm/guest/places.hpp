@@ -1,0 +1,16 @@
+#pragma once
+// What a process of the image finds: root, folders in memory, devices, shared folders, network.
+#include <string>
+#include <string_view>
+
+namespace mlenv::vm {
+
+/// Does what the setup says (runner/vm/setup.hpp) and makes the image's file system this process's
+/// root. Returns why not; empty: it is done.
+std::string make_places(std::string_view setup);
+
+/// What was written beforehand is there: where the image is not to be written to, only the folder of
+/// the setup stays open.
+void seal_image();
+
+}  // namespace mlenv::vm

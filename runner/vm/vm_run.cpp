@@ -1,0 +1,373 @@
+#include "runner/vm/vm_run.hpp"
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "runner/engine/engine_exec.hpp"
+#include "runner/engine/engine_files.hpp"
+#include "runner/local/home.hpp"
+#include "runner/local/job.hpp"
+#include "runner/local/job_checks.hpp"
+#include "runner/local/job_user.hpp"
+#include "runner/local/machine.hpp"
+#include "runner/local/network.hpp"
+#include "runner/local/run_names.hpp"
+#include "runner/local/terminal.hpp"
+#include "runner/vm/initial_disk.hpp"
+#include "runner/vm/setup.hpp"
+
+namespace mlenv {
+namespace {
+
+/// One that works is there within a second; the first time it may be slow for other reasons.
+constexpr std::chrono::seconds kFirstPatience{8};
+constexpr std::chrono::seconds kPatience{120};
+
+/// From here on children of this process are in the namespace, and end with it.
+void enter_for_children(const PidNamespace& processes) {
+  const Fd space = open_file(processes.path(), O_RDONLY);
+  if (::setns(space.get(), CLONE_NEWPID) != 0) throw os_error(errno, "cannot enter a namespace");
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+/// What is mounted below a source comes along.
+void bind(const Mount& mount, const fs::path& place) {
+  if (is_folder(mount.source)) {
+    make_folders(place);
+  } else {
+    write_file(place, "", /*durable=*/false);
+  }
+  if (::mount(mount.source.c_str(), place.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) {
+    throw usage_error("bad-mount", "cannot mount `{}` at `{}`", mount.source.string(), mount.target)
+        .because(errno_text(errno));
+  }
+  if (!mount.read_only) return;
+  mount_attr wanted{};
+  wanted.attr_set = MOUNT_ATTR_RDONLY;
+  if (::syscall(SYS_mount_setattr, AT_FDCWD, place.c_str(), AT_RECURSIVE, &wanted,
+                sizeof wanted) != 0) {
+    throw failure("bad-mount", "cannot show `{}` read-only", mount.source.string())
+        .because(errno_text(errno));
+  }
+}
+
+std::ptrdiff_t depth(const Mount& mount) {
+  return std::count(mount.target.begin(), mount.target.end(), '/');
+}
+
+/// Outer ones first; of two at one target the later one.
+std::vector<Mount> in_order(const std::vector<Mount>& all) {
+  std::vector<Mount> mounts;
+  for (const Mount& one : all) {
+    std::erase_if(mounts, [&](const Mount& other) { return other.target == one.target; });
+    mounts.push_back(one);
+  }
+  std::stable_sort(mounts.begin(), mounts.end(),
+                   [](const Mount& a, const Mount& b) { return depth(a) < depth(b); });
+  return mounts;
+}
+
+/// Both ways between our terminal and the job's, in a process of its own until the job's is closed.
+class TerminalRelay {
+ public:
+  explicit TerminalRelay(const Fd& master) {
+    pid_ = ::fork();
+    if (pid_ < 0) throw os_error(errno, "cannot start a process");
+    if (pid_ > 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const auto kept = static_cast<unsigned>(master.get());
+    if (kept > 3) ::close_range(3, kept - 1, 0);
+    ::close_range(kept + 1, ~0U, 0);
+    relay_terminal(master);
+    ::_exit(0);
+  }
+  TerminalRelay(const TerminalRelay&) = delete;
+  TerminalRelay& operator=(const TerminalRelay&) = delete;
+  /// When all that was written has been shown.
+  ~TerminalRelay() {
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+class VmJob final : public WatchedJob {
+ public:
+  explicit VmJob(const Keeper& keeper) : keeper_(keeper) {}
+  int ended_fd() const override { return keeper_.fd(); }
+  void signal(int number) override { keeper_.signal(number); }
+  void kill() override { keeper_.signal(SIGKILL); }
+
+ private:
+  const Keeper& keeper_;
+};
+
+JobUsage usage_of(const keeper::Ended& use) {
+  constexpr double kSecond = 1e6;
+  return {static_cast<double>(use.user_microseconds) / kSecond,
+          static_cast<double>(use.system_microseconds) / kSecond, use.read_blocks,
+          use.written_blocks, use.largest_kilobytes};
+}
+
+}  // namespace
+
+/// What the run writes into its image beforehand: seen here at once, and done again in the guest.
+class VmRun::Files final : public ImageWriter {
+ public:
+  explicit Files(const fs::path& root) : root_(root) {}
+  void write(const std::string& path, std::string_view text, mode_t mode) override {
+    root_.write(path, text, mode);
+    written_.push_back({path, std::string(text), mode});
+  }
+  void make_folder(const std::string& path, std::uint32_t uid, std::uint32_t gid) override {
+    folders_.push_back({path, uid, gid});
+  }
+  void repeat(ImageWriter& writer) const {
+    for (const Folder& one : folders_) writer.make_folder(one.path, one.uid, one.gid);
+    for (const Written& one : written_) writer.write(one.path, one.text, one.mode);
+  }
+
+ private:
+  struct Written {
+    std::string path;
+    std::string text;
+    mode_t mode;
+  };
+  struct Folder {
+    std::string path;
+    std::uint32_t uid;
+    std::uint32_t gid;
+  };
+  ImageRoot root_;
+  std::vector<Written> written_;
+  std::vector<Folder> folders_;
+};
+
+VmRun::VmRun(const LocalRun& run, int socket, int signals) : run_(run) {
+  check_ports(run.options.ports);
+  identity_ = enter_namespaces();
+  const fs::path root =
+      mount_overlay({run.trees, run.scratch, identity_ != Identity::root, run.overlay});
+  folder_ = mount_private_folder(run.scratch);
+  if (::chdir("/") != 0) throw os_error(errno, "cannot enter `/`");
+  prepare(root);
+  if (refusal_) return;
+  processes_.emplace();
+  enter_for_children(*processes_);
+  boot(socket, signals);
+  if (!refusal_) fill();
+}
+
+VmRun::~VmRun() = default;
+
+void VmRun::prepare(const fs::path& root) {
+  files_ = std::make_unique<Files>(root);
+  root_ = open_file(root, O_PATH | O_DIRECTORY);
+  const ImageRoot image{Fd{::fcntl(root_.get(), F_DUPFD_CLOEXEC, 3)}, *files_};
+  bundle_.hostname = run_.options.hostname.value_or(host_name());
+  // In there is every id: the image's own user, whoever the caller is.
+  bundle_.user = job_user(run_, image, /*single_id=*/false);
+  give_home(bundle_.user, image);
+  const Variables caller = caller_variables();
+  const fs::path machine = folder_ / "machine";
+  make_folders(machine);
+  const std::vector<std::string> variables =
+      bring_machine(image, {"/", caller, machine, /*single_id=*/false, true, bundle_.user.home});
+  if (run_.options.hostname) {
+    image.write("/etc/hosts",
+                image.read("/etc/hosts").value_or("") + "127.0.1.1 " + bundle_.hostname + "\n");
+  }
+  image.write("/etc/resolv.conf",
+              private_resolver("nameserver 127.0.0.1\n" + image.read("/etc/resolv.conf").value_or(""),
+                               /*by_pasta=*/false));
+  bundle_.argv = job_argv(run_);
+  bundle_.env = job_environment(run_, variables, caller, bundle_.user.home);
+  bundle_.workdir = job_workdir(run_);
+  bundle_.terminal = run_.terminal;
+  bundle_.read_only = run_.options.read_only;
+  bundle_.mounts = {{machine, std::string(kMachineTarget), true}};
+  const std::vector<Mount> own = job_mounts(run_);
+  bundle_.mounts.insert(bundle_.mounts.end(), own.begin(), own.end());
+  bundle_.mounts = in_order(bundle_.mounts);
+  for (const MemoryFolder& one : run_.options.tmpfs) {
+    CdiMount memory;
+    memory.path = one.target;
+    memory.host_path = memory.type = "tmpfs";
+    memory.options = one.options;
+    bundle_.file_systems.push_back(std::move(memory));
+  }
+  check_mounts(bundle_, image);
+  check_workdir(bundle_, image);
+  refusal_ = cannot_run(bundle_, image);
+}
+
+/// All of them below one folder, each by its number.
+std::string VmRun::share_mounts() const {
+  const fs::path shares = folder_ / "shares";
+  make_folders(shares);
+  std::string text;
+  for (std::size_t i = 0; i < bundle_.mounts.size(); ++i) {
+    const Mount& mount = bundle_.mounts[i];
+    bind(mount, shares / std::to_string(i));
+    vm::add_item(text, vm::kShare, std::to_string(i), mount.target,
+                 is_folder(mount.source) ? "folder" : "file", mount.read_only ? "ro" : "rw");
+  }
+  return text;
+}
+
+std::string VmRun::setup() const {
+  const JobOptions& options = run_.options;
+  std::string text;
+  vm::add_item(text, vm::kHostName, bundle_.hostname);
+  vm::add_item(text, vm::kTime, std::to_string(std::time(nullptr)));
+  if (options.shm_bytes) vm::add_item(text, vm::kShm, std::to_string(*options.shm_bytes));
+  if (options.read_only) vm::add_item(text, vm::kReadOnly, bundle_.user.home);
+  if (options.network == "private") vm::add_item(text, vm::kNetwork);
+  for (const MemoryFolder& one : options.tmpfs) {
+    std::string words;
+    for (const std::string& word : one.options) words += (words.empty() ? "" : ",") + word;
+    vm::add_item(text, vm::kMemory, one.target, words);
+  }
+  return text + share_mounts();
+}
+
+void VmRun::boot(int socket, int signals) {
+  const VmSpec& spec = run_.vm.value();
+  const KvmMemory memory{spec.remembered, spec.qemu};
+  AcceleratorChoice choice = choose_accelerator(kvm_problem(), memory.read());
+  use_ = {"", "", machine_type(spec), spec.kernel_version, spec.kernel_lock, spec.memory_bytes,
+          spec.cpus};
+  QemuMachine machine;
+  machine.spec = spec;
+  machine.initial_disk = folder_ / "initial";
+  machine.shares = folder_ / "shares";
+  machine.owners_kept = identity_ != Identity::single_id;
+  machine.ports = run_.options.ports;
+  machine.has_network = run_.options.network == "private";
+  write_file(machine.initial_disk, read_file(spec.modules) + programs_archive(), /*durable=*/false);
+  const std::string told = setup();
+  using Boot = VirtualMachine::Boot;
+  while (true) {
+    const bool is_kvm = choice.accelerator == Accelerator::kvm;
+    machine.accelerator = choice.accelerator;
+    machine_.emplace(machine, folder_ / (is_kvm ? "kvm" : "tcg"), told);
+    const Boot boot =
+        machine_->wait({socket, signals, choice.is_tried ? kPatience : kFirstPatience});
+    if (boot == Boot::signalled) {
+      constexpr int kSignalled = 128;
+      refusal_ = CannotRun{kSignalled + machine_->signal(), "the virtual machine had not started yet"};
+      return machine_.reset();
+    }
+    if (boot == Boot::done) {
+      if (is_kvm && !choice.is_tried) memory.write({true, {}});
+      break;
+    }
+    const std::string why = boot == Boot::too_slow
+                                ? fmt::format("the guest did not answer within {} s",
+                                              (choice.is_tried ? kPatience : kFirstPatience).count())
+                                : machine_->why();
+    machine_.reset();
+    if (!is_kvm || choice.is_tried) {
+      throw failure("vm-failed", "the virtual machine did not start").because(why);
+    }
+    choice = {Accelerator::tcg, "with KVM " + why, true};
+    memory.write({false, choice.why});
+  }
+  use_.accelerator = choice.accelerator == Accelerator::kvm ? "kvm" : "tcg";
+  use_.why = choice.why;
+  if (choice.accelerator == Accelerator::tcg) tell_of_emulation();
+}
+
+void VmRun::tell_of_emulation() const {
+  if (run_.vm->quiet) return;
+  const std::string line =
+      fmt::format("mlenv: emulated, and so many times slower than this machine: {}\n", use_.why);
+  write_all(run_.fds.err >= 0 ? run_.fds.err : STDERR_FILENO, as_bytes(line));
+}
+
+/// What the run brings along, in the guest as it is here.
+void VmRun::fill() {
+  KeeperWriter writer{machine_->keeper(), bundle_.mounts};
+  writer.belongs_to(bundle_.user);
+  files_->repeat(writer);
+}
+
+KeptProcess VmRun::job() const {
+  KeptProcess process;
+  process.user = bundle_.user;
+  process.workdir = bundle_.workdir;
+  process.make_workdir = true;
+  process.argv = bundle_.argv;
+  process.env = bundle_.env;
+  process.terminal = bundle_.terminal;
+  if (process.terminal) {
+    const winsize size = terminal_size();
+    process.rows = size.ws_row;
+    process.columns = size.ws_col;
+    return process;
+  }
+  process.streams = {STDIN_FILENO, run_.fds.out >= 0 ? run_.fds.out : STDOUT_FILENO,
+                     run_.fds.err >= 0 ? run_.fds.err : STDERR_FILENO};
+  return process;
+}
+
+PreparedRun::Attempt VmRun::run(JobWatch& watch, const std::function<void()>& started) {
+  Keeper& keeper = machine_->keeper();
+  if (std::exchange(again_, true)) {
+    std::vector<std::string> memory{"/tmp", "/dev/shm", "/dev/mqueue"};
+    for (const MemoryFolder& one : run_.options.tmpfs) memory.push_back(one.target);
+    keeper.reset(memory);
+  }
+  const std::uint64_t kills = machine_->memory_kills();
+  const KeptProcess process = job();
+  keeper::Failed problem;
+  const std::optional<Keeper::Started> begun = keeper.start(process, problem);
+  if (!begun) {
+    if (const auto refused = refused_by_kernel(problem, bundle_.argv.at(0))) {
+      write_all(STDERR_FILENO, as_bytes("mlenv: " + refused->why + "\n"));
+      return {{{refused->status, false}}, false};
+    }
+    throw failure("run-failed", "the command could not be started in the virtual machine")
+        .because(errno_text(problem.error));
+  }
+  Attempt attempt{{}, true};
+  started();
+  {
+    std::optional<TerminalRelay> relay;
+    if (begun->master) relay.emplace(begun->master);
+    EngineExec server{keeper, root_, bundle_, process};
+    VmJob job{keeper};
+    watch.while_running(job, [&](const ExecRequest& request, std::vector<Fd> files, Fd back) {
+      server.start(request, std::move(files), std::move(back));
+    });
+    const std::optional<Keeper::End> end = keeper.ended();
+    attempt.end.exit = end ? end->exit : Exit{128 + SIGKILL, true};
+    if (end) usage_ = usage_of(end->use);
+    attempt.end.out_of_memory = machine_->memory_kills() > kills;
+    // What the command left running goes with it, and lets go of terminal and streams.
+    if (end) keeper.reset({});
+  }
+  return attempt;
+}
+
+}  // namespace mlenv

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# `mlenv run --runtime vm`: status, streams, folders, users, signals and record of a run in a virtual
+# machine, as root and as an ordinary user; a KVM that hangs costs seconds; nothing is left behind.
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+need qemu-system-x86_64 e2fsck jq
+need_root
+
+small_recipe "$work/small.yaml" six
+base_store
+build_digest "$work/small.yaml" >/dev/null
+make_user
+mkdir -p "$work/project"
+chmod a+rwX "$work/project"
+
+vm() { # vm ARGUMENT…: as whoever runs this test
+  (cd "$work/project" && "$MLENV" run --runtime vm --memory 512m --cpus 2 "$@")
+}
+status_of() {
+  local status=0
+  "$@" >"$work/out" 2>"$work/err" || status=$?
+  echo "$status"
+}
+leaves_nothing() {
+  wait_until 20 sh -c "! pgrep -f 'node-name=disk.*$work' && ! pgrep -f mlenv-vm.*$work"
+}
+
+note "what a virtual machine does not have is refused"
+failing_with vm-option vm --json --network host small -- true
+failing_with vm-option vm --json --gpus all small -- true
+failing_with vm-option vm --json --pids-limit 5 small -- true
+failing_with vm-option vm --json --cpus 1.5 small -- true
+failing_with no-vm env PATH=/nowhere "$MLENV" --json run --runtime vm small -- true
+
+note "the first run: kernel and disk"
+equal "status" 0 "$(status_of vm small -- true)"
+disk=$(find "$MLENV_STORE/vm/disks" -name '*.ext4')
+e2fsck -fn "$disk" >"$work/check" 2>&1 || fail "the disk has mistakes: $(cat "$work/check")"
+grep -qE '^name = "linux-image-6' "$MLENV_STORE"/vm/*.lock || fail "no lock of the kernel"
+
+note "streams, status, environment"
+# shellcheck disable=SC2016  # for the shell inside
+equal "all at once" 42 "$(echo hello | status_of vm -e A=1 -w /opt small -- \
+  sh -c 'echo $A $(pwd) $(id -u) $(cat); echo problem >&2; uname -r >/workspace/kernel; exit 42')"
+equal "output" "1 /opt 0 hello" "$(cat "$work/out")"
+grep -q '^problem$' "$work/err" || fail "standard error: $(cat "$work/err")"
+equal "owner of what it wrote" "$(id -u)" "$(stat -c %u "$work/project/kernel")"
+[ "$(cat "$work/project/kernel")" != "$(uname -r)" ] || fail "it has this machine's kernel"
+"$MLENV" runs show last --json >"$work/record"
+jq -e '.vm.accelerator == "tcg" or .vm.accelerator == "kvm"' "$work/record" >/dev/null ||
+  fail "record: $(jq -c .vm "$work/record")"
+equal "kernel in the record" "$(cat "$work/project/kernel")" "$(jq -r .vm.kernel "$work/record")"
+jq -e '.vm.cpus == 2 and .vm.memory_bytes == 536870912' "$work/record" >/dev/null || fail "$(jq -c .vm "$work/record")"
+
+note "many bytes, the network's absence, a signal"
+# shellcheck disable=SC2016
+equal "a signal" 143 "$(status_of vm --network none --no-project small -- \
+  sh -c 'head -c 3000000 /dev/zero; ls /sys/class/net; kill -TERM $$')"
+equal "bytes" 3000003 "$(wc -c <"$work/out")"
+
+note "an ordinary user"
+as_root cp -a "$MLENV_STORE" "$user_home/store"
+as_root chown -R "$user_id:$user_id" "$user_home/store"
+as_root chown -R "$user_id:$user_id" "$work/project"
+(cd "$work/project" && as_user MLENV_STORE="$user_home/store" mlenv run --runtime vm --memory 512m \
+  --cpus 1 small -- sh -c 'id -u; echo x >mine') >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+equal "user inside" 0 "$(cat "$work/out")"
+equal "owner of their file" "$user_id" "$(stat -c %u "$work/project/mine")"
+
+note "Ctrl-C"
+(cd "$work/project" && exec "$MLENV" run --runtime vm --memory 512m --cpus 2 small -- \
+  sh -c 'trap "exit 9" INT; echo ready; while :; do sleep 1; done') >"$work/out" 2>"$work/err" &
+pid=$!
+started+=("$pid")
+wait_until 60 grep -q ready "$work/out"
+kill -INT "$pid"
+status=0
+wait "$pid" || status=$?
+equal "the command's own answer to it" 9 "$status"
+leaves_nothing
+
+note "kill -9"
+(cd "$work/project" && exec "$MLENV" run --runtime vm --memory 512m --cpus 2 small -- \
+  sh -c 'echo ready; sleep 600') >"$work/out" 2>"$work/err" &
+pid=$!
+started+=("$pid")
+wait_until 60 grep -q ready "$work/out"
+kill -KILL "$pid"
+wait "$pid" || true
+leaves_nothing
+
+note "a QEMU that hangs with KVM, and one that fails"
+mkdir "$work/stub"
+qemu=$(command -v qemu-system-x86_64)
+cat >"$work/stub/qemu-system-x86_64" <<STUB
+#!/bin/sh
+[ ! -e "$work/fails" ] || { echo planted >&2; exit 1; }
+case "\$*" in *"-accel kvm"*) echo >>"$work/tries"; exec sleep 1000 ;; esac
+exec $qemu "\$@"
+STUB
+chmod 755 "$work/stub/qemu-system-x86_64"
+if [ -w /dev/kvm ]; then
+  equal "emulated after all" 0 "$(PATH=$work/stub:$PATH status_of vm --no-project small -- true)"
+  grep -q 'emulated' "$work/err" || fail "nothing said of emulation: $(cat "$work/err")"
+  equal "tries" 1 "$(wc -l <"$work/tries")"
+  equal "again" 0 "$(PATH=$work/stub:$PATH status_of vm --no-project small -- true)"
+  equal "tries, remembered" 1 "$(wc -l <"$work/tries")"
+fi
+touch "$work/fails"
+PATH=$work/stub:$PATH failing_with vm-failed vm --json --no-project small -- true
+grep -q planted "$work/err" || fail "QEMU's own words are missing: $(cat "$work/err")"
+leaves_nothing

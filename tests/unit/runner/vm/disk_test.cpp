@@ -1,0 +1,146 @@
+// An image as an ext4 disk; e2fsck and debugfs, which are not ours, say what is on it.
+#include <gtest/gtest.h>
+
+#include "base/process.hpp"
+#include "base/progress.hpp"
+#include "runner/vm/disk/ext4_writer.hpp"
+#include "runner/vm/disk/image_disk.hpp"
+#include "runner/vm/disk/layer_merge.hpp"
+#include "tests/support/error_code.hpp"
+#include "tests/support/random_image.hpp"
+
+namespace mlenv::test {
+namespace {
+
+constexpr std::chrono::seconds kLong{60};
+
+std::string debugfs(const fs::path& disk, const std::string& request) {
+  return run_captured({.argv = {"/sbin/debugfs", "-R", request, disk.string()}}, kLong).out;
+}
+void expect_sound(const fs::path& disk) {
+  const Captured checked = run_captured({.argv = {"/sbin/e2fsck", "-fn", disk.string()}}, kLong);
+  EXPECT_EQ(checked.exit.code, 0) << checked.out << checked.err;
+}
+
+TestEntry whiteout(const std::string& path) { return test_file(path, ""); }
+
+class Disk : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!fs::exists("/sbin/e2fsck")) GTEST_SKIP() << "e2fsprogs is not installed";
+  }
+  fs::path disk_of(const std::vector<std::vector<TestEntry>>& layers, const char* name = "disk") {
+    Image image = random_image(store_, 1, 1);
+    image.layers.clear();
+    for (const auto& entries : layers) {
+      image.layers.push_back(put_layer(store_, test_tar(entries), "layer"));
+    }
+    const fs::path path = folder_.path() / name;
+    QuietProgress progress;
+    write_image_disk(store_, image, path, progress);
+    return path;
+  }
+  TemporaryFolder folder_{temporary_root()};
+  Store store_{folder_.path() / "store"};
+};
+
+TEST_F(Disk, HasWhatALayerHas) {
+  std::string large(5'000'000, 'x');
+  large[4'000'000] = 'y';
+  TestEntry owned = test_file("a/owned", "hello", 04755);
+  owned.entry.uid = 70000;
+  owned.entry.gid = 5;
+  owned.entry.mtime = 1'000'000'000;
+  const fs::path disk = disk_of({{test_folder("a", 0700), owned, test_file("large", large),
+                                  test_symlink("link", "a/owned"), test_hardlink("second", "large"),
+                                  test_symlink("long", std::string(200, 'l')), test_file("empty", "")}});
+  expect_sound(disk);
+  EXPECT_EQ(debugfs(disk, "cat /a/owned"), "hello");
+  EXPECT_EQ(debugfs(disk, "cat /large"), large);
+  EXPECT_EQ(debugfs(disk, "cat /second"), large);
+  const std::string status = debugfs(disk, "stat /a/owned");
+  EXPECT_NE(status.find("Mode:  04755"), std::string::npos) << status;
+  EXPECT_NE(status.find("User: 70000"), std::string::npos) << status;
+  EXPECT_NE(status.find("Group:     5"), std::string::npos) << status;
+  EXPECT_NE(status.find("mtime: 0x3b9aca00"), std::string::npos) << status;
+  EXPECT_NE(debugfs(disk, "stat /a").find("Mode:  0700"), std::string::npos);
+  EXPECT_NE(debugfs(disk, "stat /link").find("Fast link dest: \"a/owned\""), std::string::npos);
+}
+
+TEST_F(Disk, ShowsLayersOverOneAnother) {
+  const fs::path disk = disk_of(
+      {{test_folder("kept", 0711), test_file("kept/old", "old"), test_file("kept/gone", "gone"),
+        test_folder("opaque"), test_file("opaque/below", "below"), test_file("file", "one"),
+        test_folder("was-folder"), test_file("was-folder/in", "in"), test_file("target", "data"),
+        test_hardlink("alias", "target")},
+       {test_file("kept/new", "new"), whiteout("kept/.wh.gone"), whiteout("opaque/.wh..wh..opq"),
+        test_file("opaque/above", "above"), test_file("file", "two"), whiteout(".wh.target"),
+        test_file("was-folder", "now a file")}});
+  expect_sound(disk);
+  EXPECT_EQ(debugfs(disk, "cat /kept/old"), "old");
+  EXPECT_EQ(debugfs(disk, "cat /kept/new"), "new");
+  EXPECT_EQ(debugfs(disk, "cat /kept/gone"), "");
+  EXPECT_EQ(debugfs(disk, "cat /opaque/below"), "");
+  EXPECT_EQ(debugfs(disk, "cat /opaque/above"), "above");
+  EXPECT_EQ(debugfs(disk, "cat /file"), "two");
+  EXPECT_EQ(debugfs(disk, "cat /was-folder"), "now a file");
+  EXPECT_EQ(debugfs(disk, "cat /target"), "");
+  EXPECT_EQ(debugfs(disk, "cat /alias"), "data");
+  // The upper layer implies the folder; the lower one says what it is like.
+  EXPECT_NE(debugfs(disk, "stat /kept").find("Mode:  0711"), std::string::npos);
+}
+
+TEST_F(Disk, OfTwoEntriesOfOneLayerTheLaterOneCounts) {
+  const fs::path disk = disk_of({{test_file("a", std::string(100'000, 'a')), test_file("a", "b")}});
+  expect_sound(disk);
+  EXPECT_EQ(debugfs(disk, "cat /a"), "b");
+}
+
+TEST_F(Disk, ManyNamesInOneFolder) {
+  std::vector<TestEntry> entries;
+  for (int i = 0; i < 1000; ++i) entries.push_back(test_file("d/" + std::to_string(i), "x"));
+  expect_sound(disk_of({entries}));
+}
+
+TEST_F(Disk, IsTheSameForTheSameImage) {
+  const std::vector<std::vector<TestEntry>> layers{{test_file("a", "b"), test_symlink("c", "a")}};
+  const fs::path one = disk_of(layers, "one");
+  const fs::path two = disk_of(layers, "two");
+  const Captured compared = run_captured({.argv = {"cmp", one.string(), two.string()}}, kLong);
+  EXPECT_EQ(compared.exit.code, 0) << compared.out;
+}
+
+TEST_F(Disk, ThatIsTooSmallIsFull) {
+  constexpr std::uint64_t kSmall = std::uint64_t{16} << 20U;
+  Ext4Writer disk{folder_.path() / "small", kSmall, Digest::of("a")};
+  TestEntry large = test_file("large", std::string(2 * kSmall, 'x'));
+  large.entry.size_bytes = large.content.size();
+  MemorySource data{as_bytes(large.content)};
+  EXPECT_EQ(code_of([&] { disk.add_file(Ext4Writer::kRoot, "large", large.entry, data); }),
+            "disk-full");
+}
+
+TEST_F(Disk, TakesNoNameThatIsTooLong) {
+  constexpr std::uint64_t kSmall = std::uint64_t{16} << 20U;
+  Ext4Writer disk{folder_.path() / "small", kSmall, Digest::of("a")};
+  MemorySource data{ByteView{}};
+  EXPECT_EQ(code_of([&] {
+              disk.add_file(Ext4Writer::kRoot, std::string(300, 'n'), test_file("x", "").entry, data);
+            }),
+            "disk-write");
+}
+
+TEST(LayerMerge, HidesForLowerLayersAlone) {
+  using Kind = LayerMerge::Kind;
+  LayerMerge merge;
+  merge.begin_layer();
+  merge.hide("a");
+  EXPECT_TRUE(merge.shows("a", Kind::other));
+  merge.begin_layer();
+  EXPECT_FALSE(merge.shows("a", Kind::other));
+  EXPECT_FALSE(merge.shows("a/b/c", Kind::other));
+  EXPECT_TRUE(merge.shows("ab", Kind::other));
+}
+
+}  // namespace
+}  // namespace mlenv::test

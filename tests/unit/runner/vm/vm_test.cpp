@@ -1,0 +1,151 @@
+// Plain functions of virtual machines: archives, kernels, words of QEMU, the choice of accelerator.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "runner/vm/accelerator.hpp"
+#include "runner/vm/initial_disk.hpp"
+#include "runner/vm/kernel.hpp"
+#include "runner/vm/qemu.hpp"
+#include "tests/support/deb_builder.hpp"
+#include "tests/support/error_code.hpp"
+
+namespace mlenv::test {
+namespace {
+
+TEST(InitialDisk, IsAnArchiveOfCpio) {
+  CpioArchive archive;
+  archive.add_folder("a");
+  archive.add_file("a/b", "hello", true);
+  const std::string bytes = archive.finish();
+  EXPECT_EQ(bytes.size() % 4, 0U);
+  EXPECT_EQ(bytes.substr(0, 22), "0707010000000100" "0041ed");
+  EXPECT_NE(bytes.find("000081ed"), std::string::npos);
+  EXPECT_NE(bytes.find(std::string("a/b\0", 4)), std::string::npos);
+  EXPECT_NE(bytes.find(std::string("hello\0\0\0", 8)), std::string::npos);
+  EXPECT_NE(bytes.find("TRAILER!!!"), std::string::npos);
+}
+
+TEST(InitialDisk, ListsModulesInTheirOrder) {
+  const std::string bytes = modules_archive({{"b.ko", "1"}, {"a.ko", "2"}});
+  EXPECT_NE(bytes.find("b.ko\na.ko\n"), std::string::npos);
+}
+
+TEST(VmKernel, NeedsOfAModule) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(module_needs(std::string("x\0depends=a-b,c\0y", 17)), (Names{"a_b", "c"}));
+  EXPECT_EQ(module_needs(std::string("x\0depends=\0y", 12)), Names{});
+  EXPECT_EQ(module_needs("nothing"), Names{});
+}
+
+TEST(VmKernel, WhatIsNoPackedKernelStaysAsItIs) {
+  EXPECT_EQ(unpacked_kernel("short"), "short");
+  const std::string zeros(4096, '\0');
+  EXPECT_EQ(unpacked_kernel(zeros), zeros);
+  std::string strange = zeros;
+  strange.replace(0x202, 4, "HdrS");
+  strange.replace(0x24c, 4, "\xff\xff\xff\xff");
+  EXPECT_EQ(unpacked_kernel(strange), strange);
+}
+
+TEST(VmKernel, APackageWithoutOneIsRefused) {
+  const TemporaryFolder folder{temporary_root()};
+  Store store{folder.path() / "store"};
+  const fs::path empty = folder.path() / "a.deb";
+  write_file(empty, deb_of("a", {test_file("usr/share/a", "x")}));
+  EXPECT_EQ(code_of([&] { unpack_kernel(store, Digest::of("a"), empty); }), "bad-kernel");
+  // A kernel alone is not enough.
+  const fs::path bare = folder.path() / "b.deb";
+  write_file(bare, deb_of("b", {test_file("boot/vmlinuz-6.1.0", "x")}));
+  EXPECT_EQ(code_of([&] { unpack_kernel(store, Digest::of("b"), bare); }), "bad-kernel");
+}
+
+TEST(VmKernel, IsUnpackedWithWhatItsModulesNeed) {
+  const TemporaryFolder folder{temporary_root()};
+  Store store{folder.path() / "store"};
+  const std::string modules = "lib/modules/6.1.0/kernel/";
+  std::vector<TestEntry> entries{test_file("boot/vmlinuz-6.1.0", "kernel"),
+                                 test_file("lib/modules/6.1.0/modules.builtin",
+                                           "kernel/fs/ext4/ext4.ko\nkernel/crypto/crc32c_generic.ko\n")};
+  for (const char* name :
+       {"drivers/virtio/virtio_pci", "drivers/virtio/virtio_mmio", "drivers/block/virtio_blk",
+        "drivers/char/virtio_console", "drivers/net/virtio_net", "net/9p/9pnet_virtio",
+        "fs/overlayfs/overlay", "fs/9p/9p"}) {
+    entries.push_back(test_file(modules + name + ".ko", std::string("\0depends=virtio\0", 17)));
+  }
+  entries.push_back(test_file(modules + "drivers/virtio/virtio.ko", "first"));
+  entries.push_back(test_file(modules + "drivers/gpu/huge.ko", "unwanted"));
+  const fs::path file = folder.path() / "a.deb";
+  write_file(file, deb_of("a", entries));
+  const VmKernel kernel = unpack_kernel(store, Digest::of("a"), file);
+  EXPECT_EQ(kernel.version, "6.1.0");
+  EXPECT_EQ(read_file(kernel.file), "kernel");
+  const std::string archive = read_file(kernel.modules);
+  EXPECT_NE(archive.find("virtio.ko\nvirtio_pci.ko\n"), std::string::npos);
+  EXPECT_EQ(archive.find("huge"), std::string::npos);
+  EXPECT_TRUE(find_kernel(store, Digest::of("a")).has_value());
+  EXPECT_FALSE(find_kernel(store, Digest::of("b")).has_value());
+}
+
+std::string words_of(const QemuMachine& machine) {
+  std::string text;
+  for (const std::string& word : qemu_words(machine)) text += word + " ";
+  return text;
+}
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Qemu, Words) {
+  QemuMachine machine;
+  machine.spec.qemu = "/q";
+  machine.spec.disk = "/a,b";
+  machine.spec.cpus = 2;
+  machine.spec.memory_bytes = std::uint64_t{1} << 30U;
+  machine.ports = {{"127.0.0.1", 8080, 80, "tcp"}};
+  const std::string words = words_of(machine);
+  EXPECT_TRUE(has(words, "-machine q35"));
+  EXPECT_TRUE(has(words, "-accel tcg -cpu max -smp 2 -m 1024M"));
+  EXPECT_TRUE(has(words, "file.filename=/a,,b"));
+  EXPECT_TRUE(has(words, "hostfwd=tcp:127.0.0.1:8080-:80"));
+  EXPECT_TRUE(has(words, "virtio-net-pci"));
+  EXPECT_TRUE(has(words, "security_model=passthrough"));
+  machine.has_network = false;
+  machine.owners_kept = false;
+  machine.spec.cpus = 1;
+  machine.accelerator = Accelerator::kvm;
+  const std::string other = words_of(machine);
+  EXPECT_TRUE(has(other, "-machine microvm"));
+  EXPECT_TRUE(has(other, "-accel kvm -cpu host"));
+  EXPECT_TRUE(has(other, "virtio-blk-device"));
+  EXPECT_TRUE(has(other, "security_model=none"));
+  EXPECT_FALSE(has(other, "-netdev"));
+}
+
+TEST(Accelerator, IsChosenByWhatIsKnown) {
+  const AcceleratorChoice absent = choose_accelerator("no /dev/kvm", SeenKvm{true, {}});
+  EXPECT_EQ(absent.accelerator, Accelerator::tcg);
+  EXPECT_EQ(absent.why, "no /dev/kvm");
+  const AcceleratorChoice hung = choose_accelerator("", SeenKvm{false, "it hung"});
+  EXPECT_EQ(hung.accelerator, Accelerator::tcg);
+  EXPECT_EQ(hung.why, "it hung");
+  const AcceleratorChoice unknown = choose_accelerator("", std::nullopt);
+  EXPECT_EQ(unknown.accelerator, Accelerator::kvm);
+  EXPECT_FALSE(unknown.is_tried);
+  EXPECT_TRUE(choose_accelerator("", SeenKvm{true, {}}).is_tried);
+}
+
+TEST(Accelerator, IsRememberedForEachProgram) {
+  const TemporaryFolder folder{temporary_root()};
+  const KvmMemory memory{folder.path() / "kvm", "/usr/bin/qemu"};
+  EXPECT_EQ(memory.read(), std::nullopt);
+  memory.write({false, "it hung"});
+  EXPECT_EQ(memory.read(), (SeenKvm{false, "it hung"}));
+  EXPECT_EQ(KvmMemory(folder.path() / "kvm", "/opt/qemu").read(), std::nullopt);
+  memory.write({true, {}});
+  EXPECT_EQ(memory.read(), (SeenKvm{true, {}}));
+}
+
+}  // namespace
+}  // namespace mlenv::test
