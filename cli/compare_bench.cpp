@@ -118,7 +118,7 @@ CompareBench::CompareBench(Ui& ui, const CompareWords& words)
   work_.emplace(ui.store().scratch());
   make_work_folder();
   bench.trees = unpack_image(ui.store(), image, ui.progress());
-  const StackedTrees files(bench.trees);
+  const UnpackedNames files(bench.trees);
   bench.has_python = program_in_image(image.settings, files, "python3").has_value();
   make_bare(ui);
   if (tools) bench.port = compare::free_port();

@@ -25,9 +25,9 @@
 #include "cli/usage.hpp"
 #include "images/inspect/inspect.hpp"
 #include "images/unpack.hpp"
+#include "runner/image_program.hpp"
 #include "runner/local/early_move.hpp"
 #include "runner/local/layer_use.hpp"
-#include "runner/image_program.hpp"
 #include "runner/local/run.hpp"
 
 namespace mlenv::cli {

@@ -23,13 +23,28 @@ class ImageNames {
   virtual bool has_entries(const std::string& folder) const = 0;
 };
 
-/// Of its unpacked layers.
+/// Of its unpacked layers, which have to outlive it.
+class StackedNames final : public ImageNames {
+ public:
+  explicit StackedNames(const StackedTrees& files) : files_(&files) {}
+  bool is_program(const std::string& path) const override { return files_->is_program(path); }
+  bool has_entries(const std::string& folder) const override {
+    return !files_->list(folder).empty();
+  }
+
+ private:
+  const StackedTrees* files_;
+};
+
+/// The same, of layers that it opens itself.
 class UnpackedNames final : public ImageNames {
  public:
   explicit UnpackedNames(const std::vector<fs::path>& trees) : files_(trees) {}
-  bool is_program(const std::string& path) const override { return files_.is_program(path); }
+  bool is_program(const std::string& path) const override {
+    return StackedNames(files_).is_program(path);
+  }
   bool has_entries(const std::string& folder) const override {
-    return !files_.list(folder).empty();
+    return StackedNames(files_).has_entries(folder);
   }
 
  private:

@@ -70,7 +70,8 @@ BareImage::BareImage(const std::vector<fs::path>& trees, ImageConfig config, fs:
   files_.link_into(root_);
   keep_links_below(root_);
   find_libraries();
-  const std::optional<std::string> python = program_in_image(config_, files_, "python3");
+  const std::optional<std::string> python =
+      program_in_image(config_, StackedNames(files_), "python3");
   if (!python) return;
   python_ = files_.resolve(*python);
   // Where a virtual environment of the image keeps its packages.
@@ -129,7 +130,9 @@ std::vector<std::string> BareImage::words_for(const std::string& program, const 
         .because(std::move(why));
   };
   const std::optional<std::string> path =
-      program.find('/') == std::string::npos ? program_in_image(config_, files_, program) : program;
+      program.find('/') == std::string::npos
+          ? program_in_image(config_, StackedNames(files_), program)
+          : program;
   const std::optional<std::string> real = path ? files_.resolve(*path) : std::nullopt;
   if (!real || !files_.is_program(*real)) throw cannot("there is no such program in the image");
   const fs::path file = root_ / *real;

@@ -116,8 +116,8 @@ VirtualMachine::Boot VirtualMachine::wait(const BootWatch& watch) {
                                {link_ended_.get(), POLLIN, 0},
                                {watch.signals, POLLIN, 0},
                                {watch.socket, 0, 0}}};
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-        until - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
     if (left.count() <= 0) return Boot::too_slow;
     if (::poll(fds.data(), fds.size(), static_cast<int>(left.count())) < 0 && errno != EINTR) {
       throw os_error(errno, "cannot wait for the virtual machine");
@@ -154,7 +154,8 @@ VirtualMachine::~VirtualMachine() {
   keeper_.close();
   if (link_ <= 0) return;
   int status = 0;
-  if (const bool qemu_is_gone = qemu_->wait(std::chrono::milliseconds{0}).has_value(); qemu_is_gone) {
+  if (const bool qemu_is_gone = qemu_->wait(std::chrono::milliseconds{0}).has_value();
+      qemu_is_gone) {
     ::kill(link_, SIGKILL);
   }
   while (::waitpid(link_, &status, 0) < 0 && errno == EINTR) {

@@ -1,6 +1,6 @@
-// The first process of a virtual machine that runs an image: it loads modules, puts the image's file
-// system together, starts the keeper in it (runner/engine/keeper) and passes on what is said to that
-// over a serial port, until the other end has no more to say.
+// The first process of a virtual machine that runs an image: it loads modules, puts the image's
+// file system together, starts the keeper in it (runner/engine/keeper) and passes on what is said
+// to that over a serial port, until the other end has no more to say.
 //
 // Linked statically, without exceptions: it is all that there is in the initial RAM disk beside the
 // keeper and the kernel's modules.

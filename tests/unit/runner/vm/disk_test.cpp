@@ -51,9 +51,10 @@ TEST_F(Disk, HasWhatALayerHas) {
   owned.entry.uid = 70000;
   owned.entry.gid = 5;
   owned.entry.mtime = 1'000'000'000;
-  const fs::path disk = disk_of({{test_folder("a", 0700), owned, test_file("large", large),
-                                  test_symlink("link", "a/owned"), test_hardlink("second", "large"),
-                                  test_symlink("long", std::string(200, 'l')), test_file("empty", "")}});
+  const fs::path disk =
+      disk_of({{test_folder("a", 0700), owned, test_file("large", large),
+                test_symlink("link", "a/owned"), test_hardlink("second", "large"),
+                test_symlink("long", std::string(200, 'l')), test_file("empty", "")}});
   expect_sound(disk);
   EXPECT_EQ(debugfs(disk, "cat /a/owned"), "hello");
   EXPECT_EQ(debugfs(disk, "cat /large"), large);
@@ -125,7 +126,8 @@ TEST_F(Disk, TakesNoNameThatIsTooLong) {
   Ext4Writer disk{folder_.path() / "small", kSmall, Digest::of("a")};
   MemorySource data{ByteView{}};
   EXPECT_EQ(code_of([&] {
-              disk.add_file(Ext4Writer::kRoot, std::string(300, 'n'), test_file("x", "").entry, data);
+              disk.add_file(Ext4Writer::kRoot, std::string(300, 'n'), test_file("x", "").entry,
+                            data);
             }),
             "disk-write");
 }
