@@ -5,7 +5,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -94,11 +93,6 @@ void add_folders(const JobOptions& options, const Stage& stage, Bundle& bundle) 
     folder.path = one.target;
     folder.host_path = folder.type = "tmpfs";
     folder.options = one.options;
-    // Else runtimes take that of the folder below, which is made before (mount_points.hpp).
-    const bool has_mode =
-        std::any_of(one.options.begin(), one.options.end(),
-                    [](const std::string& word) { return word.starts_with("mode="); });
-    if (stage.identity == Identity::kept_id && !has_mode) folder.options.emplace_back("mode=1777");
     bundle.file_systems.push_back(std::move(folder));
   }
   bundle.read_only = options.read_only;
