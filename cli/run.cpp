@@ -159,6 +159,11 @@ int run_image(const Options& options, Ui& ui) {
         require_verdict(ui, prepared.image, {options.image, devices.gpus, with_gpus});
   }
   run.options = std::move(choice.options);
+  if (run.engine && run.options.limits.memory_swap_bytes && !run.engine->swap_limit) {
+    throw failure("no-limit", "`--memory-swap` cannot be applied here")
+        .because(fmt::format("{} does not limit swap on this machine", run.engine->name))
+        .hint("leave it out");
+  }
   run.env = std::move(choice.env);
   run.env.insert(run.env.end(), options.env.begin(), options.env.end());
   run.workdir = options.workdir;

@@ -49,6 +49,7 @@ std::string network_of(const RunWords& words) {
 JobLimits limits_of(const RunWords& words) {
   JobLimits limits;
   if (!words.memory.empty()) limits.memory_bytes = parse_memory(words.memory);
+  if (!words.memory_swap.empty()) parse_memory_swap(words.memory_swap, limits);
   if (!words.cpus.empty()) limits.cpus = parse_cpus(words.cpus);
   if (!words.cpuset.empty()) limits.cpuset = parse_cpuset(words.cpuset);
   if (!words.pids.empty()) limits.pids = parse_pids(words.pids);
@@ -70,11 +71,16 @@ void add_mounts(const RunWords& words, RunChoice& into) {
 }  // namespace
 
 const std::vector<std::string_view>& run_options_with_words() {
-  static const std::vector<std::string_view> names{
-      "--env-file",   "--mount",    "--tmpfs",  "-u",        "--user",
-      "--group-add",  "--hostname", "--cache",  "--network", "-p",
-      "--publish",    "-m",         "--memory", "--cpus",    "--cpuset-cpus",
-      "--pids-limit", "--shm-size", "--ulimit", "--label"};
+  static const std::vector<std::string_view> names{"--env-file",   "--mount",
+                                                   "--tmpfs",      "-u",
+                                                   "--user",       "--group-add",
+                                                   "--hostname",   "--cache",
+                                                   "--network",    "-p",
+                                                   "--publish",    "-m",
+                                                   "--memory",     "--memory-swap",
+                                                   "--cpus",       "--cpuset-cpus",
+                                                   "--pids-limit", "--shm-size",
+                                                   "--ulimit",     "--label"};
   return names;
 }
 
@@ -99,6 +105,8 @@ void declare_run_options(CLI::App& app, RunWords& into) {
   many("-p,--publish", into.ports,
        "[IP:]HOST:CONTAINER[/udp] of a private network; IP is 127.0.0.1");
   app.add_option("-m,--memory", into.memory, "at most so much memory: 512m, 16g");
+  app.add_option("--memory-swap", into.memory_swap,
+                 "of memory and swap together; -1: any; by default twice --memory");
   app.add_option("--cpus", into.cpus, "at most so much processor time: 1.5");
   app.add_option("--cpuset-cpus", into.cpuset, "only these processors: 0-3,8");
   app.add_option("--pids-limit", into.pids, "at most so many processes and threads");

@@ -30,6 +30,8 @@ std::string number(const std::optional<std::uint64_t>& value) {
 
 void add_limits(const JobOptions& options, OptionWords& into) {
   into.add_if("--memory", options.limits.memory_bytes);
+  into.add_if("--memory-swap", options.limits.memory_swap_bytes);
+  if (options.limits.unlimited_swap) into.add("--memory-swap", "-1");
   into.add_if("--cpus", options.limits.cpus);
   into.add_if("--cpuset-cpus", options.limits.cpuset);
   into.add_if("--pids-limit", options.limits.pids);

@@ -70,6 +70,10 @@ std::string others_text(const JobOptions& options) {
     words.push_back(fmt::format("--publish {}:{}", one.on_host(), one.container));
   }
   for (const std::string& one : options.groups) words.push_back("--group-add " + one);
+  if (options.limits.memory_swap_bytes) {
+    words.push_back("--memory-swap " + bytes_text(*options.limits.memory_swap_bytes));
+  }
+  if (options.limits.unlimited_swap) words.emplace_back("--memory-swap -1");
   if (options.hostname) words.push_back("--hostname " + *options.hostname);
   return words.empty() ? "none" : listed(words, words.size());
 }

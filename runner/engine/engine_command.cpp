@@ -112,7 +112,11 @@ void add_mounts(const ContainerEngine& engine, const EngineContainer& container,
 void add_limits(const ContainerEngine& engine, const JobLimits& limits, Words& words) {
   if (limits.memory_bytes) {
     add(words, {"--memory", std::to_string(*limits.memory_bytes)});
-    if (engine.swap_limit) add(words, {"--memory-swap", std::to_string(*limits.memory_bytes * 2)});
+    const std::string both =
+        limits.unlimited_swap
+            ? "-1"
+            : std::to_string(limits.memory_swap_bytes.value_or(*limits.memory_bytes * 2));
+    if (engine.swap_limit) add(words, {"--memory-swap", both});
   }
   if (limits.cpus) add(words, {"--cpus", fmt::format("{}", *limits.cpus)});
   if (limits.cpuset) add(words, {"--cpuset-cpus", *limits.cpuset});

@@ -203,7 +203,7 @@ void LimitGroup::set(const std::string& controller, const char* file,
 
 void LimitGroup::set_all(const JobLimits& limits) {
   if (limits.memory_bytes) {
-    set_memory(*limits.memory_bytes);
+    set_memory(limits);
     watch_memory();
   }
   if (limits.cpus) set_cpus(*limits.cpus);
@@ -211,17 +211,22 @@ void LimitGroup::set_all(const JobLimits& limits) {
   if (limits.pids) set("pids", "pids.max", std::to_string(*limits.pids));
 }
 
-void LimitGroup::set_memory(std::uint64_t bytes) const {
-  if (group("memory").unified) {
-    set("memory", "memory.max", std::to_string(bytes));
-    if (has("memory", "memory.swap.max")) {
-      set("memory", "memory.swap.max", std::to_string(bytes));
-    }
-    return;
-  }
-  set("memory", "memory.limit_in_bytes", std::to_string(bytes));
-  if (has("memory", "memory.memsw.limit_in_bytes")) {  // memory and swap together
-    set("memory", "memory.memsw.limit_in_bytes", std::to_string(2 * bytes));
+/// What was asked for of swap is had or refused; the default is left out where it cannot be.
+void LimitGroup::set_memory(const JobLimits& limits) const {
+  const std::uint64_t memory = *limits.memory_bytes;
+  const std::uint64_t both = limits.memory_swap_bytes.value_or(2 * memory);
+  const bool unified = group("memory").unified;
+  set("memory", unified ? "memory.max" : "memory.limit_in_bytes", std::to_string(memory));
+  // Version 2 counts swap alone, version 1 memory and swap together.
+  const char* const file = unified ? "memory.swap.max" : "memory.memsw.limit_in_bytes";
+  if (has("memory", file)) {
+    const std::string unlimited = unified ? "max" : "-1";
+    set("memory", file,
+        limits.unlimited_swap ? unlimited : std::to_string(unified ? both - memory : both));
+  } else if (limits.memory_swap_bytes) {
+    throw no_limit("--memory-swap",
+                   fmt::format("this kernel does not count swap: there is no `{}`", file))
+        .hint("leave it out, or boot with `swapaccount=1` on the kernel's command line");
   }
 }
 

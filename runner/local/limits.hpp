@@ -40,7 +40,7 @@ class LimitGroup {
   void set(const std::string& controller, const char* file, const std::string& value) const;
   void set_all(const JobLimits& limits);
   void watch_memory();
-  void set_memory(std::uint64_t bytes) const;
+  void set_memory(const JobLimits& limits) const;
   void set_cpuset(const std::string& processors) const;
   void set_cpus(double cpus) const;
   bool has(const std::string& controller, const char* file) const;

@@ -189,6 +189,24 @@ std::uint64_t parse_memory(std::string_view text) {
   return bytes;
 }
 
+void parse_memory_swap(std::string_view text, JobLimits& limits) {
+  if (!limits.memory_bytes) {
+    throw usage_error("usage",
+                      "`--memory-swap` is of memory and swap together, and `--memory` is "
+                      "not given")
+        .hint("add `--memory`");
+  }
+  if (text == "0") return;
+  limits.unlimited_swap = text == "-1";
+  if (limits.unlimited_swap) return;
+  const std::uint64_t bytes = parse_size("--memory-swap", text);
+  if (bytes < *limits.memory_bytes) {
+    throw wrong("--memory-swap", text, "is less than `--memory`, which it includes")
+        .hint("the same as `--memory` means no swap, `-1` any amount");
+  }
+  limits.memory_swap_bytes = bytes;
+}
+
 double parse_cpus(std::string_view text) {
   const auto value = number<double>(text);
   constexpr double kLeast = 0.01;

@@ -14,6 +14,9 @@ namespace mlenv {
 std::uint64_t parse_size(std::string_view option, std::string_view text);
 /// Of `--memory`: as `parse_size`, and enough to start a container with.
 std::uint64_t parse_memory(std::string_view text);
+/// Of `--memory-swap`, into `limits`, whose memory is known: memory and swap together, so no less
+/// than that; `-1`: as much swap as there is; `0`: as if it were not said.
+void parse_memory_swap(std::string_view text, JobLimits& limits);
 /// `0.5`, `2`.
 double parse_cpus(std::string_view text);
 /// `0-3,8`: returned in the kernel's form, sorted and joined (`0-3,8`).

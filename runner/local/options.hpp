@@ -10,14 +10,19 @@ namespace mlenv {
 
 /// Nothing: not limited beyond what limits mlenv itself.
 struct JobLimits {
-  std::optional<std::uint64_t> memory_bytes;  ///< as much again of swap, where the kernel counts it
-  std::optional<double> cpus;                 ///< processor time for each second
-  std::optional<std::string> cpuset;          ///< `0-2,7`
-  std::optional<std::uint64_t> pids;          ///< processes and threads
+  std::optional<std::uint64_t> memory_bytes;
+  /// Memory and swap together; nothing: twice the memory, where the kernel counts swap.
+  std::optional<std::uint64_t> memory_swap_bytes;
+  bool unlimited_swap = false;        ///< in place of a number
+  std::optional<double> cpus;         ///< processor time for each second
+  std::optional<std::string> cpuset;  ///< `0-2,7`
+  std::optional<std::uint64_t> pids;  ///< processes and threads
   friend bool operator==(const JobLimits&, const JobLimits&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("memory_bytes", self.memory_bytes);
+    visit("memory_swap_bytes", self.memory_swap_bytes);
+    visit("unlimited_swap", self.unlimited_swap);
     visit("cpus", self.cpus);
     visit("cpuset", self.cpuset);
     visit("pids", self.pids);

@@ -44,6 +44,32 @@ equal "recorded" "failed true" "$(record '"\(.state) \(.end.out_of_memory)"')"
 "$MLENV" runs show last >"$work/shown"
 grep -q 'killed a process.*for want of memory' "$work/shown" || fail "not shown: $(cat "$work/shown")"
 
+note "memory and swap"
+# of_group V1 V2: what the group of the run in the background has there
+of_group() {
+  local file
+  file=$(find /sys/fs/cgroup -path '*/mlenv-limits-*' \( -name "$1" -o -name "$2" \) ! -path '*/mlenv-limits-*/*/*' | head -n 1)
+  [ -n "$file" ] && echo "$(basename "$file") $(cat "$file")"
+}
+status=$(status_of -d --name swap --memory 64m --memory-swap 96m small -- sleep 1000)
+if [ "$status" = 0 ]; then
+  swap=$(of_group memory.memsw.limit_in_bytes memory.swap.max)
+  case $swap in
+  memory.memsw*) equal "memory and swap" $((96 << 20)) "${swap#* }" ;;
+  *) equal "swap alone" $((32 << 20)) "${swap#* }" ;;
+  esac
+  "$MLENV" stop --time 0 swap >/dev/null
+  run -d --name swap --memory 64m --memory-swap -1 small -- sleep 1000 >/dev/null
+  swap=$(of_group memory.memsw.limit_in_bytes memory.swap.max)
+  [ "${swap#* }" = max ] || [ "${swap#* }" -gt $((1 << 40)) ] || fail "limited: $swap"
+  "$MLENV" stop --time 0 swap >/dev/null
+else
+  grep -q '^error: .*memory-swap.* cannot be applied here' "$work/err" || fail "$(cat "$work/err")"
+  equal "unlimited, as the kernel has it" 0 "$(status_of --memory 64m --memory-swap -1 small -- true)"
+fi
+equal "without --memory" 125 "$(status_of --memory-swap 1g small -- true)"
+equal "recorded" "67108864 true" "$(run --memory 64m --memory-swap -1 small -- true; record '.start.options.limits | "\(.memory_bytes) \(.unlimited_swap)"')"
+
 note "processors, and processor time"
 equal "one of them" 1 "$(run --cpuset-cpus 0 small -- nproc)"
 equal "a share" 0 "$(status_of --cpus 0.5 small -- python3 -c '

@@ -29,6 +29,20 @@ TEST(OptionWords, SizesAreDockers) {
 TEST(OptionWords, MemoryIsEnoughToStartIn) {
   EXPECT_EQ(parse_memory("32m"), 32 * kMiB);
   EXPECT_EQ(refusal_of([] { return parse_memory("31m"); }), "usage");
+  const auto swap = [](std::string_view text, std::optional<std::uint64_t> memory = 64 * kMiB) {
+    JobLimits limits;
+    limits.memory_bytes = memory;
+    parse_memory_swap(text, limits);
+    return limits;
+  };
+  EXPECT_EQ(swap("96m").memory_swap_bytes, 96 * kMiB);
+  EXPECT_EQ(swap("64m").memory_swap_bytes, 64 * kMiB);  // none
+  EXPECT_FALSE(swap("0").memory_swap_bytes);
+  EXPECT_FALSE(swap("0").unlimited_swap);
+  EXPECT_TRUE(swap("-1").unlimited_swap);
+  EXPECT_EQ(refusal_of([&] { return swap("63m"); }), "usage");
+  EXPECT_EQ(refusal_of([&] { return swap("-2"); }), "usage");
+  EXPECT_EQ(refusal_of([&] { return swap("1g", std::nullopt); }), "usage");
 }
 
 TEST(OptionWords, Processors) {

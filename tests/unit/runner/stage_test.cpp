@@ -24,7 +24,7 @@ TEST(StageMessages, ARequestComesBackWhole) {
   run.devices.groups = {44};
   run.devices.library_folders = {"/l"};
   run.overlay = OverlayMethod::short_names;
-  run.options.limits = {1U << 30U, 1.5, "0-1", 100};
+  run.options.limits = {1U << 30U, 1U << 31U, true, 1.5, "0-1", 100};
   run.options.ulimits = {{"nofile", 1024, {}}};
   run.options.shm_bytes = 7;
   run.options.tmpfs = {{"/m", {"size=1"}}};

@@ -82,6 +82,8 @@ TEST(ChangesOfRuns, Options) {
   };
   static constexpr std::uint64_t kGib = 1U << 30U;
   EXPECT_EQ(options([](JobOptions& one) { one.limits.memory_bytes = kGib; }), "run-memory");
+  EXPECT_EQ(options([](JobOptions& one) { one.limits.memory_swap_bytes = kGib; }), "run-options");
+  EXPECT_EQ(options([](JobOptions& one) { one.limits.unlimited_swap = true; }), "run-options");
   EXPECT_EQ(options([](JobOptions& one) { one.shm_bytes = kGib; }), "run-shared-memory");
   EXPECT_EQ(options([](JobOptions& one) { one.limits.pids = 100; }), "run-processes");
   EXPECT_EQ(options([](JobOptions& one) {
