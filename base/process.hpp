@@ -37,7 +37,7 @@ class Child {
   Child& operator=(Child&&) = delete;
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
-  /// Kills the process (its group when it has one) and reaps it.
+  /// Kills the process (its group when it has one) and reaps it, if it dies within seconds.
   ~Child();
 
   pid_t pid() const { return pid_; }
