@@ -28,11 +28,7 @@ bool is_file_source(const fs::path& source) {
 std::vector<Point> points_of(const Bundle& bundle) {
   std::vector<Point> points;
   for (std::string& target : default_mount_targets()) points.push_back({std::move(target)});
-  // Not these themselves: runc gives a folder in memory the mode of the one that it covers. An
-  // empty one in a folder of the caller's can be removed whoever owns it.
-  for (const CdiMount& one : bundle.file_systems) {
-    points.push_back({fs::path(one.path).parent_path().string()});
-  }
+  for (const CdiMount& one : bundle.file_systems) points.push_back({one.path});
   for (const Mount& one : bundle.mounts) points.push_back({one.target, is_file_source(one.source)});
   points.push_back({bundle.workdir});
   std::stable_sort(points.begin(), points.end(), [](const Point& a, const Point& b) {
