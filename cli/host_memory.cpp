@@ -57,10 +57,11 @@ std::optional<Facts> HostFacts::remembered() const {
   return std::nullopt;
 }
 
-Fact<std::vector<MigDevice>> split_gpus() {
+SplitGpus split_gpus() {
   const HostFacts host{true};
-  const auto remembered = host.remembered();
-  return remembered ? remembered->mig_devices : host.fresh().mig_devices;
+  auto remembered = host.remembered();
+  Facts facts = remembered ? *std::move(remembered) : host.fresh();
+  return {std::move(facts.gpus), std::move(facts.mig_devices)};
 }
 
 }  // namespace mlenv::cli

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runner/cdi/gpus.hpp"
 #include "runner/facts/facts.hpp"
 #include "runner/own_folder.hpp"
 
@@ -25,7 +26,7 @@ class HostFacts {
   bool with_gpus_;
 };
 
-/// The parts of GPUs that are split: remembered, else asked.
-Fact<std::vector<MigDevice>> split_gpus();
+/// GPUs and the parts of those that are split: remembered, else asked.
+SplitGpus split_gpus();
 
 }  // namespace mlenv::cli

@@ -197,7 +197,7 @@ int run_image(const Options& options, Ui& ui) {
   }
   const TemporaryFolder scratch = ui.store().scratch();
   run.scratch = scratch.path();
-  const std::optional<HeldLayer> layer = use_layer(ui.store().root(), start, run);
+  const std::unique_ptr<UsedLayer> layer = use_layer(ui.store().root(), start, run);
   return recorded_run(ui, repeatable(run, options.repeat), start, outputs, notebook).exit.code;
 }
 

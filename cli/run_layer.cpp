@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "cli/command_tree.hpp"
+#include "cli/run_vm.hpp"
 #include "cli/running.hpp"
 #include "cli/usage.hpp"
 #include "runner/engine/engine.hpp"
@@ -32,6 +33,11 @@ void check_layer(const LayerWords& words, const LayerContext& context) {
   if (words.keep && context.matrix) {
     throw usage_error("usage", "one layer is written by one run at a time, and `--matrix` has many")
         .hint("leave `--keep` out; `--from RUN` lets all of them start from what a run kept");
+  }
+  if (context.runtime == kVmRuntime) {
+    throw usage_error("usage", "`{}` is the built-in runtime's", option)
+        .because("a virtual machine's disk is its own, and is thrown away")
+        .hint("leave `--runtime vm` out");
   }
   if (is_engine(context.runtime)) {
     throw usage_error("usage", "`{}` is the built-in runtime's", option)

@@ -12,6 +12,7 @@
 #include "cli/ui.hpp"
 #include "recipes/text.hpp"
 #include "runner/record/code_state.hpp"
+#include "runner/record/kept_layers.hpp"
 #include "runner/record/run_recorder.hpp"
 #include "runner/record/run_records.hpp"
 #include "runner/record/secrets.hpp"
@@ -54,13 +55,20 @@ json folders(const LocalRun& run) {
 std::vector<matrix::PlanPart> plan_of(const MatrixChoice& choice, const MatrixJob& job) {
   json parameters = json::array();
   for (const matrix::Axis& axis : choice.axes) parameters.push_back({axis.names, axis.rows});
-  return {part("image", job.image.digest().str()),
-          part("command", job.run.argv),
-          part("parameters", parameters),
-          part("variables", environment(job.run)),
-          part("mounts and folders", folders(job.run)),
-          part("outputs and seeds",
-               {job.repeat.outputs, job.repeat.deterministic, job.repeat.seed.value_or(0)})};
+  std::vector<matrix::PlanPart> plan = {
+      part("image", job.image.digest().str()),
+      part("command", job.run.argv),
+      part("parameters", parameters),
+      part("variables", environment(job.run)),
+      part("mounts and folders", folders(job.run)),
+      part("outputs and seeds",
+           {job.repeat.outputs, job.repeat.deterministic, job.repeat.seed.value_or(0)})};
+  // Only where there are any: plans of before have no such part.
+  if (const auto& layer = job.background.layer) {
+    const KeptLayers layers{store_folder()};
+    plan.push_back(part("kept files", {layer->id, layers.generation(layer->id)}));
+  }
+  return plan;
 }
 
 MatrixRecord new_record(const MatrixChoice& choice, const MatrixJob& job) {

@@ -151,7 +151,8 @@ int url_command(const std::string& word, Ui& ui) {
 
 /// With layers that nothing leads to any more.
 void answer_removed(const std::vector<std::string>& removed, const Ui& ui) {
-  const std::size_t layers = kept_layers().remove_unnamed();
+  const auto [layers, staying] = kept_layers().remove_unnamed();
+  for (const std::string& line : staying) ui.say("warning: " + line);
   if (ui.options.json) {
     ui.answer(
         canonical({{"schema", "mlenv.runs-removed/1"}, {"removed", removed}, {"layers", layers}}));

@@ -37,8 +37,14 @@ std::vector<CdiName> separate_gpus(const CdiRegistry& registry);
 /// start.
 bool has_nvidia_driver(const fs::path& root = "/");
 
-/// Asked for what only NVML tells, which takes a second: the parts of GPUs that are split.
-using AskMig = std::function<Fact<std::vector<MigDevice>>()>;
+/// What NVML tells of GPUs that are split. It need not see all that the driver has, so that its
+/// indexes are its own.
+struct SplitGpus {
+  Fact<std::vector<Gpu>> gpus;
+  Fact<std::vector<MigDevice>> parts;  ///< `gpu`: the index of one of `gpus`
+};
+/// Asked for that, which takes a second.
+using AskMig = std::function<SplitGpus()>;
 
 /// A specification made from what the driver shows: its device files (/proc/driver/nvidia), its
 /// libraries by the linker's cache, nvidia-smi and its kin, the sockets of its daemons; on WSL what

@@ -54,14 +54,27 @@ void add_all_instances(const FactSources& from, const std::string& minor, CdiEdi
   }
 }
 
+/// Which of NVML's it is, by what no other has; nullopt where it does not say.
+std::optional<std::uint64_t> index_in(const SplitGpus& told, const Gpu& gpu) {
+  for (const Gpu& one : told.gpus.value.value_or(std::vector<Gpu>{})) {
+    if (one.uuid && gpu.uuid && *one.uuid == *gpu.uuid) return one.index;
+    if (one.pci_address && gpu.pci_address && *one.pci_address == *gpu.pci_address) {
+      return one.index;
+    }
+  }
+  return std::nullopt;
+}
+
 /// The parts of a split GPU, by index and by UUID; none where one of them is not known whole.
 std::vector<CdiDevice> parts_of(const FactSources& from, const Gpu& gpu, const std::string& minor,
-                                const std::vector<MigDevice>& parts) {
+                                const SplitGpus& told) {
   std::vector<CdiDevice> found;
-  for (const MigDevice& part : parts) {
-    if (part.gpu != gpu.index) continue;
+  const std::optional<std::uint64_t> index = index_in(told, gpu);
+  if (!index) return found;
+  for (const MigDevice& part : told.parts.value.value_or(std::vector<MigDevice>{})) {
+    if (part.gpu != *index) continue;
     if (!part.uuid || !part.gpu_instance || !part.compute_instance) return {};
-    CdiDevice device{fmt::format("{}:{}", part.gpu, part.index), {}};
+    CdiDevice device{fmt::format("{}:{}", gpu.index, part.index), {}};
     const fs::path instance = instances_of(minor) / fmt::format("gi{}", *part.gpu_instance);
     add_node(from, "/dev/nvidia" + minor, device.edits);
     add_capability(from, instance, device.edits);
@@ -99,7 +112,7 @@ std::vector<CdiDevice> whole(const FactSources& from, const Gpu& gpu, const std:
 
 std::vector<CdiDevice> gpus(const FactSources& from, const AskMig& ask) {
   std::vector<CdiDevice> found;
-  std::optional<Fact<std::vector<MigDevice>>> parts;
+  std::optional<SplitGpus> told;
   std::uint64_t index = 0;
   for (const std::string& address : names_in(from, kGpus).value.value_or(Words{})) {
     const Text text = file_text(from, fs::path(kGpus) / address / "information");
@@ -111,8 +124,8 @@ std::vector<CdiDevice> gpus(const FactSources& from, const AskMig& ask) {
     if (!minor) continue;
     std::vector<CdiDevice> devices;
     if (ask && is_split(from, *minor)) {
-      if (!parts) parts = ask();
-      devices = parts_of(from, gpu, *minor, parts->value.value_or(std::vector<MigDevice>{}));
+      if (!told) told = ask();
+      devices = parts_of(from, gpu, *minor, *told);
     }
     if (devices.empty()) devices = whole(from, gpu, *minor);
     std::move(devices.begin(), devices.end(), std::back_inserter(found));

@@ -78,9 +78,22 @@ std::string others_text(const JobOptions& options) {
   return words.empty() ? "none" : listed(words, words.size());
 }
 
+using Layer = std::optional<RecordedLayer>;
+
 /// What the run found in the image's place, or over it.
-std::string start_text(const std::optional<RecordedLayer>& layer) {
-  return layer && layer->from ? "what run " + *layer->from + " kept" : "the image alone";
+std::string start_text(const Layer& layer) {
+  if (!layer || !layer->from) return "the image alone";
+  const std::uint64_t writers = layer->generation;
+  return fmt::format("what run {} kept, written by {} run{}", *layer->from, writers,
+                     writers == 1 ? "" : "s");
+}
+
+/// Runs of one layer are told apart by how many wrote to it before, not by whose name it went by.
+bool same_start(const Layer& from, const Layer& to) {
+  const bool from_kept = from && from->from;
+  const bool to_kept = to && to->from;
+  if (!from_kept || !to_kept) return from_kept == to_kept;
+  return from->id == to->id && from->generation == to->generation;
 }
 
 }  // namespace
@@ -105,9 +118,10 @@ void run_options(Compared& here) {
   compare(here, "run-user", "--user", from.user, to.user);
   compare(here, "run-read-only", "--read-only:", from.read_only, to.read_only);
   compare(here, "run-rdma", "--rdma:", from.rdma, to.rdma);
-  const std::string start = start_text(here.from_run()->start.layer);
-  if (start != start_text(here.to_run()->start.layer)) {
-    here.find("kept-files", {start, start_text(here.to_run()->start.layer)});
+  const Layer& from_layer = here.from_run()->start.layer;
+  const Layer& to_layer = here.to_run()->start.layer;
+  if (!same_start(from_layer, to_layer)) {
+    here.find("kept-files", {start_text(from_layer), start_text(to_layer)});
   }
   if (others_text(from) != others_text(to)) {
     here.find("run-options", {others_text(from), others_text(to)});

@@ -198,7 +198,7 @@ void supervise_run(DetachedRun request, Starter& starter) {
     Store store{request.store};
     const TemporaryFolder scratch = store.scratch();
     request.run.scratch = scratch.path();
-    const std::optional<HeldLayer> layer = use_layer(store.root(), request.start, request.run);
+    const std::unique_ptr<UsedLayer> layer = use_layer(store.root(), request.start, request.run);
     if (const auto& switches = request.start.deterministic) {
       make_deterministic(request.run, switches->seed, caller_variables());
     }

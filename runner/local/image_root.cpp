@@ -97,6 +97,12 @@ void ImageRoot::write(const std::string& path, std::string_view text, mode_t mod
   (void)::fchmod(fd.get(), mode);  // whatever the umask is
 }
 
+void ImageRoot::remove(const std::string& path) const {
+  const fs::path target{path};
+  const Fd parent = open(target.parent_path().string(), O_PATH | O_DIRECTORY);
+  if (parent) (void)::unlinkat(parent.get(), target.filename().c_str(), 0);
+}
+
 std::optional<struct stat> ImageRoot::status(const std::string& path) const {
   struct stat status {};
   const Fd fd = open(path, O_PATH);

@@ -42,6 +42,8 @@ class ImageRoot {
   /// are made when absent. Throws `image-root`.
   void write(const std::string& path, std::string_view text, mode_t mode = 0644) const;
 
+  /// A file or a link; nothing where it is absent, or cannot be removed. By this process alone.
+  void remove(const std::string& path) const;
   /// nullopt when it is absent. Links are followed.
   std::optional<struct stat> status(const std::string& path) const;
   /// With those above it where they are absent; only the last one gets the owner. Throws

@@ -11,8 +11,16 @@ namespace {
 
 using Found = JobFiles::Kind;
 
-Error bad_mount(const Mount& mount, std::string why) {
-  return usage_error("bad-mount", "cannot mount `{}` at `{}`", mount.source.string(), mount.target)
+/// What is to be mounted: the person's, or a folder in memory.
+struct Wanted {
+  std::string shown;
+  std::string target;
+  bool is_folder = true;
+  fs::path source;  ///< empty: in memory
+};
+
+Error bad_mount(const Wanted& wanted, std::string why) {
+  return usage_error("bad-mount", "cannot mount {} at `{}`", wanted.shown, wanted.target)
       .because(std::move(why));
 }
 
@@ -25,22 +33,20 @@ std::string nearest_above(const JobFiles& files, const std::string& path) {
   return above.string();
 }
 
-/// The bundle without those of its mounts that come after this one, to see what is below it.
-Bundle below(const Bundle& bundle, const Mount& mount) {
+/// The bundle without what is mounted there or further down, to see what is below it.
+Bundle below(const Bundle& bundle, const std::string& target) {
   Bundle around = bundle;
-  std::erase_if(around.mounts, [&](const Mount& other) {
-    return other.target == mount.target || !is_beneath(mount.target, other.target);
-  });
+  std::erase_if(around.mounts,
+                [&](const Mount& other) { return is_beneath(other.target, target); });
+  std::erase_if(around.file_systems,
+                [&](const CdiMount& other) { return is_beneath(other.path, target); });
   return around;
 }
 
-bool is_read_only(const Bundle& bundle, const std::string& path) {
-  const Mount* deepest = nullptr;
-  for (const Mount& mount : bundle.mounts) {
-    if (!is_beneath(path, mount.target)) continue;
-    if (deepest == nullptr || mount.target.size() >= deepest->target.size()) deepest = &mount;
-  }
-  return deepest != nullptr && deepest->read_only;
+bool is_read_only(const JobFiles& files, const std::string& path) {
+  const std::optional<std::string> real = files.real_path(path);
+  const Mount* const mount = real ? files.mount_of(*real) : nullptr;
+  return mount != nullptr && mount->read_only;
 }
 
 /// `/sys` of the container shows what the host's does; nothing can be made there.
@@ -49,29 +55,27 @@ bool is_absent_in_sys(const std::string& target) {
   return is_beneath(target, "/sys") && !fs::exists(target, error);
 }
 
-void check_mount(const Bundle& bundle, const ImageRoot& image, const Mount& mount) {
-  const Bundle around = below(bundle, mount);
+void check_mount(const Bundle& bundle, const ImageRoot& image, const Wanted& wanted) {
+  const Bundle around = below(bundle, wanted.target);
   const JobFiles files{around, image};
-  std::error_code error;
-  const bool is_folder = fs::is_directory(mount.source, error);
-  const Found kind = files.kind(mount.target);
-  if (kind == Found::other && is_folder) {
-    throw bad_mount(mount, "the source is a folder, and the target is a file");
+  const Found kind = files.kind(wanted.target);
+  if (kind == Found::other && wanted.is_folder) {
+    throw bad_mount(wanted, "the source is a folder, and the target is a file");
   }
-  if (kind == Found::folder && !is_folder) {
-    throw bad_mount(mount, "the source is a file, and the target is a folder")
-        .hint(fmt::format("name a file in it: `-v {}:{}`", mount.source.string(),
-                          (fs::path(mount.target) / mount.source.filename()).string()));
+  if (kind == Found::folder && !wanted.is_folder) {
+    throw bad_mount(wanted, "the source is a file, and the target is a folder")
+        .hint(fmt::format("name a file in it: `-v {}:{}`", wanted.source.string(),
+                          (fs::path(wanted.target) / wanted.source.filename()).string()));
   }
-  if (is_absent_in_sys(mount.target)) throw bad_mount(mount, "nothing can be made in `/sys`");
+  if (is_absent_in_sys(wanted.target)) throw bad_mount(wanted, "nothing can be made in `/sys`");
   if (kind != Found::absent) return;
-  const std::string above = nearest_above(files, mount.target);
+  const std::string above = nearest_above(files, wanted.target);
   if (files.kind(above) == Found::other) {
-    throw bad_mount(mount, fmt::format("`{}` is a file, not a folder", above));
+    throw bad_mount(wanted, fmt::format("`{}` is a file, not a folder", above));
   }
-  if (is_read_only(around, mount.target)) {
-    throw bad_mount(
-        mount, fmt::format("there is no `{}`, and `{}` is mounted read-only", mount.target, above))
+  if (is_read_only(files, wanted.target)) {
+    throw bad_mount(wanted, fmt::format("there is no `{}`, and `{}` is mounted read-only",
+                                        wanted.target, above))
         .hint("make the target on the host first, or leave `:ro` out");
   }
 }
@@ -79,7 +83,15 @@ void check_mount(const Bundle& bundle, const ImageRoot& image, const Mount& moun
 }  // namespace
 
 void check_mounts(const Bundle& bundle, const ImageRoot& image) {
-  for (const Mount& mount : bundle.mounts) check_mount(bundle, image, mount);
+  for (const Mount& mount : bundle.mounts) {
+    std::error_code error;
+    check_mount(bundle, image,
+                {fmt::format("`{}`", mount.source.string()), mount.target,
+                 fs::is_directory(mount.source, error), mount.source});
+  }
+  for (const CdiMount& one : bundle.file_systems) {
+    check_mount(bundle, image, {"a folder in memory", one.path, true, {}});
+  }
 }
 
 void check_workdir(const Bundle& bundle, const ImageRoot& image) {

@@ -6,8 +6,8 @@
 
 namespace mlenv {
 
-/// Throws `bad-mount` (usage) when a folder would lie on a file or a file on a folder, or when a
-/// target is absent where it cannot be made.
+/// Of mounts and folders in memory: throws `bad-mount` (usage) when a folder would lie on a file or
+/// a file on a folder, or when a target is absent where it cannot be made.
 void check_mounts(const Bundle& bundle, const ImageRoot& image);
 
 /// Throws `bad-workdir` (usage) when the job's folder is a file, or is absent and would be made in

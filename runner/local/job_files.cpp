@@ -68,7 +68,6 @@ std::optional<fs::path> JobFiles::on_host(const std::string& path) const {
   return real ? host_path(*real) : std::nullopt;
 }
 
-/// Absolute, every link followed; nullopt when they lead in a circle.
 std::optional<std::string> JobFiles::real_path(const std::string& path) const {
   fs::path real = "/";
   fs::path rest = fs::path(bundle_.workdir) / path;
@@ -120,8 +119,19 @@ const Mount* JobFiles::mount_over(const std::string& path) const {
   return best;
 }
 
+/// A file system of the container's own in a mount hides what the mount shows there.
+const Mount* JobFiles::mount_of(const std::string& real) const {
+  const Mount* const mount = mount_over(real);
+  if (mount == nullptr) return nullptr;
+  const bool is_covered =
+      std::any_of(hidden_.begin(), hidden_.end(), [&](const std::string& target) {
+        return is_beneath(real, target) && target.size() > mount->target.size();
+      });
+  return is_covered ? nullptr : mount;
+}
+
 std::optional<fs::path> JobFiles::host_path(const std::string& path) const {
-  const Mount* mount = mount_over(path);
+  const Mount* const mount = mount_of(path);
   if (mount == nullptr) return std::nullopt;
   const fs::path below = fs::path(path).lexically_relative(mount->target);
   return below == "." ? mount->source : mount->source / below;

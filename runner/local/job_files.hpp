@@ -13,8 +13,11 @@ namespace mlenv {
 /// lies on a file system that only the container has cannot be seen from outside.
 class JobFiles {
  public:
-  JobFiles(const Bundle& bundle, const ImageRoot& image) : bundle_(bundle), image_(image) {
+  /// As they are before anything is mounted at `except`.
+  JobFiles(const Bundle& bundle, const ImageRoot& image, const std::string& except = {})
+      : bundle_(bundle), image_(image) {
     for (const CdiMount& one : bundle.file_systems) hidden_.push_back(one.path);
+    std::erase(hidden_, except);
   }
 
   /// `found` also for what cannot be seen.
@@ -26,9 +29,13 @@ class JobFiles {
   Kind kind(const std::string& path) const;
   /// Where it lies on the host; nullopt when it is the image's or unseen.
   std::optional<fs::path> on_host(const std::string& path) const;
+  /// Absolute, every link followed, also where it leads to nothing; nullopt when they lead in a
+  /// circle.
+  std::optional<std::string> real_path(const std::string& path) const;
+  /// The mount that shows a real path; nullptr: the image's, or unseen.
+  const Mount* mount_of(const std::string& real) const;
 
  private:
-  std::optional<std::string> real_path(const std::string& path) const;
   std::optional<fs::path> follow(fs::path& real, const fs::path& rest) const;
   std::optional<std::string> link(const std::string& path) const;
   const Mount* mount_over(const std::string& path) const;

@@ -129,6 +129,16 @@ bool begins_with(const ImageRoot& image, const std::string& path, std::string_vi
   return image.read(path, line.size()) == line;
 }
 
+constexpr std::string_view kLogins = "/etc/apt/auth.conf.d/";
+constexpr std::string_view kAptSources = "/etc/apt/sources.list.d/mlenv.sources";
+constexpr std::string_view kAptSettings = "/etc/apt/apt.conf.d/99mlenv";
+
+void write_setting(const ImageRoot& image, const Machine& machine, const std::string& path,
+                   std::string_view text, mode_t mode = 0644) {
+  if (machine.written != nullptr) machine.written->push_back(path);
+  image.write(path, text, mode);
+}
+
 void bring_network(const ImageRoot& image, const Machine& machine) {
   for (const char* path : {"/etc/resolv.conf", "/etc/hosts"}) {
     if (const auto text = host_file(machine, path)) image.write(path, *text);
@@ -170,7 +180,8 @@ void bring_python(const ImageRoot& image, const Machine& machine, Certificates& 
     const bool is_images_own = image.exists(file.target) && !begins_with(image, file.target, kOurs);
     if (text && !is_images_own) {
       // They may hold logins: readable by the job alone.
-      image.write(file.target, std::string(kOurs) + with_certificates(*text, certificates), 0600);
+      write_setting(image, machine, file.target,
+                    std::string(kOurs) + with_certificates(*text, certificates), 0600);
     }
   }
 }
@@ -226,7 +237,7 @@ void bring_apt_sources(const ImageRoot& image, const Machine& machine) {
     if (!keyring.empty()) text += "\nSigned-By: " + keyring;
     text += "\n";
   }
-  if (!sources.empty()) image.write("/etc/apt/sources.list.d/mlenv.sources", text);
+  if (!sources.empty()) write_setting(image, machine, std::string(kAptSources), text);
 }
 
 /// Whether this is a whole `Acquire::… "…";` statement that means the same in the container (paths
@@ -268,9 +279,11 @@ void bring_apt_settings(const ImageRoot& image, const Machine& machine,
   }
   // apt drops to the user `_apt` for downloads; with a single id there is no such user.
   if (machine.single_id) text += "APT::Sandbox::User \"root\";\n";
-  image.write("/etc/apt/apt.conf.d/99mlenv", text);
+  write_setting(image, machine, std::string(kAptSettings), text);
   for (const fs::path& file : files_in(machine, "/etc/apt/auth.conf.d")) {
-    if (const auto logins = host_file(machine, file)) image.write(file.string(), *logins, 0600);
+    if (const auto logins = host_file(machine, file)) {
+      write_setting(image, machine, file.string(), *logins, 0600);
+    }
   }
 }
 
@@ -289,6 +302,16 @@ std::vector<std::string> bring_machine(const ImageRoot& image, const Machine& ma
   variables.reserve(passed.size());
   for (const auto& [name, value] : passed) variables.push_back(fmt::format("{}={}", name, value));
   return variables;
+}
+
+void take_back(const ImageRoot& image, const std::vector<std::string>& written) {
+  for (const std::string& path : written) {
+    // Logins have no line that says whose they are: apt reads the whole file.
+    if (path.starts_with(kLogins) || path == kAptSettings || begins_with(image, path, kOurs) ||
+        begins_with(image, path, kOurAptSources)) {
+      image.remove(path);
+    }
+  }
 }
 
 Variables caller_variables() {

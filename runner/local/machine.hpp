@@ -22,6 +22,8 @@ struct Machine {
   bool single_id = false;  ///< no other user exists in the container
   bool network = true;     ///< resolver and host names, too
   std::string home = "/root";  ///< of the job: the caller's own settings go below it
+  /// Gets the paths of files that were written and that a later start may have to remove.
+  std::vector<std::string>* written = nullptr;
 };
 
 /// Writes the settings into `image` and `machine.folder`, and returns the variables (`K=V`, sorted)
@@ -29,6 +31,10 @@ struct Machine {
 /// What the image says itself stays: its own apt sources and pip settings are not replaced.
 /// Settings that are absent here are left out.
 std::vector<std::string> bring_machine(const ImageRoot& image, const Machine& machine);
+
+/// Removes what an earlier start wrote into a layer that was kept (`Machine::written`), so that no
+/// setting and no login of then goes on; what the person has put in its place stays.
+void take_back(const ImageRoot& image, const std::vector<std::string>& written);
 
 /// This process's own variables.
 Variables caller_variables();

@@ -14,6 +14,7 @@
 #include "runner/local/bundle.hpp"
 #include "runner/local/devices.hpp"
 #include "runner/local/exec_server.hpp"
+#include "runner/local/give_back.hpp"
 #include "runner/local/home.hpp"
 #include "runner/local/job.hpp"
 #include "runner/local/job_checks.hpp"
@@ -101,6 +102,20 @@ void add_folders(const JobOptions& options, const Stage& stage, Bundle& bundle) 
     bundle.mounts.push_back({stage.root / fs::path(home).relative_path(), home});
 }
 
+/// In a layer that was kept nothing goes on of what mlenv put there at an earlier start.
+std::vector<std::string> machine_of_today(const LocalRun& run, const ImageRoot& image,
+                                          Machine machine) {
+  if (!run.layer) return bring_machine(image, machine);
+  const fs::path& layer = run.layer->folder;
+  const std::vector<std::string> before = own_files(layer);
+  take_back(image, before);
+  std::vector<std::string> written;
+  machine.written = &written;
+  std::vector<std::string> variables = bring_machine(image, machine);
+  if (run.layer->to_write && written != before) note_own_files(layer, written);
+  return variables;
+}
+
 Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& stage) {
   const bool single_id = stage.identity == Identity::single_id;
   Bundle bundle;
@@ -116,7 +131,7 @@ Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& sta
   const fs::path machine_folder = stage.private_folder / "machine";
   make_folders(machine_folder);
   const std::vector<std::string> machine =
-      bring_machine(image, {"/", caller, machine_folder, single_id});
+      machine_of_today(run, image, {"/", caller, machine_folder, single_id});
   set_host_name(image, run.options, bundle);
   if (stage.network) {
     image.write("/etc/resolv.conf", private_resolver(image.read("/etc/resolv.conf").value_or(""),
@@ -171,6 +186,7 @@ class BuiltinRun final : public PreparedRun {
     stage_.identity = enter_namespaces(shown_as(run));
     if (runtime_.is_crun) tell_crun_of_groups();
     stage_.root = mount_overlay(overlay_of(run, stage_.identity));
+    upper_ = run.layer && run.layer->to_write ? upper_of(run.layer->folder) : run.scratch / "upper";
     stage_.private_folder = mount_private_folder(run.scratch);
     const ImageRoot image{stage_.root};
     bundle_ = make_bundle(run, image, stage_);
@@ -180,6 +196,9 @@ class BuiltinRun final : public PreparedRun {
     refusal_ = cannot_run(bundle_, image);
     if (!refusal_) make_network();
   }
+  BuiltinRun(const BuiltinRun&) = delete;
+  BuiltinRun& operator=(const BuiltinRun&) = delete;
+  ~BuiltinRun() override { give_layer_back(); }
   const std::optional<CannotRun>& refusal() const override { return refusal_; }
 
   Attempt run(JobWatch& watch, const std::function<void()>& started) override {
@@ -190,7 +209,11 @@ class BuiltinRun final : public PreparedRun {
     make_folders(folder);
     Attempt attempt;
     Container container{bundle_.id, bundle_.group, folder, stage_.identity, run_.terminal};
-    PidNamespace processes{[&] { remove_groups_of(container); }, run_.fds.layer};
+    PidNamespace processes{[&] {
+                             give_layer_back();
+                             remove_groups_of(container);
+                           },
+                           run_.fds.layer};
     bundle_.pid_namespace = processes.path();
     write_file(folder / "config.json", render_bundle(bundle_), false);
     if (::chdir("/") != 0) throw os_error(errno, "cannot enter `/`");
@@ -254,6 +277,11 @@ class BuiltinRun final : public PreparedRun {
     }
   }
 
+  /// So that who has no such ids can remove it.
+  void give_layer_back() const noexcept {
+    if (stage_.identity == Identity::kept_id) give_back(upper_, bundle_.user);
+  }
+
   const LimitGroup* limits() const { return limits_ ? &*limits_ : nullptr; }
 
   /// The same one in all attempts.
@@ -269,6 +297,7 @@ class BuiltinRun final : public PreparedRun {
 
   const LocalRun& run_;
   Runtime runtime_;
+  fs::path upper_;  ///< what is written
   std::optional<LimitGroup> limits_;
   Stage stage_;
   std::string group_folder_;  ///< before the name of a container's group

@@ -43,6 +43,17 @@ std::string caller_name() {
   return found->pw_name;
 }
 
+/// The caller's primary group as passwd(5) has it.
+std::optional<gid_t> listed_group() {
+  std::array<char, 16384> buffer{};
+  passwd entry{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(::getuid(), &entry, buffer.data(), buffer.size(), &found) != 0 || !found) {
+    return std::nullopt;
+  }
+  return found->pw_gid;
+}
+
 Error no_map(const ContainerUser& user, std::string why) {
   return failure("no-user-map", "the job cannot be user {}:{} in a container of an ordinary user",
                  user.uid, user.gid)
@@ -57,6 +68,18 @@ Error no_ranges(const ContainerUser& user, const std::string& file, const std::s
                         name));
 }
 
+constexpr const char* kGroupRanges = "/etc/subgid";
+
+/// None where it fails.
+std::vector<IdRange> ranges_of(const fs::path& getsubids, bool groups, const std::string& name) {
+  Command command;
+  command.argv = {getsubids.string()};
+  if (groups) command.argv.emplace_back("-g");
+  command.argv.push_back(name);
+  const Captured done = run_captured(command, kMost);
+  return done.exit.code == 0 ? listed_ranges(done.out) : std::vector<IdRange>{};
+}
+
 struct Maps {
   std::vector<IdMapLine> users;
   std::vector<IdMapLine> groups;
@@ -64,14 +87,17 @@ struct Maps {
 
 Maps maps_for(const ContainerUser& user) {
   const std::string name = caller_name();
+  const bool directory = asks_directory(read_file_if_exists("/etc/nsswitch.conf").value_or(""));
+  const auto lister = directory ? find_program("getsubids") : std::nullopt;
   const auto ranges = [&](const std::string& file) {
     const std::string text = read_file_if_exists(file).value_or("");
-    std::vector<IdRange> found = subordinate_ranges(text, name, ::getuid());
-    if (found.empty()) throw no_ranges(user, file, name);
+    std::vector<IdRange> found = lister ? ranges_of(*lister, file == kGroupRanges, name)
+                                        : subordinate_ranges(text, name, ::getuid());
+    if (found.empty()) throw no_ranges(user, lister ? lister->string() : file, name);
     return found;
   };
   return {map_keeping(user.uid, ::geteuid(), ranges("/etc/subuid")),
-          map_keeping(user.gid, ::getegid(), ranges("/etc/subgid"))};
+          map_keeping(user.gid, ::getegid(), ranges(kGroupRanges))};
 }
 
 /// The programs that may write such maps for us (newuidmap(1)).
@@ -190,6 +216,30 @@ std::vector<IdRange> subordinate_ranges(std::string_view file, std::string_view 
   return ranges;
 }
 
+bool asks_directory(std::string_view nsswitch) {
+  for (std::string_view line : split(nsswitch, '\n')) {
+    line = trim(line.substr(0, line.find('#')));
+    constexpr std::string_view kKey = "subid:";
+    if (!line.starts_with(kKey)) continue;
+    const std::string_view service = trim(line.substr(kKey.size()));
+    return !service.empty() && service != "files";
+  }
+  return false;
+}
+
+std::vector<IdRange> listed_ranges(std::string_view printed) {
+  std::vector<IdRange> ranges;
+  for (const std::string_view line : split(printed, '\n')) {
+    const std::vector<std::string_view> parts = split(trim(line), ' ');
+    constexpr std::size_t kWords = 4;
+    if (parts.size() != kWords) continue;
+    const auto first = number_in(parts[2]);
+    const auto count = number_in(parts[3]);
+    if (first && count && *count > 0) ranges.push_back({*first, *count});
+  }
+  return ranges;
+}
+
 std::vector<IdMapLine> map_keeping(std::uint32_t inside, std::uint32_t own,
                                    const std::vector<IdRange>& ranges) {
   std::vector<IdMapLine> map;
@@ -231,6 +281,13 @@ void enter_mapped_namespace(const ContainerUser& user) {
   Outside outside{mapper, maps};
   unshare_user_and_mounts();
   if (const std::string wrong = outside.map_us(); !wrong.empty()) {
+    // newuidmap(1) takes a process for its user's only with the primary group, too.
+    if (const auto group = listed_group(); group && *group != ::getgid()) {
+      throw no_map(user, wrong)
+          .because(
+              fmt::format("your group is {} here and {} in the list of users", ::getgid(), *group))
+          .hint("run it as you are after a login: `exit` leaves the shell that `newgrp` started");
+    }
     throw no_map(user, wrong)
         .hint(
             "`/etc/subuid` and `/etc/subgid` must have ranges of yours, and newuidmap and "

@@ -30,6 +30,12 @@ struct IdMapLine {
 std::vector<IdRange> subordinate_ranges(std::string_view file, std::string_view name,
                                         std::uint32_t number);
 
+/// Whether the machine asks a directory service for such ids, by its /etc/nsswitch.conf: then
+/// getsubids(1) tells them, and the files need not.
+bool asks_directory(std::string_view nsswitch);
+/// What getsubids(1) prints, `0: jo 100000 65536`.
+std::vector<IdRange> listed_ranges(std::string_view printed);
+
 /// `own` is shown as `inside`; every other id from 0 on is the next one of `ranges`, as far as they
 /// go.
 std::vector<IdMapLine> map_keeping(std::uint32_t inside, std::uint32_t own,

@@ -121,6 +121,11 @@ std::vector<std::string> differing_parts(const MatrixRecord& from, const MatrixR
       parts.push_back(part.what);
     }
   }
+  for (const PlanPart& part : from.plan) {  // those that only the first has
+    const bool both = std::any_of(to.plan.begin(), to.plan.end(),
+                                  [&](const PlanPart& other) { return other.what == part.what; });
+    if (!both) parts.push_back(part.what);
+  }
   return parts;
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 
 #include "base/error.hpp"
@@ -18,10 +19,17 @@ namespace {
 
 constexpr std::string_view kImageFile = "image";  // the digest that it lies over
 constexpr std::string_view kIdsFile = "ids";
+constexpr std::string_view kGenerationFile = "generation";
+constexpr std::string_view kOwnFilesFile = "own-files";
 
-/// nullopt where somebody holds it in a way that excludes this one.
+bool is_unfinished(const fs::path& folder) {
+  return folder.filename().string().starts_with(kUnfinishedRun);
+}
+
+/// nullopt where somebody holds it in a way that excludes this one. Only what is being made, or was
+/// left unfinished, gets a file to lock: a new one in a layer that is being removed locks nothing.
 std::optional<Fd> lock_of(const fs::path& folder, bool exclusive) {
-  Fd fd = open_file(folder / kHeldFile, O_RDWR | O_CREAT, 0600);
+  Fd fd = open_file(folder / kHeldFile, is_unfinished(folder) ? O_RDWR | O_CREAT : O_RDWR, 0600);
   while (::flock(fd.get(), (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return std::nullopt;
     if (errno != EINTR) throw os_error(errno, "cannot lock `{}`", folder.string());
@@ -51,13 +59,14 @@ HeldLayer KeptLayers::make(std::string_view image) const {
   std::optional<Fd> lock = lock_of(made.path(), true);
   if (!lock) throw gone(made.path().filename().string());  // taken away, as one of a killed mlenv
   write_file(made.path() / kImageFile, image);
+  write_file(made.path() / kGenerationFile, "1");
   constexpr int kTries = 100;
   for (int tries = 1;; ++tries) {
     std::string id = new_run_id(std::chrono::system_clock::now());
     fs::path folder = folder_ / id;
     if (::rename(made.path().c_str(), folder.c_str()) == 0) {
       (void)made.release();
-      return {std::move(id), std::move(folder), *std::move(lock)};
+      return {std::move(id), std::move(folder), *std::move(lock), 0};
     }
     if (tries == kTries || (errno != ENOTEMPTY && errno != EEXIST)) {
       throw os_error(errno, "cannot make a layer in `{}`", folder_.string());
@@ -76,6 +85,7 @@ HeldLayer KeptLayers::hold(const std::string& id, std::string_view image, bool t
                           "one: `--keep` without `--from`",
                           *over));
   }
+  if (!fs::exists(folder / kHeldFile)) throw gone(id);
   std::optional<Fd> lock = lock_of(folder, to_write);
   if (!lock) {
     const std::string user = user_of(id);
@@ -87,7 +97,16 @@ HeldLayer KeptLayers::hold(const std::string& id, std::string_view image, bool t
                        : "wait for its end: it writes to the layer");
   }
   if (!is_same(folder, *lock)) throw gone(id);
-  return {id, folder, *std::move(lock)};
+  const std::uint64_t before = generation(id);
+  if (to_write) write_file(folder / kGenerationFile, std::to_string(before + 1));
+  return {id, folder, *std::move(lock), before};
+}
+
+std::uint64_t KeptLayers::generation(const std::string& id) const {
+  const std::string text = read_file_if_exists(folder_ / id / kGenerationFile).value_or("");
+  std::uint64_t count = 0;
+  std::from_chars(text.data(), text.data() + text.size(), count);
+  return count;
 }
 
 /// A run that goes on and uses it; empty: none that is recorded.
@@ -128,31 +147,71 @@ std::vector<std::string> KeptLayers::named() const {
   return ids;
 }
 
-std::size_t KeptLayers::remove_unnamed() const {
-  const std::vector<fs::path> all = list_folder(folder_);
-  if (all.empty()) return 0;
-  std::size_t count = 0;
-  try {
-    // Locks before records: a run holds its layer when it names it.
-    std::vector<Fd> locks;
-    std::vector<fs::path> free;
-    for (const fs::path& folder : all) {
+/// First out of everybody's sight: what is half removed is nobody's layer.
+void KeptLayers::remove(const fs::path& folder) const {
+  fs::path unfinished = folder;
+  if (!is_unfinished(folder)) {
+    unfinished = folder_ / (std::string(kUnfinishedRun) + folder.filename().string());
+    if (::rename(folder.c_str(), unfinished.c_str()) != 0) {
+      throw os_error(errno, "cannot rename `{}`", folder.string());
+    }
+  }
+  remove_tree(unfinished);
+}
+
+RemovedLayers KeptLayers::remove_unnamed() const {
+  RemovedLayers removed;
+  const auto stays = [&](const fs::path& what, const Error& error) {
+    removed.staying.push_back(fmt::format("`{}` stays: {}", what.string(), error.what()));
+  };
+  // Locks before records: a run holds its layer when it names it.
+  std::vector<Fd> locks;
+  std::vector<fs::path> free;
+  for (const fs::path& folder : list_folder(folder_)) {
+    try {
       std::optional<Fd> lock = lock_of(folder, true);
       if (!lock) continue;
       locks.push_back(*std::move(lock));
       free.push_back(folder);
+    } catch (const Error& error) {
+      std::error_code gone;  // by another mlenv in the meantime
+      if (fs::exists(folder, gone)) stays(folder, error);
     }
-    const std::vector<std::string> kept = named();
-    for (const fs::path& folder : free) {
-      const std::string id = folder.filename().string();
-      if (std::find(kept.begin(), kept.end(), id) != kept.end()) continue;
-      remove_tree(folder);
-      if (!id.starts_with(kUnfinishedRun)) ++count;
-    }
-  } catch (const Error& error) {
-    log::debug("kept layers stay: {}", error.what());
   }
-  return count;
+  if (free.empty()) return removed;
+  std::vector<std::string> kept;
+  try {
+    kept = named();
+  } catch (const Error& error) {
+    stays(folder_, error);
+    return removed;
+  }
+  for (const fs::path& folder : free) {
+    if (std::find(kept.begin(), kept.end(), folder.filename().string()) != kept.end()) continue;
+    try {
+      remove(folder);
+      if (!is_unfinished(folder)) ++removed.count;
+    } catch (const Error& error) {
+      stays(folder, error);
+    }
+  }
+  return removed;
+}
+
+/// Each ends with a zero byte, which no path has.
+std::vector<std::string> own_files(const fs::path& layer) {
+  std::vector<std::string> paths;
+  const std::string text = read_file_if_exists(layer / kOwnFilesFile).value_or("");
+  for (const std::string_view path : split(text, '\0')) {
+    if (!path.empty()) paths.emplace_back(path);
+  }
+  return paths;
+}
+
+void note_own_files(const fs::path& layer, const std::vector<std::string>& paths) {
+  std::string text;
+  for (const std::string& path : paths) text.append(path).push_back('\0');
+  write_file(layer / kOwnFilesFile, text);
 }
 
 void require_same_ids(const fs::path& layer, std::string_view maps) {

@@ -101,12 +101,14 @@ struct RecordedLayer {
   std::string id;
   std::optional<std::string> from;  ///< the run whose layer it was; nothing: it was new
   bool kept = false;  ///< what the run wrote is in it; else it was only what the run started from
+  std::uint64_t generation = 0;  ///< so many runs had it to write before this one began
   friend bool operator==(const RecordedLayer&, const RecordedLayer&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("id", self.id);
     visit("from", self.from);
     visit("kept", self.kept);
+    visit("generation", self.generation);
   }
 };
 

@@ -39,7 +39,7 @@ for who in root user; do
   as "$who" run --keep --name first small -- sh -c \
     'echo one >/opt/file; mkdir /opt/d; rm /etc/passwd; rm -r /usr/share/doc; mkdir /usr/share/doc; chmod 700 /opt/d' 2>"$work/err"
   grep -qF 'mlenv run --from first' "$work/err" || fail "$who: not said how to go on: $(cat "$work/err")"
-  equal "$who: the image" 127 "$(as "$who" run small -- sh -c 'test -e /etc/passwd && cat /opt/file' 2>/dev/null || echo 127)"
+  equal "$who: the image" clean "$(as "$who" run small -- sh -c 'test -e /etc/passwd && ! test -e /opt/file && echo clean')"
   for runtime in runc crun; do
     equal "$who, $runtime: started from it" "one 700" \
       "$(as "$who" run --runtime "$runtime" --from first small -- sh -c 'echo $(cat /opt/file) $(stat -c %a /opt/d); echo two >/opt/file; grep -q ^daemon /etc/passwd && exit 5; ls /usr/share/doc')"
@@ -60,6 +60,15 @@ for who in root user; do
   as "$who" run --matrix n=1..2 --from first --results "$work/project/m-$who" small -- sh -c 'grep two /opt/file' >/dev/null 2>&1
   as "$who" diff first second >"$work/out" || true
   grep -q 'files that an earlier run kept' "$work/out" || fail "$who: diff does not tell: $(cat "$work/out")"
+  as "$who" run --from first --name by-first small -- true
+  as "$who" run --from second --name by-second small -- true
+  as "$who" diff by-first by-second >"$work/out" || true
+  ! grep -q 'files that an earlier run kept' "$work/out" || fail "$who: one layer by two names: $(cat "$work/out")"
+
+  note "$who: a matrix goes on over the same files"
+  failing_with matrix-differs as "$who" --json run --matrix n=1..2 --resume --results "$work/project/m-$who" small -- sh -c 'grep two /opt/file'
+  grep -qF 'kept files' "$work/err" || fail "$who: not said what differs: $(cat "$work/err")"
+  as "$who" run --matrix n=1..2 --from second --resume --results "$work/project/m-$who" small -- sh -c 'grep two /opt/file' >/dev/null 2>&1
 
   note "$who: in the background; one writes at a time"
   as "$who" run -d --keep --from first --name writer small -- sh -c 'echo three >/opt/file; exec sleep 1000' >/dev/null
@@ -99,6 +108,18 @@ for who in root user; do
   failing_with usage as "$who" --json run --rm --keep small -- true
   failing_with usage as "$who" --json run --matrix n=1..2 --keep small -- true
   failing_with usage as "$who" --json run --keep --runtime docker small -- true
+  for words in --keep "--from first"; do
+    # shellcheck disable=SC2086  # several words
+    failing_with usage as "$who" --json run $words --runtime vm small -- true
+    grep -qF -- '--runtime vm' "$work/err" || fail "$who: not said what to leave out: $(cat "$work/err")"
+  done
+  as "$who" run -d --name taken small -- sleep 1000 >/dev/null
+  for words in "" -d; do
+    # shellcheck disable=SC2086  # none or one
+    failing_with name-taken as "$who" --json run $words --keep --name taken small -- true
+  done
+  as "$who" stop taken >/dev/null
+  equal "$who: a run that was none keeps nothing" 1 "$(kept "$who")"
   failing_with cannot-reproduce as "$who" --json reproduce second
 
   note "$who: it goes with the records of those who wrote to it"
@@ -106,6 +127,12 @@ for who in root user; do
   grep -q -- '--kept' "$work/err" || fail "$who: not said that some stay: $(cat "$work/err")"
   equal "$who: it is there" 1 "$(kept "$who")"
   as "$who" runs rm first
+  as_root mkdir -p "$(store_of "$who")/kept/20260101-000000-000000/held"
+  as "$who" run --keep --name other small -- true 2>/dev/null
+  as "$who" runs rm other 2>"$work/err"
+  grep -qF '20260101-000000-000000` stays: ' "$work/err" || fail "$who: not said that one stays: $(cat "$work/err")"
+  as_root rm -r "$(store_of "$who")/kept/20260101-000000-000000"
+  equal "$who: the others went" 1 "$(kept "$who")"
   equal "$who: others name it" four "$(as "$who" run --from second small -- cat /opt/file)"
   as "$who" runs prune --keep 0 --kept
   equal "$who: it is gone" 0 "$(kept "$who")"
@@ -122,12 +149,20 @@ pip_run() { # pip_run INDEX ARGUMENT…
 pip_run http://one.example --keep --name settings small -- true
 equal "settings of today" 'index-url = http://two.example' \
   "$(pip_run http://two.example --keep --from settings small -- sh -c 'grep index /root/.config/pip/pip.conf')"
+as_root rm "$work/home-root/.config/pip/pip.conf"
+as_root mkdir -p "$work/no-settings"
+for words in "" --keep; do
+  # shellcheck disable=SC2086  # none or one
+  equal "settings that are no more, $words" gone "$(cd "$work/project" && as_root env HOME="$work/no-settings" MLENV_STORE="$MLENV_STORE" \
+    "$MLENV" run $words --from settings small -- sh -c 'test -e /root/.config/pip/pip.conf || echo gone')"
+done
 failing_with layer-differs as_root env MLENV_STORE="$MLENV_STORE" unshare --user --map-root-user \
   "$MLENV" --json run --from settings --no-project small -- true
 as root runs prune --keep 0 --kept
 
 note "nothing is left"
 for who in root user; do
-  ! grep -q " $(store_of "$who")" /proc/self/mountinfo || fail "a mount is left"
+  no_mount() { ! as_root sh -c 'cat /proc/[0-9]*/mountinfo 2>/dev/null' | grep -F " $(store_of "$who")/" >"$work/mounts"; }
+  wait_until 20 no_mount || fail "a mount is left: $(cat "$work/mounts")"
 done
 verify_store

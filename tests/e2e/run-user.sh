@@ -36,6 +36,28 @@ with_files() {
     env -i -C "$project" HOME="$user_home" LC_ALL=C.UTF-8 MLENV_STORE="$user_home/store" \
     PATH="$work/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" "${@:4}"
 }
+
+# A device whose hook, a program of this machine, makes folders in the container.
+vendor=mlenv-test-user-$$.example
+specification=/etc/cdi/$vendor.yaml
+cat >"$work/hook" <<'HOOK'
+#!/bin/sh
+bundle=$(sed 's/.*"bundle": *"\([^"]*\)".*/\1/')
+root=$(tr -d '\n' <"$bundle/config.json" | sed 's/.*"root": *{[^}]*"path": *"\([^"]*\)".*/\1/')
+mkdir -p -m 700 "$root/opt/by-hook/deep"
+chmod 755 "$root/opt/by-hook" "$root/opt/by-hook/deep"
+echo made >"$root/opt/by-hook/deep/file"
+HOOK
+chmod 755 "$work/hook"
+trap 'as_root rm -f "$specification"; finish_test' EXIT
+as_root mkdir -p /etc/cdi
+as_root tee "$specification" >/dev/null <<CDI
+cdiVersion: 0.5.0
+kind: $vendor/device
+devices:
+  - name: hook
+    containerEdits: {hooks: [{hookName: createContainer, path: $work/hook, args: [hook]}]}
+CDI
 m() { with_files "$work/passwd" "$work/subuid" "$work/subgid" mlenv "$@"; }
 run() { m run --runtime "$runtime" "$@"; }
 
@@ -60,6 +82,32 @@ for runtime in runc crun; do
     (umask 077 && echo secret >"$project/secret" && as_root chown "$user_id:$user_id" "$project/secret")
     run --user 1000:1000 small -- cat secret
   )"
+
+  note "$runtime: places of mounts are the caller's, wherever links lead"
+  as_root ln -s "$project/nowhere" "$project/dangling-outside"
+  as_root ln -s new/place "$project/dangling"
+  run --user 1000:1000 -v "$work/data/file:/workspace/conf/deep/file" -v "$work/data:/workspace/dangling" \
+    --tmpfs /workspace/in/memory small -- sh -c 'cat conf/deep/file new/place/file; stat -c %a in/memory' >"$work/out"
+  equal "links" "original original 1777" "$(paste -sd' ' "$work/out")"
+  equal "of others" "" "$(find "$project" ! -type l ! -uid "$user_id")"
+  as_root rm -r "$project/conf" "$project/new" "$project/in" "$project/dangling" "$project/dangling-outside"
+  failing_with bad-mount m --json run --runtime "$runtime" --user 1000:1000 -v "$work/data:/data:ro" --tmpfs /data/cache small -- true
+  failing_with bad-mount m --json run --runtime "$runtime" -v "$work/data:/data:ro" --tmpfs /data/cache small -- true
+  equal "a read-only mount" file "$(ls "$work/data")"
+  as_root chown "$user_id" "$work/data"
+  failing_with bad-mount m --json run --runtime "$runtime" --user 1000:1000 -v "$work/data:/data:ro" --tmpfs /data/cache small -- true
+  equal "a read-only mount of the caller's" file "$(ls "$work/data")"
+  as_root chown root "$work/data"
+
+  note "$runtime: what hooks make can be removed"
+  run --user 1000:1000 --device "$vendor/device=hook" small -- cat /opt/by-hook/deep/file >"$work/out"
+  equal "a hook" made "$(cat "$work/out")"
+  equal "scratch folders" "" "$(as_root find "$user_home/store/tmp" -mindepth 1 -maxdepth 1 2>/dev/null)"
+  run --keep --name hooked --user 1000:1000 --device "$vendor/device=hook" small -- true
+  equal "kept" made "$(run --from hooked --user 1000:1000 small -- cat /opt/by-hook/deep/file)"
+  m runs rm hooked 2>"$work/err"
+  equal "layers" "" "$(as_root ls "$user_home/store/kept")"
+
   if run --user 1000:1000 --read-only small -- sh -c 'echo x >/opt/x' 2>"$work/err"; then fail "the image was written to"; fi
   equal "a read-only image, a home" "" "$(run --user 1000:1000 --read-only small -- sh -c 'echo x >~/x; echo x >made')"
 

@@ -67,6 +67,25 @@ TEST_F(JobChecksTest, NothingIsMadeInAReadOnlyMount) {
             "bad-mount: there is no `/workspace/new`, and `/workspace` is mounted read-only");
 }
 
+TEST_F(JobChecksTest, NoFolderInMemoryInAReadOnlyMount) {
+  bundle_.mounts.front().read_only = true;
+  const ImageRoot image{folder_.path() / "image"};
+  const auto of_memory = [&](const char* target) {
+    Bundle bundle = bundle_;
+    CdiMount memory;
+    memory.path = target;
+    bundle.file_systems.push_back(memory);
+    return complaint([&] { check_mounts(bundle, image); });
+  };
+  EXPECT_EQ(of_memory("/workspace/sub"), "");
+  EXPECT_EQ(of_memory("/elsewhere/new"), "");
+  EXPECT_EQ(of_memory("/tmp"), "");
+  EXPECT_EQ(of_memory("/workspace/new"),
+            "bad-mount: there is no `/workspace/new`, and `/workspace` is mounted read-only");
+  fs::create_directory_symlink("/workspace", folder_.path() / "image/link");
+  EXPECT_EQ(of_memory("/link/new").substr(0, 10), "bad-mount:");
+}
+
 TEST_F(JobChecksTest, TheJobStartsInAFolder) {
   EXPECT_EQ(of_workdir("/etc"), "");
   EXPECT_EQ(of_workdir("/workspace/sub"), "");

@@ -48,6 +48,29 @@ TEST_F(MachineTest, NetworkFiles) {
   EXPECT_EQ(in_image("etc/apt/apt.conf.d/99mlenv"), "(absent)");  // an image without apt
 }
 
+TEST_F(MachineTest, NothingOfAnEarlierStartGoesOn) {
+  image("usr/bin/apt-get", "");
+  machine_.environment = {{"HOME", "/home/jo"}};
+  host("etc/apt/auth.conf.d/team.conf", "machine a login b password c\n");
+  host("etc/pip.conf", "[global]\nindex-url = http://one.example\n");
+  host("home/jo/.config/uv/uv.toml", "offline = true\n");
+  Words written;
+  machine_.written = &written;
+  bring();
+  EXPECT_EQ(in_image("etc/apt/auth.conf.d/team.conf"), "machine a login b password c\n");
+  EXPECT_NE(in_image("etc/apt/sources.list.d/mlenv.sources"), "(absent)");
+  image("etc/pip.conf", "[global]\n# the person's\n");
+  image("etc/apt/auth.conf.d/own.conf", "the person's");
+  take_back(ImageRoot{folder_.path() / "image"}, written);
+  for (const char* const gone :
+       {"etc/apt/auth.conf.d/team.conf", "etc/apt/sources.list.d/mlenv.sources",
+        "etc/apt/apt.conf.d/99mlenv", "root/.config/uv/uv.toml"}) {
+    EXPECT_EQ(in_image(gone), "(absent)") << gone;
+  }
+  EXPECT_EQ(in_image("etc/pip.conf"), "[global]\n# the person's\n");
+  EXPECT_EQ(in_image("etc/apt/auth.conf.d/own.conf"), "the person's");
+}
+
 TEST_F(MachineTest, PassesProxiesAndIndexesAndNothingElse) {
   machine_.environment = {{"https_proxy", "http://p:1"},
                           {"UV_INDEX_TEAM_PASSWORD", "s"},

@@ -22,6 +22,15 @@ TEST(UserMap, RangesAreOfAUsersNameOrNumber) {
   EXPECT_EQ(subordinate_ranges("", "jo", 1000), Ranges{});
 }
 
+TEST(UserMap, RangesOfADirectoryService) {
+  EXPECT_TRUE(asks_directory("passwd: files\nsubid:   sss # of the domain\n"));
+  EXPECT_FALSE(asks_directory("subid: files\n"));
+  EXPECT_FALSE(asks_directory("# subid: sss\npasswd: files sss\n"));
+  EXPECT_EQ(listed_ranges("0: jo 100000 65536\n1: jo 400000 10\nno ranges\n2: jo x 5\n"),
+            (Ranges{{100000, 65536}, {400000, 10}}));
+  EXPECT_EQ(listed_ranges(""), Ranges{});
+}
+
 TEST(UserMap, TheCallerIsShownAsAnotherAndRootIsSomebodyElse) {
   EXPECT_EQ(map_keeping(1000, 61234, {{100000, 65536}}),
             (Map{{0, 100000, 1000}, {1000, 61234, 1}, {1001, 101000, 64536}}));

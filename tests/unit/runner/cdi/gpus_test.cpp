@@ -146,8 +146,17 @@ TEST_F(NvidiaSpecTest, PartsOfASplitGpuAreDevicesOfTheirOwn) {
                      number(0), {}};
   };
   int asked = 0;
-  Fact<std::vector<MigDevice>> told =
-      known(std::vector<MigDevice>{part(0, "MIG-a", 1), part(1, "MIG-b", 5)}, "NVML");
+  const auto seen = [](std::uint64_t index, const char* uuid, const char* address) {
+    Gpu one;
+    one.index = index;
+    one.uuid = known<std::string>(uuid, "NVML");
+    one.pci_address = known<std::string>(address, "NVML");
+    return one;
+  };
+  SplitGpus told;
+  told.gpus = known(
+      std::vector<Gpu>{seen(0, "GPU-a", "0000:3b:00.0"), seen(1, "GPU-b", "0000:5a:00.0")}, "NVML");
+  told.parts = known(std::vector<MigDevice>{part(0, "MIG-a", 1), part(1, "MIG-b", 5)}, "NVML");
   const auto names = [&] {
     const auto made = nvidia_spec(root(), [&] {
       ++asked;
@@ -164,7 +173,15 @@ TEST_F(NvidiaSpecTest, PartsOfASplitGpuAreDevicesOfTheirOwn) {
   };
   EXPECT_EQ(names(), (Words{"0", "GPU-a", "1:0", "MIG-a", "1:1", "MIG-b", "all"}));
   EXPECT_EQ(asked, 1);
-  told = unknown<std::vector<MigDevice>>("NVML does not answer");
+  // The first one is lost to NVML, whose second is ours no more.
+  told.gpus = known(std::vector<Gpu>{seen(1, "GPU-c", "0000:9c:00.0")}, "NVML");
+  EXPECT_EQ(names(), (Words{"0", "GPU-a", "1", "GPU-b", "all"})) << "another GPU's parts";
+  told.gpus = known(std::vector<Gpu>{seen(1, "GPU-b", "")}, "NVML");
+  EXPECT_EQ(names(), (Words{"0", "GPU-a", "1:0", "MIG-a", "1:1", "MIG-b", "all"}));
+  told.gpus.value->front().index = 0;
+  for (MigDevice& one : *told.parts.value) one.gpu = 0;
+  EXPECT_EQ(names(), (Words{"0", "GPU-a", "1:0", "MIG-a", "1:1", "MIG-b", "all"})) << "by UUID";
+  told.parts = unknown<std::vector<MigDevice>>("NVML does not answer");
   EXPECT_EQ(names(), (Words{"0", "GPU-a", "1", "GPU-b", "all"})) << "with all of its parts";
 }
 

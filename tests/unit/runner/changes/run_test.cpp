@@ -113,6 +113,18 @@ TEST(ChangesOfRuns, FilesThatAnotherRunKept) {
   EXPECT_EQ(layer({"a", "20260301-120000-0fa4f1", true}), "kept-files");
   EXPECT_EQ(layer({"a", "20260301-120000-0fa4f1", false}), "kept-files");
   EXPECT_EQ(layer({"a", std::nullopt, true}), "");  // it began with the image alone
+  const auto two = [](const RecordedLayer& from, const RecordedLayer& to) {
+    RunRecord first = whole_run();
+    RunRecord second = whole_run();
+    first.start.layer = from;
+    second.start.layer = to;
+    const changes::Changes all = between(first, second);
+    return std::any_of(all.found.begin(), all.found.end(),
+                       [](const auto& one) { return one.rule == "kept-files"; });
+  };
+  EXPECT_FALSE(two({"a", "one", false, 2}, {"a", "two", false, 2}));  // one layer by two names
+  EXPECT_TRUE(two({"a", "one", false, 2}, {"a", "one", false, 3}));   // written in between
+  EXPECT_TRUE(two({"a", "one", false, 2}, {"b", "two", false, 2}));
 }
 
 TEST(ChangesOfRuns, Code) {

@@ -57,15 +57,15 @@ TEST_F(KeptLayersTest, GoesWithTheLastRunThatWroteToIt) {
   const std::string first = record({id, std::nullopt, true});
   const std::string second = record({id, first, true});
   record({id, second, false});  // it only started from it
-  EXPECT_EQ(layers_.remove_unnamed(), 0U);
+  EXPECT_EQ(layers_.remove_unnamed().count, 0U);
   records_.remove(first);
-  EXPECT_EQ(layers_.remove_unnamed(), 0U);
+  EXPECT_EQ(layers_.remove_unnamed().count, 0U);
   records_.remove(second);
   {
     const HeldLayer held = layers_.hold(id, "sha256:1", false);
-    EXPECT_EQ(layers_.remove_unnamed(), 0U);
+    EXPECT_EQ(layers_.remove_unnamed().count, 0U);
   }
-  EXPECT_EQ(layers_.remove_unnamed(), 1U);
+  EXPECT_EQ(layers_.remove_unnamed().count, 1U);
   EXPECT_EQ(list_folder(store_.path() / "kept").size(), 0U);
 }
 
@@ -73,8 +73,50 @@ TEST_F(KeptLayersTest, StaysWhereARecordCannotBeRead) {
   const std::string id = layers_.make("sha256:1").id();
   const std::string run = record({id, std::nullopt, true});
   write_file(records_.folder_of(run) / kStartFile, "{");
-  EXPECT_EQ(layers_.remove_unnamed(), 0U);
+  const RemovedLayers removed = layers_.remove_unnamed();
+  EXPECT_EQ(removed.count, 0U);
+  EXPECT_EQ(removed.staying.size(), 1U);
   EXPECT_EQ(list_folder(store_.path() / "kept").size(), 1U);
+}
+
+TEST_F(KeptLayersTest, OneThatCannotBeRemovedKeepsNoOther) {
+  const std::string first = layers_.make("sha256:1").id();
+  const std::string second = layers_.make("sha256:1").id();
+  const fs::path earlier = store_.path() / "kept" / std::min(first, second);
+  fs::remove(earlier / kHeldFile);  // as of a layer that is half removed
+  fs::create_symlink("nowhere/held", earlier / kHeldFile);
+  const RemovedLayers removed = layers_.remove_unnamed();
+  EXPECT_EQ(removed.count, 1U);
+  ASSERT_EQ(removed.staying.size(), 1U);
+  EXPECT_NE(removed.staying.front().find(earlier.string()), std::string::npos);
+  EXPECT_EQ(list_folder(store_.path() / "kept"), std::vector<fs::path>{earlier});
+}
+
+TEST_F(KeptLayersTest, NobodyLocksWhatIsHalfRemoved) {
+  const std::string id = layers_.make("sha256:1").id();
+  fs::remove(store_.path() / "kept" / id / kHeldFile);
+  EXPECT_EQ(code_of([&] { (void)layers_.hold(id, "sha256:1", true); }), "no-kept-layer");
+  EXPECT_FALSE(fs::exists(store_.path() / "kept" / id / kHeldFile));
+}
+
+TEST_F(KeptLayersTest, CountsThoseWhoHadItToWrite) {
+  const std::string id = [&] {
+    const HeldLayer made = layers_.make("sha256:1");
+    EXPECT_EQ(made.generation(), 0U);
+    return made.id();
+  }();
+  EXPECT_EQ(layers_.hold(id, "sha256:1", false).generation(), 1U);
+  EXPECT_EQ(layers_.hold(id, "sha256:1", true).generation(), 1U);
+  EXPECT_EQ(layers_.hold(id, "sha256:1", false).generation(), 2U);
+  EXPECT_EQ(layers_.generation(id), 2U);
+  EXPECT_EQ(layers_.generation("gone"), 0U);
+}
+
+TEST_F(KeptLayersTest, RemembersItsOwnFiles) {
+  const HeldLayer layer = layers_.make("sha256:1");
+  EXPECT_TRUE(own_files(layer.folder()).empty());
+  note_own_files(layer.folder(), {"/etc/a", "/etc/b\nc"});
+  EXPECT_EQ(own_files(layer.folder()), (std::vector<std::string>{"/etc/a", "/etc/b\nc"}));
 }
 
 TEST_F(KeptLayersTest, HasTheSizeOfItsFiles) {
