@@ -255,9 +255,8 @@ void VmRun::boot(int socket, int signals) {
   const VmSpec& spec = run_.vm.value();
   const KvmMemory memory{spec.remembered, spec.qemu};
   AcceleratorChoice choice = choose_accelerator(kvm_problem(), memory.read());
-  use_ = {
-      "",       "", machine_type(spec), spec.kernel_version, spec.kernel_lock, spec.memory_bytes,
-      spec.cpus};
+  use_ = {"",       "", kMachineType, spec.kernel_version, spec.kernel_lock, spec.memory_bytes,
+          spec.cpus};
   QemuMachine machine;
   machine.spec = spec;
   machine.initial_disk = folder_ / "initial";
@@ -303,7 +302,7 @@ void VmRun::boot(int socket, int signals) {
 void VmRun::tell_of_emulation() const {
   if (run_.vm->quiet) return;
   const std::string line =
-      fmt::format("mlenv: emulated, and so many times slower than this machine: {}\n", use_.why);
+      fmt::format("mlenv: emulated, many times slower than this machine: {}\n", use_.why);
   write_all(run_.fds.err >= 0 ? run_.fds.err : STDERR_FILENO, as_bytes(line));
 }
 

@@ -30,7 +30,7 @@ note "what a virtual machine does not have is refused"
 failing_with vm-option vm --json --network host small -- true
 failing_with vm-option vm --json --gpus all small -- true
 failing_with vm-option vm --json --pids-limit 5 small -- true
-failing_with vm-option vm --json --cpus 1.5 small -- true
+failing_with vm-option "$MLENV" --json run --runtime vm --cpus 1.5 small -- true
 failing_with no-vm env PATH=/nowhere "$MLENV" --json run --runtime vm small -- true
 
 note "the first run: kernel and disk"

@@ -113,7 +113,8 @@ struct Ext4Writer::State {
     inode.i_links_count = 1;
     inode.i_extra_isize = sizeof inode - EXT2_GOOD_OLD_INODE_SIZE;
     fill(inode, entry);
-    if (entry.type == TarEntry::Type::file) inode.i_flags |= EXT4_EXTENTS_FL;
+    const bool has_content = entry.type == TarEntry::Type::file && entry.size_bytes > 0;
+    if (has_content) inode.i_flags |= EXT4_EXTENTS_FL;
     // As the kernel packs a device's number (include/linux/kdev_t.h, new_encode_dev).
     constexpr std::uint32_t kByte = 0xff;
     inode.i_block[1] = (entry.device_minor & kByte) | (entry.device_major << 8U) |
