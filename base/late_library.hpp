@@ -78,10 +78,10 @@ struct SignatureOf<Returned(Parameters...) noexcept> : SignatureOf<Returned(Para
                      MLENV_LATE_PARAMETER(name, 2) c, MLENV_LATE_PARAMETER(name, 3) d, \
                      MLENV_LATE_PARAMETER(name, 4) e),                                 \
                     (a, b, c, d, e))
-#define MLENV_LATE_6(library, name)                                                    \
-  MLENV_LATE_DEFINE(library, name,                                                     \
-                    (MLENV_LATE_PARAMETER(name, 0) a, MLENV_LATE_PARAMETER(name, 1) b, \
-                     MLENV_LATE_PARAMETER(name, 2) c, MLENV_LATE_PARAMETER(name, 3) d, \
+#define MLENV_LATE_6(library, name)                                                     \
+  MLENV_LATE_DEFINE(library, name,                                                      \
+                    (MLENV_LATE_PARAMETER(name, 0) a, MLENV_LATE_PARAMETER(name, 1) b,  \
+                     MLENV_LATE_PARAMETER(name, 2) c, MLENV_LATE_PARAMETER(name, 3) d,  \
                      MLENV_LATE_PARAMETER(name, 4) e, MLENV_LATE_PARAMETER(name, 5) f), \
                     (a, b, c, d, e, f))
 #define MLENV_LATE_7(library, name)                                                    \

@@ -50,7 +50,8 @@ std::uint64_t memory_of(const JobLimits& limits) {
 std::uint64_t processors_of(const JobLimits& limits) {
   if (!limits.cpus) return usable_processors();
   if (*limits.cpus == std::floor(*limits.cpus)) return static_cast<std::uint64_t>(*limits.cpus);
-  throw usage_error("vm-option", "a virtual machine has whole processors: `--cpus {}`", *limits.cpus)
+  throw usage_error("vm-option", "a virtual machine has whole processors: `--cpus {}`",
+                    *limits.cpus)
       .hint(fmt::format("write `--cpus {}`", std::ceil(*limits.cpus)));
 }
 
@@ -71,8 +72,8 @@ std::string require_qemu() {
 
 void check_vm_options(JobOptions& options, const std::string& network, const CdiEdits& devices) {
   if (network == "host") {
-    throw no_option("--network host", "it has a network of its own").hint(
-        "use `--network private`, which it has by default, and `--publish` for its ports");
+    throw no_option("--network host", "it has a network of its own")
+        .hint("use `--network private`, which it has by default, and `--publish` for its ports");
   }
   if (network.empty()) options.network = "private";
   if (options.rdma || !devices.nodes.empty()) {
@@ -86,8 +87,7 @@ void check_vm_options(JobOptions& options, const std::string& network, const Cdi
 }
 
 void check_vm_devices(const GpuChoice& gpus, const std::vector<CdiName>& devices) {
-  const bool wanted =
-      gpus.kind != GpuChoice::Kind::automatic && gpus.kind != GpuChoice::Kind::none;
+  const bool wanted = gpus.kind != GpuChoice::Kind::automatic && gpus.kind != GpuChoice::Kind::none;
   if (wanted) throw no_option("--gpus", "mlenv does not hand GPUs over to it (docs/vm.md)");
   if (!devices.empty()) throw no_option("--device", "this machine's devices are not in it");
 }

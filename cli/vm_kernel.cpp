@@ -37,8 +37,8 @@ Lock resolved_kernel(Ui& ui, const std::string& suite, const Recipe& recipe) {
   request.suite = suite;
   request.packages = {{kNewest}};
   request.installed = "";
-  auto answer = resolve_debian(request, debian_sources(recipe), ui.http(), cache_folder() / "debian",
-                               ui.progress());
+  auto answer = resolve_debian(request, debian_sources(recipe), ui.http(),
+                               cache_folder() / "debian", ui.progress());
   if (const auto* const conflict = std::get_if<Conflict>(&answer)) {
     Error error = failure("no-vm", "Debian's {} has no kernel for a virtual machine", suite);
     for (const std::string& fact : conflict->facts) error.because(fact);

@@ -16,8 +16,8 @@ struct LockedKernel {
 /// same resolver as recipes' locks. Without the network where lock and kernel are in the store.
 LockedKernel vm_kernel(Ui& ui, const std::string& suite);
 
-/// The suite that an image says it is of, in the text of its `/etc/os-release`; another distribution's
-/// gets the newest that is known.
+/// The suite that an image says it is of, in the text of its `/etc/os-release`; another
+/// distribution's gets the newest that is known.
 std::string kernel_suite(std::string_view os_release);
 
 }  // namespace mlenv::cli

@@ -59,7 +59,7 @@ struct LocalRun {
   bool terminal = false;  ///< give it a terminal (ours); standard input must be one
   std::string runtime;    ///< `runc`, `crun` or a path; empty: the first that is there
   std::optional<ContainerEngine>
-      engine;  ///< docker or podman runs it in our place, and has the image
+      engine;                  ///< docker or podman runs it in our place, and has the image
   std::optional<VmSpec> vm{};  ///< a virtual machine of its own
   OverlayMethod overlay = OverlayMethod::automatic;
   RunLife life{};

@@ -330,9 +330,9 @@ struct RunRecord {
   RunStart start;
   std::optional<RunEnd> end;
   std::optional<RecordedAttempts> attempts;  ///< nothing: the command was started once
-  std::optional<VmUse> vm;                   ///< nothing: it had this host's kernel, or has not ended
-  std::optional<CodeState> code;             ///< nothing: not read yet, or cut off
-  std::optional<Facts> facts;                ///< of the host; the same
+  std::optional<VmUse> vm;        ///< nothing: it had this host's kernel, or has not ended
+  std::optional<CodeState> code;  ///< nothing: not read yet, or cut off
+  std::optional<Facts> facts;     ///< of the host; the same
   /// In a record that is handed over alone, and where the image was still in the store.
   std::optional<RunEnvironment> environment;
   friend bool operator==(const RunRecord&, const RunRecord&) = default;

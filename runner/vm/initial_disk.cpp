@@ -11,9 +11,10 @@ void CpioArchive::add(std::string_view path, unsigned mode, std::string_view con
   const auto pad = [&] { bytes_.append((kAligned - bytes_.size() % kAligned) % kAligned, '\0'); };
   // ino, mode, uid, gid, nlink, mtime, filesize, devmajor, devminor, rdevmajor, rdevminor,
   // namesize, check
-  bytes_ += fmt::format("070701{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}"
-                        "{:08x}{:08x}",
-                        next_++, mode, 0, 0, 1, 0, content.size(), 0, 0, 0, 0, path.size() + 1, 0);
+  bytes_ += fmt::format(
+      "070701{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}"
+      "{:08x}{:08x}",
+      next_++, mode, 0, 0, 1, 0, content.size(), 0, 0, 0, 0, path.size() + 1, 0);
   bytes_.append(path).push_back('\0');
   pad();
   bytes_ += content;

@@ -1,7 +1,7 @@
 #pragma once
 // What a kernel starts with: an archive of cpio's `newc` form (Linux
-// Documentation/driver-api/early-userspace/buffer-format.rst), written by ourselves so that it is the
-// same bytes for ever.
+// Documentation/driver-api/early-userspace/buffer-format.rst), written by ourselves so that it is
+// the same bytes for ever.
 #include <string>
 #include <string_view>
 #include <utility>

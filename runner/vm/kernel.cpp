@@ -18,18 +18,27 @@ namespace {
 /// Of what is unpacked: another number, another folder.
 constexpr int kFormat = 1;
 
-/// What a guest needs, whichever machine QEMU gives it; what those need comes along. ext4 asks for a
-/// checksum by name, which no list of needs tells.
-constexpr std::array<std::string_view, 9> kWanted{
-    "crc32c_generic", "virtio_pci", "virtio_mmio",  "virtio_blk", "virtio_console",
-    "virtio_net",     "ext4",       "9pnet_virtio", "overlay"};
+/// What a guest needs, whichever machine QEMU gives it; what those need comes along. ext4 asks for
+/// a checksum by name, which no list of needs tells.
+constexpr std::array<std::string_view, 9> kWanted{"crc32c_generic", "virtio_pci",     "virtio_mmio",
+                                                  "virtio_blk",     "virtio_console", "virtio_net",
+                                                  "ext4",           "9pnet_virtio",   "overlay"};
 constexpr std::string_view kShared = "9p";
 
 /// Where such modules lie: not all of a kernel's hundreds of megabytes are looked at.
-constexpr std::array<std::string_view, 13> kFolders{
-    "/drivers/virtio/", "/drivers/block/virtio", "/drivers/char/virtio", "/drivers/net/virtio",
-    "/drivers/net/net_failover", "/net/core/", "/net/9p/", "/fs/9p/", "/fs/netfs/", "/fs/fscache/",
-    "/fs/ext4/", "/fs/jbd2/", "/fs/mbcache"};
+constexpr std::array<std::string_view, 13> kFolders{"/drivers/virtio/",
+                                                    "/drivers/block/virtio",
+                                                    "/drivers/char/virtio",
+                                                    "/drivers/net/virtio",
+                                                    "/drivers/net/net_failover",
+                                                    "/net/core/",
+                                                    "/net/9p/",
+                                                    "/fs/9p/",
+                                                    "/fs/netfs/",
+                                                    "/fs/fscache/",
+                                                    "/fs/ext4/",
+                                                    "/fs/jbd2/",
+                                                    "/fs/mbcache"};
 constexpr std::array<std::string_view, 3> kMoreFolders{"/fs/overlayfs/", "/lib/", "/crypto/"};
 
 struct Package {

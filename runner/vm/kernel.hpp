@@ -25,8 +25,8 @@ std::optional<VmKernel> find_kernel(const Store& store, const Digest& package);
 /// `bad-deb`.
 VmKernel unpack_kernel(const Store& store, const Digest& package, const fs::path& file);
 
-/// What is in a bzImage (Linux Documentation/arch/x86/boot.rst), which QEMU starts at once where the
-/// packed one would first unpack itself, in emulation for seconds. The image itself where it is
+/// What is in a bzImage (Linux Documentation/arch/x86/boot.rst), which QEMU starts at once where
+/// the packed one would first unpack itself, in emulation for seconds. The image itself where it is
 /// packed in a way that we do not know.
 std::string unpacked_kernel(std::string image);
 

@@ -400,10 +400,10 @@ void Link::pass_on(std::uint16_t number, Channel& channel, Word& word) {
 
 void Link::release_held(std::uint16_t number, Channel& channel) {
   if (channel.held.empty()) return;
-  const bool waits = std::any_of(
-      channel.streams.begin(), channel.streams.end(), [&](const Stream& one) {
-        return one.fd >= 0 && (one.is_source ? one.owed > 0 : side_ == Side::host &&
-                                                                  !one.buffer.empty());
+  const bool waits =
+      std::any_of(channel.streams.begin(), channel.streams.end(), [&](const Stream& one) {
+        return one.fd >= 0 &&
+               (one.is_source ? one.owed > 0 : side_ == Side::host && !one.buffer.empty());
       });
   if (waits && !channel.in_hurry) return;
   const std::string word = std::exchange(channel.held, {});
@@ -471,7 +471,8 @@ void Link::deliver_started(Channel& channel, const std::string& bytes) {
   restart_streams(channel);
   int master = -1;
   int slave = -1;
-  if (::openpty(&master, &slave, nullptr, nullptr, nullptr) != 0) return tell(channel.socket, bytes, {});
+  if (::openpty(&master, &slave, nullptr, nullptr, nullptr) != 0)
+    return tell(channel.socket, bytes, {});
   termios raw{};
   ::tcgetattr(slave, &raw);
   ::cfmakeraw(&raw);
@@ -511,7 +512,8 @@ void Link::hear_frame(const FrameHead& head, const std::string& bytes) {
     channels_.erase(found);
   } else if (head.kind == Kind::word) {
     deliver(head.channel, channel, head, bytes);
-  } else if (head.kind == Kind::size && side_ == Side::guest && bytes.size() == 2 * sizeof(unsigned short)) {
+  } else if (head.kind == Kind::size && side_ == Side::guest &&
+             bytes.size() == 2 * sizeof(unsigned short)) {
     const auto both = value_of<std::array<unsigned short, 2>>(bytes);
     const winsize size{both[0], both[1], 0, 0};
     ::ioctl(channel.streams[0].fd, TIOCSWINSZ, &size);
@@ -554,7 +556,8 @@ std::vector<pollfd> Link::polled() const {
     fds.push_back({channel.sizes_fd, POLLIN, 0});
     for (const Stream& one : channel.streams) {
       const bool active = one.is_source ? one.credit > 0 && room : !one.buffer.empty();
-      fds.push_back({active ? one.fd : -1, static_cast<short>(one.is_source ? POLLIN : POLLOUT), 0});
+      fds.push_back(
+          {active ? one.fd : -1, static_cast<short>(one.is_source ? POLLIN : POLLOUT), 0});
     }
   }
   return fds;

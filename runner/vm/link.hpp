@@ -1,8 +1,8 @@
 #pragma once
 // The two ends of the serial port between mlenv and its guest, which are one class: what is said to
-// the keeper of a container (runner/engine/keeper/protocol.hpp) goes over the port, and so does what
-// it answers; open files, which cannot, become streams. So the stage talks to the keeper in a guest
-// as it does to one in a container.
+// the keeper of a container (runner/engine/keeper/protocol.hpp) goes over the port, and so does
+// what it answers; open files, which cannot, become streams. So the stage talks to the keeper in a
+// guest as it does to one in a container.
 //
 //     stage ── socket ── Link (host) ══ port ══ Link (guest) ── socket ── keeper ── job
 //
@@ -33,7 +33,7 @@ struct LinkEnds {
 
 /// What the guest does on the way.
 struct LinkHooks {
-  std::function<void()> before_start{};                ///< of the job, the first time
+  std::function<void()> before_start{};         ///< of the job, the first time
   std::function<std::string()> memory_kills{};  ///< so far, in digits
 };
 
@@ -50,8 +50,8 @@ class Link {
 
   /// Frames without a channel of their own.
   void send(Kind kind, std::string_view bytes);
-  /// Waits for the next frame and returns its bytes; nullopt when it is another kind, or the port is
-  /// gone. Before `run`.
+  /// Waits for the next frame and returns its bytes; nullopt when it is another kind, or the port
+  /// is gone. Before `run`.
   std::optional<std::string> expect(Kind kind);
 
   /// Until the job's channel is closed: on the host until the guest has said good-bye to that, too,

@@ -116,8 +116,8 @@ VirtualMachine::Boot VirtualMachine::wait(const BootWatch& watch) {
                                {link_ended_.get(), POLLIN, 0},
                                {watch.signals, POLLIN, 0},
                                {watch.socket, 0, 0}}};
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-        until - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
     if (left.count() <= 0) return Boot::too_slow;
     if (::poll(fds.data(), fds.size(), static_cast<int>(left.count())) < 0 && errno != EINTR) {
       throw os_error(errno, "cannot wait for the virtual machine");

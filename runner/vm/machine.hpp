@@ -1,5 +1,6 @@
 #pragma once
-// One virtual machine while it goes on: QEMU, and the process between its serial port and the stage.
+// One virtual machine while it goes on: QEMU, and the process between its serial port and the
+// stage.
 #include <functional>
 #include <optional>
 #include <string>

@@ -71,8 +71,7 @@ std::vector<std::string> qemu_words(const QemuMachine& machine) {
   words.add("-m", fmt::format("{}M", machine.spec.memory_bytes >> kMebi));
   words.add("-display", "none");
   for (const char* one : {"-nodefaults", "-no-user-config", "-no-reboot"}) words.flag(one);
-  words.add("-sandbox",
-            "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny");
+  words.add("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny");
   words.add("-kernel", machine.spec.kernel);
   words.add("-initrd", machine.initial_disk.string());
   words.add("-append", "console=ttyS0 quiet panic=-1 reboot=t rdinit=/init");

@@ -23,8 +23,8 @@ struct QemuMachine {
   bool has_network = true;
 };
 
-/// The kind of machine. `microvm` has less to look for when it starts, but QEMU 7.2's is seen to hang
-/// now and then before the first program runs, when it is emulated; with the kernel unpacked
+/// The kind of machine. `microvm` has less to look for when it starts, but QEMU 7.2's is seen to
+/// hang now and then before the first program runs, when it is emulated; with the kernel unpacked
 /// beforehand this one is as quick.
 inline constexpr const char* kMachineType = "q35";
 

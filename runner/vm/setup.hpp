@@ -1,6 +1,6 @@
 #pragma once
-// What a guest is told to make before its keeper starts: texts, each ended by NUL; the first of each
-// item says what it is, and how many follow is known by that.
+// What a guest is told to make before its keeper starts: texts, each ended by NUL; the first of
+// each item says what it is, and how many follow is known by that.
 #include <string>
 #include <string_view>
 
@@ -12,7 +12,8 @@ inline constexpr std::string_view kTime = "time";          // seconds since 1970
 inline constexpr std::string_view kNetwork = "network";    // nothing: QEMU's addresses
 inline constexpr std::string_view kShm = "shm";            // size as tmpfs has it
 inline constexpr std::string_view kMemory = "memory";      // target, options of mount(8)
-inline constexpr std::string_view kShare = "share";  // number, target, `folder` or `file`, `ro` or `rw`
+inline constexpr std::string_view kShare =
+    "share";  // number, target, `folder` or `file`, `ro` or `rw`
 inline constexpr std::string_view kReadOnly = "read-only";  // the folder that can be written
 
 /// Adds an item.

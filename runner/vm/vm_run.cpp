@@ -62,8 +62,8 @@ void bind(const Mount& mount, const fs::path& place) {
   if (!mount.read_only) return;
   mount_attr wanted{};
   wanted.attr_set = MOUNT_ATTR_RDONLY;
-  if (::syscall(SYS_mount_setattr, AT_FDCWD, place.c_str(), AT_RECURSIVE, &wanted,
-                sizeof wanted) != 0) {
+  if (::syscall(SYS_mount_setattr, AT_FDCWD, place.c_str(), AT_RECURSIVE, &wanted, sizeof wanted) !=
+      0) {
     throw failure("bad-mount", "cannot show `{}` read-only", mount.source.string())
         .because(errno_text(errno));
   }
@@ -197,9 +197,9 @@ void VmRun::prepare(const fs::path& root) {
     image.write("/etc/hosts",
                 image.read("/etc/hosts").value_or("") + "127.0.1.1 " + bundle_.hostname + "\n");
   }
-  image.write("/etc/resolv.conf",
-              private_resolver("nameserver 127.0.0.1\n" + image.read("/etc/resolv.conf").value_or(""),
-                               /*by_pasta=*/false));
+  image.write("/etc/resolv.conf", private_resolver("nameserver 127.0.0.1\n" +
+                                                       image.read("/etc/resolv.conf").value_or(""),
+                                                   /*by_pasta=*/false));
   bundle_.argv = job_argv(run_);
   bundle_.env = job_environment(run_, variables, caller, bundle_.user.home);
   bundle_.workdir = job_workdir(run_);
@@ -255,7 +255,7 @@ void VmRun::boot(int socket, int signals) {
   const VmSpec& spec = run_.vm.value();
   const KvmMemory memory{spec.remembered, spec.qemu};
   AcceleratorChoice choice = choose_accelerator(kvm_problem(), memory.read());
-  use_ = {"", "", kMachineType, spec.kernel_version, spec.kernel_lock, spec.memory_bytes,
+  use_ = {"",       "", kMachineType, spec.kernel_version, spec.kernel_lock, spec.memory_bytes,
           spec.cpus};
   QemuMachine machine;
   machine.spec = spec;
@@ -275,17 +275,18 @@ void VmRun::boot(int socket, int signals) {
         machine_->wait({socket, signals, choice.is_tried ? kPatience : kFirstPatience});
     if (boot == Boot::signalled) {
       constexpr int kSignalled = 128;
-      refusal_ = CannotRun{kSignalled + machine_->signal(), "the virtual machine had not started yet"};
+      refusal_ =
+          CannotRun{kSignalled + machine_->signal(), "the virtual machine had not started yet"};
       return machine_.reset();
     }
     if (boot == Boot::done) {
       if (is_kvm && !choice.is_tried) memory.write({true, {}});
       break;
     }
-    const std::string why = boot == Boot::too_slow
-                                ? fmt::format("the guest did not answer within {} s",
-                                              (choice.is_tried ? kPatience : kFirstPatience).count())
-                                : machine_->why();
+    const std::string why =
+        boot == Boot::too_slow ? fmt::format("the guest did not answer within {} s",
+                                             (choice.is_tried ? kPatience : kFirstPatience).count())
+                               : machine_->why();
     machine_.reset();
     if (!is_kvm || choice.is_tried) {
       throw failure("vm-failed", "the virtual machine did not start").because(why);

@@ -36,8 +36,6 @@ MLENV_LATE_1(library, ext2fs_xattrs_read)
 
 namespace mlenv {
 
-void* ext4_file_access() {
-  return *static_cast<io_manager*>(library.function("unix_io_manager"));
-}
+void* ext4_file_access() { return *static_cast<io_manager*>(library.function("unix_io_manager")); }
 
 }  // namespace mlenv

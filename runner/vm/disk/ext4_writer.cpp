@@ -27,13 +27,14 @@ bool is_full(errcode_t error) {
 
 void check(errcode_t error, std::string_view what) {
   if (error == 0) return;
-  Error problem = failure(is_full(error) ? "disk-full" : "disk-write",
-                          "cannot write the virtual machine's disk: {}", what);
+  if (is_full(error)) {
+    throw failure("disk-full", "the virtual machine's disk has no room for the image");
+  }
   // Below its own numbers are those of the system.
   constexpr errcode_t kMostSystem = 4096;
-  problem.because(error < kMostSystem ? errno_text(static_cast<int>(error))
-                                      : fmt::format("libext2fs says {}", error));
-  throw Error{std::move(problem)};
+  throw failure("disk-write", "cannot write the virtual machine's disk: {}", what)
+      .because(error < kMostSystem ? errno_text(static_cast<int>(error))
+                                   : fmt::format("libext2fs says {}", error));
 }
 
 std::uint32_t type_bits(TarEntry::Type type) {
@@ -71,8 +72,7 @@ constexpr unsigned kHalf = 16;
 void fill(ext2_inode_large& inode, const TarEntry& entry) {
   constexpr std::uint32_t kPermissions = 07777;
   constexpr std::uint32_t kLow = 0xffff;
-  inode.i_mode =
-      static_cast<__u16>((inode.i_mode & LINUX_S_IFMT) | (entry.mode & kPermissions));
+  inode.i_mode = static_cast<__u16>((inode.i_mode & LINUX_S_IFMT) | (entry.mode & kPermissions));
   inode.i_uid = static_cast<__u16>(entry.uid & kLow);
   inode.i_uid_high = static_cast<__u16>(entry.uid >> kHalf);
   inode.i_gid = static_cast<__u16>(entry.gid & kLow);
@@ -157,8 +157,8 @@ Ext4Writer::Ext4Writer(const fs::path& path, std::uint64_t size_bytes, const Dig
   wanted.s_feature_incompat = EXT2_FEATURE_INCOMPAT_FILETYPE | EXT3_FEATURE_INCOMPAT_EXTENTS |
                               EXT4_FEATURE_INCOMPAT_FLEX_BG;
   wanted.s_feature_ro_compat = EXT2_FEATURE_RO_COMPAT_SPARSE_SUPER |
-                               EXT2_FEATURE_RO_COMPAT_LARGE_FILE | EXT4_FEATURE_RO_COMPAT_HUGE_FILE |
-                               EXT4_FEATURE_RO_COMPAT_DIR_NLINK |
+                               EXT2_FEATURE_RO_COMPAT_LARGE_FILE |
+                               EXT4_FEATURE_RO_COMPAT_HUGE_FILE | EXT4_FEATURE_RO_COMPAT_DIR_NLINK |
                                EXT4_FEATURE_RO_COMPAT_EXTRA_ISIZE;
   check(ext2fs_initialize(path.c_str(), EXT2_FLAG_EXCLUSIVE, &wanted,
                           static_cast<io_manager>(ext4_file_access()), &state_->fs),
@@ -235,8 +235,9 @@ void Ext4Writer::write_content(Node node, std::uint64_t size_bytes, Source& data
   check(ext2fs_inode_size_set(state_->fs, plain(inode), static_cast<ext2_off64_t>(size_bytes)),
         "a size");
   const blk64_t blocks = (size_bytes + kBlock - 1) / kBlock;
-  check(ext2fs_fallocate(state_->fs, EXT2_FALLOCATE_FORCE_INIT, node, plain(inode), ~0ULL, 0, blocks),
-        "a file");
+  check(
+      ext2fs_fallocate(state_->fs, EXT2_FALLOCATE_FORCE_INIT, node, plain(inode), ~0ULL, 0, blocks),
+      "a file");
   state_->write(node, inode);
   ext2_extent_handle_t handle = nullptr;
   check(ext2fs_extent_open2(state_->fs, node, plain(inode), &handle), "a file");
@@ -261,9 +262,8 @@ void Ext4Writer::write_content(Node node, std::uint64_t size_bytes, Source& data
         got += count;
       }
       const auto* const bytes = reinterpret_cast<const char*>(state_->buffer.data());  // NOLINT
-      if (!is_zero(bytes, part) &&
-          ::pwrite(state_->file.get(), bytes, part, static_cast<off_t>(at)) !=
-              static_cast<ssize_t>(part)) {
+      if (!is_zero(bytes, part) && ::pwrite(state_->file.get(), bytes, part,
+                                            static_cast<off_t>(at)) != static_cast<ssize_t>(part)) {
         throw os_error(errno == 0 ? ENOSPC : errno, "cannot write the virtual machine's disk");
       }
       at += part;

@@ -156,8 +156,8 @@ class DiskMaker {
   Ext4Writer& disk_;
   LayerMerge merge_;
   std::map<std::string, Node, std::less<>> folders_;
-  std::map<std::string, Node, std::less<>> files_;              ///< of this layer
-  std::map<std::string, std::vector<std::string>> orphans_;     ///< by where they lead
+  std::map<std::string, Node, std::less<>> files_;           ///< of this layer
+  std::map<std::string, std::vector<std::string>> orphans_;  ///< by where they lead
 };
 
 /// Holes cost nothing: more than enough for whatever the layers hold.
@@ -177,8 +177,7 @@ void write_sized(const Store& store, const Image& image, const fs::path& path,
   Ext4Writer disk{path, size_bytes, image.digest()};
   DiskMaker maker{disk};
   for (std::size_t i = image.layers.size(); i-- > 0;) {
-    maker.add_layer(store, image.layers[i],
-                    [&](std::uint64_t bytes) { activity.advance(bytes); });
+    maker.add_layer(store, image.layers[i], [&](std::uint64_t bytes) { activity.advance(bytes); });
   }
   disk.finish();
 }

@@ -11,8 +11,8 @@ namespace mlenv {
 inline constexpr int kDiskFormat = 1;
 
 /// Writes it, layer by layer from the top, none of them held in memory: owners, modes, times, hard
-/// links, devices and extended attributes as the layers have them, whiteouts applied. The same image
-/// gives the same bytes. Throws `damaged`, `bad-layer`, `disk-write`.
+/// links, devices and extended attributes as the layers have them, whiteouts applied. The same
+/// image gives the same bytes. Throws `damaged`, `bad-layer`, `disk-write`.
 void write_image_disk(const Store& store, const Image& image, const fs::path& path,
                       Progress& progress);
 

@@ -1,6 +1,6 @@
-// The first process of a virtual machine that runs an image: it loads modules, puts the image's file
-// system together, starts the keeper in it (runner/engine/keeper) and passes on what is said to that
-// over a serial port, until the other end has no more to say.
+// The first process of a virtual machine that runs an image: it loads modules, puts the image's
+// file system together, starts the keeper in it (runner/engine/keeper) and passes on what is said
+// to that over a serial port, until the other end has no more to say.
 //
 // Linked statically, without exceptions: it is all that there is in the initial RAM disk beside the
 // keeper and the kernel's modules.
@@ -165,7 +165,8 @@ int begin() {
   load_modules();
   const int port = open_port();
   if (port < 0) {
-    std::puts("mlenv: this kernel has no driver for the serial port");  // NOLINT: the console
+    constexpr std::string_view kWhy = "mlenv: this kernel has no driver for the serial port\n";
+    (void)!::write(STDERR_FILENO, kWhy.data(), kWhy.size());  // the console
     power_off();
   }
   serve(port);

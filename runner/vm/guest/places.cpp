@@ -130,7 +130,8 @@ void wait_for(const char* path) {
 /// The image's disk, which cannot be written, below a layer in memory.
 Problem mount_image() {
   wait_for(kDisk);
-  if (Problem why = mount_at(kDisk, "/image", "ext4", MS_RDONLY, "noload"); !why.empty()) return why;
+  if (Problem why = mount_at(kDisk, "/image", "ext4", MS_RDONLY, "noload"); !why.empty())
+    return why;
   if (Problem why = mount_at("layer", "/layer", "tmpfs", 0, "mode=0755,size=75%"); !why.empty()) {
     return why;
   }
@@ -155,8 +156,8 @@ Problem take_shares(Setup& setup) {
   }
   for (Share& share : setup.shares) {
     const std::string path = std::string(kShares) + "/" + std::to_string(share.mount);
-    share.mount = static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, path.c_str(),
-                                             OPEN_TREE_CLONE | O_CLOEXEC));
+    share.mount = static_cast<int>(
+        ::syscall(SYS_open_tree, AT_FDCWD, path.c_str(), OPEN_TREE_CLONE | O_CLOEXEC));
     if (share.mount < 0) return problem("cannot open what is shared as `" + share.target + "`");
   }
   return {};
@@ -170,7 +171,8 @@ struct Node {
 
 /// As a container has them: nothing of the machine itself.
 Problem make_devices(const Setup& setup) {
-  if (Problem why = mount_at("dev", "/dev", "tmpfs", MS_NOSUID, "mode=0755,size=64m"); !why.empty()) {
+  if (Problem why = mount_at("dev", "/dev", "tmpfs", MS_NOSUID, "mode=0755,size=64m");
+      !why.empty()) {
     return why;
   }
   constexpr std::array<Node, 6> kNodes{{{"/dev/null", 1, 3},
@@ -255,13 +257,14 @@ Problem place_share(const Share& share) {
     if (made) ::close(fd);
   }
   constexpr unsigned kMoveOpen = 0x04;  // MOVE_MOUNT_F_EMPTY_PATH
-  if (!made || ::syscall(SYS_move_mount, share.mount, "", AT_FDCWD, share.target.c_str(),
-                         kMoveOpen) != 0) {
+  if (!made ||
+      ::syscall(SYS_move_mount, share.mount, "", AT_FDCWD, share.target.c_str(), kMoveOpen) != 0) {
     return problem("cannot mount a shared folder at `" + share.target + "`");
   }
   ::close(share.mount);
   if (!share.read_only) return {};
-  if (::mount(nullptr, share.target.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) != 0) {
+  if (::mount(nullptr, share.target.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) !=
+      0) {
     return problem("cannot make `" + share.target + "` read-only");
   }
   return {};

@@ -9,8 +9,8 @@ namespace mlenv::vm {
 /// root. Returns why not; empty: it is done.
 std::string make_places(std::string_view setup);
 
-/// What was written beforehand is there: where the image is not to be written to, only the folder of
-/// the setup stays open.
+/// What was written beforehand is there: where the image is not to be written to, only the folder
+/// of the setup stays open.
 void seal_image();
 
 }  // namespace mlenv::vm

@@ -14,11 +14,16 @@ namespace {
 
 constexpr std::chrono::seconds kLong{60};
 
+Captured run(std::vector<std::string> argv) {
+  Command command;
+  command.argv = std::move(argv);
+  return run_captured(std::move(command), kLong);
+}
 std::string debugfs(const fs::path& disk, const std::string& request) {
-  return run_captured({.argv = {"/sbin/debugfs", "-R", request, disk.string()}}, kLong).out;
+  return run({"/sbin/debugfs", "-R", request, disk.string()}).out;
 }
 void expect_sound(const fs::path& disk) {
-  const Captured checked = run_captured({.argv = {"/sbin/e2fsck", "-fn", disk.string()}}, kLong);
+  const Captured checked = run({"/sbin/e2fsck", "-fn", disk.string()});
   EXPECT_EQ(checked.exit.code, 0) << checked.out << checked.err;
 }
 
@@ -51,9 +56,10 @@ TEST_F(Disk, HasWhatALayerHas) {
   owned.entry.uid = 70000;
   owned.entry.gid = 5;
   owned.entry.mtime = 1'000'000'000;
-  const fs::path disk = disk_of({{test_folder("a", 0700), owned, test_file("large", large),
-                                  test_symlink("link", "a/owned"), test_hardlink("second", "large"),
-                                  test_symlink("long", std::string(200, 'l')), test_file("empty", "")}});
+  const fs::path disk =
+      disk_of({{test_folder("a", 0700), owned, test_file("large", large),
+                test_symlink("link", "a/owned"), test_hardlink("second", "large"),
+                test_symlink("long", std::string(200, 'l')), test_file("empty", "")}});
   expect_sound(disk);
   EXPECT_EQ(debugfs(disk, "cat /a/owned"), "hello");
   EXPECT_EQ(debugfs(disk, "cat /large"), large);
@@ -106,7 +112,7 @@ TEST_F(Disk, IsTheSameForTheSameImage) {
   const std::vector<std::vector<TestEntry>> layers{{test_file("a", "b"), test_symlink("c", "a")}};
   const fs::path one = disk_of(layers, "one");
   const fs::path two = disk_of(layers, "two");
-  const Captured compared = run_captured({.argv = {"cmp", one.string(), two.string()}}, kLong);
+  const Captured compared = run({"cmp", one.string(), two.string()});
   EXPECT_EQ(compared.exit.code, 0) << compared.out;
 }
 
@@ -125,7 +131,8 @@ TEST_F(Disk, TakesNoNameThatIsTooLong) {
   Ext4Writer disk{folder_.path() / "small", kSmall, Digest::of("a")};
   MemorySource data{ByteView{}};
   EXPECT_EQ(code_of([&] {
-              disk.add_file(Ext4Writer::kRoot, std::string(300, 'n'), test_file("x", "").entry, data);
+              disk.add_file(Ext4Writer::kRoot, std::string(300, 'n'), test_file("x", "").entry,
+                            data);
             }),
             "disk-write");
 }

@@ -20,7 +20,9 @@ TEST(InitialDisk, IsAnArchiveOfCpio) {
   archive.add_file("a/b", "hello", true);
   const std::string bytes = archive.finish();
   EXPECT_EQ(bytes.size() % 4, 0U);
-  EXPECT_EQ(bytes.substr(0, 22), "0707010000000100" "0041ed");
+  EXPECT_EQ(bytes.substr(0, 22),
+            "0707010000000100"
+            "0041ed");
   EXPECT_NE(bytes.find("000081ed"), std::string::npos);
   EXPECT_NE(bytes.find(std::string("a/b\0", 4)), std::string::npos);
   EXPECT_NE(bytes.find(std::string("hello\0\0\0", 8)), std::string::npos);
@@ -65,9 +67,10 @@ TEST(VmKernel, IsUnpackedWithWhatItsModulesNeed) {
   const TemporaryFolder folder{temporary_root()};
   Store store{folder.path() / "store"};
   const std::string modules = "lib/modules/6.1.0/kernel/";
-  std::vector<TestEntry> entries{test_file("boot/vmlinuz-6.1.0", "kernel"),
-                                 test_file("lib/modules/6.1.0/modules.builtin",
-                                           "kernel/fs/ext4/ext4.ko\nkernel/crypto/crc32c_generic.ko\n")};
+  std::vector<TestEntry> entries{
+      test_file("boot/vmlinuz-6.1.0", "kernel"),
+      test_file("lib/modules/6.1.0/modules.builtin",
+                "kernel/fs/ext4/ext4.ko\nkernel/crypto/crc32c_generic.ko\n")};
   for (const char* name :
        {"drivers/virtio/virtio_pci", "drivers/virtio/virtio_mmio", "drivers/block/virtio_blk",
         "drivers/char/virtio_console", "drivers/net/virtio_net", "net/9p/9pnet_virtio",
