@@ -37,6 +37,13 @@ void check(errcode_t error, std::string_view what) {
                                    : fmt::format("libext2fs says {}", error));
 }
 
+/// libext2fs would cut it off.
+void check_name(const std::string& name) {
+  if (name.size() <= EXT2_NAME_LEN) return;
+  throw failure("disk-write", "a name of the image is too long for the virtual machine's disk")
+      .because(fmt::format("`{}…` has {} bytes", name.substr(0, 20), name.size()));
+}
+
 std::uint32_t type_bits(TarEntry::Type type) {
   switch (type) {
     case TarEntry::Type::folder:
@@ -189,6 +196,7 @@ Ext4Writer::~Ext4Writer() {
 }
 
 void Ext4Writer::link(Node parent, const std::string& name, Node node, int type) {
+  check_name(name);
   errcode_t error = ext2fs_link(state_->fs, parent, name.c_str(), node, type);
   if (error == EXT2_ET_DIR_NO_SPACE) {
     check(ext2fs_expand_dir(state_->fs, parent), "a folder");
@@ -199,6 +207,7 @@ void Ext4Writer::link(Node parent, const std::string& name, Node node, int type)
 
 Ext4Writer::Node Ext4Writer::add_folder(Node parent, const std::string& name,
                                         const TarEntry& entry) {
+  check_name(name);
   ext2_ino_t node = 0;
   check(ext2fs_new_inode(state_->fs, parent, LINUX_S_IFDIR, nullptr, &node), "a new inode");
   errcode_t error = ext2fs_mkdir(state_->fs, parent, node, name.c_str());
@@ -275,6 +284,7 @@ void Ext4Writer::write_content(Node node, std::uint64_t size_bytes, Source& data
 
 Ext4Writer::Node Ext4Writer::add_symlink(Node parent, const std::string& name,
                                          const TarEntry& entry) {
+  check_name(name);
   ext2_ino_t node = 0;
   check(ext2fs_new_inode(state_->fs, parent, LINUX_S_IFLNK, nullptr, &node), "a new inode");
   errcode_t error = ext2fs_symlink(state_->fs, parent, node, name.c_str(), entry.link.c_str());
