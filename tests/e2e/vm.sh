@@ -37,7 +37,7 @@ note "the first run: kernel and disk"
 equal "status" 0 "$(status_of vm small -- true)"
 disk=$(find "$MLENV_STORE/vm/disks" -name '*.ext4')
 e2fsck -fn "$disk" >"$work/check" 2>&1 || fail "the disk has mistakes: $(cat "$work/check")"
-grep -qE '^name = "linux-image-6' "$MLENV_STORE"/vm/*.lock || fail "no lock of the kernel"
+grep -q 'name = "linux-image-6' "$MLENV_STORE"/vm/*.lock || fail "no lock of the kernel"
 
 note "streams, status, environment"
 # shellcheck disable=SC2016  # for the shell inside

@@ -27,13 +27,21 @@ bool is_full(errcode_t error) {
 
 void check(errcode_t error, std::string_view what) {
   if (error == 0) return;
-  Error problem = failure(is_full(error) ? "disk-full" : "disk-write",
-                          "cannot write the virtual machine's disk: {}", what);
+  if (is_full(error)) {
+    throw failure("disk-full", "the virtual machine's disk has no room for the image");
+  }
   // Below its own numbers are those of the system.
   constexpr errcode_t kMostSystem = 4096;
-  problem.because(error < kMostSystem ? errno_text(static_cast<int>(error))
-                                      : fmt::format("libext2fs says {}", error));
-  throw Error{std::move(problem)};
+  throw failure("disk-write", "cannot write the virtual machine's disk: {}", what)
+      .because(error < kMostSystem ? errno_text(static_cast<int>(error))
+                                   : fmt::format("libext2fs says {}", error));
+}
+
+/// libext2fs would cut it off.
+void check_name(const std::string& name) {
+  if (name.size() <= EXT2_NAME_LEN) return;
+  throw failure("disk-write", "a name of the image is too long for the virtual machine's disk")
+      .because(fmt::format("`{}…` has {} bytes", name.substr(0, 20), name.size()));
 }
 
 std::uint32_t type_bits(TarEntry::Type type) {
@@ -188,6 +196,7 @@ Ext4Writer::~Ext4Writer() {
 }
 
 void Ext4Writer::link(Node parent, const std::string& name, Node node, int type) {
+  check_name(name);
   errcode_t error = ext2fs_link(state_->fs, parent, name.c_str(), node, type);
   if (error == EXT2_ET_DIR_NO_SPACE) {
     check(ext2fs_expand_dir(state_->fs, parent), "a folder");
@@ -198,6 +207,7 @@ void Ext4Writer::link(Node parent, const std::string& name, Node node, int type)
 
 Ext4Writer::Node Ext4Writer::add_folder(Node parent, const std::string& name,
                                         const TarEntry& entry) {
+  check_name(name);
   ext2_ino_t node = 0;
   check(ext2fs_new_inode(state_->fs, parent, LINUX_S_IFDIR, nullptr, &node), "a new inode");
   errcode_t error = ext2fs_mkdir(state_->fs, parent, node, name.c_str());
@@ -274,6 +284,7 @@ void Ext4Writer::write_content(Node node, std::uint64_t size_bytes, Source& data
 
 Ext4Writer::Node Ext4Writer::add_symlink(Node parent, const std::string& name,
                                          const TarEntry& entry) {
+  check_name(name);
   ext2_ino_t node = 0;
   check(ext2fs_new_inode(state_->fs, parent, LINUX_S_IFLNK, nullptr, &node), "a new inode");
   errcode_t error = ext2fs_symlink(state_->fs, parent, node, name.c_str(), entry.link.c_str());

@@ -14,11 +14,16 @@ namespace {
 
 constexpr std::chrono::seconds kLong{60};
 
+Captured run(std::vector<std::string> argv) {
+  Command command;
+  command.argv = std::move(argv);
+  return run_captured(std::move(command), kLong);
+}
 std::string debugfs(const fs::path& disk, const std::string& request) {
-  return run_captured({.argv = {"/sbin/debugfs", "-R", request, disk.string()}}, kLong).out;
+  return run({"/sbin/debugfs", "-R", request, disk.string()}).out;
 }
 void expect_sound(const fs::path& disk) {
-  const Captured checked = run_captured({.argv = {"/sbin/e2fsck", "-fn", disk.string()}}, kLong);
+  const Captured checked = run({"/sbin/e2fsck", "-fn", disk.string()});
   EXPECT_EQ(checked.exit.code, 0) << checked.out << checked.err;
 }
 
@@ -107,7 +112,7 @@ TEST_F(Disk, IsTheSameForTheSameImage) {
   const std::vector<std::vector<TestEntry>> layers{{test_file("a", "b"), test_symlink("c", "a")}};
   const fs::path one = disk_of(layers, "one");
   const fs::path two = disk_of(layers, "two");
-  const Captured compared = run_captured({.argv = {"cmp", one.string(), two.string()}}, kLong);
+  const Captured compared = run({"cmp", one.string(), two.string()});
   EXPECT_EQ(compared.exit.code, 0) << compared.out;
 }
 
