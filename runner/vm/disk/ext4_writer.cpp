@@ -61,6 +61,18 @@ std::uint32_t type_bits(TarEntry::Type type) {
   }
 }
 
+void write_at(const Fd& file, std::uint64_t at, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      throw os_error(count == 0 ? ENOSPC : errno, "cannot write the virtual machine's disk");
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+    at += static_cast<std::uint64_t>(count);
+  }
+}
+
 int folder_type(TarEntry::Type type) {
   switch (type) {
     case TarEntry::Type::char_device:
@@ -72,6 +84,13 @@ int folder_type(TarEntry::Type type) {
     default:
       return EXT2_FT_REG_FILE;
   }
+}
+
+int folder_type(const ext2_inode_large& inode) {
+  if (LINUX_S_ISLNK(inode.i_mode)) return EXT2_FT_SYMLINK;
+  if (LINUX_S_ISCHR(inode.i_mode)) return EXT2_FT_CHRDEV;
+  if (LINUX_S_ISBLK(inode.i_mode)) return EXT2_FT_BLKDEV;
+  return LINUX_S_ISFIFO(inode.i_mode) ? EXT2_FT_FIFO : EXT2_FT_REG_FILE;
 }
 
 constexpr unsigned kHalf = 16;
@@ -271,10 +290,7 @@ void Ext4Writer::write_content(Node node, std::uint64_t size_bytes, Source& data
         got += count;
       }
       const auto* const bytes = reinterpret_cast<const char*>(state_->buffer.data());  // NOLINT
-      if (!is_zero(bytes, part) && ::pwrite(state_->file.get(), bytes, part,
-                                            static_cast<off_t>(at)) != static_cast<ssize_t>(part)) {
-        throw os_error(errno == 0 ? ENOSPC : errno, "cannot write the virtual machine's disk");
-      }
+      if (!is_zero(bytes, part)) write_at(state_->file, at, {bytes, part});
       at += part;
       here -= part;
     }
@@ -308,17 +324,23 @@ Ext4Writer::Node Ext4Writer::add_special(Node parent, const std::string& name,
 }
 
 void Ext4Writer::add_hardlink(Node parent, const std::string& name, Node target) {
+  constexpr unsigned kMostLinks = 65000;  // the kernel's EXT4_LINK_MAX
   ext2_inode_large inode = state_->read(target);
+  if (inode.i_links_count >= kMostLinks) {
+    throw failure("disk-write", "a file of the image has more names than ext4 can count")
+        .because(fmt::format("`{}` is one of more than {}", name, kMostLinks));
+  }
   ++inode.i_links_count;
   state_->write(target, inode);
-  link(parent, name, target, EXT2_FT_REG_FILE);
+  link(parent, name, target, folder_type(inode));
 }
 
 void Ext4Writer::remove(Node parent, const std::string& name, Node node) {
   check(ext2fs_unlink(state_->fs, parent, name.c_str(), node, 0), "a name");
   ext2_inode_large inode = state_->read(node);
   if (--inode.i_links_count == 0) {
-    if (LINUX_S_ISREG(inode.i_mode)) {
+    // A short link lies in the inode itself.
+    if (LINUX_S_ISREG(inode.i_mode) || (LINUX_S_ISLNK(inode.i_mode) && inode.i_blocks > 0)) {
       check(ext2fs_punch(state_->fs, node, plain(inode), nullptr, 0, ~0ULL), "a file");
     }
     inode.i_dtime = 1;
