@@ -423,9 +423,9 @@ check_life() {
     run --restart on-failure:3 base -- sleep "$marker" &
     job=$!
     wait_until 60 alive "$marker"
-    engine rm --force "$(containers)" >/dev/null
+    engine kill "$(containers)" >/dev/null
     wait "$job" || status=$?
-    same "a container that somebody removed" "137 137" "$status $(record last .end.exit_code)"
+    same "a container that somebody killed" "137 137" "$status $(record last .end.exit_code)"
     wait_until 20 gone "$marker"
   fi
   same "timeout" 124 "$(status_of run --timeout 1s base -- sleep 600)"
