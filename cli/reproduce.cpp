@@ -180,8 +180,8 @@ Action declare_reproduce(CLI::App& app) {
   take_one_word(app.add_option("-e,--env", options->env,
                                "a variable that the record masks: K=V, or the caller's K"));
   take_word_of(app.add_option("--runtime", options->runtime,
-                              "another one than the run had: builtin, docker or podman; runc, crun "
-                              "or a path to one"),
+                              "another one than the run had: builtin, docker, podman or vm; runc, "
+                              "crun or a path to one"),
                WordKind::file);
   app.add_flag("--with-present-code", options->with_present_code,
                "with the project as it is now, where its code is not that of the run");

@@ -9,6 +9,7 @@
 #include "cli/run_engine.hpp"
 #include "cli/run_repeat.hpp"
 #include "cli/run_verdict.hpp"
+#include "cli/run_vm.hpp"
 #include "cli/settings.hpp"
 #include "images/unpack.hpp"
 #include "recipes/text.hpp"
@@ -283,7 +284,14 @@ Reproduction plan_reproduction(Ui& ui, const ReproduceOptions& options, const Ru
         require_verdict(ui, plan.image, {start.image.name, devices.gpus, with_gpus});
   }
   run.devices = devices_for(devices, with_gpus).edits;
+  const bool in_vm = run.runtime == kVmRuntime;
+  if (in_vm) {
+    const std::string network = run.options.network == "host" ? "" : run.options.network;
+    check_vm_options(run.options, network, run.devices);
+    check_vm_devices(devices.gpus, devices.devices);
+  }
   if (!run.engine) run.trees = unpack_image(ui.store(), plan.image, ui.progress());
+  if (in_vm) run.vm = vm_for(ui, run, plan.image);
   plan.start.mlenv = MLENV_VERSION;
   plan.start.argv = without_secrets(run.argv);
   plan.start.reproduces = start.id;

@@ -63,12 +63,21 @@ const LockedDeb& kernel_of(const Lock& lock, const fs::path& file) {
       .hint("remove it: the next run in a virtual machine makes a new one");
 }
 
-fs::path fetched(Ui& ui, const LockedDeb& deb, const Recipe& recipe) {
+fs::path fetched(Ui& ui, const LockedDeb& deb, const Recipe& recipe, const fs::path& lock) {
   InputSources sources;
   const std::vector<DebianSource> debian = debian_sources(recipe);
   sources.deb_urls = [&](const LockedDeb& one) { return deb_urls(one, debian); };
   Inputs inputs{ui.store(), ui.http(), std::move(sources), cache_folder(), ui.progress()};
-  return inputs.package(deb);
+  try {
+    return inputs.package(deb);
+  } catch (const Error& error) {
+    if (!is_gone(error)) throw;
+    throw failure("no-vm", "the virtual machine's kernel, `{} {}`, is to be had no longer",
+                  deb.name, deb.version)
+        .because(error.what())
+        .hint(fmt::format("remove `{}`: the next run takes the one that there is now",
+                          lock.string()));
+  }
 }
 
 }  // namespace
@@ -103,7 +112,7 @@ LockedKernel vm_kernel(Ui& ui, const std::string& suite) {
   const LockedDeb& deb = kernel_of(lock, file);
   std::optional<VmKernel> kernel = find_kernel(ui.store(), deb.digest);
   if (!kernel) {
-    const fs::path package = fetched(ui, deb, recipe);
+    const fs::path package = fetched(ui, deb, recipe, file);
     const Activity activity{ui.progress(), "unpacking the virtual machine's kernel"};
     kernel = unpack_kernel(ui.store(), deb.digest, package);
   }

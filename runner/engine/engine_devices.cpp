@@ -2,7 +2,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -18,9 +23,20 @@ Error cannot(std::string why) {
       .hint("leave `--runtime docker` out, or use `--runtime podman`");
 }
 
-/// As root of the container; whether it succeeded.
-bool run_to_end(Keeper& keeper, std::string program) {
+/// Waits for what runs in the keeper; false: it is not to be waited for any longer.
+bool wait_for(const Keeper& keeper, const HookTerms& terms) {
   constexpr int kLongest = 60'000;
+  std::array<pollfd, 3> fds{
+      {{keeper.fd(), POLLIN, 0}, {terms.socket, 0, 0}, {terms.signals, POLLIN, 0}}};
+  while (::poll(fds.data(), fds.size(), kLongest) < 0) {
+    if (errno != EINTR) throw os_error(errno, "cannot wait for `ldconfig`");
+  }
+  if (fds[1].revents != 0) throw failure("run-failed", "mlenv was killed");
+  return fds[0].revents != 0;
+}
+
+/// As root of the container; whether it succeeded.
+bool run_to_end(Keeper& keeper, std::string program, const HookTerms& terms) {
   const Fd null = open_file("/dev/null", O_RDWR);
   KeptProcess process;
   process.workdir = "/";
@@ -28,36 +44,52 @@ bool run_to_end(Keeper& keeper, std::string program) {
   process.streams = {null.get(), null.get(), null.get()};
   keeper::Failed problem;
   if (!keeper.start(process, problem)) return false;
-  pollfd ended{keeper.fd(), POLLIN, 0};
-  if (::poll(&ended, 1, kLongest) != 1) throw cannot("`ldconfig` does not end");
+  const bool in_time = wait_for(keeper, terms);
+  if (!in_time) keeper.signal(SIGKILL);
   const std::optional<Keeper::End> end = keeper.ended();
-  return end && end->exit.code == 0;
+  return in_time && end && end->exit.code == 0;
 }
 
 bool make_linker_cache(const std::vector<std::string>& folders, Keeper& keeper,
-                       const ImageRoot& image) {
+                       const ImageRoot& image, const HookTerms& terms) {
   std::string list;
   for (const std::string& folder : folders) list += folder + "\n";
   for (const char* program : {"/sbin/ldconfig", "/usr/sbin/ldconfig"}) {
     if (image.program(program) != ImageRoot::Program::found) continue;
     image.write(kLinkerList, list);
-    if (run_to_end(keeper, program)) return true;
+    if (run_to_end(keeper, program, terms)) return true;
     log::debug("`{}` of the image fails", program);
   }
   return false;
 }
 
+/// `/dev/nvidia3`, but not `/dev/nvidiactl`.
+bool is_gpu(std::string_view node) {
+  constexpr std::string_view kBefore = "/dev/nvidia";
+  if (!node.starts_with(kBefore) || node.size() == kBefore.size()) return false;
+  node.remove_prefix(kBefore.size());
+  return std::all_of(node.begin(), node.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+void write_profile(const ImageRoot& image, const std::vector<std::string>& nodes) {
+  constexpr const char* kPlace = "/etc/nvidia/nvidia-application-profiles-rc.d/10-container.conf";
+  constexpr mode_t kMode = 0444;
+  std::vector<unsigned> minors;
+  for (const std::string& node : nodes) {
+    const std::optional<struct stat> status = is_gpu(node) ? image.status(node) : std::nullopt;
+    if (status && S_ISCHR(status->st_mode)) minors.push_back(minor(status->st_rdev));
+  }
+  if (const std::string text = application_profile(minors); !text.empty()) {
+    image.write(kPlace, text, kMode);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> do_work_of_hooks(const HookWork& work, Keeper& keeper,
-                                          const ImageRoot& image, bool fixed) {
-  if (work.wants_cuda_compat && image.exists("/usr/local/cuda/compat")) {
-    throw cannot(
-        "the image has CUDA's compatibility libraries, and only NVIDIA's own hook knows "
-        "whether they are to be used");
-  }
+                                          const ImageRoot& image, const HookTerms& terms) {
   const auto is_of_image = [](const HookWork::Mode& one) { return !one.path.starts_with("/dev/"); };
-  if (fixed &&
+  if (terms.fixed &&
       (!work.links.empty() || std::any_of(work.modes.begin(), work.modes.end(), is_of_image))) {
     throw cannot("it needs links or modes in the image, which `--read-only` keeps as it is");
   }
@@ -65,9 +97,35 @@ std::vector<std::string> do_work_of_hooks(const HookWork& work, Keeper& keeper,
   for (const HookWork::Mode& one : work.modes) {
     if (image.exists(one.path)) keeper.set_mode(one.path, one.mode);
   }
+  // In an image that cannot be written the hook leaves it out, too.
+  if (work.shows_gpus && !terms.fixed) write_profile(image, terms.nodes);
   if (work.library_folders.empty()) return {};
-  if (!fixed && make_linker_cache(work.library_folders, keeper, image)) return {};
+  const bool may_make = terms.as_root && !terms.fixed;
+  if (may_make && make_linker_cache(work.library_folders, keeper, image, terms)) return {};
   return work.library_folders;
+}
+
+void require_no_memory_limits(const HookWork& work, const std::vector<std::string>& environment) {
+  if (!work.limits_memory) return;
+  for (const std::string_view name : {"NVIDIA_GPU_MEMORY_REQUEST=", "NVIDIA_GPU_MEMORY_LIMIT="}) {
+    const auto asks = [&](const std::string& one) { return one.starts_with(name); };
+    if (std::none_of(environment.begin(), environment.end(), asks)) continue;
+    throw cannot(fmt::format("`{}` limits its memory, which only NVIDIA's own hook can do",
+                             name.substr(0, name.size() - 1)));
+  }
+}
+
+std::string application_profile(const std::vector<unsigned>& minors) {
+  constexpr unsigned kBits = 64;
+  std::uint64_t mask = 0;
+  for (const unsigned one : minors) {
+    if (one < kBits) mask |= std::uint64_t{1} << one;
+  }
+  if (mask == 0) return {};
+  return fmt::format(R"({{"profiles":[{{"name":"_container_",)"
+                     R"("settings":["EGLVisibleDGPUDevices",0x{:x}]}}],)"
+                     R"("rules":[{{"pattern":[],"profile":"_container_"}}]}})",
+                     mask);
 }
 
 }  // namespace mlenv

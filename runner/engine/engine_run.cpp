@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/paths.hpp"
 #include "runner/engine/engine_devices.hpp"
 #include "runner/engine/engine_exec.hpp"
@@ -136,7 +137,7 @@ JobUsage usage_of(const keeper::Ended& use) {
 
 }  // namespace
 
-EngineRun::EngineRun(const LocalRun& run, int socket) : run_(run) {
+EngineRun::EngineRun(const LocalRun& run, int socket, int signals) : run_(run) {
   // Podman hands hooks to its runtime.
   if (!run.engine->is_podman()) hook_work_ = work_of_hooks(run.devices.hooks);
   check_ports(run.options.ports);
@@ -147,7 +148,28 @@ EngineRun::EngineRun(const LocalRun& run, int socket) : run_(run) {
   make_mount_points(container_, memory_targets(container_));
   make_folders_of_run();
   if (run.options.read_only) look(socket);
-  start(socket);
+  start(socket, signals);
+}
+
+EngineRun::~EngineRun() {
+  kept_.reset();
+  if (!container_.layers.empty() && run_.engine->is_podman() && run_.engine->rootless) {
+    take_over_layers();
+  }
+}
+
+/// What the container's root gave to other ids of its own, the person could neither read nor
+/// remove.
+void EngineRun::take_over_layers() const {
+  constexpr std::chrono::seconds kLongest{600};
+  const std::string mounts = throwaway_mounts_folder(run_.scratch).string();
+  try {
+    const Captured done =
+        ask(*run_.engine, {"unshare", "chown", "-hR", "0:0", "--", mounts}, kLongest, "/");
+    if (done.exit.code != 0) log::debug("podman unshare: {}", done.err);
+  } catch (const Error& error) {
+    log::debug("podman unshare: {}", error.what());
+  }
 }
 
 void EngineRun::make_folders_of_run() {
@@ -246,7 +268,7 @@ void EngineRun::look(int socket) {
   container_.name = random_container_name();
 }
 
-void EngineRun::start(int socket) {
+void EngineRun::start(int socket, int signals) {
   kept_.emplace(*run_.engine, container_, socket);
   for (const auto& [target, layer] : container_.layers) {
     for (const FreshPath& one : layer.fresh) {
@@ -263,7 +285,9 @@ void EngineRun::start(int socket) {
   if (fixed) {
     kept_->keeper().make_folder(bundle_.user.home, {bundle_.user.uid, bundle_.user.gid, 1});
   }
-  prepare(image, do_work_of_hooks(hook_work_, kept_->keeper(), image, fixed));
+  HookTerms terms{fixed, bundle_.user.uid == 0, {}, socket, signals};
+  for (const CdiNode& one : run_.devices.nodes) terms.nodes.push_back(one.path);
+  prepare(image, do_work_of_hooks(hook_work_, kept_->keeper(), image, terms));
 }
 
 void EngineRun::prepare(const ImageRoot& image, const std::vector<std::string>& library_folders) {
@@ -279,6 +303,7 @@ void EngineRun::prepare(const ImageRoot& image, const std::vector<std::string>& 
   auto& folders = with_folders.devices.library_folders;
   folders.insert(folders.end(), library_folders.begin(), library_folders.end());
   bundle_.env = job_environment(with_folders, machine, caller, bundle_.user.home);
+  require_no_memory_limits(hook_work_, bundle_.env);
   bundle_.workdir = job_workdir(run_);
   bundle_.terminal = run_.terminal;
   bundle_.mounts = container_.mounts;

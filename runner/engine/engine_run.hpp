@@ -39,7 +39,10 @@ class KeptContainer {
 class EngineRun final : public PreparedRun {
  public:
   /// Throws as `run_local`.
-  EngineRun(const LocalRun& run, int socket);
+  EngineRun(const LocalRun& run, int socket, int signals);
+  EngineRun(const EngineRun&) = delete;
+  EngineRun& operator=(const EngineRun&) = delete;
+  ~EngineRun() override;
   const std::optional<CannotRun>& refusal() const override { return refusal_; }
   Attempt run(JobWatch& watch, const std::function<void()>& started) override;
   std::optional<JobUsage> usage() const override { return usage_; }
@@ -48,7 +51,8 @@ class EngineRun final : public PreparedRun {
   void make_folders_of_run();
   void fill_container();
   std::vector<Mount> own_mounts();
-  void start(int socket);
+  void start(int socket, int signals);
+  void take_over_layers() const;
   void look(int socket);
   Bundle begin_bundle(const ImageRoot& image);
   /// `library_folders`: that LD_LIBRARY_PATH gets.

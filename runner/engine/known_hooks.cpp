@@ -82,7 +82,10 @@ bool add(const CdiHook& hook, HookWork& work) {
     }
     return true;
   }
-  if (known->name == "enable-cuda-compat") return work.wants_cuda_compat = true;
+  if (known->name == "update-application-profile") return work.shows_gpus = true;
+  if (known->name == "apply-cuda-memory-limits") return work.limits_memory = true;
+  // Libraries of forward compatibility are the verdict's to allow (LocalRun::first_libraries).
+  if (known->name == "enable-cuda-compat") return true;
   // It keeps the driver from making device files, which nobody may in here.
   return known->name == "disable-device-node-modification";
 }

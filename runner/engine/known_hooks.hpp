@@ -24,7 +24,8 @@ struct HookWork {
   std::vector<Link> links;                   ///< `create-symlinks`
   std::vector<Mode> modes;                   ///< `chmod`
   std::vector<std::string> library_folders;  ///< `update-ldcache`: for the dynamic linker's cache
-  bool wants_cuda_compat = false;  ///< `enable-cuda-compat`: where the image has newer libraries
+  bool shows_gpus = false;     ///< `update-application-profile`: which GPUs EGL and Vulkan may use
+  bool limits_memory = false;  ///< `apply-cuda-memory-limits`: where variables ask for it
 };
 
 /// Of all hooks together. Throws `no-device` for one that is not known.

@@ -32,16 +32,30 @@ Places::const_iterator around(const Places& places, const std::string& path,
   return best;
 }
 
-/// Folders and at the end what is to be mounted on, below `source`. No link is followed: there was
-/// none when we looked.
-void make(const fs::path& source, const fs::path& below, bool is_folder) {
-  Fd at = open_file(source, O_PATH | O_DIRECTORY);
+/// Owner and mode of a folder of `source` that the layer's `name` will be seen in the place of.
+void like(const fs::path& source, int folder, const fs::path& name) {
+  struct stat status {};
+  if (::lstat(source.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return;
+  const Fd made{::openat(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+  (void)!::fchown(made.get(), status.st_uid, status.st_gid);  // other ids may not exist here
+  (void)!::fchmod(made.get(), status.st_mode & static_cast<mode_t>(~S_IFMT));
+}
+
+/// Folders and at the end what is to be mounted on, below `source`, or in the layer over it. No
+/// link is followed: there was none when we looked.
+void make(const fs::path& source, const fs::path& layer, const fs::path& below, bool is_folder) {
+  const bool is_layered = !layer.empty();
+  Fd at = open_file(is_layered ? layer : source, O_PATH | O_DIRECTORY);
+  fs::path lower = source;
   const fs::path name = below.filename();
   const auto failed = [&] {
     return os_error(errno, "cannot make the mount point `{}`", (source / below).string());
   };
   for (const fs::path& part : below.parent_path()) {
-    if (::mkdirat(at.get(), part.c_str(), kFolderMode) != 0 && errno != EEXIST) throw failed();
+    lower /= part;
+    const bool is_new = ::mkdirat(at.get(), part.c_str(), kFolderMode) == 0;
+    if (!is_new && errno != EEXIST) throw failed();
+    if (is_new && is_layered) like(lower, at.get(), part);
     Fd next{::openat(at.get(), part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
     if (!next) throw failed();
     at = std::move(next);
@@ -154,8 +168,8 @@ void make_mount_points(const EngineContainer& container, const std::vector<std::
     }
     std::error_code error;
     const auto layer = container.layers.find(way.mount().target);
-    make(layer == container.layers.end() ? way.mount().source : layer->second.upper, way.absent(),
-         mount == nullptr || fs::is_directory(mount->source, error));
+    make(way.mount().source, layer == container.layers.end() ? fs::path{} : layer->second.upper,
+         way.absent(), mount == nullptr || fs::is_directory(mount->source, error));
   }
 }
 

@@ -89,7 +89,7 @@ Mount Mount::of(std::string_view text, std::string_view source, std::string_view
 RunOutcome run_local(const LocalRun& run, RunEvents events) {
   // An engine's containers are its own to limit.
   const std::vector<std::string> scope =
-      run.engine ? std::vector<std::string>{} : scope_for(run.options.limits);
+      run.engine || run.vm ? std::vector<std::string>{} : scope_for(run.options.limits);
   const TerminalState terminal{run.terminal};
   SignalForwarding forwarding;
   StageProcess stage{with_absolute_paths(run), scope};

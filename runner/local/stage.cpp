@@ -308,7 +308,7 @@ class BuiltinRun final : public PreparedRun {
 
 std::unique_ptr<PreparedRun> prepare(const LocalRun& run, int signals, int socket) {
   if (run.vm) return std::make_unique<VmRun>(run, socket, signals);
-  if (run.engine) return std::make_unique<EngineRun>(run, socket);
+  if (run.engine) return std::make_unique<EngineRun>(run, socket, signals);
   return std::make_unique<BuiltinRun>(run);
 }
 

@@ -23,8 +23,10 @@ void like(const fs::path& source, const fs::path& upper) {
 
 }  // namespace
 
+fs::path throwaway_mounts_folder(const fs::path& scratch) { return scratch / "mounts"; }
+
 fs::path throwaway_folder(const fs::path& scratch, std::size_t mount) {
-  return scratch / "mounts" / std::to_string(mount) / "upper";
+  return throwaway_mounts_folder(scratch) / std::to_string(mount) / "upper";
 }
 
 void clear_fresh(Fd root, const fs::path& shown, const FreshPath& fresh) {

@@ -7,6 +7,9 @@
 
 namespace mlenv {
 
+/// What all of a run's layers lie in.
+fs::path throwaway_mounts_folder(const fs::path& scratch);
+
 /// What stands in for one of them.
 struct ThrowawayLayer {
   fs::path source;  ///< to be mounted as it is; below `upper` where that is not empty

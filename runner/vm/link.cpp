@@ -362,6 +362,8 @@ void Link::pass_on(std::uint16_t number, Channel& channel, Word& word) {
   const Head head = head_of(word.bytes);
   const std::string_view content = std::string_view(word.bytes).substr(sizeof head);
   if (head.kind == keeper::Word::channel) {
+    // Numbers come round again; some are still in use.
+    while (channels_.contains(next_)) ++next_;
     const std::uint16_t other = next_++;
     channels_[other].socket = std::exchange(word.files[0], -1);
     return send_of(other, channels_[other], Kind::open);

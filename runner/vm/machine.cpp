@@ -130,6 +130,7 @@ VirtualMachine::Boot VirtualMachine::wait(const BootWatch& watch) {
   }
   try {
     (void)keeper_.hello();
+    is_up_ = true;
     return Boot::done;
   } catch (const Error&) {
     return Boot::failed;
@@ -154,10 +155,8 @@ VirtualMachine::~VirtualMachine() {
   keeper_.close();
   if (link_ <= 0) return;
   int status = 0;
-  if (const bool qemu_is_gone = qemu_->wait(std::chrono::milliseconds{0}).has_value();
-      qemu_is_gone) {
-    ::kill(link_, SIGKILL);
-  }
+  const bool qemu_is_gone = qemu_->wait(std::chrono::milliseconds{0}).has_value();
+  if (!is_up_ || qemu_is_gone) ::kill(link_, SIGKILL);
   while (::waitpid(link_, &status, 0) < 0 && errno == EINTR) {
   }
 }

@@ -49,6 +49,7 @@ class VirtualMachine {
   pid_t link_ = -1;
   Keeper keeper_;
   int signal_ = 0;
+  bool is_up_ = false;
 };
 
 }  // namespace mlenv

@@ -19,21 +19,16 @@ std::string escaped(const std::string& text) {
 
 class Words {
  public:
-  Words(const std::string& program, bool is_micro) : words_{program}, is_micro_(is_micro) {}
+  explicit Words(const std::string& program) : words_{program} {}
   void add(const std::string& name, const std::string& value) {
     words_.push_back(name);
     words_.push_back(value);
-  }
-  /// By the name that virtio has on the machine's bus.
-  void device(const std::string& name, const std::string& options) {
-    add("-device", name + (is_micro_ ? "-device" : "-pci") + options);
   }
   void flag(const std::string& name) { words_.push_back(name); }
   std::vector<std::string> finish() { return std::move(words_); }
 
  private:
   std::vector<std::string> words_;
-  bool is_micro_;
 };
 
 std::string network(const std::vector<PublishedPort>& ports) {
@@ -49,32 +44,27 @@ void add_devices(const QemuMachine& machine, Words& words) {
   words.add("-blockdev", fmt::format("driver=raw,node-name=disk,read-only=on,file.driver=file,"
                                      "file.read-only=on,file.locking=off,file.filename={}",
                                      escaped(machine.spec.disk)));
-  words.device("virtio-blk", ",drive=disk");
-  words.device("virtio-serial", "");
+  words.add("-device", "virtio-blk-pci,drive=disk");
+  words.add("-device", "virtio-serial-pci");
   words.add("-chardev", fmt::format("socket,id=port,fd={}", machine.port));
   words.add("-device", fmt::format("virtserialport,chardev=port,name={}", vm::kPortName));
   words.add("-fsdev", fmt::format("local,id=shares,multidevs=remap,security_model={},path={}",
                                   machine.owners_kept ? "passthrough" : "none",
                                   escaped(machine.shares.string())));
-  words.device("virtio-9p", fmt::format(",fsdev=shares,mount_tag={}", vm::kShareTag));
+  words.add("-device", fmt::format("virtio-9p-pci,fsdev=shares,mount_tag={}", vm::kShareTag));
   if (!machine.has_network) return;
   words.add("-netdev", network(machine.ports));
   // Nothing is started over the network.
-  words.device("virtio-net",
-               machine_type(machine.spec) == "q35" ? ",netdev=net,romfile=" : ",netdev=net");
+  words.add("-device", "virtio-net-pci,netdev=net,romfile=");
 }
 
 }  // namespace
 
-std::string machine_type(const VmSpec& spec) { return spec.cpus == 1 ? "microvm" : "q35"; }
-
 std::vector<std::string> qemu_words(const QemuMachine& machine) {
   constexpr unsigned kMebi = 20;
-  const std::string type = machine_type(machine.spec);
-  const bool is_micro = type == "microvm";
   const bool is_kvm = machine.accelerator == Accelerator::kvm;
-  Words words{machine.spec.qemu, is_micro};
-  words.add("-machine", is_micro ? "microvm,acpi=on,rtc=on" : "q35,vmport=off,graphics=off");
+  Words words{machine.spec.qemu};
+  words.add("-machine", fmt::format("{},vmport=off,graphics=off", kMachineType));
   words.add("-accel", is_kvm ? "kvm" : "tcg");
   words.add("-cpu", is_kvm ? "host" : "max");
   words.add("-smp", std::to_string(machine.spec.cpus));
@@ -84,7 +74,8 @@ std::vector<std::string> qemu_words(const QemuMachine& machine) {
   words.add("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny");
   words.add("-kernel", machine.spec.kernel);
   words.add("-initrd", machine.initial_disk.string());
-  words.add("-append", "console=ttyS0 quiet panic=-1 reboot=t rdinit=/init");
+  // An emulated machine that has to share its host's processors may seem to have no timer.
+  words.add("-append", "console=ttyS0 quiet panic=-1 reboot=t no_timer_check rdinit=/init");
   words.add("-chardev", fmt::format("file,id=console,path={}", escaped(machine.console.string())));
   words.add("-serial", "chardev:console");
   add_devices(machine, words);

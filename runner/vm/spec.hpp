@@ -37,7 +37,7 @@ struct VmSpec {
 struct VmUse {
   std::string accelerator;  ///< `kvm`, or `tcg`: emulated
   std::string why;          ///< KVM was taken, or was not
-  std::string machine;      ///< QEMU's name for it: `q35`, `microvm`
+  std::string machine;      ///< QEMU's name for it: `q35`
   std::string kernel;
   std::string kernel_lock;
   std::uint64_t memory_bytes = 0;

@@ -27,6 +27,7 @@
 #include "runner/local/network.hpp"
 #include "runner/local/run_names.hpp"
 #include "runner/local/terminal.hpp"
+#include "runner/local/throwaway.hpp"
 #include "runner/vm/initial_disk.hpp"
 #include "runner/vm/setup.hpp"
 
@@ -206,7 +207,10 @@ void VmRun::prepare(const fs::path& root) {
   bundle_.terminal = run_.terminal;
   bundle_.read_only = run_.options.read_only;
   bundle_.mounts = {{machine, std::string(kMachineTarget), true}};
-  const std::vector<Mount> own = job_mounts(run_);
+  std::vector<Mount> own = job_mounts(run_);
+  if (run_.throwaway_mounts) {
+    own = under_throwaway_layers(run_, std::move(own), identity_ != Identity::root);
+  }
   bundle_.mounts.insert(bundle_.mounts.end(), own.begin(), own.end());
   bundle_.mounts = in_order(bundle_.mounts);
   for (const MemoryFolder& one : run_.options.tmpfs) {
@@ -255,9 +259,8 @@ void VmRun::boot(int socket, int signals) {
   const VmSpec& spec = run_.vm.value();
   const KvmMemory memory{spec.remembered, spec.qemu};
   AcceleratorChoice choice = choose_accelerator(kvm_problem(), memory.read());
-  use_ = {
-      "",       "", machine_type(spec), spec.kernel_version, spec.kernel_lock, spec.memory_bytes,
-      spec.cpus};
+  use_ = {"",       "", kMachineType, spec.kernel_version, spec.kernel_lock, spec.memory_bytes,
+          spec.cpus};
   QemuMachine machine;
   machine.spec = spec;
   machine.initial_disk = folder_ / "initial";
@@ -268,6 +271,7 @@ void VmRun::boot(int socket, int signals) {
   write_file(machine.initial_disk, read_file(spec.modules) + programs_archive(), /*durable=*/false);
   const std::string told = setup();
   using Boot = VirtualMachine::Boot;
+  std::optional<SeenKvm> seen;
   while (true) {
     const bool is_kvm = choice.accelerator == Accelerator::kvm;
     machine.accelerator = choice.accelerator;
@@ -281,7 +285,7 @@ void VmRun::boot(int socket, int signals) {
       return machine_.reset();
     }
     if (boot == Boot::done) {
-      if (is_kvm && !choice.is_tried) memory.write({true, {}});
+      if (is_kvm && !choice.is_tried) seen = SeenKvm{true, {}};
       break;
     }
     const std::string why =
@@ -293,8 +297,10 @@ void VmRun::boot(int socket, int signals) {
       throw failure("vm-failed", "the virtual machine did not start").because(why);
     }
     choice = {Accelerator::tcg, "with KVM " + why, true};
-    memory.write({false, choice.why});
+    seen = SeenKvm{false, choice.why};
   }
+  // Not before one of them works: else it was something else, and KVM may well.
+  if (seen) memory.write(*seen);
   use_.accelerator = choice.accelerator == Accelerator::kvm ? "kvm" : "tcg";
   use_.why = choice.why;
   if (choice.accelerator == Accelerator::tcg) tell_of_emulation();
@@ -303,7 +309,7 @@ void VmRun::boot(int socket, int signals) {
 void VmRun::tell_of_emulation() const {
   if (run_.vm->quiet) return;
   const std::string line =
-      fmt::format("mlenv: emulated, and so many times slower than this machine: {}\n", use_.why);
+      fmt::format("mlenv: emulated, many times slower than this machine: {}\n", use_.why);
   write_all(run_.fds.err >= 0 ? run_.fds.err : STDERR_FILENO, as_bytes(line));
 }
 
@@ -338,7 +344,7 @@ PreparedRun::Attempt VmRun::run(JobWatch& watch, const std::function<void()>& st
   if (std::exchange(again_, true)) {
     std::vector<std::string> memory{"/tmp", "/dev/shm", "/dev/mqueue"};
     for (const MemoryFolder& one : run_.options.tmpfs) memory.push_back(one.target);
-    keeper.reset(memory);
+    if (!keeper.reset(memory)) return {last_end_, false, true};
   }
   const std::uint64_t kills = machine_->memory_kills();
   const KeptProcess process = job();
@@ -346,7 +352,8 @@ PreparedRun::Attempt VmRun::run(JobWatch& watch, const std::function<void()>& st
   const std::optional<Keeper::Started> begun = keeper.start(process, problem);
   if (!begun) {
     if (const auto refused = refused_by_kernel(problem, bundle_.argv.at(0))) {
-      write_all(STDERR_FILENO, as_bytes("mlenv: " + refused->why + "\n"));
+      write_all(run_.fds.err >= 0 ? run_.fds.err : STDERR_FILENO,
+                as_bytes("mlenv: " + refused->why + "\n"));
       return {{{refused->status, false}}, false};
     }
     throw failure("run-failed", "the command could not be started in the virtual machine")
@@ -367,8 +374,9 @@ PreparedRun::Attempt VmRun::run(JobWatch& watch, const std::function<void()>& st
     if (end) usage_ = usage_of(end->use);
     attempt.end.out_of_memory = machine_->memory_kills() > kills;
     // What the command left running goes with it, and lets go of terminal and streams.
-    if (end) keeper.reset({});
+    attempt.last = !end || !keeper.reset({});
   }
+  last_end_ = attempt.end;
   return attempt;
 }
 

@@ -43,6 +43,7 @@ class VmRun final : public PreparedRun {
   std::optional<JobUsage> usage_;
   VmUse use_;
   bool again_ = false;
+  JobEnd last_end_;
 };
 
 }  // namespace mlenv

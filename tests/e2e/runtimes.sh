@@ -309,6 +309,12 @@ root=$(tr -d '\n' <"$bundle/config.json" | sed 's/.*"root": *{[^}]*"path": *"\([
 case $1 in
   create-symlinks) mkdir -p "$root/opt/links" && ln -s ../given/file "$root/opt/links/file" ;;
   update-ldcache) echo /opt/given/lib >"$root/etc/ld.so.conf.d/00-test.conf" && /sbin/ldconfig -r "$root" ;;
+  update-application-profile)
+    mkdir -p "$root/etc/nvidia/nvidia-application-profiles-rc.d"
+    printf '%s' '{"profiles":[{"name":"_container_","settings":["EGLVisibleDGPUDevices",0x20]}],"rules":[{"pattern":[],"profile":"_container_"}]}' \
+      >"$root/etc/nvidia/nvidia-application-profiles-rc.d/10-container.conf"
+    ;;
+  enable-cuda-compat | disable-device-node-modification | apply-cuda-memory-limits) ;;
   *) exit 1 ;;
 esac
 HOOK
@@ -326,11 +332,17 @@ devices:
       deviceNodes:
         - {path: /dev/vendor/zero, hostPath: /dev/zero}
         - {path: /dev/vendor/full, hostPath: /dev/full, type: c, major: 1, minor: 7, permissions: rw}
+        - {path: /dev/nvidia7, hostPath: /dev/zero}
       mounts:
         - {hostPath: $work/given, containerPath: /opt/given, options: [ro, nosuid, nodev, bind]}
+        - {hostPath: $work/given/lib, containerPath: /usr/local/cuda/compat, options: [ro, nosuid, nodev, bind]}
       hooks:
         - {hookName: createContainer, path: $hook, args: [nvidia-cdi-hook, create-symlinks, --link, "../given/file::/opt/links/file"]}
         - {hookName: createContainer, path: $hook, args: [nvidia-cdi-hook, update-ldcache, --folder, /opt/given/lib]}
+        - {hookName: createContainer, path: $hook, args: [nvidia-cdi-hook, enable-cuda-compat, --host-driver-version=580.65.06]}
+        - {hookName: createContainer, path: $hook, args: [nvidia-cdi-hook, disable-device-node-modification]}
+        - {hookName: createContainer, path: $hook, args: [nvidia-cdi-hook, update-application-profile]}
+        - {hookName: createRuntime, path: $hook, args: [nvidia-cdi-hook, apply-cuda-memory-limits, --driver-root, /, --gpu-id, GPU-0]}
   - name: odd
     containerEdits: {hooks: [{hookName: createContainer, path: /bin/true, args: ["true"]}]}
 CDI
@@ -340,6 +352,7 @@ check_devices() {
   found=$(run --device "$vendor/device=0" base -- sh -c 'cd /dev/vendor && stat -c "%n %F %t:%T" *
     head -c 2 zero | od -An -tx1
     cat /opt/links/file
+    grep -o "settings.*]," /etc/nvidia/nvidia-application-profiles-rc.d/10-container.conf
     touch /opt/given/new 2>/dev/null || echo read-only
     ldconfig -p | grep -o "/opt/given/lib.*"
     echo "$OF_ALL $DEVICE"' 2>"$work/err") || fail "$who, $runtime: a device: $(cat "$work/err")"
@@ -347,6 +360,7 @@ check_devices() {
 zero character special file 1:5
  00 00
 given
+settings":["EGLVisibleDGPUDevices",0x20]}],
 read-only
 /opt/given/lib/libcrypt.so.1
 1 0'
@@ -356,19 +370,35 @@ read-only
   said '"code":"no-device"'
   same "links in an image that stays as it is" 125 "$(status_of m --json run --runtime "$runtime" --read-only --device "$vendor/device=0" base -- true)"
   said '"code":"no-device"'
+  same "a limit of GPU memory" 125 "$(status_of m --json run --runtime "$runtime" -e NVIDIA_GPU_MEMORY_LIMIT=9 --device "$vendor/device=0" base -- true)"
+  said '"code":"no-device"'
+  [ "$who" = root ] || return 0
+  # For whoever is not root no program of the image is run as root: the linker's cache stays as it is.
+  same "libraries for another user" "/opt/given/lib 0" "$(run --user 7 --device "$vendor/device=0" base -- sh -c 'echo "$LD_LIBRARY_PATH $(ldconfig -p | grep -c /opt/given)"')"
+  printf '#!/bin/sh\nexec sleep %s\n' "$marker" >"$work/given/ldconfig"
+  chmod 755 "$work/given/ldconfig"
+  run --name "waits-$marker" -v "$work/given/ldconfig:/usr/sbin/ldconfig:ro" --device "$vendor/device=0" base -- sleep 600 >"$work/out" 2>"$work/err" &
+  local job=$! status=0
+  wait_until 60 alive "$marker"
+  as_root kill -TERM "$(mlenv_of "waits-$marker")"
+  wait_until 40 gone "$marker"
+  wait "$job" || status=$?
+  same "a signal before the command" 143 "$status"
 }
 
 # A run is repeated by what ran it, over layers that are thrown away.
 check_reproduce() {
-  local folders by
+  local folders by store=$MLENV_STORE
+  [ "$who" = root ] || store=$user_home/store
   mkdir -p out deep "$work/words"
   echo original >"$work/words/file"
   as_root chown "$owner:$owner" out deep "$work/words"
-  run --outputs out -v "$work/words:/data" base -- sh -c 'echo result >out/result; echo more >deep/more; cat /data/file >>out/result' || fail "$who, $runtime: a run with outputs"
-  as_root rm -f deep/more
+  run --outputs out -v "$work/words:/data" base -- sh -c 'echo result >out/result; echo more >deep/more; { mkdir -p deep/theirs/in && chown -R 7:7 deep/theirs && chmod 700 deep/theirs; } 2>/dev/null; cat /data/file >>out/result' || fail "$who, $runtime: a run with outputs"
+  as_root rm -rf deep/more deep/theirs
   folders=$(find . "$work/words" -printf '%p %s %T@\n' | LC_ALL=C sort)
   same "reproduce" 0 "$(status_of m --json reproduce --with-present-code last)"
   same "what it gave" "same out/result" "$(jq -r '"\(.result) \(.files | map(.path) | join(" "))"' "$work/out")"
+  same "what is left in the store" "" "$(as_root find "$store" -name theirs)"
   same "the person's folders" "$folders" "$(find . "$work/words" -printf '%p %s %T@\n' | LC_ALL=C sort)"
   by=$(record "$(jq -r .by "$work/out")" '.start.runtime // "built-in"' | cut -d' ' -f1)
   case $who/$runtime in

@@ -14,9 +14,10 @@
 namespace mlenv::keeper {
 
 /// Whether what is there of `path`, links followed, lies in another mount than the root: a folder
-/// of the person's, in which nothing of ours is made.
+/// of the person's, in which nothing of ours is made. What cannot be found out counts as one.
 bool leads_into_mount(const char* path) {
   std::array<char, 4096> part{};
+  if (std::strlen(path) >= part.size()) return true;
   std::strncpy(part.data(), path, part.size() - 1);
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
@@ -24,7 +25,8 @@ bool leads_into_mount(const char* path) {
   while (true) {
     const long fd = ::syscall(SYS_openat2, AT_FDCWD, part.data(), &how, sizeof how);
     if (fd >= 0) ::close(static_cast<int>(fd));
-    if (fd >= 0 || errno != ENOENT) return fd < 0 && errno == EXDEV;
+    if (fd >= 0 || errno == ENOTDIR || errno == ELOOP) return false;
+    if (errno != ENOENT) return true;
     char* const slash = std::strrchr(part.data(), '/');
     if (slash == nullptr || slash == part.data()) return false;
     *slash = '\0';

@@ -27,13 +27,21 @@ bool is_full(errcode_t error) {
 
 void check(errcode_t error, std::string_view what) {
   if (error == 0) return;
-  Error problem = failure(is_full(error) ? "disk-full" : "disk-write",
-                          "cannot write the virtual machine's disk: {}", what);
+  if (is_full(error)) {
+    throw failure("disk-full", "the virtual machine's disk has no room for the image");
+  }
   // Below its own numbers are those of the system.
   constexpr errcode_t kMostSystem = 4096;
-  problem.because(error < kMostSystem ? errno_text(static_cast<int>(error))
-                                      : fmt::format("libext2fs says {}", error));
-  throw Error{std::move(problem)};
+  throw failure("disk-write", "cannot write the virtual machine's disk: {}", what)
+      .because(error < kMostSystem ? errno_text(static_cast<int>(error))
+                                   : fmt::format("libext2fs says {}", error));
+}
+
+/// libext2fs would cut it off.
+void check_name(const std::string& name) {
+  if (name.size() <= EXT2_NAME_LEN) return;
+  throw failure("disk-write", "a name of the image is too long for the virtual machine's disk")
+      .because(fmt::format("`{}…` has {} bytes", name.substr(0, 20), name.size()));
 }
 
 std::uint32_t type_bits(TarEntry::Type type) {
@@ -53,6 +61,18 @@ std::uint32_t type_bits(TarEntry::Type type) {
   }
 }
 
+void write_at(const Fd& file, std::uint64_t at, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      throw os_error(count == 0 ? ENOSPC : errno, "cannot write the virtual machine's disk");
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+    at += static_cast<std::uint64_t>(count);
+  }
+}
+
 int folder_type(TarEntry::Type type) {
   switch (type) {
     case TarEntry::Type::char_device:
@@ -64,6 +84,13 @@ int folder_type(TarEntry::Type type) {
     default:
       return EXT2_FT_REG_FILE;
   }
+}
+
+int folder_type(const ext2_inode_large& inode) {
+  if (LINUX_S_ISLNK(inode.i_mode)) return EXT2_FT_SYMLINK;
+  if (LINUX_S_ISCHR(inode.i_mode)) return EXT2_FT_CHRDEV;
+  if (LINUX_S_ISBLK(inode.i_mode)) return EXT2_FT_BLKDEV;
+  return LINUX_S_ISFIFO(inode.i_mode) ? EXT2_FT_FIFO : EXT2_FT_REG_FILE;
 }
 
 constexpr unsigned kHalf = 16;
@@ -113,7 +140,8 @@ struct Ext4Writer::State {
     inode.i_links_count = 1;
     inode.i_extra_isize = sizeof inode - EXT2_GOOD_OLD_INODE_SIZE;
     fill(inode, entry);
-    if (entry.type == TarEntry::Type::file) inode.i_flags |= EXT4_EXTENTS_FL;
+    const bool has_content = entry.type == TarEntry::Type::file && entry.size_bytes > 0;
+    if (has_content) inode.i_flags |= EXT4_EXTENTS_FL;
     // As the kernel packs a device's number (include/linux/kdev_t.h, new_encode_dev).
     constexpr std::uint32_t kByte = 0xff;
     inode.i_block[1] = (entry.device_minor & kByte) | (entry.device_major << 8U) |
@@ -187,6 +215,7 @@ Ext4Writer::~Ext4Writer() {
 }
 
 void Ext4Writer::link(Node parent, const std::string& name, Node node, int type) {
+  check_name(name);
   errcode_t error = ext2fs_link(state_->fs, parent, name.c_str(), node, type);
   if (error == EXT2_ET_DIR_NO_SPACE) {
     check(ext2fs_expand_dir(state_->fs, parent), "a folder");
@@ -197,6 +226,7 @@ void Ext4Writer::link(Node parent, const std::string& name, Node node, int type)
 
 Ext4Writer::Node Ext4Writer::add_folder(Node parent, const std::string& name,
                                         const TarEntry& entry) {
+  check_name(name);
   ext2_ino_t node = 0;
   check(ext2fs_new_inode(state_->fs, parent, LINUX_S_IFDIR, nullptr, &node), "a new inode");
   errcode_t error = ext2fs_mkdir(state_->fs, parent, node, name.c_str());
@@ -260,10 +290,7 @@ void Ext4Writer::write_content(Node node, std::uint64_t size_bytes, Source& data
         got += count;
       }
       const auto* const bytes = reinterpret_cast<const char*>(state_->buffer.data());  // NOLINT
-      if (!is_zero(bytes, part) && ::pwrite(state_->file.get(), bytes, part,
-                                            static_cast<off_t>(at)) != static_cast<ssize_t>(part)) {
-        throw os_error(errno == 0 ? ENOSPC : errno, "cannot write the virtual machine's disk");
-      }
+      if (!is_zero(bytes, part)) write_at(state_->file, at, {bytes, part});
       at += part;
       here -= part;
     }
@@ -273,6 +300,7 @@ void Ext4Writer::write_content(Node node, std::uint64_t size_bytes, Source& data
 
 Ext4Writer::Node Ext4Writer::add_symlink(Node parent, const std::string& name,
                                          const TarEntry& entry) {
+  check_name(name);
   ext2_ino_t node = 0;
   check(ext2fs_new_inode(state_->fs, parent, LINUX_S_IFLNK, nullptr, &node), "a new inode");
   errcode_t error = ext2fs_symlink(state_->fs, parent, node, name.c_str(), entry.link.c_str());
@@ -296,17 +324,23 @@ Ext4Writer::Node Ext4Writer::add_special(Node parent, const std::string& name,
 }
 
 void Ext4Writer::add_hardlink(Node parent, const std::string& name, Node target) {
+  constexpr unsigned kMostLinks = 65000;  // the kernel's EXT4_LINK_MAX
   ext2_inode_large inode = state_->read(target);
+  if (inode.i_links_count >= kMostLinks) {
+    throw failure("disk-write", "a file of the image has more names than ext4 can count")
+        .because(fmt::format("`{}` is one of more than {}", name, kMostLinks));
+  }
   ++inode.i_links_count;
   state_->write(target, inode);
-  link(parent, name, target, EXT2_FT_REG_FILE);
+  link(parent, name, target, folder_type(inode));
 }
 
 void Ext4Writer::remove(Node parent, const std::string& name, Node node) {
   check(ext2fs_unlink(state_->fs, parent, name.c_str(), node, 0), "a name");
   ext2_inode_large inode = state_->read(node);
   if (--inode.i_links_count == 0) {
-    if (LINUX_S_ISREG(inode.i_mode)) {
+    // A short link lies in the inode itself.
+    if (LINUX_S_ISREG(inode.i_mode) || (LINUX_S_ISLNK(inode.i_mode) && inode.i_blocks > 0)) {
       check(ext2fs_punch(state_->fs, node, plain(inode), nullptr, 0, ~0ULL), "a file");
     }
     inode.i_dtime = 1;

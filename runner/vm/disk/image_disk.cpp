@@ -43,6 +43,7 @@ class DiskMaker {
     merge_.begin_layer();
     files_.clear();
     orphans_.clear();
+    orphaned_.clear();
     read_layer(store, layer, advance,
                [&](const TarEntry& entry, Source& data) { take(entry, data); });
     if (orphans_.empty()) return;
@@ -50,6 +51,9 @@ class DiskMaker {
     read_layer(
         store, layer, [](std::uint64_t) {},
         [&](const TarEntry& entry, Source& data) { adopt(entry, data); });
+    if (orphans_.empty()) return;
+    throw failure("bad-layer", "a layer has a hard link to `{}`, which is not in it",
+                  orphans_.begin()->first);
   }
 
  private:
@@ -65,6 +69,7 @@ class DiskMaker {
     if (kind == Kind::folder) return take_folder(entry, place);
     const Node parent = folder(place.folder);
     remove_earlier(entry.path, parent, place.name);
+    forget_orphan(entry.path);
     if (entry.type == TarEntry::Type::hardlink) return take_hardlink(entry, parent, place.name);
     files_[entry.path] = make(entry, parent, place.name, data);
     merge_.add(entry.path, Kind::other);
@@ -98,7 +103,10 @@ class DiskMaker {
   void take_hardlink(const TarEntry& entry, Node parent, const std::string& name) {
     const auto target = files_.find(entry.link);
     if (target == files_.end()) {
-      orphans_[entry.link].push_back(entry.path);
+      const auto other = orphaned_.find(entry.link);
+      const std::string& leads_to = other == orphaned_.end() ? entry.link : other->second;
+      orphans_[leads_to].push_back(entry.path);
+      orphaned_[entry.path] = leads_to;
     } else {
       disk_.add_hardlink(parent, name, target->second);
       files_[entry.path] = target->second;
@@ -108,7 +116,9 @@ class DiskMaker {
 
   void adopt(const TarEntry& entry, Source& data) {
     const auto found = orphans_.find(entry.path);
-    if (found == orphans_.end() || entry.type != TarEntry::Type::file) return;
+    const bool is_content =
+        entry.type != TarEntry::Type::folder && entry.type != TarEntry::Type::hardlink;
+    if (found == orphans_.end() || !is_content) return;
     std::optional<Node> node;
     for (const std::string& path : found->second) {
       const Place place = place_of(path);
@@ -116,10 +126,20 @@ class DiskMaker {
       if (node) {
         disk_.add_hardlink(parent, place.name, *node);
       } else {
-        node = disk_.add_file(parent, place.name, entry, data);
+        node = make(entry, parent, place.name, data);
       }
     }
     orphans_.erase(found);
+  }
+
+  /// A later entry of this layer takes its place.
+  void forget_orphan(const std::string& path) {
+    const auto found = orphaned_.find(path);
+    if (found == orphaned_.end()) return;
+    const auto same = orphans_.find(found->second);
+    std::erase(same->second, path);
+    if (same->second.empty()) orphans_.erase(same);
+    orphaned_.erase(found);
   }
 
   /// As tar has it: of two entries of one layer at one place the later one.
@@ -158,6 +178,7 @@ class DiskMaker {
   std::map<std::string, Node, std::less<>> folders_;
   std::map<std::string, Node, std::less<>> files_;           ///< of this layer
   std::map<std::string, std::vector<std::string>> orphans_;  ///< by where they lead
+  std::map<std::string, std::string> orphaned_;              ///< each of them, and where to
 };
 
 /// Holes cost nothing: more than enough for whatever the layers hold.

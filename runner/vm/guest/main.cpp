@@ -165,7 +165,8 @@ int begin() {
   load_modules();
   const int port = open_port();
   if (port < 0) {
-    std::puts("mlenv: this kernel has no driver for the serial port");  // NOLINT: the console
+    constexpr std::string_view kWhy = "mlenv: this kernel has no driver for the serial port\n";
+    (void)!::write(STDERR_FILENO, kWhy.data(), kWhy.size());  // the console
     power_off();
   }
   serve(port);

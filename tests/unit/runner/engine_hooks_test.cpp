@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "runner/engine/engine_devices.hpp"
 #include "runner/engine/known_hooks.hpp"
 #include "tests/support/error_code.hpp"
 
@@ -23,10 +24,38 @@ TEST(KnownHooks, AreThoseOfNvidiasToolkit) {
                                                      {"/b/c", "../a"}}));
   EXPECT_EQ(work.library_folders, (std::vector<std::string>{"/usr/lib/x", "/y"}));
   EXPECT_EQ(work.modes, (std::vector<HookWork::Mode>{{"/dev/dri", 0755}}));
-  EXPECT_FALSE(work.wants_cuda_compat);
-  EXPECT_TRUE(
-      work_of_hooks({hook("/usr/bin/nvidia-cdi-hook", {"nvidia-cdi-hook", "enable-cuda-compat"})})
-          .wants_cuda_compat);
+  EXPECT_FALSE(work.shows_gpus);
+  EXPECT_FALSE(work.limits_memory);
+}
+
+/// All that its generator writes into a specification, as of release 1.20.
+TEST(KnownHooks, AreAllThatNvidiasGeneratorWrites) {
+  const std::string program = "/usr/bin/nvidia-cdi-hook";
+  const HookWork work = work_of_hooks(
+      {hook(program, {"nvidia-cdi-hook", "create-symlinks", "--link",
+                      "../libnvidia-allocator.so.1::/usr/lib/gbm/nvidia-drm_gbm.so"}),
+       hook(program, {"nvidia-cdi-hook", "enable-cuda-compat", "--host-driver-version=580.65.06"}),
+       hook(program, {"nvidia-cdi-hook", "update-ldcache", "--folder", "/usr/lib/x"}),
+       hook(program, {"nvidia-cdi-hook", "disable-device-node-modification"}),
+       hook(program, {"nvidia-cdi-hook", "update-application-profile"}),
+       hook(program, {"nvidia-cdi-hook", "apply-cuda-memory-limits", "--driver-root", "/",
+                      "--gpu-id", "GPU-0"})});
+  EXPECT_TRUE(work.shows_gpus);
+  EXPECT_TRUE(work.limits_memory);
+  EXPECT_EQ(code_of([&] {
+              require_no_memory_limits(work, {"A=1", "NVIDIA_GPU_MEMORY_LIMIT=9"});
+            }),
+            "no-device");
+  require_no_memory_limits(work, {"NVIDIA_GPU_MEMORY_LIMITS=9"});
+  require_no_memory_limits({}, {"NVIDIA_GPU_MEMORY_LIMIT=9"});
+}
+
+TEST(ApplicationProfile, NamesGpusByTheirBits) {
+  EXPECT_EQ(application_profile({0, 3, 64}),
+            R"({"profiles":[{"name":"_container_","settings":["EGLVisibleDGPUDevices",0x9]}],)"
+            R"("rules":[{"pattern":[],"profile":"_container_"}]})");
+  EXPECT_EQ(application_profile({}), "");
+  EXPECT_EQ(application_profile({64}), "");
 }
 
 TEST(KnownHooks, OthersAreRefused) {

@@ -81,6 +81,19 @@ TEST_F(MountPoints, GoIntoThrowawayLayers) {
   EXPECT_TRUE(fs::is_directory(outside_ / "a/b"));
 }
 
+TEST_F(MountPoints, LeaveFoldersOfLayersAsTheyAreBelow) {
+  fs::create_directories(project_ / "a/b");
+  fs::permissions(project_ / "a", fs::perms{0750});
+  fs::permissions(project_ / "a/b", fs::perms{01777});
+  make({{data_, "/workspace/a/b/c/d"}}, {}, false, outside_);
+  const auto mode = [](const fs::path& path) {
+    return static_cast<unsigned>(fs::status(path).permissions());
+  };
+  EXPECT_EQ(mode(outside_ / "a"), 0750U);
+  EXPECT_EQ(mode(outside_ / "a/b"), 01777U);
+  EXPECT_TRUE(fs::is_directory(outside_ / "a/b/c/d"));
+}
+
 TEST_F(MountPoints, CannotBeMadeInWhatIsReadOnly) {
   EXPECT_EQ(code_of([&] { make({{data_, "/workspace/a"}}, {}, true); }), "bad-mount");
   EXPECT_EQ(code_of([&] { make({}, {"/workspace/a"}, true); }), "bad-mount");

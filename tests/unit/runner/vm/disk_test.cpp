@@ -14,11 +14,16 @@ namespace {
 
 constexpr std::chrono::seconds kLong{60};
 
+Captured run(std::vector<std::string> argv) {
+  Command command;
+  command.argv = std::move(argv);
+  return run_captured(std::move(command), kLong);
+}
 std::string debugfs(const fs::path& disk, const std::string& request) {
-  return run_captured({.argv = {"/sbin/debugfs", "-R", request, disk.string()}}, kLong).out;
+  return run({"/sbin/debugfs", "-R", request, disk.string()}).out;
 }
 void expect_sound(const fs::path& disk) {
-  const Captured checked = run_captured({.argv = {"/sbin/e2fsck", "-fn", disk.string()}}, kLong);
+  const Captured checked = run({"/sbin/e2fsck", "-fn", disk.string()});
   EXPECT_EQ(checked.exit.code, 0) << checked.out << checked.err;
 }
 
@@ -91,6 +96,29 @@ TEST_F(Disk, ShowsLayersOverOneAnother) {
   EXPECT_NE(debugfs(disk, "stat /kept").find("Mode:  0711"), std::string::npos);
 }
 
+TEST_F(Disk, KeepsOtherNamesOfWhatIsHidden) {
+  const fs::path disk =
+      disk_of({{test_file("a", "data"), test_hardlink("b", "a"), test_hardlink("c", "b"),
+                test_symlink("l", "somewhere"), test_hardlink("m", "l"), test_file("x", "x"),
+                test_hardlink("y", "x"), test_file("y", "later")},
+               {whiteout(".wh.a"), whiteout(".wh.b"), whiteout(".wh.l"), whiteout(".wh.x")}});
+  expect_sound(disk);
+  EXPECT_EQ(debugfs(disk, "cat /c"), "data");
+  EXPECT_NE(debugfs(disk, "stat /m").find("Fast link dest: \"somewhere\""), std::string::npos);
+  EXPECT_EQ(debugfs(disk, "cat /y"), "later");
+}
+
+TEST_F(Disk, HardLinksToLinksAreLinks) {
+  const fs::path disk = disk_of({{test_symlink("a", std::string(200, 'l')), test_hardlink("b", "a"),
+                                  test_symlink("c", std::string(200, 'l')), test_file("c", "d")}});
+  expect_sound(disk);
+  EXPECT_EQ(debugfs(disk, "cat /c"), "d");
+}
+
+TEST_F(Disk, HardLinksLeadSomewhere) {
+  EXPECT_EQ(code_of([&] { disk_of({{test_hardlink("a", "absent")}}); }), "bad-layer");
+}
+
 TEST_F(Disk, OfTwoEntriesOfOneLayerTheLaterOneCounts) {
   const fs::path disk = disk_of({{test_file("a", std::string(100'000, 'a')), test_file("a", "b")}});
   expect_sound(disk);
@@ -107,7 +135,7 @@ TEST_F(Disk, IsTheSameForTheSameImage) {
   const std::vector<std::vector<TestEntry>> layers{{test_file("a", "b"), test_symlink("c", "a")}};
   const fs::path one = disk_of(layers, "one");
   const fs::path two = disk_of(layers, "two");
-  const Captured compared = run_captured({.argv = {"cmp", one.string(), two.string()}}, kLong);
+  const Captured compared = run({"cmp", one.string(), two.string()});
   EXPECT_EQ(compared.exit.code, 0) << compared.out;
 }
 
