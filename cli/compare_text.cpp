@@ -118,7 +118,7 @@ std::vector<std::string> compare_text(const Comparison& comparison) {
   }
   add_gaps(lines, comparison);
   for (const std::string& remark : remarks_of(comparison)) lines.push_back(remark);
-  lines.push_back(
+  lines.emplace_back(
       "±: half of the interval that holds the median with 95 % confidence (less below six starts). "
       "×: times the first side's, where the intervals do not touch; elsewhere no difference is "
       "claimed.");

@@ -107,6 +107,7 @@ class Page {
     const CellWords words = words_of(from_, row, *cell);
     std::string text = html_text(words.value);
     if (side.emulated && words.measured) text += " <em>emulated</em>";
+    if (!words.interval.empty()) text += "<br><small>" + html_text(words.interval) + "</small>";
     return text;
   }
 
