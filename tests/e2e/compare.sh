@@ -103,10 +103,10 @@ as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare tools --sides builtin
   --json-file cut.json -- sleep 31.7 >table 2>err &
 pid=$!
 wait_until 30 pgrep -f '^sleep 31.7$'
-kill -INT "$(pgrep -x mlenv -P "$pid" || echo "$pid")"
+kill -TERM "$(pgrep -x mlenv -P "$pid" || echo "$pid")"
 status=0
 wait "$pid" || status=$?
-equal "status" 130 "$status"
+equal "status" 143 "$status"
 equal "the command's row" interrupted "$(value cut.json command.wall builtin .why)"
 "$root/tests/schema/check.py" <cut.json
 ! pgrep -f '^sleep 31.7$' >/dev/null || fail "the command goes on"
