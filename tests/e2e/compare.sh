@@ -120,8 +120,8 @@ if [ "$MLENV_TEST_LONG" = 1 ]; then
   by_hand() { # by_hand LABEL WORD…: the number behind LABEL in what sysbench prints
     local label=$1
     shift
-    jq --args '.process.args = $ARGS.positional | .process.terminal = false | del(.linux.resources)' \
-      bundle/config.json "$@" >config.new
+    jq --argjson words "$(printf '%s\n' "$@" | jq -R . | jq -s .)" \
+      '.process.args = $words | .process.terminal = false | del(.linux.resources)' bundle/config.json >config.new
     as_root cp config.new bundle/config.json
     as_root runc run --bundle bundle "compare-$$" | sed -nE "s/.*$label *\(?([0-9.]+).*/\1/p"
   }
