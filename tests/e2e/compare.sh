@@ -159,5 +159,6 @@ fi
 
 note "nothing is left"
 equal "records" "" "$(as_root find "$MLENV_STORE/runs" -mindepth 1 -maxdepth 1 -name '2*' 2>/dev/null)"
+"$MLENV" images >/dev/null # the next one sweeps what a killed run left
 equal "scratch folders" "" "$(as_root find "$MLENV_STORE/tmp" -mindepth 1 -maxdepth 1 2>/dev/null)"
 verify_store
