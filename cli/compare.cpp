@@ -1,9 +1,11 @@
 #include "cli/compare.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/compare_bench.hpp"
@@ -35,10 +37,10 @@ fs::path default_file(Ui& ui, const Comparison& comparison) {
   key.host.name = comparison.host.name;
   key.host.cpu = comparison.host.cpu;
   for (const compare::SideResult& side : comparison.sides) {
-    if (side.options.empty()) continue;
+    if (!side.options_digest) continue;
     compare::SideResult& own = key.sides.emplace_back();
     own.id = side.id;
-    own.options = side.options;
+    own.options_digest = side.options_digest;
   }
   const std::string name = Digest::of(compare::render_comparison(key)).brief() + ".json";
   return compare_folder(ui) / name;
@@ -59,31 +61,53 @@ compare::ComparedHost host_now() {
 
 compare::Terms terms_of(const CompareBench& made, const CompareWords& words) {
   compare::Terms terms;
-  terms.image_name = words.image;
+  terms.image_name = printable(words.image);
   terms.image = made.image.digest().str();
   if (made.tools) terms.tools = made.tools->digest().str();
-  terms.command = words.command;
+  if (!words.command.empty()) {
+    terms.command = compare::shown_words(words.command);
+    terms.command_digest = compare::digest_of_words(words.command);
+    terms.folder = printable(fs::current_path().string());
+  }
+  if (made.previous) terms.previous = made.previous->digest().str();
   terms.processors = made.bench.terms.processors;
   if (!words.memory.empty()) terms.memory = words.memory;
   return terms;
 }
 
-/// How the virtual machine was run stands in its runs' records alone.
-void tell_machine(const compare::Bench& bench, std::vector<compare::SideResult>& sides) {
+void add_options(const CompareBench& made, std::vector<compare::SideResult>& sides) {
   for (compare::SideResult& side : sides) {
-    if (side.id != "vm" || side.why) continue;
-    const std::string value = bench.terms.label.substr(compare::kLabel.size() + 1);
-    const auto facts = compare::newest_machine(run_records(), value);
-    if (!facts) continue;
-    side.emulated = facts->emulated;
-    side.about = facts->about;
+    const auto own = made.options.side_options.find(side.id);
+    if (own == made.options.side_options.end()) continue;
+    side.options = compare::shown_words(own->second);
+    side.options_digest = compare::digest_of_words(own->second);
   }
 }
 
-struct MeasuredNow {
-  Comparison comparison;
-  int signal = 0;
-};
+/// Without figures: what makes the one that is to come differ from others.
+Comparison question_of(const CompareBench& made, const CompareWords& words) {
+  Comparison question;
+  question.terms = terms_of(made, words);
+  question.host = host_now();
+  for (const std::string& id : made.options.sides) {
+    compare::SideResult& side = question.sides.emplace_back();
+    side.id = id;
+    side.title = compare::find_side_spec(id)->title;
+  }
+  add_options(made, question.sides);
+  return question;
+}
+
+/// How the virtual machine was run stands in its runs' records alone.
+std::vector<compare::Machine> machines_now(const compare::Bench& bench,
+                                           const std::vector<compare::SideResult>& sides) {
+  const bool took_part = std::any_of(sides.begin(), sides.end(), [](const auto& side) {
+    return side.id == "vm" && !side.why;
+  });
+  if (!took_part) return {};
+  const std::string value = bench.terms.label.substr(compare::kLabel.size() + 1);
+  return {compare::newest_machine(run_records(), value)};
+}
 
 /// Throws `other-comparison`.
 void require_same(const fs::path& file, const Comparison& earlier, const Comparison& now) {
@@ -94,82 +118,109 @@ void require_same(const fs::path& file, const Comparison& earlier, const Compari
       .hint("name another file with `--json-file`, or remove this one");
 }
 
-/// Nothing is measured for a file that it could not be added to.
-void check_file(const CompareBench& made, const CompareWords& words) {
-  if (words.json_file.empty()) return;
-  const std::optional<std::string> text = read_file_if_exists(words.json_file);
-  if (!text) return;
-  Comparison now;
-  now.terms = terms_of(made, words);
-  now.host = host_now();
-  for (const std::string& id : made.options.sides) {
-    const auto own = made.options.side_options.find(id);
-    compare::SideResult& side = now.sides.emplace_back();
-    side.id = id;
-    side.title = compare::find_side_spec(id)->title;
-    if (own != made.options.side_options.end()) side.options = own->second;
+/// That a file can be written there, before minutes are spent on what would be in it.
+void require_writable(const fs::path& file) {
+  if (fs::is_directory(file)) {
+    throw failure("io", "cannot write `{}`", file.string()).because("it is a folder");
   }
-  require_same(words.json_file, compare::parse_comparison(*text, words.json_file), now);
+  const AtomicFile attempt(file);
 }
 
-MeasuredNow measure_now(Ui& ui, const CompareWords& words) {
-  const auto prices = compare::parse_prices(words.prices);
-  compare::remove_records(run_records());
-  CompareBench made(ui, words);
-  check_file(made, words);
-  std::optional<Image> previous;
-  if (!words.previous.empty()) previous = image_named(ui, words.previous);
-  if (made.bench.bare != nullptr) {
-    ui.say("programs of the image run on the bare host, too: outside of any container");
+Comparison read_comparison(const fs::path& file) {
+  return compare::parse_comparison(read_file(file), file.string());
+}
+
+/// Nothing is measured for files that cannot be written or added to.
+void check_files(const fs::path& file, const Comparison& question, const CompareWords& words) {
+  require_writable(file);
+  if (!words.html.empty()) require_writable(words.html);
+  if (fs::exists(file)) require_same(file, read_comparison(file), question);
+}
+
+void add_computed(Ui& ui, const CompareBench& made, Comparison& comparison) {
+  compare::SizeQuestion question{&made.image, made.previous ? &*made.previous : nullptr,
+                                 made.options.rows};
+  constexpr double kQuickCopies = 3;  // seconds
+  if (made.options.quick) question.seconds = kQuickCopies;
+  if (compare::is_asked("memory.density", made.options.rows)) {
+    compare::add_density(comparison.rows, comparison.sides);
   }
-  MeasuredNow now;
-  Comparison& comparison = now.comparison;
+  compare::add_sizes(question, ui.store(), comparison.sides, comparison.rows, ui.progress());
+}
+
+/// The question with the answers.
+Comparison measure_now(Ui& ui, const CompareBench& made, const CompareWords& words,
+                       Comparison comparison, compare::StopSignals& signals) {
+  const auto prices = compare::parse_prices(words.prices);
   compare::Session session;
   session.started = utc_text(std::chrono::system_clock::now());
   session.quick = words.quick;
   session.budget_seconds = made.options.budget_seconds;
   session.mlenv = MLENV_VERSION;
+  session.kernel = comparison.host.kernel;
   session.boot_id = made.bench.own_boot_id;
   session.noise = compare::noise_before();
   const std::string before = read_file("/proc/stat");
-  compare::Measured measured = compare::measure(made.options, made.bench, ui.progress());
-  tell_machine(made.bench, measured.sides);
+  compare::Measured measured =
+      compare::measure(made.options, made.bench, signals, ui.progress());
+  session.machines = machines_now(made.bench, measured.sides);
   compare::remove_records(run_records());
   session.noise.steal = compare::steal_since(before);
   session.seconds = measured.seconds;
-  now.signal = measured.signal;
-  comparison.terms = terms_of(made, words);
-  comparison.host = host_now();
   comparison.sides = std::move(measured.sides);
+  add_options(made, comparison.sides);
   for (compare::SideResult& side : comparison.sides) {
     if (const auto price = prices.find(side.id); price != prices.end()) {
       side.price_per_hour = price->second;
     }
   }
   comparison.rows = std::move(measured.rows);
-  if (now.signal == 0) {
-    const compare::SizeQuestion question{&made.image, previous ? &*previous : nullptr,
-                                         made.options.rows};
-    if (compare::is_asked("memory.density", made.options.rows)) {
-      compare::add_density(comparison.rows, comparison.sides);
-    }
-    compare::add_sizes(question, ui.store(), comparison.sides, comparison.rows, ui.progress());
-  }
+  if (signals.came() == 0) add_computed(ui, made, comparison);
   comparison.sessions.push_back(std::move(session));
   compare::conclude(comparison);
-  return now;
+  return comparison;
 }
 
-/// With what the file has of an earlier time, which is then written anew.
-Comparison keep(const fs::path& file, Comparison now) {
-  if (const std::optional<std::string> text = read_file_if_exists(file)) {
-    Comparison earlier = compare::parse_comparison(*text, file.string());
-    require_same(file, earlier, now);
-    now = compare::merged(std::move(earlier), std::move(now));
-  } else {
-    now = compare::merged({}, std::move(now));
+void write_kept(const fs::path& file, const Comparison& comparison) {
+  constexpr mode_t kOwn = 0600;  // commands may say more than their words' rules know
+  const std::string text = compare::render_comparison(comparison) + "\n";
+  AtomicFile kept(file, kOwn);
+  kept.write(as_bytes(text));
+  kept.commit();
+}
+
+struct Kept {
+  Comparison comparison;
+  fs::path file;
+  std::optional<Error> problem;  ///< with the file that was meant
+};
+
+/// With what the file has of an earlier time. Where that fails, alone and under another name.
+Kept keep(const fs::path& file, const Comparison& now, std::optional<double> own_price) {
+  Kept kept{now, file, std::nullopt};
+  try {
+    Comparison earlier;
+    if (fs::exists(file)) {
+      earlier = read_comparison(file);
+      require_same(file, earlier, now);
+    }
+    kept.comparison = compare::merged(std::move(earlier), now);
+    compare::add_costs(kept.comparison, own_price);
+    write_kept(file, kept.comparison);
+    return kept;
+  } catch (const Error& error) {
+    kept.problem = error;
   }
-  return now;
+  kept.comparison = compare::merged({}, now);
+  compare::add_costs(kept.comparison, own_price);
+  kept.file = file.parent_path() / fmt::format("{}-{}.json", file.stem().string(),
+                                               new_run_id(std::chrono::system_clock::now()));
+  try {
+    write_kept(kept.file, kept.comparison);
+  } catch (const Error&) {
+    kept.file.clear();  // the figures are shown all the same, and the first problem is told
+  }
+  return kept;
 }
 
 void show(Ui& ui, const Comparison& comparison, const CompareWords& words) {
@@ -180,7 +231,7 @@ void show(Ui& ui, const Comparison& comparison, const CompareWords& words) {
   if (ui.options.json) {
     ui.answer(compare::render_comparison(comparison));
   } else if (words.markdown) {
-    for (const std::string& line : compare::markdown(comparison)) ui.answer(line);
+    for (const std::string& line : compare::markdown(comparison)) ui.answer(printable(line));
   } else {
     for (const std::string& line : compare_text(comparison)) ui.answer(line);
   }
@@ -191,7 +242,7 @@ std::optional<double> own_price(const CompareWords& words) {
 }
 
 int show_file(Ui& ui, const CompareWords& words) {
-  Comparison comparison = compare::parse_comparison(read_file(words.show), words.show);
+  Comparison comparison = read_comparison(words.show);
   const auto prices = compare::parse_prices(words.prices);
   for (compare::SideResult& side : comparison.sides) {
     if (const auto price = prices.find(side.id); price != prices.end()) {
@@ -222,16 +273,25 @@ int compare_command(const CompareWords& words, Ui& ui) {
   }
   check_words(words);
   const FileLock lock = alone(ui);
-  MeasuredNow now = measure_now(ui, words);
+  compare::remove_records(run_records());
+  const CompareBench made(ui, words);
+  const Comparison question = question_of(made, words);
   const fs::path file =
-      words.json_file.empty() ? default_file(ui, now.comparison) : fs::path(words.json_file);
-  Comparison comparison = keep(file, std::move(now.comparison));
-  compare::add_costs(comparison, own_price(words));
-  write_file(file, compare::render_comparison(comparison) + "\n");
-  show(ui, comparison, words);
-  if (!ui.options.json) ui.say(fmt::format("kept in `{}`", file.string()));
+      words.json_file.empty() ? default_file(ui, question) : fs::path(words.json_file);
+  check_files(file, question, words);
+  if (made.bench.bare != nullptr) {
+    ui.say("programs of the image run on the bare host, too: outside of any container");
+  }
+  compare::StopSignals signals;  // until what was measured is kept
+  const Comparison now = measure_now(ui, made, words, question, signals);
+  const Kept kept = keep(file, now, own_price(words));
+  show(ui, kept.comparison, words);
+  if (!ui.options.json && !kept.file.empty()) {
+    ui.say(fmt::format("kept in `{}`", kept.file.string()));
+  }
+  if (kept.problem) throw Error(*kept.problem);
   constexpr int kSignalled = 128;
-  return now.signal == 0 ? 0 : kSignalled + now.signal;
+  return signals.came() == 0 ? 0 : kSignalled + signals.came();
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #include "cli/compare_bench.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 #include <algorithm>
 
 #include "base/duration.hpp"
 #include "cli/platforms.hpp"
 #include "cli/recipes_use.hpp"
+#include "cli/run_verdict.hpp"
 #include "cli/settings.hpp"
 #include "images/unpack.hpp"
 #include "recipes/text.hpp"
@@ -22,11 +24,16 @@ namespace {
 constexpr const char* kToolsName = "compare-tools";
 constexpr double kBudget = 540;  // seconds, so that all of it takes less than ten minutes
 constexpr double kQuickBudget = 95;
+// With what preparing takes of it: a first start may give the image to an engine.
+constexpr double kTotal = 575;
+constexpr double kQuickTotal = 105;
+constexpr double kQuickPreparing = 50;
 
-std::string bare_hindrance(const Image& image) {
-  // The bare host runs the image's programs with all that the caller may do.
-  if (image.settings.labels.contains("dev.mlenv.lock")) return "";
-  return "the image was not built by mlenv, and its programs would run outside of a container; "
+/// The bare host runs the image's programs with all that the caller may do. Of what was pulled or
+/// loaded labels prove nothing: whoever made it wrote them.
+std::string bare_hindrance(const Store& store, const Image& image) {
+  if (is_built_here(store, image)) return "";
+  return "the image was not built here, and its programs would run outside of a container; "
          "--sides bare,… asks for it all the same";
 }
 
@@ -90,8 +97,13 @@ std::map<std::string, std::vector<std::string>> parse_side_options(
 }
 
 void check_words(const CompareWords& words) {
-  (void)parse_sides(words.sides);
-  (void)parse_side_options(words.options);
+  const std::vector<std::string> sides = parse_sides(words.sides);
+  for (const auto& [side, options] : parse_side_options(words.options)) {
+    if (std::find(sides.begin(), sides.end(), side) != sides.end()) continue;
+    throw usage_error("usage", "`--option {}={}`: `{}` takes no part", side,
+                      compare::shown_words(options).front(), side)
+        .hint("name it with `--sides`, too");
+  }
   (void)budget_of(words);
   compare::check_rows(list_of(words.rows));
   (void)compare::parse_prices(words.prices);
@@ -101,8 +113,11 @@ CompareBench::CompareBench(Ui& ui, const CompareWords& words)
     : image_name(words.image), image(image_or_recipe(ui, words.image)) {
   options.side_options = parse_side_options(words.options);
   options.rows = list_of(words.rows);
+  if (!words.previous.empty()) previous = image_named(ui, words.previous);
   options.quick = words.quick;
   options.budget_seconds = budget_of(words);
+  if (options.quick) options.preparing_seconds = kQuickPreparing;
+  if (words.budget.empty()) options.total_seconds = options.quick ? kQuickTotal : kTotal;
   bench.terms.program = own_executable();
   bench.terms.image = image.digest().str();
   bench.terms.memory = words.memory;
@@ -113,7 +128,7 @@ CompareBench::CompareBench(Ui& ui, const CompareWords& words)
   if (options.quick) bench.instances = kFew;
   bench.own_boot_id = trim(read_file("/proc/sys/kernel/random/boot_id"));
   limit_processors(words.cpus);
-  choose_sides(words);
+  choose_sides(ui.store(), words);
   find_tools(ui, words.tools);
   work_.emplace(ui.store().scratch());
   make_work_folder();
@@ -124,9 +139,9 @@ CompareBench::CompareBench(Ui& ui, const CompareWords& words)
   if (tools) bench.port = compare::free_port();
 }
 
-void CompareBench::choose_sides(const CompareWords& words) {
+void CompareBench::choose_sides(const Store& store, const CompareWords& words) {
   options.sides = parse_sides(words.sides);
-  const std::string why = words.sides.empty() ? bare_hindrance(image) : "";
+  const std::string why = words.sides.empty() ? bare_hindrance(store, image) : "";
   if (!why.empty()) options.absent["bare"] = why;
 }
 
@@ -136,7 +151,11 @@ void CompareBench::limit_processors(std::uint64_t wanted) {
   if (::sched_getaffinity(0, sizeof ours, &ours) != 0) return;
   const auto there = static_cast<std::uint64_t>(CPU_COUNT(&ours));
   bench.terms.processors = there;
-  if (wanted == 0) return;
+  const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
+  // Daemons do not inherit what taskset, Slurm or a cpuset left us.
+  const bool has_fewer = online > 0 && there < static_cast<std::uint64_t>(online);
+  if (wanted == 0 && !has_fewer) return;
+  if (wanted == 0) wanted = there;
   if (wanted > there) {
     throw usage_error("usage", "`--cpus {}`: this process may use {} processors", wanted, there);
   }

@@ -44,9 +44,10 @@ class CompareBench {
   std::string image_name;
   Image image;
   std::optional<Image> tools;
+  std::optional<Image> previous;
 
  private:
-  void choose_sides(const CompareWords& words);
+  void choose_sides(const Store& store, const CompareWords& words);
   void limit_processors(std::uint64_t wanted);
   void find_tools(Ui& ui, const std::string& name);
   void make_work_folder();

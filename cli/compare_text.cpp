@@ -43,7 +43,7 @@ std::string cell_text(const CellWords& words, const compare::Cell& cell) {
   return fmt::format("{} ±{:.0f} %", words.value, half);
 }
 
-std::string mark_of(const compare::Cell& cell) {
+std::string times_of(const compare::Cell& cell) {
   if (!cell.ratio) return "";
   return fmt::format(" (×{:.2f})", *cell.ratio);
 }
@@ -52,17 +52,21 @@ void add_table(Lines& lines, const Comparison& comparison) {
   const std::vector<const SideResult*> sides = sides_there(comparison);
   std::vector<Lines> table(1, {"ROW"});
   for (const SideResult* const side : sides) {
-    table.front().push_back(side->title + (side->emulated ? ", emulated" : ""));
+    const std::string mark = common_mark(comparison, side->id);
+    table.front().push_back(printable(side->title) + (mark.empty() ? "" : ", " + mark));
   }
   for (const RowResult& row : comparison.rows) {
-    Lines& cells = table.emplace_back(Lines{row.title});
+    Lines& cells = table.emplace_back(Lines{printable(row.title)});
     for (const SideResult* const side : sides) {
       const compare::Cell* const cell = find_cell(row, side->id);
       if (cell == nullptr) {
         cells.emplace_back("-");
         continue;
       }
-      cells.push_back(cell_text(words_of(comparison, row, *cell), *cell) + mark_of(*cell));
+      cells.push_back(printable(cell_text(words_of(comparison, row, *cell), *cell)) +
+                      times_of(*cell));
+      const std::string mark = mark_of(comparison, *cell);
+      if (!mark.empty() && common_mark(comparison, side->id).empty()) cells.back() += ", " + mark;
     }
   }
   std::vector<std::size_t> widths(sides.size() + 1, 0);
@@ -91,8 +95,7 @@ void add_gaps(Lines& lines, const Comparison& comparison) {
       auto at =
           std::find_if(gaps.begin(), gaps.end(), [&](const auto& gap) { return gap.first == why; });
       if (at == gaps.end()) at = gaps.insert(gaps.end(), {why, {}});
-      const std::string what = row.id + " (" + side->id + ")";
-      at->second.push_back(what);
+      at->second.push_back(printable(row.id + " (" + side->id + ")"));
     }
   }
   constexpr std::size_t kMost = 6;
@@ -112,13 +115,17 @@ std::vector<std::string> compare_text(const Comparison& comparison) {
   add_table(lines, comparison);
   lines.emplace_back();
   for (const SideResult& side : comparison.sides) {
-    if (side.why)
-      lines.push_back(fmt::format("{} not measured: {}", side.title, printable(*side.why)));
-    if (side.about) lines.push_back(fmt::format("{}: {}", side.title, printable(*side.about)));
+    const std::string title = printable(side.title);
+    if (side.why) {
+      lines.push_back(fmt::format("{} not measured: {}", title, printable(*side.why)));
+      continue;
+    }
+    const std::string about = about_side(comparison, side.id);
+    if (!about.empty()) lines.push_back(fmt::format("{}: {}", title, printable(about)));
   }
   add_gaps(lines, comparison);
-  for (const std::string& remark : remarks_of(comparison)) lines.push_back(remark);
-  lines.push_back(
+  for (const std::string& remark : remarks_of(comparison)) lines.push_back(printable(remark));
+  lines.emplace_back(
       "±: half of the interval that holds the median with 95 % confidence (less below six starts). "
       "×: times the first side's, where the intervals do not touch; elsewhere no difference is "
       "claimed.");

@@ -191,6 +191,10 @@ std::string require_verdict(Ui& ui, const Image& image, const JudgedRun& run) {
   return libraries;
 }
 
+bool is_built_here(const Store& store, const Image& image) {
+  return store.find_key(built_key(image)).has_value();
+}
+
 void remember_built_facts(Store& store, const Image& image, const Lock& lock) {
   if (store.find_key(built_key(image))) return;
   store.put_key(built_key(image), render_image_facts(image_facts_of(lock)));

@@ -38,8 +38,12 @@ void keep_links_below(const fs::path& root) {
   }
 }
 
-bool holds_libraries(const std::vector<std::string>& names) {
-  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+bool holds_libraries(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::is_directory(fs::symlink_status(folder, ignored))) return false;
+  const std::vector<fs::path> inner = list_folder(folder);
+  return std::any_of(inner.begin(), inner.end(), [](const fs::path& one) {
+    const std::string name = one.filename().string();
     return name.starts_with("lib") && name.find(".so.") != std::string::npos;
   });
 }
@@ -97,9 +101,11 @@ void BareImage::find_libraries() {
     if (!real) continue;
     add(folder);
     if (*real != folder) continue;  // another name of one that is there already
-    for (const std::string& name : files_.list(folder)) {
-      std::string inner = std::string(folder) + "/" + name;
-      if (holds_libraries(files_.list(inner))) below.push_back(std::move(inner));
+    for (const fs::path& inner : list_folder(root_ / folder)) {
+      std::string relative = inner.lexically_relative(root_).string();
+      const bool is_known = std::find(kLibraryFolders.begin(), kLibraryFolders.end(), relative) !=
+                            kLibraryFolders.end();
+      if (!is_known && holds_libraries(inner)) below.push_back(std::move(relative));
     }
   }
   for (const std::string& folder : below) add(folder);
@@ -151,15 +157,10 @@ std::vector<std::string> BareImage::words_for(const std::string& program, const 
   for (const char* const loader : kLoaders) {
     const std::optional<std::string> found = files_.resolve(loader);
     if (!found) continue;
-    std::string libraries;
-    for (const char* const folder : kLibraryFolders) {
-      if (!files_.resolve(folder)) continue;
-      libraries += (libraries.empty() ? "" : ":") + (root_ / folder).string();
-    }
     return {(root_ / *found).string(),
             "--inhibit-cache",
             "--library-path",
-            libraries,
+            libraries_,
             "--argv0",
             program,
             file.string()};

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/digest.hpp"
 #include "base/record_json.hpp"
+#include "runner/record/secrets.hpp"
 
 namespace mlenv::compare {
 namespace {
@@ -52,6 +54,10 @@ const Cell* base_of(const RowResult& row) {
   return nullptr;
 }
 
+bool on_other_devices(const Cell& a, const Cell& b) {
+  return a.device && b.device && a.device != b.device;
+}
+
 void conclude_row(RowResult& row) {
   const Better better = better_of(row);
   for (Cell& cell : row.sides) conclude_cell(cell, better);
@@ -59,6 +65,7 @@ void conclude_row(RowResult& row) {
   if (base == nullptr || row.computed || better == Better::neither) return;
   for (Cell& cell : row.sides) {
     if (&cell == base || !cell.summary || newest_session(cell) != newest_session(*base)) continue;
+    if (on_other_devices(cell, *base)) continue;
     const Relation relation = relate(*cell.summary, *base->summary, better);
     cell.relation = name_of(relation);
     const bool claims = relation == Relation::better || relation == Relation::worse;
@@ -105,6 +112,44 @@ std::optional<std::uint64_t> newest_session(const Cell& cell) {
   return newest;
 }
 
+std::vector<const Machine*> machines_of(const Comparison& in, std::string_view side) {
+  std::vector<const Machine*> machines;
+  for (auto session = in.sessions.rbegin(); session != in.sessions.rend(); ++session) {
+    for (const Machine& one : session->machines) {
+      if (one.side == side) machines.push_back(&one);
+    }
+  }
+  return machines;
+}
+
+const Machine* machine_of(const Comparison& in, const Cell& cell) {
+  std::optional<std::uint64_t> session = newest_session(cell);
+  if (!session) session = cell.text_session;
+  if (!session || *session >= in.sessions.size()) return nullptr;
+  for (const Machine& one : in.sessions[*session].machines) {
+    if (one.side == cell.side) return &one;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> shown_words(const std::vector<std::string>& words) {
+  std::vector<std::string> shown = without_secrets(words);
+  for (std::string& word : shown) {
+    const std::size_t sign = word.find('=');
+    if (word.starts_with('-') && sign != std::string::npos) {
+      word = word.substr(0, sign + 1) + without_secrets({word.substr(sign + 1)}).front();
+    }
+    word = printable(word);
+  }
+  return shown;
+}
+
+std::string digest_of_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += fmt::format("{}:", word.size()) + word;
+  return Digest::of(text).str();
+}
+
 void conclude(Comparison& comparison) {
   for (RowResult& row : comparison.rows) conclude_row(row);
 }
@@ -114,7 +159,23 @@ std::string render_comparison(const Comparison& comparison) {
 }
 
 Comparison parse_comparison(std::string_view text, std::string_view shown) {
-  return read_record<Comparison>(text, shown, kComparison);
+  constexpr std::size_t kMost = std::size_t{64} << 20;
+  const auto bad = [&](std::string why) {
+    return usage_error("bad-facts", "`{}` cannot be read as a comparison", shown)
+        .because(std::move(why))
+        .hint(std::string(kComparison.hint));
+  };
+  if (text.size() > kMost) throw bad("it is larger than any comparison");
+  Comparison comparison = read_record<Comparison>(text, shown, kComparison);
+  for (const RowResult& row : comparison.rows) {
+    for (const Cell& cell : row.sides) {
+      for (const Sample& sample : cell.samples) {
+        if (sample.session < comparison.sessions.size()) continue;
+        throw bad(fmt::format("a sample of `{}` is of a session that is not there", row.id));
+      }
+    }
+  }
+  return comparison;
 }
 
 }  // namespace mlenv::compare

@@ -42,6 +42,8 @@ struct Cell {
   std::optional<std::string> text;  ///< of what is no number
   std::optional<std::string> why;
   std::optional<std::string> note;      ///< beside the figure: `computed`, another address
+  std::optional<std::string> device;    ///< that it ran on: `cpu`, `cuda`; nullopt: not asked
+  std::optional<std::uint64_t> text_session;  ///< in which of Comparison::sessions `text` was found
   std::optional<Summary> summary;       ///< of the newest session's samples
   std::optional<std::string> relation;  ///< to the first side that was measured with it
   std::optional<double> ratio;          ///< of medians; only where `relation` claims something
@@ -54,6 +56,8 @@ struct Cell {
     visit("text", self.text);
     visit("why", self.why);
     visit("note", self.note);
+    visit("device", self.device);
+    visit("text_session", self.text_session);
     visit("summary", self.summary);
     visit("relation", self.relation);
     visit("ratio", self.ratio);
@@ -88,9 +92,8 @@ struct SideResult {
   std::string id;                    ///< `bare`, `builtin`, `docker`, `podman`, `vm`
   std::string title;                 ///< `built-in container`
   std::optional<std::string> why;    ///< it is not there
-  std::vector<std::string> options;  ///< of `mlenv run`, that this side alone had
-  bool emulated = false;             ///< a virtual machine without hardware's help
-  std::optional<std::string> about;  ///< how it was run: runtime, kernel, accelerator
+  std::vector<std::string> options;  ///< of `mlenv run`, that this side alone had; no secrets
+  std::optional<std::string> options_digest;  ///< of the words with their secrets
   std::optional<double> price_per_hour;
   friend bool operator==(const SideResult&, const SideResult&) = default;
   template <class Self, class Visit>
@@ -99,8 +102,7 @@ struct SideResult {
     visit("title", self.title);
     visit("why", self.why);
     visit("options", self.options);
-    visit("emulated", self.emulated);
-    visit("about", self.about);
+    visit("options_digest", self.options_digest);
     visit("price_per_hour", self.price_per_hour);
   }
 };
@@ -123,6 +125,20 @@ struct Noise {
   }
 };
 
+/// What a virtual machine was in one session.
+struct Machine {
+  std::string side;
+  std::string accelerator;           ///< `kvm`, `tcg` (emulated), `unknown`
+  std::optional<std::string> about;  ///< `q35, kvm, kernel 6.1.0`
+  friend bool operator==(const Machine&, const Machine&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("side", self.side);
+    visit("accelerator", self.accelerator);
+    visit("about", self.about);
+  }
+};
+
 /// One time that `mlenv compare` ran.
 struct Session {
   std::string started;  ///< UTC
@@ -130,8 +146,10 @@ struct Session {
   double budget_seconds = 0;
   bool quick = false;
   std::string mlenv;    ///< version
+  std::string kernel;   ///< the host's
   std::string boot_id;  ///< of the kernel
   Noise noise;
+  std::vector<Machine> machines;  ///< of the sides that have a kernel of their own
   friend bool operator==(const Session&, const Session&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -140,8 +158,10 @@ struct Session {
     visit("budget_seconds", self.budget_seconds);
     visit("quick", self.quick);
     visit("mlenv", self.mlenv);
+    visit("kernel", self.kernel);
     visit("boot_id", self.boot_id);
     visit("noise", self.noise);
+    visit("machines", self.machines);
   }
 };
 
@@ -167,7 +187,10 @@ struct Terms {
   std::string image_name;
   std::string image;                 ///< digest
   std::optional<std::string> tools;  ///< digest of the image with sysbench and its kin
-  std::vector<std::string> command;  ///< the person's own; empty: none
+  std::vector<std::string> command;  ///< the person's own, without secrets; empty: none
+  std::optional<std::string> command_digest;  ///< of its words with their secrets
+  std::optional<std::string> folder;          ///< that the command is started in
+  std::optional<std::string> previous;        ///< digest of what `--previous` named
   std::uint64_t processors = 0;
   std::optional<std::string> memory;  ///< word of `--memory`
   friend bool operator==(const Terms&, const Terms&) = default;
@@ -177,6 +200,9 @@ struct Terms {
     visit("image", self.image);
     visit("tools", self.tools);
     visit("command", self.command);
+    visit("command_digest", self.command_digest);
+    visit("folder", self.folder);
+    visit("previous", self.previous);
     visit("processors", self.processors);
     visit("memory", self.memory);
   }
@@ -207,6 +233,15 @@ Better better_of(const RowResult& row);
 
 /// Session of the cell's newest samples; nullopt: it has none.
 std::optional<std::uint64_t> newest_session(const Cell& cell);
+/// The virtual machine that a cell's figure was found in; nullptr: it is of another side.
+const Machine* machine_of(const Comparison& in, const Cell& cell);
+/// Those of a side, newest session first.
+std::vector<const Machine*> machines_of(const Comparison& in, std::string_view side);
+
+/// Words as a report may show them: without secrets, of `--env=TOKEN=X` neither.
+std::vector<std::string> shown_words(const std::vector<std::string>& words);
+/// Of the words with their secrets, to tell that two are not the same.
+std::string digest_of_words(const std::vector<std::string>& words);
 
 /// Fills in what is said of the samples. Only what was measured in one session, in turn, is held
 /// against each other.
@@ -214,7 +249,8 @@ void conclude(Comparison& comparison);
 
 /// mlenv.compare/1 on one line, without the newline.
 std::string render_comparison(const Comparison& comparison);
-/// The other way. Throws `bad-facts` or `facts-version` (usage); `shown` names the text.
+/// The other way. Throws `bad-facts` or `facts-version` (usage); `shown` names the text. Samples of
+/// sessions that are not there are `bad-facts`, too, and what is larger than any comparison.
 Comparison parse_comparison(std::string_view text, std::string_view shown);
 
 }  // namespace mlenv::compare

@@ -1,7 +1,9 @@
 #include "runner/compare/figures.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -79,6 +81,75 @@ std::string title_of(const Comparison& in, std::string_view side) {
   return found != nullptr ? found->title : std::string(side);
 }
 
+void add_side_remarks(const Comparison& in, const SideResult& side,
+                      std::vector<std::string>& remarks) {
+  std::string options;
+  for (const std::string& one : side.options) options += " " + printable(one);
+  if (!options.empty()) {
+    remarks.push_back(fmt::format("not equal: {} had{} of its own", side.title, options));
+  }
+  std::set<std::string> accelerators;
+  for (const RowResult& row : in.rows) {
+    const Cell* const cell = find_cell(row, side.id);
+    if (cell != nullptr) accelerators.insert(mark_of(in, *cell));
+  }
+  if (accelerators.contains("emulated")) {
+    remarks.push_back(fmt::format(
+        "emulated: {} had no help of the hardware; its figures say nothing of one that has",
+        side.title));
+  }
+  if (accelerators.contains("accelerator unknown")) {
+    remarks.push_back(
+        fmt::format("accelerator unknown: no run of {} left a record of whether it was emulated",
+                    side.title));
+  }
+}
+
+/// One for all rows that ran on other devices than the first side's.
+void add_device_remarks(const Comparison& in, std::vector<std::string>& remarks) {
+  for (const SideResult& side : in.sides) {
+    for (const RowResult& row : in.rows) {
+      const Cell* const cell = find_cell(row, side.id);
+      const Cell* const base = base_of(row);
+      if (cell == nullptr || base == nullptr || !cell->device || !base->device) continue;
+      if (*cell->device == *base->device) continue;
+      remarks.push_back(fmt::format(
+          "not held against each other: training ran on `{}` on {} and on `{}` on {}",
+          printable(*cell->device), side.title, printable(*base->device),
+          title_of(in, base->side)));
+      break;
+    }
+  }
+}
+
+void add_noise_remarks(const Noise& noise, const std::string& when,
+                       std::vector<std::string>& remarks) {
+  constexpr double kBusy = 0.1;
+  constexpr double kStolen = 0.02;
+  constexpr double kPercent = 100;
+  if (noise.busy_before && *noise.busy_before > kBusy) {
+    remarks.push_back(fmt::format(
+        "{}the machine was not quiet: others used {:.0f} % of its processors before", when,
+        *noise.busy_before * kPercent));
+  }
+  if (noise.steal && *noise.steal > kStolen) {
+    remarks.push_back(fmt::format("{}a hypervisor took {:.0f} % of the processors' time", when,
+                                  *noise.steal * kPercent));
+  }
+}
+
+/// Those that figures which are shown come from.
+std::set<std::uint64_t> sessions_shown(const Comparison& in) {
+  std::set<std::uint64_t> sessions;
+  for (const RowResult& row : in.rows) {
+    for (const Cell& cell : row.sides) {
+      const std::optional<std::uint64_t> session = newest_session(cell);
+      if (session && *session < in.sessions.size() && !row.computed) sessions.insert(*session);
+    }
+  }
+  return sessions;
+}
+
 }  // namespace
 
 std::string figure(double value, std::string_view unit) {
@@ -96,8 +167,6 @@ std::string claim_of(const Comparison& in, const RowResult& row, const Cell& cel
 
 CellWords words_of(const Comparison& in, const RowResult& row, const Cell& cell) {
   CellWords words;
-  const SideResult* const side = find_side(in, cell.side);
-  const bool emulated = side != nullptr && side->emulated;
   if (cell.summary) {
     words.measured = true;
     words.value = figure(cell.summary->median, row.unit);
@@ -113,7 +182,7 @@ CellWords words_of(const Comparison& in, const RowResult& row, const Cell& cell)
     words.note = printable(cell.why.value_or("no reason is known"));
     return words;
   }
-  if (emulated) add_note(words.note, "emulated");
+  add_note(words.note, mark_of(in, cell));
   add_note(words.note, claim_of(in, row, cell));
   if (cell.relation == name_of(Relation::too_few)) add_note(words.note, "too few for a claim");
   if (cell.drift) add_note(words.note, drift_text(row, *cell.drift));
@@ -121,33 +190,45 @@ CellWords words_of(const Comparison& in, const RowResult& row, const Cell& cell)
   return words;
 }
 
+std::string mark_of(const Comparison& in, const Cell& cell) {
+  const Machine* const machine = machine_of(in, cell);
+  if (machine == nullptr || machine->accelerator == "kvm") return {};
+  return machine->accelerator == "tcg" ? "emulated" : "accelerator unknown";
+}
+
+std::string common_mark(const Comparison& in, std::string_view side) {
+  std::optional<std::string> common;
+  for (const RowResult& row : in.rows) {
+    const Cell* const cell = find_cell(row, side);
+    if (cell == nullptr || row.computed || (!cell->summary && !cell->text)) continue;
+    const std::string mark = mark_of(in, *cell);
+    if (common && *common != mark) return {};
+    common = mark;
+  }
+  return common.value_or("");
+}
+
+std::string about_side(const Comparison& in, std::string_view side) {
+  std::vector<std::string> all;
+  for (const Machine* const one : machines_of(in, side)) {
+    std::string about = one->about.value_or("accelerator unknown");
+    if (std::find(all.begin(), all.end(), about) == all.end()) all.push_back(std::move(about));
+  }
+  std::string text;
+  for (const std::string& one : all) text += (text.empty() ? "" : "; before: ") + one;
+  return text;
+}
+
 std::vector<std::string> remarks_of(const Comparison& in) {
   std::vector<std::string> remarks;
-  for (const SideResult& side : in.sides) {
-    std::string options;
-    for (const std::string& one : side.options) options += " " + printable(one);
-    if (!options.empty()) {
-      remarks.push_back(fmt::format("not equal: {} had{} of its own", side.title, options));
-    }
-    if (side.emulated) {
-      remarks.push_back(fmt::format(
-          "emulated: {} had no help of the hardware; its figures say nothing of one that has",
-          side.title));
-    }
-  }
-  if (in.sessions.empty()) return remarks;
-  const Noise& noise = in.sessions.back().noise;
-  constexpr double kBusy = 0.1;
-  constexpr double kStolen = 0.02;
-  constexpr double kPercent = 100;
-  if (noise.busy_before && *noise.busy_before > kBusy) {
-    remarks.push_back(
-        fmt::format("the machine was not quiet: others used {:.0f} % of its processors before",
-                    *noise.busy_before * kPercent));
-  }
-  if (noise.steal && *noise.steal > kStolen) {
-    remarks.push_back(
-        fmt::format("a hypervisor took {:.0f} % of the processors' time", *noise.steal * kPercent));
+  for (const SideResult& side : in.sides) add_side_remarks(in, side, remarks);
+  add_device_remarks(in, remarks);
+  const std::set<std::uint64_t> shown = sessions_shown(in);
+  for (const std::uint64_t one : shown) {
+    const Session& session = in.sessions[one];
+    add_noise_remarks(session.noise,
+                      shown.size() > 1 ? fmt::format("{}: ", printable(session.started)) : "",
+                      remarks);
   }
   return remarks;
 }

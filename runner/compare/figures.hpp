@@ -23,6 +23,13 @@ CellWords words_of(const Comparison& in, const RowResult& row, const Cell& cell)
 /// nothing.
 std::string claim_of(const Comparison& in, const RowResult& row, const Cell& cell);
 
+/// `emulated` or `accelerator unknown`, of a figure from a virtual machine; empty: nothing.
+std::string mark_of(const Comparison& in, const Cell& cell);
+/// What all figures of a side are marked with; empty: not all with the same.
+std::string common_mark(const Comparison& in, std::string_view side);
+/// How a side was run, newest first; empty: nothing is known.
+std::string about_side(const Comparison& in, std::string_view side);
+
 /// Sentences over the whole: sides that had other options, noise, samples too few, drift.
 std::vector<std::string> remarks_of(const Comparison& in);
 

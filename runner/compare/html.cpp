@@ -86,11 +86,16 @@ class Page {
   void sides() {
     add("<h2>Sides</h2>\n<dl class=\"sides\">\n");
     for (const SideResult& side : from_.sides) {
-      const std::string how = side.why ? "not measured: " + *side.why : side.about.value_or("");
+      const std::string how =
+          side.why ? "not measured: " + *side.why : about_side(from_, side.id);
       add("<dt>{}{}</dt><dd>{}</dd>\n", html_text(side.title),
-          side.emulated ? " <em>emulated</em>" : "", html_text(how.empty() ? "measured" : how));
+          marked(common_mark(from_, side.id)), html_text(how.empty() ? "measured" : how));
     }
     add("</dl>\n");
+  }
+
+  static std::string marked(const std::string& mark) {
+    return mark.empty() ? "" : " <em>" + html_text(mark) + "</em>";
   }
 
   std::vector<const SideResult*> there() const {
@@ -106,7 +111,8 @@ class Page {
     if (cell == nullptr) return "not measured";
     const CellWords words = words_of(from_, row, *cell);
     std::string text = html_text(words.value);
-    if (side.emulated && words.measured) text += " <em>emulated</em>";
+    text += marked(mark_of(from_, *cell));
+    if (!words.interval.empty()) text += "<br><small>" + html_text(words.interval) + "</small>";
     return text;
   }
 
@@ -166,7 +172,10 @@ class Page {
           html_text(row.id), html_text(row.title));
     }
     std::string better;
-    if (row.better != name_of(Better::neither)) better = row.better + " is better; ";
+    // Of a file that anybody may have written.
+    if (better_of(row) != Better::neither) {
+      better = fmt::format("{} is better; ", name_of(better_of(row)));
+    }
     add("</div>\n<p class=\"how\">{}{} <code>{}</code></p>\n</article>\n", better,
         row.computed ? "computed:" : "measured by", html_text(row.command));
   }

@@ -66,8 +66,13 @@ class Streams {
     const ssize_t count = ::read(fd.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) return;
     if (count <= 0) return fd.reset();
-    if (text.size() < kMostOutput) text.append(buffer.data(), static_cast<std::size_t>(count));
-    if (look) look_at_lines();
+    if (look) {
+      if (text.size() < kMostOutput) text.append(buffer.data(), static_cast<std::size_t>(count));
+      return look_at_lines();
+    }
+    // Of standard error the end is what says why.
+    if (text.size() > kMostOutput) text.erase(0, kMostOutput / 2);
+    text.append(buffer.data(), static_cast<std::size_t>(count));
   }
   void look_at_lines() {
     const double now = seconds_since(begun_);
@@ -106,7 +111,8 @@ int StopSignals::came() {
   return came_;
 }
 
-Launched launch(const Command& command, std::chrono::milliseconds deadline, StopSignals& signals) {
+Launched launch(const Command& command, Ending ending, std::chrono::milliseconds deadline,
+                StopSignals& signals) {
   Launched launched;
   Pipe out = make_pipe();
   Pipe err = make_pipe();
@@ -116,7 +122,7 @@ Launched launch(const Command& command, std::chrono::milliseconds deadline, Stop
   Streams streams(out, err, launched);
   streams.begin();
   const Clock::time_point until = streams.begun() + deadline;
-  Started child(with_pipes);
+  Started child(with_pipes, ending);
   out.write_end.reset();
   err.write_end.reset();
   bool in_time = true;
@@ -133,12 +139,12 @@ Launched launch(const Command& command, std::chrono::milliseconds deadline, Stop
   return launched;
 }
 
-Waiting::Waiting(Command command) : in_(make_pipe()), out_(make_pipe()) {
+Waiting::Waiting(Command command, Ending ending) : in_(make_pipe()), out_(make_pipe()) {
   const Fd nowhere = open_file("/dev/null", O_RDWR);
   command.stdin_fd = in_.read_end.get();
   command.stdout_fd = out_.write_end.get();
   command.stderr_fd = nowhere.get();
-  child_.emplace(command);
+  child_.emplace(command, ending);
   in_.read_end.reset();
   out_.write_end.reset();
 }

@@ -1,6 +1,7 @@
 #pragma once
-// One start of a command from outside: when it said what, when it ended, what it left. Nothing of
-// it outlives the Launcher's call.
+// One start of a command from outside: when it said what, when it ended. It has ended when the call
+// returns, and so has its group on the bare host; `mlenv run` is asked first, and has a moment to
+// take away what it made.
 #include <chrono>
 #include <csignal>
 #include <map>
@@ -43,12 +44,13 @@ struct Launched {
 
 /// Starts it and waits for its end; kills it at the deadline or when a signal
 /// came. Its standard input is empty, and standard output lines are looked at as they come.
-Launched launch(const Command& command, std::chrono::milliseconds deadline, StopSignals& signals);
+Launched launch(const Command& command, Ending ending, std::chrono::milliseconds deadline,
+                StopSignals& signals);
 
 /// A command that says a line and then waits for the end of its standard input.
 class Waiting {
  public:
-  explicit Waiting(Command command);
+  Waiting(Command command, Ending ending);
   /// Until it has said its line; false: it ended, time is up, or a signal came.
   bool ready(std::chrono::milliseconds deadline, StopSignals& signals);
   /// Lets it end; kills it where it does not.

@@ -35,7 +35,8 @@ void add_header(std::vector<std::string>& lines, const Comparison& in, const std
   std::string titles = "| " + first + " |";
   std::string rule = "| --- |";
   for (const SideResult& side : in.sides) {
-    titles += " " + plain(side.title) + (side.emulated ? ", *emulated*" : "") + " |";
+    const std::string mark = common_mark(in, side.id);
+    titles += " " + plain(side.title) + (mark.empty() ? "" : ", *" + mark + "*") + " |";
     rule += " --- |";
   }
   lines.push_back(titles);
@@ -51,7 +52,7 @@ std::vector<std::string> markdown(const Comparison& comparison) {
   lines.emplace_back();
   lines.push_back(fmt::format("{}, {} processors, kernel {}; image `{}`.",
                               plain(comparison.host.cpu), comparison.terms.processors,
-                              plain(comparison.host.kernel), comparison.terms.image));
+                              plain(comparison.host.kernel), plain(comparison.terms.image)));
   lines.emplace_back();
   add_header(lines, comparison, "");
   for (const RowResult& row : comparison.rows) {

@@ -14,8 +14,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPreparation{600'000};
 constexpr const char* kNoTime = "no time left";
+
+milliseconds milliseconds_of(double seconds) {
+  constexpr double kMilli = 1000;
+  return milliseconds(static_cast<std::int64_t>(std::ceil(std::max(seconds, 0.0) * kMilli)));
+}
+
+bool is_cold(const ProbeSpec& probe) {
+  return probe.kind == ProbeKind::cold || probe.kind == ProbeKind::cold_training;
+}
 
 struct Side {
   ActiveSide active;
@@ -33,10 +41,11 @@ bool is_probed(std::string_view row) {
 
 class Measurement {
  public:
-  Measurement(const MeasureOptions& options, const Bench& bench, Progress& progress)
-      : options_(options), bench_(bench), progress_(progress) {
+  Measurement(const MeasureOptions& options, const Bench& bench, StopSignals& signals,
+              Progress& progress)
+      : options_(options), bench_(bench), signals_(signals), progress_(progress) {
     for (const RowSpec& spec : row_specs()) {
-      if (is_probed(spec.id) && is_asked(spec.id, options.rows)) {
+      if (is_probed(spec.id) && is_asked_for(spec.id)) {
         found_.rows.push_back(row_of(spec));
       }
     }
@@ -44,19 +53,22 @@ class Measurement {
 
   Measured run() {
     prepare();
+    const double gone = seconds_since(begun_);
+    budget_ = options_.budget_seconds;
+    if (options_.total_seconds > 0) budget_ = std::min(budget_, options_.total_seconds - gone);
     begun_ = Clock::now();
     if (signals_.came() == 0) go_through();
     found_.signal = signals_.came();
     explain_gaps();
-    found_.seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+    found_.seconds = seconds_since(begun_);
     return std::move(found_);
   }
 
  private:
-  double left() const {
-    const double gone = std::chrono::duration<double>(Clock::now() - begun_).count();
-    return options_.budget_seconds - gone;
+  static double seconds_since(Clock::time_point begun) {
+    return std::chrono::duration<double>(Clock::now() - begun).count();
   }
+  double left() const { return budget_ - seconds_since(begun_); }
 
   Cell& cell_of(std::string_view row, std::string_view side) {
     const auto found = std::find_if(found_.rows.begin(), found_.rows.end(),
@@ -68,10 +80,15 @@ class Measurement {
     cell.side = side;
     return found->sides.emplace_back(std::move(cell));
   }
-  bool is_asked_for(std::string_view row) const { return is_asked(row, options_.rows); }
+  /// What fits on the host follows from the memory of one instance.
+  bool is_asked_for(std::string_view row) const {
+    return is_asked(row, options_.rows) ||
+           (row == "memory.added" && is_asked("memory.density", options_.rows));
+  }
 
   /// Each side is started once, which is its warm-up, and tells whether it is there.
   void prepare() {
+    std::size_t waiting = options_.sides.size();
     for (const std::string& id : options_.sides) {
       const SideSpec& spec = *find_side_spec(id);
       SideResult result;
@@ -84,36 +101,44 @@ class Measurement {
       if (absent != options_.absent.end()) {
         result.why = absent->second;
       } else if (signals_.came() == 0) {
-        try_side({{&spec, result.options}}, result);
+        // Each has its share, and what those before it left over.
+        const double share =
+            (options_.preparing_seconds - seconds_since(begun_)) / static_cast<double>(waiting);
+        try_side({{&spec, result.options}}, share, result);
       }
+      --waiting;
       found_.sides.push_back(std::move(result));
     }
     if (bench_.port == 0) return;
     if (auto server = start_server(bench_, signals_)) server_.emplace(std::move(*server));
   }
 
-  void try_side(Side side, SideResult& result) {
+  void try_side(Side side, double seconds, SideResult& result) {
     const Activity activity(progress_, "trying " + result.title);
-    const std::string why = try_start(side, Which::image);
+    const Clock::time_point until = Clock::now() + milliseconds_of(seconds);
+    const std::string why = try_start(side, Which::image, until);
     if (!why.empty()) {
       result.why = why;
       return;
     }
     // The first start may have brought the image there: a second one tells what it costs.
     const Clock::time_point begun = Clock::now();
-    (void)try_start(side, Which::image);
+    (void)try_start(side, Which::image, until);
     side.start = std::chrono::duration<double>(Clock::now() - begun).count();
-    side.tools = options_.tools_why.empty() && try_start(side, Which::tools).empty();
+    side.tools = options_.tools_why.empty() && try_start(side, Which::tools, until).empty();
     sides_.push_back(std::move(side));
   }
 
-  std::string try_start(const Side& side, Which which) {
+  std::string try_start(const Side& side, Which which, Clock::time_point until) {
+    constexpr milliseconds kLeast{1000};
+    const auto deadline =
+        std::max(std::chrono::duration_cast<milliseconds>(until - Clock::now()), kLeast);
     try {
       const Command command =
           command_on(bench_, side.active, {which, {"sh", "-c", "echo"}, true, false});
-      const Launched launched = launch(command, kPreparation, signals_);
+      const Launched launched = launch(command, ending_on(side.active), deadline, signals_);
       if (launched.stopped) return "interrupted";
-      return launched.exit.code == 0 && !launched.timed_out ? "" : why_of(launched, kPreparation);
+      return launched.exit.code == 0 && !launched.timed_out ? "" : why_of(launched, deadline);
     } catch (const Error& error) {
       return why_of(error);
     }
@@ -123,11 +148,18 @@ class Measurement {
     return probe.kind == ProbeKind::tool || (probe.kind == ProbeKind::script && !bench_.has_python);
   }
 
+  static bool reads_past_cache(const ProbeSpec& probe) {
+    return std::find(probe.argv.begin(), probe.argv.end(), "--direct=1") != probe.argv.end();
+  }
+
   /// Why a probe cannot be on that side; empty: it can.
   std::string hindrance(const ProbeSpec& probe, const Side& side) const {
     if (needs_tools(probe) && !side.tools) {
       return options_.tools_why.empty() ? "the image with the tools does not start there"
                                         : options_.tools_why;
+    }
+    if (side.active.spec->id == "vm" && reads_past_cache(probe)) {
+      return "its shared folder does not go past this host's page cache";
     }
     const bool trains = probe.kind == ProbeKind::training || probe.kind == ProbeKind::cold_training;
     if (trains && !bench_.has_python) return "the image has no Python";
@@ -141,21 +173,25 @@ class Measurement {
   double guess(const ProbeSpec& probe) const {
     if (probe.kind != ProbeKind::command) return probe.seconds;
     constexpr double kShare = 4;
-    return std::min(probe.seconds,
-                    options_.budget_seconds / kShare / static_cast<double>(sides_.size()));
+    return std::min(probe.seconds, budget_ / kShare / static_cast<double>(sides_.size()));
   }
 
   void plan() {
     for (const ProbeSpec& probe : probe_specs()) {
       PlannedProbe planned;
       planned.wanted = options_.quick ? probe.wanted_quick : probe.wanted;
+      planned.waits = is_cold(probe);
+      // What a first start reads is in memory for the next one. The cold ones read it each time.
+      planned.warm_up = planned.wanted > 1 && !is_cold(probe) ? 1 : 0;
+      const std::string left_out = planned.wanted == 0 ? "not with --quick" : "";
+      planned.wanted += planned.warm_up;
       const bool asked = std::any_of(probe.rows.begin(), probe.rows.end(),
                                      [&](std::string_view row) { return is_asked_for(row); });
       const bool has_command = probe.kind != ProbeKind::command || !bench_.command.empty();
       std::vector<const Side*>& takes = takes_.emplace_back();
       for (const Side& side : sides_) {
         if (!asked || !has_command) continue;
-        const std::string why = hindrance(probe, side);
+        const std::string why = left_out.empty() ? hindrance(probe, side) : left_out;
         if (why.empty()) {
           takes.push_back(&side);
           planned.guessed.push_back(guess(probe) + side.start);
@@ -172,10 +208,31 @@ class Measurement {
     std::uint64_t rounds = 0;
     for (const PlannedProbe& one : planned_) rounds += one.guessed.empty() ? 0 : one.wanted;
     Activity activity(progress_, "measuring", rounds, "rounds");
+    // The cold ones come last: what they put out of memory is that of the warm ones, too.
+    while (const auto next = next_probe(planned_, left() - kept_for_cold())) {
+      if (!round(*next)) return;
+      activity.advance(1);
+    }
+    for (std::size_t i = 0; i < planned_.size(); ++i) {
+      planned_[i].waits = !is_cold(probe_specs()[i]);
+    }
     while (const auto next = next_probe(planned_, left())) {
       if (!round(*next)) return;
       activity.advance(1);
     }
+  }
+
+  /// Time for as many cold starts as a claim needs, but a small part of all alone.
+  double kept_for_cold() const {
+    constexpr double kShare = 0.15;
+    double seconds = 0;
+    for (const PlannedProbe& one : planned_) {
+      if (!one.waits) continue;
+      for (const double guess : one.guessed) {
+        seconds += guess * static_cast<double>(std::min(kFewestRounds, one.wanted));
+      }
+    }
+    return std::min(seconds, kShare * budget_);
   }
 
   /// false: a signal came.
@@ -184,14 +241,20 @@ class Measurement {
     PlannedProbe& planned = planned_[number];
     std::vector<const Side*>& sides = takes_[number];
     std::vector<const Side*> failed;
+    std::size_t waiting = sides.size();
+    // The first start that counts takes the place of the one before.
+    const bool counts_first = planned.warm_up > 0 && planned.done == planned.warm_up;
     for (const std::size_t at : turn(sides.size(), planned.done)) {
       const Side& side = *sides[at];
-      const Found found =
-          run_probe(bench_, probe, side.active, deadline(probe, planned.guessed[at]), signals_);
+      const milliseconds most = deadline(probe, planned.guessed[at], waiting--);
+      // One that took the time of others is not what they failed by.
+      if (left() <= 0 || (planned.done > 0 && planned.guessed[at] > left())) continue;
+      const Found found = run_probe(bench_, probe, side.active, most, signals_);
       if (found.stopped || signals_.came() != 0) return false;
       planned.guessed[at] = std::max(found.seconds, planned.guessed[at] / 2);
       if (planned.done == 0) planned.guessed[at] = found.seconds;
       if (found.values.empty() && found.texts.empty()) failed.push_back(&side);
+      if (counts_first) forget_warm_up(probe, side, found);
       take(probe, side, found);
     }
     ++planned.done;
@@ -203,14 +266,51 @@ class Measurement {
     return true;
   }
 
-  milliseconds deadline(const ProbeSpec& probe, double guessed) const {
+  /// Of what is left each of the sides that still wait for their start in this round has a share.
+  milliseconds deadline(const ProbeSpec& probe, double guessed, std::size_t waiting) const {
     constexpr double kFactor = 10;
     constexpr double kLeast = 20;
-    constexpr double kMilli = 1000;
-    const double within =
-        probe.kind == ProbeKind::command ? left() : std::max(kFactor * guessed, kLeast);
-    return milliseconds(
-        static_cast<std::int64_t>(std::ceil(std::min(within, std::max(left(), 1.0)) * kMilli)));
+    double within = std::max(kFactor * guessed, kLeast);
+    double free = left();
+    if (probe.kind == ProbeKind::command) {
+      free -= kept_for_others();
+      within = free;
+    }
+    const double share = free / static_cast<double>(std::max<std::size_t>(waiting, 1));
+    return milliseconds_of(std::max(std::min(within, share), 1.0));
+  }
+
+  /// Whatever the person's command takes, the other rows have their first round.
+  double kept_for_others() const {
+    constexpr double kShare = 0.25;
+    double seconds = 0;
+    for (std::size_t i = 0; i < planned_.size(); ++i) {
+      if (planned_[i].done > 0 || probe_specs()[i].kind == ProbeKind::command) continue;
+      for (const double guess : planned_[i].guessed) seconds += guess;
+    }
+    return std::min(seconds, kShare * budget_);
+  }
+
+  void forget_warm_up(const ProbeSpec& probe, const Side& side, const Found& found) {
+    for (const std::string_view row : probe.rows) {
+      if (!is_asked_for(row) || !found.values.contains(std::string(row))) continue;
+      cell_of(row, side.active.spec->id).samples.clear();
+    }
+  }
+
+  /// Said of what has its first start alone.
+  void tell_warm_up() {
+    for (std::size_t i = 0; i < planned_.size(); ++i) {
+      for (const std::string_view row : probe_specs()[i].rows) {
+        if (planned_[i].warm_up == 0 || planned_[i].done != 1 || !is_asked_for(row)) continue;
+        for (const SideResult& side : found_.sides) {
+          Cell& cell = cell_of(row, side.id);
+          if (cell.samples.empty()) continue;
+          const std::string before = cell.note ? *cell.note + "; " : "";
+          cell.note = before + "one start, not warmed up";
+        }
+      }
+    }
   }
 
   void take(const ProbeSpec& probe, const Side& side, const Found& found) {
@@ -218,12 +318,14 @@ class Measurement {
       if (!is_asked_for(row)) continue;
       const std::string id(row);
       Cell& cell = cell_of(id, side.active.spec->id);
+      if (found.device) cell.device = found.device;
       if (const auto value = found.values.find(id); value != found.values.end()) {
         cell.samples.push_back({value->second, 0});
       }
       if (const auto text = found.texts.find(id); text != found.texts.end()) {
         // Of a figure it is what it was measured with.
         (found.values.contains(id) ? cell.note : cell.text) = text->second;
+        if (cell.text) cell.text_session = 0;
       }
       const auto why = found.whys.find(id);
       if (why != found.whys.end() && cell.samples.empty() && !cell.text) cell.why = why->second;
@@ -241,6 +343,7 @@ class Measurement {
 
   /// Every row says something of every side.
   void explain_gaps() {
+    tell_warm_up();
     for (RowResult& row : found_.rows) {
       for (const SideResult& side : found_.sides) {
         Cell& cell = cell_of(row.id, side.id);
@@ -259,20 +362,22 @@ class Measurement {
 
   const MeasureOptions& options_;
   const Bench& bench_;
+  StopSignals& signals_;
   Progress& progress_;
-  StopSignals signals_;
   Measured found_;
   std::vector<Side> sides_;
   std::vector<PlannedProbe> planned_;            ///< of probe_specs()
   std::vector<std::vector<const Side*>> takes_;  ///< who takes part, by probe
   std::optional<Started> server_;
+  double budget_ = 0;
   Clock::time_point begun_ = Clock::now();
 };
 
 }  // namespace
 
-Measured measure(const MeasureOptions& options, const Bench& bench, Progress& progress) {
-  return Measurement(options, bench, progress).run();
+Measured measure(const MeasureOptions& options, const Bench& bench, StopSignals& signals,
+                 Progress& progress) {
+  return Measurement(options, bench, signals, progress).run();
 }
 
 }  // namespace mlenv::compare

@@ -17,7 +17,9 @@ struct MeasureOptions {
   std::vector<std::string> rows;              ///< asked for; empty: all
   std::string tools_why;                      ///< there is no tools' image
   bool quick = false;
-  double budget_seconds = 0;
+  double budget_seconds = 0;       ///< to measure in
+  double preparing_seconds = 300;  ///< for first starts, of all sides together
+  double total_seconds = 0;        ///< of both; 0: no limit but theirs
 };
 
 struct Measured {
@@ -27,7 +29,9 @@ struct Measured {
   int signal = 0;  ///< that ended it early; 0: none
 };
 
-Measured measure(const MeasureOptions& options, const Bench& bench, Progress& progress);
+/// `signals` end it early.
+Measured measure(const MeasureOptions& options, const Bench& bench, StopSignals& signals,
+                 Progress& progress);
 
 /// Governor, turbo, load, and what others did in a moment before.
 Noise noise_before();

@@ -61,7 +61,13 @@ std::string apart(const Comparison& earlier, const Comparison& now) {
   const Terms& a = earlier.terms;
   const Terms& b = now.terms;
   if (a.image != b.image) return fmt::format("it is of the image {}", a.image);
-  if (a.command != b.command) return "it has another command";
+  if (a.command != b.command || a.command_digest != b.command_digest) {
+    return "it has another command";
+  }
+  if (a.folder != b.folder) {
+    return fmt::format("its command was started in `{}`", a.folder.value_or("another folder"));
+  }
+  if (a.previous != b.previous) return "its `--previous` was another image";
   if (a.processors != b.processors || a.memory != b.memory) {
     return "its sides had other processors or memory";
   }
@@ -73,7 +79,8 @@ std::string apart(const Comparison& earlier, const Comparison& now) {
   }
   for (const SideResult& side : now.sides) {
     const SideResult* const before = find_side(earlier, side.id);
-    if (before != nullptr && before->options != side.options) {
+    if (before != nullptr && !before->why &&
+        (before->options != side.options || before->options_digest != side.options_digest)) {
       return fmt::format("its {} had other options", side.title);
     }
   }
@@ -87,12 +94,15 @@ Comparison merged(Comparison earlier, Comparison now) {
   if (!now.terms.tools) now.terms.tools = earlier.terms.tools;
   earlier.terms = now.terms;
   for (SideResult& side : now.sides) {
+    const SideResult* const before = find_side(earlier, side.id);
+    if (side.why && before != nullptr && !before->why) continue;  // what was measured before stays
     std::erase_if(earlier.sides, [&](const SideResult& one) { return one.id == side.id; });
     earlier.sides.push_back(std::move(side));
   }
   for (RowResult& row : now.rows) {
     for (Cell& cell : row.sides) {
       for (Sample& sample : cell.samples) sample.session += first;
+      if (cell.text_session) *cell.text_session += first;
     }
     RowResult* const before = find_row(earlier, row.id);
     if (before == nullptr) {

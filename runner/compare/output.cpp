@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <numeric>
 
 #include <nlohmann/json.hpp>
@@ -21,7 +22,16 @@ constexpr double kMebi = 1048576.0;
 std::optional<double> number_of(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end == text.data()) return std::nullopt;
+  if (error != std::errc{} || end == text.data() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+/// A text that is a number as a whole.
+std::optional<double> whole_number(std::string_view text) {
+  double value = 0;
+  const char* const behind = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), behind, value);
+  if (error != std::errc{} || end != behind || !std::isfinite(value)) return std::nullopt;
   return value;
 }
 
@@ -65,8 +75,11 @@ std::optional<double> stress_ng(std::string_view text) {
 /// The JSON in what a program printed; null where there is none.
 json answer_in(std::string_view text) {
   const std::size_t begin = text.find('{');
-  if (begin == std::string_view::npos) return nullptr;
-  json value = json::parse(text.substr(begin), nullptr, false);
+  const std::size_t end = text.rfind('}');
+  if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) {
+    return nullptr;
+  }
+  json value = json::parse(text.substr(begin, end - begin + 1), nullptr, false);
   return value.is_discarded() ? json(nullptr) : value;
 }
 
@@ -102,11 +115,11 @@ Said read_said(std::string_view output) {
     const std::string word = take_word(line);
     const std::string row = take_word(line);
     if (word == "value") {
-      if (const auto value = number_of(line)) said.values[row] = *value;
+      if (const auto value = whole_number(line)) said.values[row] = *value;
     } else if (word == "text") {
-      said.texts[row] = line;
+      said.texts[row] = printable(line);
     } else if (word == "why") {
-      said.whys[row] = line;
+      said.whys[row] = printable(line);
     }
   }
   return said;
@@ -116,6 +129,22 @@ std::optional<std::string> read_mark(std::string_view line) {
   constexpr std::string_view kMark = "mlenv-compare mark ";
   if (!line.starts_with(kMark)) return std::nullopt;
   return std::string(trim(line.substr(kMark.size())));
+}
+
+std::optional<Used> read_used(std::string_view err) {
+  constexpr std::string_view kUsed = "mlenv-compare-used ";
+  const std::size_t at = err.rfind(kUsed);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view line = err.substr(at + kUsed.size());
+  const json answer = answer_in(line.substr(0, line.find('\n')));
+  const std::optional<double> cpu = member(answer, "/cpu");
+  const std::optional<double> memory = member(answer, "/memory");
+  if (!cpu || !memory) return std::nullopt;
+  return Used{*cpu, *memory};
+}
+
+bool answers_in_json(std::string_view row) {
+  return row.starts_with("disk.") || row.starts_with("network.");
 }
 
 std::optional<double> read_tool(std::string_view row, std::string_view output) {

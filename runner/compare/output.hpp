@@ -17,6 +17,15 @@ Said read_said(std::string_view output);
 /// `user` in `mlenv-compare mark user`; nullopt for another line.
 std::optional<std::string> read_mark(std::string_view line);
 
+/// What a command took, as command.py says it on standard error.
+struct Used {
+  double cpu = 0;     ///< seconds
+  double memory = 0;  ///< bytes
+};
+std::optional<Used> read_used(std::string_view err);
+
+/// Whether its tool says it in JSON, on standard output alone.
+bool answers_in_json(std::string_view row);
 /// Of a row that a tool measures, in the row's unit; nullopt where the text does not have it.
 std::optional<double> read_tool(std::string_view row, std::string_view output);
 

@@ -4,8 +4,6 @@
 #include <poll.h>
 #include <list>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "runner/compare/output.hpp"
@@ -76,17 +74,14 @@ void add_mark(Found& found, const Launched& launched, const char* mark, const ch
 
 void add_command(Found& found, const Launched& launched) {
   found.values["command.wall"] = launched.seconds;
-  const std::size_t at = launched.err.rfind("mlenv-compare-used ");
-  if (at == std::string::npos) {
-    const std::string why = "the image has no Python to ask the kernel with";
+  const std::optional<Used> used = read_used(launched.err);
+  if (!used) {
+    const std::string why = "no Python of the image could ask the kernel for it";
     found.whys["command.cpu"] = found.whys["command.memory"] = why;
     return;
   }
-  const auto used = nlohmann::json::parse(
-      launched.err.substr(launched.err.find('{', at), launched.err.find('\n', at)), nullptr, false);
-  if (!used.is_object()) return;
-  found.values["command.cpu"] = used.value("cpu", 0.0);
-  found.values["command.memory"] = used.value("memory", 0.0);
+  found.values["command.cpu"] = used->cpu;
+  found.values["command.memory"] = used->memory;
 }
 
 /// `6.1.0-28-amd64 BOOT-ID`: whose kernel it is shows its boot id.
@@ -97,6 +92,26 @@ void tell_kernel(Found& found, const Bench& bench) {
   if (blank == std::string::npos) return;
   const bool same = text->second.substr(blank + 1) == bench.own_boot_id;
   text->second = text->second.substr(0, blank) + (same ? ", the host's" : ", its own");
+}
+
+/// `PyTorch 2.5.1, cuda` → `cuda`.
+std::optional<std::string> device_in(const std::map<std::string, std::string>& texts) {
+  const auto text = texts.find("train.step");
+  if (text == texts.end()) return std::nullopt;
+  const std::size_t comma = text->second.rfind(", ");
+  if (comma == std::string::npos) return std::nullopt;
+  return text->second.substr(comma + 2);
+}
+
+/// What a figure does not cover on that side; empty: nothing.
+const char* limit_of(std::string_view row, const ActiveSide& side) {
+  if (side.spec->id == "vm" && row == "network.latency") {
+    return "from the guest to QEMU alone, which ends TCP there";
+  }
+  if (side.spec->id == "bare" && row.starts_with("command.")) {
+    return "programs that it finds by PATH are this host's";
+  }
+  return "";
 }
 
 void take_figures(Found& found, const Bench& bench, const ProbeSpec& probe,
@@ -114,6 +129,7 @@ void take_figures(Found& found, const Bench& bench, const ProbeSpec& probe,
       add_mark(found, launched, "user", "start.cold");
       break;
     case ProbeKind::training:
+      found.device = device_in(found.texts);
       add_mark(found, launched, "import", "start.import");
       add_mark(found, launched, "step", "start.step");
       break;
@@ -125,7 +141,8 @@ void take_figures(Found& found, const Bench& bench, const ProbeSpec& probe,
       break;
     case ProbeKind::tool:
       for (const std::string_view row : probe.rows) {
-        if (const auto value = read_tool(row, launched.out + launched.err)) {
+        const bool json = answers_in_json(row);
+        if (const auto value = read_tool(row, json ? launched.out : launched.out + launched.err)) {
           found.values[std::string(row)] = *value;
         }
       }
@@ -139,12 +156,15 @@ void take_figures(Found& found, const Bench& bench, const ProbeSpec& probe,
 }
 
 /// Every row of the probe without a figure has a reason.
-void complete(Found& found, const ProbeSpec& probe, const std::string& why) {
+void complete(Found& found, const ProbeSpec& probe, const ActiveSide& side,
+              const std::string& why) {
   // A script's own reason holds for all rows of its probe.
   const std::string reason = found.whys.empty() ? why : found.whys.begin()->second;
   for (const std::string_view row : probe.rows) {
     const std::string id(row);
     if (!found.values.contains(id) && !found.texts.contains(id)) found.whys.emplace(id, reason);
+    const std::string limit = limit_of(row, side);
+    if (!limit.empty() && found.values.contains(id)) found.texts.emplace(id, limit);
   }
 }
 
@@ -176,10 +196,12 @@ Found run_instances(const Bench& bench, const ActiveSide& side, milliseconds dea
   std::list<Waiting> all;
   settle(signals);
   const double before = memory_now();
+  const Clock::time_point until = Clock::now() + deadline;
   double first = 0;
   for (std::uint64_t i = 0; i < bench.instances; ++i) {
-    all.emplace_back(command_on(bench, side, wanted));
-    if (!all.back().ready(deadline, signals)) {
+    all.emplace_back(command_on(bench, side, wanted), ending_on(side));
+    const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
+    if (!all.back().ready(std::max(left, milliseconds(0)), signals)) {
       found.stopped = signals.came() != 0;
       found.whys["memory.rest"] = found.whys["memory.added"] =
           fmt::format("instance {} did not start", i + 1);
@@ -199,6 +221,10 @@ Found run_instances(const Bench& bench, const ActiveSide& side, milliseconds dea
 }
 
 }  // namespace
+
+Ending ending_on(const ActiveSide& side) {
+  return side.spec->id == "bare" ? Ending::kill : Ending::ask;
+}
 
 Command command_on(const Bench& bench, const ActiveSide& side, const Wanted& wanted) {
   if (side.spec->id == "bare") {
@@ -260,7 +286,7 @@ Found run_probe(const Bench& bench, const ProbeSpec& probe, const ActiveSide& si
     } else {
       const Command command = command_on(bench, side, wanted_by(bench, probe, side));
       if (is_cold) forget_pages(bench.trees);
-      const Launched launched = launch(command, deadline, signals);
+      const Launched launched = launch(command, ending_on(side), deadline, signals);
       found.stopped = launched.stopped;
       const bool worked = !launched.timed_out && launched.exit.code == 0;
       if (worked) take_figures(found, bench, probe, launched);
@@ -269,7 +295,7 @@ Found run_probe(const Bench& bench, const ProbeSpec& probe, const ActiveSide& si
   } catch (const Error& error) {
     why = why_of(error);
   }
-  complete(found, probe, why);
+  complete(found, probe, side, why);
   found.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
   return found;
 }

@@ -34,10 +34,13 @@ struct Found {
   std::map<std::string, double> values;      ///< by row
   std::map<std::string, std::string> texts;  ///< by row
   std::map<std::string, std::string> whys;   ///< by row: no figure
+  std::optional<std::string> device;         ///< that training ran on
   double seconds = 0;                        ///< that all of it took
   bool stopped = false;                      ///< by a signal: nothing of it counts
 };
 
+/// How what was started there is ended.
+Ending ending_on(const ActiveSide& side);
 /// What starts `wanted` there. Throws `cannot-start`.
 Command command_on(const Bench& bench, const ActiveSide& side, const Wanted& wanted);
 

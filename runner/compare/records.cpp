@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
 
 #include "base/error.hpp"
-#include "base/json.hpp"
 
 namespace mlenv::compare {
 namespace {
-
-using nlohmann::json;
 
 bool is_ours(const RunRecord& record, const std::string& value) {
   const auto& labels = record.start.options.labels;
@@ -35,29 +32,28 @@ std::vector<std::string> ours(const RunRecords& records, const std::string& valu
 
 }  // namespace
 
-std::optional<MachineFacts> machine_of(std::string_view run_json) {
-  const json run = json::parse(run_json, nullptr, false);
-  if (!run.is_object() || !run.contains("vm") || !run.at("vm").is_object()) return std::nullopt;
-  const json& vm = run.at("vm");
-  MachineFacts facts;
-  const std::string accelerator = text_of(vm, "accelerator");
-  facts.emulated = accelerator != "kvm";
-  facts.about = text_of(vm, "machine") + ", " + accelerator + ", kernel " + text_of(vm, "kernel");
-  if (const std::string why = text_of(vm, "why"); facts.emulated && !why.empty()) {
-    facts.about += "; no KVM: " + why;
-  }
-  return facts;
+Machine machine_of(const VmUse& vm) {
+  Machine machine;
+  machine.side = "vm";
+  machine.accelerator = vm.accelerator == "kvm" || vm.accelerator == "tcg" ? vm.accelerator
+                                                                           : "unknown";
+  machine.about = fmt::format("{}, {}, kernel {}", vm.machine, vm.accelerator, vm.kernel);
+  if (machine.accelerator != "kvm" && !vm.why.empty()) *machine.about += "; no KVM: " + vm.why;
+  return machine;
 }
 
-std::optional<MachineFacts> newest_machine(const RunRecords& records, const std::string& label) {
+Machine newest_machine(const RunRecords& records, const std::string& label) {
   for (const std::string& id : ours(records, label)) {
-    for (const char* const name : {"run.json", "end.json"}) {
-      const std::optional<std::string> text = read_file_if_exists(records.folder_of(id) / name);
-      if (!text) continue;
-      if (auto facts = machine_of(*text)) return facts;
+    try {
+      if (const std::optional<VmUse> vm = records.read_brief(id).vm) return machine_of(*vm);
+    } catch (const Error&) {
+      continue;  // one that cannot be read says nothing
     }
   }
-  return std::nullopt;
+  Machine machine;
+  machine.side = "vm";
+  machine.accelerator = "unknown";
+  return machine;
 }
 
 void remove_records(const RunRecords& records) {

@@ -10,7 +10,7 @@ double cost_of(const PlannedProbe& probe) {
 }
 
 bool is_open(const PlannedProbe& probe) {
-  return !probe.given_up && probe.done < probe.wanted && !probe.guessed.empty();
+  return !probe.given_up && !probe.waits && probe.done < probe.wanted && !probe.guessed.empty();
 }
 
 /// The first one that has had no round; those that do not fit are given up.
@@ -40,8 +40,9 @@ std::optional<std::size_t> next_probe(std::vector<PlannedProbe>& probes, double 
   if (const auto untried = first_untried(probes, left)) return untried;
   double promised = 0;
   const auto can_have_five = [&](const PlannedProbe& probe) {
-    if (probe.done >= kFewestRounds) return false;
-    promised += cost_of(probe) * static_cast<double>(kFewestRounds - probe.done);
+    const std::uint64_t fewest = kFewestRounds + probe.warm_up;
+    if (probe.done >= fewest) return false;
+    promised += cost_of(probe) * static_cast<double>(fewest - probe.done);
     return promised <= left;
   };
   if (const auto one = fewest(probes, can_have_five)) return one;

@@ -17,6 +17,8 @@ inline constexpr std::uint64_t kFewestRounds = 5;
 
 struct PlannedProbe {
   std::uint64_t wanted = 1;     ///< starts on each side
+  std::uint64_t warm_up = 0;    ///< the first of them, which count only where no other follows
+  bool waits = false;           ///< its time has not come
   std::uint64_t done = 0;       ///< rounds of it
   std::vector<double> guessed;  ///< seconds of a start, for each side that takes part
   bool given_up = false;        ///< it fails everywhere, or there was no time for it

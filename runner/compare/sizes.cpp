@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "runner/compare/output.hpp"
+#include "runner/compare/probes.hpp"
 #include "runner/compare/rows.hpp"
 
 namespace mlenv::compare {
@@ -36,9 +37,32 @@ double copy_seconds(const Store& store, const std::vector<Layer>& layers) {
   return std::chrono::duration<double>(Clock::now() - begun).count();
 }
 
-/// The same figures for all containers: they take the same layers.
+struct Copies {
+  std::vector<double> seconds;
+  std::string why;  ///< there are none
+};
+
+Copies copies_of(const Store& store, const std::vector<Layer>& layers, double most) {
+  constexpr int kCopies = 6;
+  constexpr double kSlow = 100e6;  // bytes a second that most disks have
+  Copies copies;
+  double spent = 0;
+  if (static_cast<double>(bytes_of(layers)) / kSlow > most) copies.why = "no time left";
+  try {
+    for (int i = 0; i < kCopies && spent < most && !layers.empty() && copies.why.empty(); ++i) {
+      copies.seconds.push_back(copy_seconds(store, layers));
+      spent += copies.seconds.back();
+    }
+  } catch (const Error& error) {
+    copies.why = "the layers cannot be copied: " + why_of(error);
+  }
+  return copies;
+}
+
+/// The same figures for all containers: they take the same layers. `why` there are none.
 void add_row(const char* id, const std::vector<double>& values, const std::string& note,
-             const std::vector<SideResult>& sides, std::vector<RowResult>& rows) {
+             const std::vector<SideResult>& sides, std::vector<RowResult>& rows,
+             const std::string& why = "") {
   RowResult row = row_of(*find_spec(id));
   for (const SideResult& side : sides) {
     Cell& cell = row.sides.emplace_back();
@@ -48,7 +72,7 @@ void add_row(const char* id, const std::vector<double>& values, const std::strin
     } else if (!is_container(side)) {
       cell.why = side.id == "bare" ? kBare : kDisk;
     } else if (values.empty()) {
-      cell.why = "the image does not say which of its layers is the base";
+      cell.why = why.empty() ? "the image does not say which of its layers is the base" : why;
     } else {
       for (const double value : values) cell.samples.push_back({value, 0});
       cell.note = note;
@@ -127,16 +151,9 @@ void add_sizes(const SizeQuestion& question, const Store& store,
   }
   if (asked("size.migrate")) add_row("size.migrate", one(moved), how, sides, rows);
   if (!asked("time.migrate")) return;
-  constexpr int kCopies = 6;
-  constexpr double kEnough = 10;  // seconds
-  std::vector<double> seconds;
-  double spent = 0;
   const Activity activity(progress, "copying layers");
-  for (int i = 0; i < kCopies && spent < kEnough && !moved.empty(); ++i) {
-    seconds.push_back(copy_seconds(store, moved));
-    spent += seconds.back();
-  }
-  add_row("time.migrate", seconds, "a measured copy on this host", sides, rows);
+  const Copies copies = copies_of(store, moved, question.seconds);
+  add_row("time.migrate", copies.seconds, "a measured copy on this host", sides, rows, copies.why);
 }
 
 void add_density(std::vector<RowResult>& rows, const std::vector<SideResult>& sides) {

@@ -49,7 +49,7 @@ class Setup {
 
 }  // namespace
 
-Started::Started(const Command& command) {
+Started::Started(const Command& command, Ending ending) : ending_(ending) {
   const Setup setup(command);
   std::vector<char*> argv = c_strings(command.argv);
   std::vector<char*> env;
@@ -65,18 +65,24 @@ Started::Started(const Command& command) {
 }
 
 Started::Started(Started&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), ended_(std::move(other.ended_)) {}
+    : pid_(std::exchange(other.pid_, -1)), ending_(other.ending_), ended_(std::move(other.ended_)) {
+}
 
 Started::~Started() {
   if (pid_ < 0) return;
+  constexpr std::chrono::milliseconds kMoment{10'000};
+  if (ending_ == Ending::ask) {
+    ::kill(pid_, SIGTERM);
+    (void)has_ended(kMoment);
+  }
+  // The group's number is ours until its first process is waited for.
   ::kill(-pid_, SIGKILL);
-  ::kill(pid_, SIGKILL);
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
 }
 
-std::optional<Exit> Started::wait(std::chrono::milliseconds deadline) {
+bool Started::has_ended(std::chrono::milliseconds deadline) const {
   pollfd fd{ended_.get(), POLLIN, 0};
   constexpr std::int64_t kMost = 1'000'000'000;
   const auto left = std::clamp<std::int64_t>(deadline.count(), 0, kMost);
@@ -84,7 +90,12 @@ std::optional<Exit> Started::wait(std::chrono::milliseconds deadline) {
   do {
     ready = ::poll(&fd, 1, static_cast<int>(left));
   } while (ready < 0 && errno == EINTR);
-  if (ready <= 0) return std::nullopt;
+  return ready > 0;
+}
+
+std::optional<Exit> Started::wait(std::chrono::milliseconds deadline) {
+  if (!has_ended(deadline)) return std::nullopt;
+  if (ending_ == Ending::kill) ::kill(-pid_, SIGKILL);
   return reap(std::exchange(pid_, -1));
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // A process in a session of its own, as a container's are: where the kernel shares the processor
 // out by sessions (autogroups, sched(7)), the bare host then gets the same share, whatever else
-// the person's terminal does and however nice it is. Killed with its group when this goes.
+// the person's terminal does and however nice it is. Ended when this goes.
 #include <chrono>
 #include <optional>
 
@@ -9,10 +9,16 @@
 
 namespace mlenv::compare {
 
+enum class Ending {
+  kill,  ///< with its group, also where it ended by itself and left some of it behind
+  ask,   ///< by SIGTERM, and killed where it has not ended a moment later: it may take away first
+         ///< what it made
+};
+
 class Started {
  public:
   /// Of `command` argv, env, folder and the three streams. Throws `cannot-start`.
-  explicit Started(const Command& command);
+  Started(const Command& command, Ending ending);
   Started(Started&& other) noexcept;
   Started& operator=(Started&&) = delete;
   Started(const Started&) = delete;
@@ -23,7 +29,10 @@ class Started {
   std::optional<Exit> wait(std::chrono::milliseconds deadline);
 
  private:
+  bool has_ended(std::chrono::milliseconds deadline) const;
+
   pid_t pid_ = -1;
+  Ending ending_;
   Fd ended_;  ///< readable at its end
 };
 

@@ -6,17 +6,12 @@
 namespace mlenv::compare {
 namespace {
 
-/// P(Binomial(n, 1/2) < k)
-double below(std::size_t n, std::size_t k) {
-  double sum = 0;
-  // By logarithms: 2^-n alone is nothing from n = 1075 on.
+/// P(Binomial(n, 1/2) = k). By logarithms: 2^-n alone is nothing from n = 1075 on.
+double exactly(std::size_t n, std::size_t k) {
   const auto count = static_cast<double>(n);
-  for (std::size_t i = 0; i < k; ++i) {
-    const auto chosen = static_cast<double>(i);
-    sum += std::exp(std::lgamma(count + 1) - std::lgamma(chosen + 1) -
-                    std::lgamma(count - chosen + 1) - count * std::log(2.0));
-  }
-  return sum;
+  const auto chosen = static_cast<double>(k);
+  return std::exp(std::lgamma(count + 1) - std::lgamma(chosen + 1) -
+                  std::lgamma(count - chosen + 1) - count * std::log(2.0));
 }
 
 }  // namespace
@@ -29,11 +24,17 @@ Summary summary_of(std::vector<double> values) {
   summary.count = n;
   summary.median = n % 2 == 1 ? values.at(middle) : (values.at(middle - 1) + values.at(middle)) / 2;
   std::size_t k = 1;
+  double below = exactly(n, 0);  // P(Binomial(n, 1/2) < k)
   // The narrowest that still has the level.
-  while (2 * (k + 1) <= n && 1 - 2 * below(n, k + 1) >= kLevel) ++k;
+  while (2 * (k + 1) <= n) {
+    const double next = below + exactly(n, k);
+    if (1 - 2 * next < kLevel) break;
+    below = next;
+    ++k;
+  }
   summary.low = values.at(k - 1);
   summary.high = values.at(n - k);
-  summary.level = std::max(0.0, 1 - 2 * below(n, k));
+  summary.level = std::max(0.0, 1 - 2 * below);
   return summary;
 }
 

@@ -34,10 +34,11 @@ std::optional<Started> start_server(const Bench& bench, StopSignals& signals) {
   const Fd nowhere = open_file("/dev/null", O_RDWR);
   try {
     const char* const side = bench.bare_tools != nullptr ? "bare" : "builtin";
-    Command command = command_on(bench, {find_side_spec(side), {}}, {Which::tools, words});
+    const ActiveSide on{find_side_spec(side), {}};
+    Command command = command_on(bench, on, {Which::tools, words});
     command.stdout_fd = nowhere.get();
     command.stderr_fd = nowhere.get();
-    Started child(command);
+    Started child(command, ending_on(on));
     constexpr int kTries = 100;
     constexpr int kPause = 100;  // ms
     for (int i = 0; i < kTries && signals.came() == 0; ++i) {

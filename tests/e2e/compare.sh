@@ -3,6 +3,7 @@
 # right size, a planted slow-down is seen in its row and in no other, nothing is claimed where intervals
 # touch, reruns are kept, and nothing is left behind. With --long: what it measures is what the same tool
 # says in a container made by hand, Docker and podman take part, and the page holds in a browser.
+# shellcheck disable=SC2119  # no options
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -98,18 +99,66 @@ compare --show one.json --html page.html >table
 equal "pages in one file" 0 "$(grep -cE '<(script src|link|img|iframe)' page.html || true)"
 
 note "interrupted, it shows what is there"
-as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare tools --sides bare,builtin --rows start.user --budget 60s \
-  --json-file cut.json -- sleep 30 >table 2>err &
+as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare tools --sides builtin --rows start.user,command --budget 60s \
+  --json-file cut.json -- sleep 31.7 >table 2>err &
 pid=$!
-wait_until 20 test -n "$(pgrep -P "$pid" || true)" || true
-wait_until 30 pgrep -f '^sleep 30$'
-as_root kill -INT "$(pgrep -x mlenv -P "$pid" || echo "$pid")"
+wait_until 30 pgrep -f '^sleep 31.7$'
+kill -TERM "$(pgrep -x mlenv -P "$pid" || echo "$pid")"
 status=0
 wait "$pid" || status=$?
-equal "status" 130 "$status"
+equal "status" 143 "$status"
+equal "the command's row" interrupted "$(value cut.json command.wall builtin .why)"
 "$root/tests/schema/check.py" <cut.json
+! pgrep -f '^sleep 31.7$' >/dev/null || fail "the command goes on"
+
+if [ "$MLENV_TEST_LONG" = 1 ]; then
+  note "the same tool in a container made by hand"
+  need umoci
+  "$MLENV" save tools oci:layout
+  as_root umoci unpack --image layout:latest bundle >/dev/null
+  as_root chmod 755 bundle
+  by_hand() { # by_hand LABEL WORD…: the number behind LABEL in what sysbench prints
+    local label=$1
+    shift
+    jq --argjson words "$(printf '%s\n' "$@" | jq -R . | jq -s .)" \
+      '.process.args = $words | .process.terminal = false | del(.linux.resources)' bundle/config.json >config.new
+    as_root cp config.new bundle/config.json
+    as_root runc run --bundle bundle "compare-$$" | sed -nE "s/.*$label *\(?([0-9.]+).*/\1/p"
+  }
+  compare tools --tools tools --sides builtin --rows cpu.integer,cpu.all,memory.bandwidth --budget 60s --json-file tool.json >table 2>err
+  near() { # near ROW SCALE LABEL WORD…: ranges of both overlap, with a tenth for the machine's noise
+    local row=$1 scale=$2
+    shift 2
+    for _ in 1 2 3 4 5 6; do by_hand "$@"; done |
+      jq -es --argjson scale "$scale" --argjson ours "$(value tool.json "$row" builtin .summary)" \
+        'map(. * $scale) | min < $ours.high * 1.1 and max > $ours.low * 0.9' >/dev/null || fail "$row is another by hand"
+  }
+  near cpu.integer 1 'events per second:' sysbench cpu --threads=1 --time=1 run
+  near cpu.all 1 'events per second:' sysbench cpu --threads="$(nproc)" --time=1 run
+  near memory.bandwidth 1048576 'MiB transferred' sysbench memory --memory-block-size=64M --memory-total-size=1T --time=1 run
+
+  note "Docker and podman"
+  make_user
+  start_docker
+  podman_settings
+  as_engine_root env MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare tools --sides bare,builtin,docker,podman --rows start.user,stop \
+    --budget 60s --json-file engines.json >table 2>err
+  for side in docker podman; do
+    holds "$(value engines.json start.user "$side" .summary.count) >= 5" "starts with $side: $(cat table)"
+  done
+  cat table
+
+  note "the page in a browser"
+  need node npm chromium
+  cp "$root"/tests/support/node/*.json "$root"/tests/support/node/compare_page.js .
+  npm ci --silent --ignore-scripts --cache "$XDG_CACHE_HOME/npm"
+  mkdir shots
+  timeout 240 node compare_page.js "$(command -v chromium)" "$work/page.html" "$work/shots"
+  [ -z "${MLENV_TEST_SCREENSHOT:-}" ] || cp shots/desktop.png "$MLENV_TEST_SCREENSHOT"
+fi
 
 note "nothing is left"
 equal "records" "" "$(as_root find "$MLENV_STORE/runs" -mindepth 1 -maxdepth 1 -name '2*' 2>/dev/null)"
+"$MLENV" images >/dev/null # the next one sweeps what a killed run left
 equal "scratch folders" "" "$(as_root find "$MLENV_STORE/tmp" -mindepth 1 -maxdepth 1 2>/dev/null)"
 verify_store

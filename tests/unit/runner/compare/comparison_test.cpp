@@ -64,6 +64,48 @@ TEST(Comparison, WhatIsNotMeasuredAgainStays) {
   EXPECT_EQ(cell(both, "start.user", "builtin").summary->count, 6U);
 }
 
+TEST(Comparison, ASideThatIsGoneDoesNotReplaceWhatWasMeasured) {
+  Comparison later = some_comparison();
+  later.sides[1].why = "it is not there any more";
+  for (RowResult& row : later.rows) row.sides[1] = gap_of("builtin", "it is not there any more");
+  const Comparison both = merged(some_comparison(), later);
+  EXPECT_FALSE(find_side(both, "builtin")->why.has_value());
+}
+
+TEST(Comparison, EachFigureKeepsTheMachineOfItsSession) {
+  Comparison first = some_comparison();
+  say_machine(first, "builtin", "tcg");
+  Comparison later = some_comparison();
+  say_machine(later, "builtin", "kvm");
+  later.rows[1].sides[1] = gap_of("builtin", "no time left");
+  const Comparison both = merged(first, later);
+  EXPECT_EQ(machine_of(both, cell(both, "start.user", "builtin"))->accelerator, "kvm");
+  EXPECT_EQ(machine_of(both, cell(both, "train.step", "builtin"))->accelerator, "tcg");
+}
+
+TEST(Comparison, OtherDevicesAreNotHeldAgainstEachOther) {
+  Comparison comparison = some_comparison();
+  comparison.rows[0].sides[0].device = "cuda";
+  comparison.rows[0].sides[1].device = "cpu";
+  conclude(comparison);
+  EXPECT_FALSE(cell(comparison, "start.user", "builtin").relation.has_value());
+  EXPECT_FALSE(cell(comparison, "start.user", "builtin").ratio.has_value());
+}
+
+TEST(Comparison, SecretsAreNotInItsWords) {
+  EXPECT_EQ(shown_words({"curl", "--token", "abc", "--env=HF_TOKEN=abc", "A=1"}),
+            (std::vector<std::string>{"curl", "--token", "***", "--env=HF_TOKEN=***", "A=1"}));
+  EXPECT_NE(digest_of_words({"a", "b"}), digest_of_words({"ab"}));
+  EXPECT_EQ(shown_words({"\xff"}).front().find('\xff'), std::string::npos);
+}
+
+TEST(Comparison, SamplesOfNoSessionAreRefused) {
+  Comparison comparison = some_comparison();
+  comparison.rows[0].sides[0].samples[0].session = 7;
+  const std::string text = render_comparison(comparison);
+  EXPECT_EQ(code_of([&] { (void)parse_comparison(text, "x"); }), "bad-facts");
+}
+
 TEST(Comparison, OnlyLikeIsPutTogether) {
   const Comparison now = some_comparison();
   EXPECT_EQ(apart(now, now), "");
@@ -74,6 +116,10 @@ TEST(Comparison, OnlyLikeIsPutTogether) {
   };
   EXPECT_NE(after([](Comparison& it) { it.terms.image = "sha256:9"; }), "");
   EXPECT_NE(after([](Comparison& it) { it.terms.command = {"x"}; }), "");
+  EXPECT_NE(after([](Comparison& it) { it.terms.command_digest = "sha256:9"; }), "");
+  EXPECT_NE(after([](Comparison& it) { it.terms.folder = "/elsewhere"; }), "");
+  EXPECT_NE(after([](Comparison& it) { it.terms.previous = "sha256:9"; }), "");
+  EXPECT_NE(after([](Comparison& it) { it.sides[1].options_digest = "sha256:9"; }), "");
   EXPECT_NE(after([](Comparison& it) { it.terms.processors = 1; }), "");
   EXPECT_NE(after([](Comparison& it) { it.terms.tools = "sha256:9"; }), "");
   EXPECT_NE(after([](Comparison& it) { it.host.name = "other"; }), "");
@@ -130,17 +176,18 @@ TEST(Comparison, RunsOfASide) {
 }
 
 TEST(Comparison, TheMachineOfARecord) {
-  EXPECT_FALSE(machine_of("{}").has_value());
-  EXPECT_FALSE(machine_of("nonsense").has_value());
-  const auto real = machine_of(R"({"vm":{"accelerator":"kvm","machine":"q35","kernel":"6.1.0"}})");
-  ASSERT_TRUE(real.has_value());
-  EXPECT_FALSE(real->emulated);
-  EXPECT_EQ(real->about, "q35, kvm, kernel 6.1.0");
-  const auto tcg = machine_of(
-      R"({"vm":{"accelerator":"tcg","machine":"microvm","kernel":"6.1.0","why":"it hangs"}})");
-  ASSERT_TRUE(tcg.has_value());
-  EXPECT_TRUE(tcg->emulated);
-  EXPECT_EQ(tcg->about, "microvm, tcg, kernel 6.1.0; no KVM: it hangs");
+  VmUse use;
+  use.accelerator = "kvm";
+  use.machine = "q35";
+  use.kernel = "6.1.0";
+  EXPECT_EQ(machine_of(use).accelerator, "kvm");
+  EXPECT_EQ(machine_of(use).about, "q35, kvm, kernel 6.1.0");
+  use.accelerator = "tcg";
+  use.why = "it hangs";
+  EXPECT_EQ(machine_of(use).accelerator, "tcg");
+  EXPECT_EQ(machine_of(use).about, "q35, tcg, kernel 6.1.0; no KVM: it hangs");
+  const TemporaryFolder none(fs::temp_directory_path());
+  EXPECT_EQ(newest_machine(RunRecords(none.path()), "x").accelerator, "unknown");
 }
 
 Layer layer(const char* title, const char* text, std::uint64_t size) {

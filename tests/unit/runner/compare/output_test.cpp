@@ -17,6 +17,26 @@ TEST(CompareOutput, WhatOurScriptsSay) {
   EXPECT_EQ(read_mark("mlenv-compare value import 1"), std::nullopt);
 }
 
+TEST(CompareOutput, NumbersThatAreNone) {
+  for (const char* const bad : {"nan", "inf", "-inf", "1e999", "1 2", "1x", ""}) {
+    const Said said = read_said(std::string("mlenv-compare value train.step ") + bad + "\n");
+    EXPECT_TRUE(said.values.empty()) << bad;
+  }
+}
+
+TEST(CompareOutput, WhatACommandTook) {
+  const auto used = read_used(
+      "warning\nmlenv-compare-used {\"cpu\": 1.5, \"memory\": 2048}\nand a line after\n");
+  ASSERT_TRUE(used.has_value());
+  EXPECT_DOUBLE_EQ(used->cpu, 1.5);
+  EXPECT_DOUBLE_EQ(used->memory, 2048);
+  for (const char* const bad : {"mlenv-compare-used ", "mlenv-compare-used nothing\n",
+                                "mlenv-compare-used {\"cpu\": \"x\", \"memory\": 1}\n",
+                                "mlenv-compare-used {\"cpu\"", ""}) {
+    EXPECT_FALSE(read_used(bad).has_value()) << bad;
+  }
+}
+
 TEST(CompareOutput, Sysbench) {
   EXPECT_DOUBLE_EQ(*read_tool("cpu.integer", "CPU speed:\n    events per second:  3027.34\n"),
                    3027.34);
@@ -39,7 +59,8 @@ TEST(CompareOutput, StressNg) {
 TEST(CompareOutput, Fio) {
   constexpr const char* kText =
       "note: a line before\n{\"jobs\":[{\"read\":{\"bw_bytes\":1000,\"iops\":250.5},"
-      "\"write\":{\"bw_bytes\":0},\"sync\":{\"lat_ns\":{\"mean\":1500000.0}}}]}";
+      "\"write\":{\"bw_bytes\":0},\"sync\":{\"lat_ns\":{\"mean\":1500000.0}}}]}\na line after";
+  EXPECT_TRUE(answers_in_json("disk.read") && !answers_in_json("cpu.float"));
   EXPECT_DOUBLE_EQ(*read_tool("disk.read", kText), 1000);
   EXPECT_DOUBLE_EQ(*read_tool("disk.random", kText), 250.5);
   EXPECT_DOUBLE_EQ(*read_tool("disk.fsync", kText), 0.0015);

@@ -1,4 +1,7 @@
+#include <functional>
+
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "runner/compare/figures.hpp"
 #include "runner/compare/html.hpp"
@@ -39,11 +42,27 @@ TEST(CompareRender, WordsOfACell) {
 
 TEST(CompareRender, EmulatedIsSaidOfEachFigure) {
   Comparison comparison = some_comparison();
-  comparison.sides[1].emulated = true;
+  say_machine(comparison, "builtin", "tcg");
   for (const RowResult& row : comparison.rows) {
     EXPECT_TRUE(words_of(comparison, row, row.sides[1]).note.starts_with("emulated")) << row.id;
   }
   EXPECT_NE(remarks_of(comparison).at(0).find("emulated"), std::string::npos);
+}
+
+TEST(CompareRender, WhatIsNotKnownToBeRealIsSaid) {
+  Comparison comparison = some_comparison();
+  say_machine(comparison, "builtin", "unknown");
+  const RowResult& row = comparison.rows[0];
+  EXPECT_TRUE(words_of(comparison, row, row.sides[1]).note.starts_with("accelerator unknown"));
+  EXPECT_EQ(common_mark(comparison, "builtin"), "accelerator unknown");
+}
+
+TEST(CompareRender, OtherDevicesAreRemarked) {
+  Comparison comparison = some_comparison();
+  comparison.rows[1].sides[0].device = "cuda";
+  comparison.rows[1].sides[1].device = "cpu";
+  conclude(comparison);
+  EXPECT_NE(remarks_of(comparison).at(0).find("not held against each other"), std::string::npos);
 }
 
 TEST(CompareRender, UnequalSidesAreRemarked) {
@@ -95,6 +114,39 @@ TEST(CompareRender, ThePageIsOneFileAndHoldsNothingStrange) {
   EXPECT_NE(page.find("<td>not measured</td><td></td><td>`vm` is no runtime</td>"),
             std::string::npos);
   EXPECT_EQ(page.find("id=\"figures\"") != std::string::npos, !chart_library().empty());
+}
+
+/// Texts of a JSON value, but for its schema.
+void each_text(nlohmann::json& in, const std::function<void(nlohmann::json&)>& take) {
+  for (auto& [name, value] : in.items()) {
+    if (value.is_string() && name != "schema") take(value);
+    if (value.is_structured()) each_text(value, take);
+  }
+}
+
+TEST(CompareRender, NoTextOfAFileGetsOutOfItsPlaceOnThePage) {
+  constexpr const char* kHostile = "</script><img src=x onerror=alert(1)>'\"";
+  Comparison comparison = some_comparison();
+  comparison.terms.command = {"a"};
+  comparison.sides[1].options = {"--cpus=1"};
+  say_machine(comparison, "builtin", "tcg");
+  comparison.sessions[0].machines[0].about = "q35";
+  comparison.sessions[0].noise.governor = "powersave";
+  comparison.sessions[0].noise.turbo = "on";
+  comparison.rows[0].sides[1].note = "a note";
+  comparison.rows[1].sides[1].device = "cpu";
+  comparison.rows[1].sides[0].device = "cuda";
+  nlohmann::json all = nlohmann::json::parse(render_comparison(comparison));
+  int planted = 0;
+  each_text(all, [&](nlohmann::json& text) {
+    const std::string before = text.get<std::string>();
+    text = before + kHostile;
+    const std::string page = html_page(parse_comparison(all.dump(), "x"));
+    EXPECT_EQ(page.find("<img src=x"), std::string::npos) << before;
+    text = before;
+    ++planted;
+  });
+  EXPECT_GT(planted, 40);
 }
 
 TEST(CompareRender, EveryRowOfTheProbesAndOfTheClassicTableIsThere) {

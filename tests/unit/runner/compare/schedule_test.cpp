@@ -58,6 +58,18 @@ TEST(CompareSchedule, AProbeWithoutSidesIsNotStarted) {
   EXPECT_EQ(rounds({probe(9, {}), probe(2, {1})}, 100), (Rounds{0, 2}));
 }
 
+TEST(CompareSchedule, AWarmUpComesOnTopOfWhatAClaimNeeds) {
+  PlannedProbe warmed = probe(11, {1});
+  warmed.warm_up = 1;
+  EXPECT_EQ(rounds({warmed, probe(10, {1})}, 7), (Rounds{6, 1}));
+}
+
+TEST(CompareSchedule, WhatWaitsIsNotStartedYet) {
+  PlannedProbe later = probe(5, {1});
+  later.waits = true;
+  EXPECT_EQ(rounds({later, probe(2, {1})}, 100), (Rounds{0, 2}));
+}
+
 TEST(CompareSchedule, SidesBeginInTurn) {
   EXPECT_EQ(turn(3, 0), (std::vector<std::size_t>{0, 1, 2}));
   EXPECT_EQ(turn(3, 1), (std::vector<std::size_t>{1, 2, 0}));

@@ -20,6 +20,14 @@ inline Cell gap_of(const char* side, const char* why) {
   return cell;
 }
 
+/// Of the newest session.
+inline void say_machine(Comparison& in, const char* side, const char* accelerator) {
+  Machine machine;
+  machine.side = side;
+  machine.accelerator = accelerator;
+  in.sessions.back().machines.push_back(machine);
+}
+
 inline RowResult row_with(const char* id, std::vector<Cell> cells) {
   RowResult row = row_of(*find_spec(id));
   row.sides = std::move(cells);
@@ -37,7 +45,10 @@ inline SideResult side_named(const char* id, const char* title) {
 /// that is not there.
 inline Comparison some_comparison() {
   Comparison comparison;
-  comparison.terms = {"small", "sha256:1", "sha256:2", {}, 2, std::nullopt};
+  comparison.terms.image_name = "small";
+  comparison.terms.image = "sha256:1";
+  comparison.terms.tools = "sha256:2";
+  comparison.terms.processors = 2;
   comparison.host = {"host", "6.1", "a processor", 2, 8000000000};
   comparison.sides = {side_named("bare", "bare host"), side_named("builtin", "built-in container"),
                       side_named("vm", "virtual machine")};

@@ -66,5 +66,14 @@ TEST(CompareStatistics, NothingIsClaimedOfTooFew) {
   EXPECT_EQ(relate(between(4, 5, 0.9375), between(2, 3), Better::lower), Relation::worse);
 }
 
+TEST(CompareStatistics, ManyValuesAreQuick) {
+  std::vector<double> many(1'000'000);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i] = static_cast<double>(i);
+  const Summary summary = summary_of(std::move(many));
+  EXPECT_NEAR(summary.low, 500'000 - 980, 2);
+  EXPECT_NEAR(summary.high, 500'000 + 980, 2);
+  EXPECT_GE(summary.level, kLevel);
+}
+
 }  // namespace
 }  // namespace mlenv::compare
