@@ -28,6 +28,7 @@ void give_entries(int folder, const ContainerUser& user) noexcept {
     ::close(folder);
     return;
   }
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours alone
   while (const dirent* const entry = ::readdir(entries)) {
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") give_entry(::dirfd(entries), entry->d_name, user);

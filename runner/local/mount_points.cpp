@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 
 #include "base/error.hpp"
 #include "runner/local/job_files.hpp"
@@ -17,6 +18,7 @@ constexpr mode_t kFileMode = 0644;
 struct Point {
   std::string target;
   bool is_file = false;
+  mode_t mode = kFolderMode;
 };
 
 bool is_file_source(const fs::path& source) {
@@ -24,11 +26,31 @@ bool is_file_source(const fs::path& source) {
   return fs::exists(source, error) && !fs::is_directory(source, error);
 }
 
+/// That of a folder in memory, which runc has from the folder that it covers: the one that is asked
+/// for, else as runtimes give it where there is none to cover.
+mode_t mode_of(const CdiMount& one) {
+  constexpr mode_t kUsual = 01777;
+  constexpr int kOctal = 8;
+  constexpr std::string_view kMode = "mode=";
+  if (one.type != "tmpfs") return kFolderMode;
+  for (const std::string& word : one.options) {
+    mode_t mode = 0;
+    const char* const end = word.data() + word.size();
+    if (word.starts_with(kMode) &&
+        std::from_chars(word.data() + kMode.size(), end, mode, kOctal).ptr == end) {
+      return mode & kUsual;
+    }
+  }
+  return kUsual;
+}
+
 /// The outer ones first.
 std::vector<Point> points_of(const Bundle& bundle) {
   std::vector<Point> points;
   for (std::string& target : default_mount_targets()) points.push_back({std::move(target)});
-  for (const CdiMount& one : bundle.file_systems) points.push_back({one.path});
+  for (const CdiMount& one : bundle.file_systems) {
+    points.push_back({one.path, false, mode_of(one)});
+  }
   for (const Mount& one : bundle.mounts) points.push_back({one.target, is_file_source(one.source)});
   points.push_back({bundle.workdir});
   std::stable_sort(points.begin(), points.end(), [](const Point& a, const Point& b) {
@@ -67,7 +89,8 @@ void make_on_host(const fs::path& source, const fs::path& below, const Point& po
     at = std::move(next);
   }
   if (!point.is_file) {
-    if (::mkdirat(at.get(), name.c_str(), kFolderMode) != 0 && errno != EEXIST) throw failed();
+    if (::mkdirat(at.get(), name.c_str(), kFolderMode) != 0) throw failed();
+    if (point.mode != kFolderMode) (void)::fchmodat(at.get(), name.c_str(), point.mode, 0);
     return;
   }
   const Fd file{::openat(at.get(), name.c_str(),
@@ -82,24 +105,23 @@ void make_in_image(const Bundle& bundle, const ImageRoot& image, const std::stri
       image.write(real, "");
     } else {
       image.make_folder(real, bundle.user.uid, bundle.user.gid);
+      // No link is on the way: `real` has them followed.
+      const fs::path folder = bundle.root / fs::path(real).relative_path();
+      if (point.mode != kFolderMode) (void)::chmod(folder.c_str(), point.mode);
     }
   } catch (const Error& error) {
     throw cannot_make(point).because(error.what());
   }
 }
 
-/// Whether it was absent.
-bool make(const Bundle& bundle, const ImageRoot& image, const Point& point) {
+void make(const Bundle& bundle, const ImageRoot& image, const Point& point) {
   const Bundle around = without(bundle, point.target);
   const JobFiles files{around, image, point.target};
   const std::optional<std::string> real = files.real_path(point.target);
   if (!real) throw cannot_make(point).because("its links lead in a circle");
-  if (files.kind(*real) != JobFiles::Kind::absent) return false;
+  if (files.kind(*real) != JobFiles::Kind::absent) return;
   const Mount* const mount = files.mount_of(*real);
-  if (mount == nullptr) {
-    make_in_image(bundle, image, *real, point);
-    return true;
-  }
+  if (mount == nullptr) return make_in_image(bundle, image, *real, point);
   if (mount->read_only) {
     throw cannot_make(point)
         .because(
@@ -107,26 +129,12 @@ bool make(const Bundle& bundle, const ImageRoot& image, const Point& point) {
         .hint("make it on the host first, or leave `:ro` out");
   }
   make_on_host(mount->source, fs::path(*real).lexically_relative(mount->target), point);
-  return true;
-}
-
-/// runc gives a folder in memory the mode of what it covers, and where that is absent this one.
-void give_usual_mode(CdiMount& one) {
-  const bool has_mode =
-      std::any_of(one.options.begin(), one.options.end(),
-                  [](const std::string& word) { return word.starts_with("mode="); });
-  if (one.type == "tmpfs" && !has_mode) one.options.emplace_back("mode=1777");
 }
 
 }  // namespace
 
-void make_mount_points(Bundle& bundle, const ImageRoot& image) {
-  for (const Point& point : points_of(bundle)) {
-    if (!make(bundle, image, point)) continue;
-    for (CdiMount& one : bundle.file_systems) {
-      if (one.path == point.target) give_usual_mode(one);
-    }
-  }
+void make_mount_points(const Bundle& bundle, const ImageRoot& image) {
+  for (const Point& point : points_of(bundle)) make(bundle, image, point);
 }
 
 }  // namespace mlenv

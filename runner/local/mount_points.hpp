@@ -8,8 +8,8 @@ namespace mlenv {
 
 /// Folders and files on which the bundle mounts, and the folder that the command starts in, where
 /// they are absent, with the folders above them; links of the image and of the person's folders
-/// lead where they lead in the container. A folder in memory whose place was absent gets the mode
-/// that runtimes give it then. Throws `bad-mount` (usage) for what cannot be made.
-void make_mount_points(Bundle& bundle, const ImageRoot& image);
+/// lead where they lead in the container. What a folder in memory covers gets that one's mode.
+/// Throws `bad-mount` (usage) for what cannot be made.
+void make_mount_points(const Bundle& bundle, const ImageRoot& image);
 
 }  // namespace mlenv

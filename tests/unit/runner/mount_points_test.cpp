@@ -16,6 +16,7 @@ class LocalMountPoints : public testing::Test {
     make_folders(project_);
     make_folders(data_);
     write_file(file_, "", false);
+    bundle_.root = image_;
     bundle_.workdir = "/workspace";
     bundle_.mounts = {{project_, "/workspace", false}};
     bundle_.user.uid = ::getuid();
