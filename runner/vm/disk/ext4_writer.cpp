@@ -342,6 +342,8 @@ void Ext4Writer::remove(Node parent, const std::string& name, Node node) {
     // A short link lies in the inode itself.
     if (LINUX_S_ISREG(inode.i_mode) || (LINUX_S_ISLNK(inode.i_mode) && inode.i_blocks > 0)) {
       check(ext2fs_punch(state_->fs, node, plain(inode), nullptr, 0, ~0ULL), "a file");
+      // What libext2fs still holds of these blocks must not come after what they hold next.
+      check(io_channel_flush(state_->fs->io), "a file");
     }
     inode.i_dtime = 1;
     ext2fs_inode_alloc_stats2(state_->fs, node, -1, 0);
