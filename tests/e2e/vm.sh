@@ -46,7 +46,7 @@ grep -q 'name = "linux-image-6' "$MLENV_STORE"/vm/*.lock || fail "no lock of the
 
 note "streams, status, environment"
 # shellcheck disable=SC2016  # for the shell inside
-equal "all at once" 42 "$(echo hello | status_of vm -e A=1 -w /opt --outputs kernel small -- \
+equal "all at once" 42 "$(echo hello | status_of vm -e A=1 -w /opt --outputs /workspace/kernel small -- \
   sh -c 'echo $A $(pwd) $(id -u) $(cat); echo problem >&2; uname -r >/workspace/kernel; exit 42')"
 equal "output" "1 /opt 0 hello" "$(cat "$work/out")"
 grep -q '^problem$' "$work/err" || fail "standard error: $(cat "$work/err")"

@@ -192,7 +192,7 @@ Ext4Writer::Ext4Writer(const fs::path& path, std::uint64_t size_bytes, const Dig
   ext2_filsys fs = state_->fs;
   fs->now = 1;
   ext2_super_block& super = *fs->super;
-  const std::string bytes = id.hex();
+  const std::string& bytes = id.hex();
   for (std::size_t i = 0; i < sizeof super.s_uuid; ++i) {
     super.s_uuid[i] = static_cast<__u8>(std::stoi(bytes.substr(2 * i, 2), nullptr, 16));
   }

@@ -249,7 +249,7 @@ void write_image_disk(const Store& store, const Image& image, const fs::path& pa
 }
 
 fs::path provide_image_disk(const Store& store, const Image& image, Progress& progress) {
-  const fs::path disk = disks_folder(store) / disk_name(image.digest());
+  fs::path disk = disks_folder(store) / disk_name(image.digest());
   std::error_code error;
   if (fs::exists(disk, error)) return disk;
   make_folders(disks_folder(store));
