@@ -14,6 +14,8 @@ class VmRun final : public PreparedRun {
  public:
   /// Throws as `run_local`, and `vm-failed`.
   VmRun(const LocalRun& run, int socket, int signals);
+  VmRun(const VmRun&) = delete;
+  VmRun& operator=(const VmRun&) = delete;
   ~VmRun() override;
   const std::optional<CannotRun>& refusal() const override { return refusal_; }
   Attempt run(JobWatch& watch, const std::function<void()>& started) override;

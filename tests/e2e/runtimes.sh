@@ -352,7 +352,7 @@ check_devices() {
   found=$(run --device "$vendor/device=0" base -- sh -c 'cd /dev/vendor && stat -c "%n %F %t:%T" *
     head -c 2 zero | od -An -tx1
     cat /opt/links/file
-    grep -o "settings.*]," /etc/nvidia/nvidia-application-profiles-rc.d/10-container.conf
+    grep -o "settings[^]]*]" /etc/nvidia/nvidia-application-profiles-rc.d/10-container.conf
     touch /opt/given/new 2>/dev/null || echo read-only
     ldconfig -p | grep -o "/opt/given/lib.*"
     echo "$OF_ALL $DEVICE"' 2>"$work/err") || fail "$who, $runtime: a device: $(cat "$work/err")"
@@ -360,7 +360,7 @@ check_devices() {
 zero character special file 1:5
  00 00
 given
-settings":["EGLVisibleDGPUDevices",0x20]}],
+settings":["EGLVisibleDGPUDevices",0x20]
 read-only
 /opt/given/lib/libcrypt.so.1
 1 0'

@@ -22,9 +22,14 @@ status_of() {
   "$@" >"$work/out" 2>"$work/err" || status=$?
   echo "$status"
 }
-leaves_nothing() {
-  wait_until 20 sh -c "! pgrep -f 'node-name=disk.*$work' && ! pgrep -f mlenv-vm.*$work"
+nothing_left() {
+  local pid
+  ! pgrep -f "[n]ode-name=disk.*$work" >/dev/null || return 1
+  for pid in $(pgrep -x mlenv-vm); do
+    ! grep -qzF "=$work/" "/proc/$pid/environ" 2>/dev/null || return 1
+  done
 }
+leaves_nothing() { wait_until 20 nothing_left; }
 
 note "what a virtual machine does not have is refused"
 failing_with vm-option vm --json --network host small -- true
@@ -41,7 +46,7 @@ grep -q 'name = "linux-image-6' "$MLENV_STORE"/vm/*.lock || fail "no lock of the
 
 note "streams, status, environment"
 # shellcheck disable=SC2016  # for the shell inside
-equal "all at once" 42 "$(echo hello | status_of vm -e A=1 -w /opt small -- \
+equal "all at once" 42 "$(echo hello | status_of vm -e A=1 -w /opt --outputs /workspace/kernel small -- \
   sh -c 'echo $A $(pwd) $(id -u) $(cat); echo problem >&2; uname -r >/workspace/kernel; exit 42')"
 equal "output" "1 /opt 0 hello" "$(cat "$work/out")"
 grep -q '^problem$' "$work/err" || fail "standard error: $(cat "$work/err")"
@@ -52,6 +57,13 @@ jq -e '.vm.accelerator == "tcg" or .vm.accelerator == "kvm"' "$work/record" >/de
   fail "record: $(jq -c .vm "$work/record")"
 equal "kernel in the record" "$(cat "$work/project/kernel")" "$(jq -r .vm.kernel "$work/record")"
 jq -e '.vm.cpus == 2 and .vm.memory_bytes == 536870912' "$work/record" >/dev/null || fail "$(jq -c .vm "$work/record")"
+
+note "it is repeated, in a virtual machine, over layers that are thrown away"
+touch -d @1000000000 "$work/project/kernel"
+equal "reproduce" 0 "$(cd "$work/project" && status_of "$MLENV" --json reproduce --with-present-code last)"
+equal "what it gave" same "$(jq -r .result "$work/out")"
+equal "the person's file" 1000000000 "$(stat -c %Y "$work/project/kernel")"
+equal "its kernel" "$(cat "$work/project/kernel")" "$("$MLENV" runs show last --json | jq -r .vm.kernel)"
 
 note "many bytes, the network's absence, a signal"
 # shellcheck disable=SC2016
@@ -69,7 +81,7 @@ equal "user inside" 0 "$(cat "$work/out")"
 equal "owner of their file" "$user_id" "$(stat -c %u "$work/project/mine")"
 
 note "Ctrl-C"
-(cd "$work/project" && exec "$MLENV" run --runtime vm --memory 512m --cpus 2 small -- \
+(cd "$work/project" && exec env --default-signal=INT "$MLENV" run --runtime vm --memory 512m --cpus 2 small -- \
   sh -c 'trap "exit 9" INT; echo ready; while :; do sleep 1; done') >"$work/out" 2>"$work/err" &
 pid=$!
 started+=("$pid")
@@ -108,6 +120,8 @@ if [ -w /dev/kvm ]; then
   equal "tries, remembered" 1 "$(wc -l <"$work/tries")"
 fi
 touch "$work/fails"
+XDG_CACHE_HOME=$work/fresh PATH=$work/stub:$PATH failing_with vm-failed vm --json --no-project small -- true
+[ -z "$(find "$work/fresh" -path '*/kvm/*')" ] || fail "a QEMU that works in no way is remembered as KVM's fault"
 PATH=$work/stub:$PATH failing_with vm-failed vm --json --no-project small -- true
 grep -q planted "$work/err" || fail "QEMU's own words are missing: $(cat "$work/err")"
 leaves_nothing

@@ -192,7 +192,7 @@ Ext4Writer::Ext4Writer(const fs::path& path, std::uint64_t size_bytes, const Dig
   ext2_filsys fs = state_->fs;
   fs->now = 1;
   ext2_super_block& super = *fs->super;
-  const std::string bytes = id.hex();
+  const std::string& bytes = id.hex();
   for (std::size_t i = 0; i < sizeof super.s_uuid; ++i) {
     super.s_uuid[i] = static_cast<__u8>(std::stoi(bytes.substr(2 * i, 2), nullptr, 16));
   }
@@ -342,6 +342,8 @@ void Ext4Writer::remove(Node parent, const std::string& name, Node node) {
     // A short link lies in the inode itself.
     if (LINUX_S_ISREG(inode.i_mode) || (LINUX_S_ISLNK(inode.i_mode) && inode.i_blocks > 0)) {
       check(ext2fs_punch(state_->fs, node, plain(inode), nullptr, 0, ~0ULL), "a file");
+      // What libext2fs still holds of these blocks must not come after what they hold next.
+      check(io_channel_flush(state_->fs->io), "a file");
     }
     inode.i_dtime = 1;
     ext2fs_inode_alloc_stats2(state_->fs, node, -1, 0);

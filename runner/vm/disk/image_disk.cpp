@@ -43,7 +43,7 @@ class DiskMaker {
     merge_.begin_layer();
     files_.clear();
     orphans_.clear();
-    orphaned_.clear();
+    names_.clear();
     read_layer(store, layer, advance,
                [&](const TarEntry& entry, Source& data) { take(entry, data); });
     if (orphans_.empty()) return;
@@ -65,7 +65,10 @@ class DiskMaker {
       return merge_.hide(joined(place.folder, place.name.substr(kWhiteout.size())));
     }
     const Kind kind = entry.type == TarEntry::Type::folder ? Kind::folder : Kind::other;
-    if (!merge_.shows(entry.path, kind)) return;
+    if (!merge_.shows(entry.path, kind)) {
+      if (entry.type == TarEntry::Type::hardlink) names_[entry.path] = origin(entry.link);
+      return;
+    }
     if (kind == Kind::folder) return take_folder(entry, place);
     const Node parent = folder(place.folder);
     remove_earlier(entry.path, parent, place.name);
@@ -101,12 +104,11 @@ class DiskMaker {
   }
 
   void take_hardlink(const TarEntry& entry, Node parent, const std::string& name) {
-    const auto target = files_.find(entry.link);
+    const std::string leads_to = origin(entry.link);
+    const auto target = files_.find(leads_to);
     if (target == files_.end()) {
-      const auto other = orphaned_.find(entry.link);
-      const std::string& leads_to = other == orphaned_.end() ? entry.link : other->second;
       orphans_[leads_to].push_back(entry.path);
-      orphaned_[entry.path] = leads_to;
+      names_[entry.path] = leads_to;
     } else {
       disk_.add_hardlink(parent, name, target->second);
       files_[entry.path] = target->second;
@@ -134,12 +136,20 @@ class DiskMaker {
 
   /// A later entry of this layer takes its place.
   void forget_orphan(const std::string& path) {
-    const auto found = orphaned_.find(path);
-    if (found == orphaned_.end()) return;
+    const auto found = names_.find(path);
+    if (found == names_.end()) return;
     const auto same = orphans_.find(found->second);
-    std::erase(same->second, path);
-    if (same->second.empty()) orphans_.erase(same);
-    orphaned_.erase(found);
+    if (same != orphans_.end()) {
+      std::erase(same->second, path);
+      if (same->second.empty()) orphans_.erase(same);
+    }
+    names_.erase(found);
+  }
+
+  /// The name by which the layer has the content of `path`, which may be a hard link itself.
+  std::string origin(const std::string& path) const {
+    const auto found = names_.find(path);
+    return found == names_.end() ? path : found->second;
   }
 
   /// As tar has it: of two entries of one layer at one place the later one.
@@ -178,7 +188,7 @@ class DiskMaker {
   std::map<std::string, Node, std::less<>> folders_;
   std::map<std::string, Node, std::less<>> files_;           ///< of this layer
   std::map<std::string, std::vector<std::string>> orphans_;  ///< by where they lead
-  std::map<std::string, std::string> orphaned_;              ///< each of them, and where to
+  std::map<std::string, std::string> names_;  ///< of this layer's hard links that are no files yet
 };
 
 /// Holes cost nothing: more than enough for whatever the layers hold.
@@ -239,7 +249,7 @@ void write_image_disk(const Store& store, const Image& image, const fs::path& pa
 }
 
 fs::path provide_image_disk(const Store& store, const Image& image, Progress& progress) {
-  const fs::path disk = disks_folder(store) / disk_name(image.digest());
+  fs::path disk = disks_folder(store) / disk_name(image.digest());
   std::error_code error;
   if (fs::exists(disk, error)) return disk;
   make_folders(disks_folder(store));

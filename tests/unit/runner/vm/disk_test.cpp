@@ -12,7 +12,7 @@
 namespace mlenv::test {
 namespace {
 
-constexpr std::chrono::seconds kLong{60};
+constexpr std::chrono::seconds kLong{600};
 
 Captured run(std::vector<std::string> argv) {
   Command command;
