@@ -101,9 +101,8 @@ Comparison question_of(const CompareBench& made, const CompareWords& words) {
 /// How the virtual machine was run stands in its runs' records alone.
 std::vector<compare::Machine> machines_now(const compare::Bench& bench,
                                            const std::vector<compare::SideResult>& sides) {
-  const bool took_part = std::any_of(sides.begin(), sides.end(), [](const auto& side) {
-    return side.id == "vm" && !side.why;
-  });
+  const bool took_part = std::any_of(sides.begin(), sides.end(),
+                                     [](const auto& side) { return side.id == "vm" && !side.why; });
   if (!took_part) return {};
   const std::string value = bench.terms.label.substr(compare::kLabel.size() + 1);
   return {compare::newest_machine(run_records(), value)};
@@ -161,8 +160,7 @@ Comparison measure_now(Ui& ui, const CompareBench& made, const CompareWords& wor
   session.boot_id = made.bench.own_boot_id;
   session.noise = compare::noise_before();
   const std::string before = read_file("/proc/stat");
-  compare::Measured measured =
-      compare::measure(made.options, made.bench, signals, ui.progress());
+  compare::Measured measured = compare::measure(made.options, made.bench, signals, ui.progress());
   session.machines = machines_now(made.bench, measured.sides);
   compare::remove_records(run_records());
   session.noise.steal = compare::steal_since(before);

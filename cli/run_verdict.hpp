@@ -24,8 +24,8 @@ struct JudgedRun {
 /// LocalRun::first_libraries is to be.
 std::string require_verdict(Ui& ui, const Image& image, const JudgedRun& run);
 
-/// Whether a build put it into this store, whatever the image says of itself: one that was pulled or
-/// loaded is none unless its bytes are the same.
+/// Whether a build put it into this store, whatever the image says of itself: one that was pulled
+/// or loaded is none unless its bytes are the same.
 bool is_built_here(const Store& store, const Image& image);
 
 /// Notes in the store what the lock of an image tells of it. Costs nothing where it is noted.

@@ -41,12 +41,12 @@ struct Cell {
   std::vector<Sample> samples;
   std::optional<std::string> text;  ///< of what is no number
   std::optional<std::string> why;
-  std::optional<std::string> note;      ///< beside the figure: `computed`, another address
-  std::optional<std::string> device;    ///< that it ran on: `cpu`, `cuda`; nullopt: not asked
+  std::optional<std::string> note;            ///< beside the figure: `computed`, another address
+  std::optional<std::string> device;          ///< that it ran on: `cpu`, `cuda`; nullopt: not asked
   std::optional<std::uint64_t> text_session;  ///< in which of Comparison::sessions `text` was found
-  std::optional<Summary> summary;       ///< of the newest session's samples
-  std::optional<std::string> relation;  ///< to the first side that was measured with it
-  std::optional<double> ratio;          ///< of medians; only where `relation` claims something
+  std::optional<Summary> summary;             ///< of the newest session's samples
+  std::optional<std::string> relation;        ///< to the first side that was measured with it
+  std::optional<double> ratio;  ///< of medians; only where `relation` claims something
   std::optional<Drift> drift;
   friend bool operator==(const Cell&, const Cell&) = default;
   template <class Self, class Visit>
@@ -185,9 +185,9 @@ struct ComparedHost {
 /// What all sides were given, and what figures must share to be compared.
 struct Terms {
   std::string image_name;
-  std::string image;                 ///< digest
-  std::optional<std::string> tools;  ///< digest of the image with sysbench and its kin
-  std::vector<std::string> command;  ///< the person's own, without secrets; empty: none
+  std::string image;                          ///< digest
+  std::optional<std::string> tools;           ///< digest of the image with sysbench and its kin
+  std::vector<std::string> command;           ///< the person's own, without secrets; empty: none
   std::optional<std::string> command_digest;  ///< of its words with their secrets
   std::optional<std::string> folder;          ///< that the command is started in
   std::optional<std::string> previous;        ///< digest of what `--previous` named

@@ -99,9 +99,8 @@ void add_side_remarks(const Comparison& in, const SideResult& side,
         side.title));
   }
   if (accelerators.contains("accelerator unknown")) {
-    remarks.push_back(
-        fmt::format("accelerator unknown: no run of {} left a record of whether it was emulated",
-                    side.title));
+    remarks.push_back(fmt::format(
+        "accelerator unknown: no run of {} left a record of whether it was emulated", side.title));
   }
 }
 
@@ -113,10 +112,10 @@ void add_device_remarks(const Comparison& in, std::vector<std::string>& remarks)
       const Cell* const base = base_of(row);
       if (cell == nullptr || base == nullptr || !cell->device || !base->device) continue;
       if (*cell->device == *base->device) continue;
-      remarks.push_back(fmt::format(
-          "not held against each other: training ran on `{}` on {} and on `{}` on {}",
-          printable(*cell->device), side.title, printable(*base->device),
-          title_of(in, base->side)));
+      remarks.push_back(
+          fmt::format("not held against each other: training ran on `{}` on {} and on `{}` on {}",
+                      printable(*cell->device), side.title, printable(*base->device),
+                      title_of(in, base->side)));
       break;
     }
   }
@@ -128,9 +127,9 @@ void add_noise_remarks(const Noise& noise, const std::string& when,
   constexpr double kStolen = 0.02;
   constexpr double kPercent = 100;
   if (noise.busy_before && *noise.busy_before > kBusy) {
-    remarks.push_back(fmt::format(
-        "{}the machine was not quiet: others used {:.0f} % of its processors before", when,
-        *noise.busy_before * kPercent));
+    remarks.push_back(
+        fmt::format("{}the machine was not quiet: others used {:.0f} % of its processors before",
+                    when, *noise.busy_before * kPercent));
   }
   if (noise.steal && *noise.steal > kStolen) {
     remarks.push_back(fmt::format("{}a hypervisor took {:.0f} % of the processors' time", when,

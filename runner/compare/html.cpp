@@ -86,10 +86,9 @@ class Page {
   void sides() {
     add("<h2>Sides</h2>\n<dl class=\"sides\">\n");
     for (const SideResult& side : from_.sides) {
-      const std::string how =
-          side.why ? "not measured: " + *side.why : about_side(from_, side.id);
-      add("<dt>{}{}</dt><dd>{}</dd>\n", html_text(side.title),
-          marked(common_mark(from_, side.id)), html_text(how.empty() ? "measured" : how));
+      const std::string how = side.why ? "not measured: " + *side.why : about_side(from_, side.id);
+      add("<dt>{}{}</dt><dd>{}</dd>\n", html_text(side.title), marked(common_mark(from_, side.id)),
+          html_text(how.empty() ? "measured" : how));
     }
     add("</dl>\n");
   }

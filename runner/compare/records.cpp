@@ -35,8 +35,8 @@ std::vector<std::string> ours(const RunRecords& records, const std::string& valu
 Machine machine_of(const VmUse& vm) {
   Machine machine;
   machine.side = "vm";
-  machine.accelerator = vm.accelerator == "kvm" || vm.accelerator == "tcg" ? vm.accelerator
-                                                                           : "unknown";
+  machine.accelerator =
+      vm.accelerator == "kvm" || vm.accelerator == "tcg" ? vm.accelerator : "unknown";
   machine.about = fmt::format("{}, {}, kernel {}", vm.machine, vm.accelerator, vm.kernel);
   if (machine.accelerator != "kvm" && !vm.why.empty()) *machine.about += "; no KVM: " + vm.why;
   return machine;

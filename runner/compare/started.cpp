@@ -65,8 +65,9 @@ Started::Started(const Command& command, Ending ending) : ending_(ending) {
 }
 
 Started::Started(Started&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), ending_(other.ending_), ended_(std::move(other.ended_)) {
-}
+    : pid_(std::exchange(other.pid_, -1)),
+      ending_(other.ending_),
+      ended_(std::move(other.ended_)) {}
 
 Started::~Started() {
   if (pid_ < 0) return;

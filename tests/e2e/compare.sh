@@ -47,6 +47,12 @@ equal "no framework" "the image has none of PyTorch, JAX, TensorFlow and scikit-
   "$(value one.json train.step builtin .why)"
 [ "$(value one.json start.user vm .why)" != null ] || [ "$(value one.json start.user vm .summary)" != null ] ||
   fail "nothing is said of the virtual machine"
+accelerator=$(jq -r '.sessions[0].machines[0].accelerator' one.json)
+if [ "$(value one.json start.user vm .summary)" != null ]; then
+  [[ $accelerator = kvm || $accelerator = tcg ]] || fail "the virtual machine's accelerator is not known: $(cat table)"
+  marked=$(grep -c 'virtual machine, emulated' table || true)
+  equal "marked as emulated" "$([ "$accelerator" = tcg ] && echo 1 || echo 0)" "$marked"
+fi
 grep -q 'start, to the first instruction' table || fail "no such row: $(cat table)"
 
 note "no claim where intervals touch"
@@ -87,6 +93,9 @@ equal "another session's side" null "$(value one.json start.user builtin .relati
 "$root/tests/schema/check.py" <own.json
 
 note "what it refuses, and what it shows"
+failing_with usage compare --json tools --sides builtin --rows start.user --option vm=--cpus=1
+failing_with io compare --json tools --sides builtin --rows start.user --json-file .
+equal "who may read a file" 600 "$(stat -c %a one.json)"
 failing_with other-comparison compare --json tools --sides builtin --rows start.user --cpus 1 --budget 1s --json-file one.json
 mkdir -p "$MLENV_STORE/compare"
 exec 8>"$MLENV_STORE/compare/lock"
@@ -97,6 +106,22 @@ compare --show one.json --markdown >page.md
 grep -q '^| start, to the first instruction |' page.md || fail "$(cat page.md)"
 compare --show one.json --html page.html >table
 equal "pages in one file" 0 "$(grep -cE '<(script src|link|img|iframe)' page.html || true)"
+
+note "a row that follows from another one, and secrets"
+compare tools --rows memory.density --sides builtin --budget 15s --json-file density.json >table 2>err
+equal "rows" "memory.added memory.density" "$(jq -r '[.rows[].id] | join(" ")' density.json)"
+compare tools --rows command --sides builtin --budget 2s --json-file secret.json -- sh -c true --token hidden-word >table 2>err
+! grep -q hidden-word secret.json || fail "a secret is in the file"
+equal "the command" "sh -c true --token ***" "$(jq -r '.terms.command | join(" ")' secret.json)"
+
+if [ "$MLENV_TEST_LONG" = 1 ]; then
+  note "what was not built in this store is not started on the bare host by itself, whatever its labels say"
+  mkdir other
+  find "$MLENV_STORE" -mindepth 1 -maxdepth 1 ! -name keys ! -name trees ! -name compare -exec cp -a --reflink=auto -t other {} +
+  as_root env MLENV_STORE="$work/other" "$MLENV" -q compare tools --rows stop --budget 1s --json-file other.json >table 2>err
+  jq -r '.sides[] | select(.id == "bare") | .why' other.json >why
+  grep -q 'was not built here' why || fail "it ran on the bare host: $(cat table)"
+fi
 
 note "interrupted, it shows what is there"
 as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare tools --sides builtin --rows start.user,command --budget 60s \

@@ -25,8 +25,8 @@ TEST(CompareOutput, NumbersThatAreNone) {
 }
 
 TEST(CompareOutput, WhatACommandTook) {
-  const auto used = read_used(
-      "warning\nmlenv-compare-used {\"cpu\": 1.5, \"memory\": 2048}\nand a line after\n");
+  const auto used =
+      read_used("warning\nmlenv-compare-used {\"cpu\": 1.5, \"memory\": 2048}\nand a line after\n");
   ASSERT_TRUE(used.has_value());
   EXPECT_DOUBLE_EQ(used->cpu, 1.5);
   EXPECT_DOUBLE_EQ(used->memory, 2048);
