@@ -71,7 +71,7 @@ mlenv run base -- python --loc|mlenv run base -- python --loc
 mlenv save base docker-archive:ima|mlenv save base docker-archive:image.tar 
 mlenv build -o oci-a|mlenv build -o oci-archive:
 mlenv completion z|mlenv completion zsh 
-mlenv help comp|mlenv help completion 
+mlenv help compl|mlenv help completion 
 mlenv add --recipe on|mlenv add --recipe one.yaml 
 mlenv gen|mlenv gen
 EXPECTED
