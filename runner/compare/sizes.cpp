@@ -59,10 +59,15 @@ Copies copies_of(const Store& store, const std::vector<Layer>& layers, double mo
   return copies;
 }
 
-/// The same figures for all containers: they take the same layers. `why` there are none.
-void add_row(const char* id, const std::vector<double>& values, const std::string& note,
-             const std::vector<SideResult>& sides, std::vector<RowResult>& rows,
-             const std::string& why = "") {
+/// The same for all containers, since they take the same layers.
+struct SameFigures {
+  std::vector<double> values;
+  std::string note;
+  std::string why{};  ///< there are none
+};
+
+void add_row(const char* id, const SameFigures& same, const std::vector<SideResult>& sides,
+             std::vector<RowResult>& rows) {
   RowResult row = row_of(*find_spec(id));
   for (const SideResult& side : sides) {
     Cell& cell = row.sides.emplace_back();
@@ -71,11 +76,12 @@ void add_row(const char* id, const std::vector<double>& values, const std::strin
       cell.why = side.why;
     } else if (!is_container(side)) {
       cell.why = side.id == "bare" ? kBare : kDisk;
-    } else if (values.empty()) {
-      cell.why = why.empty() ? "the image does not say which of its layers is the base" : why;
+    } else if (same.values.empty()) {
+      cell.why =
+          same.why.empty() ? "the image does not say which of its layers is the base" : same.why;
     } else {
-      for (const double value : values) cell.samples.push_back({value, 0});
-      cell.note = note;
+      for (const double value : same.values) cell.samples.push_back({value, 0});
+      cell.note = same.note;
     }
   }
   rows.push_back(std::move(row));
@@ -143,17 +149,18 @@ void add_sizes(const SizeQuestion& question, const Store& store,
                               ? "computed: layers that the version before does not have"
                               : "computed: the base's layer";
   if (asked("size.ship")) {
-    add_row("size.ship", one(question.image->layers), "computed: all layers, compressed", sides,
+    add_row("size.ship", {one(question.image->layers), "computed: all layers, compressed"}, sides,
             rows);
   }
   if (asked("size.update")) {
-    add_row("size.update", one(base), "computed: the base's layer", sides, rows);
+    add_row("size.update", {one(base), "computed: the base's layer"}, sides, rows);
   }
-  if (asked("size.migrate")) add_row("size.migrate", one(moved), how, sides, rows);
+  if (asked("size.migrate")) add_row("size.migrate", {one(moved), how}, sides, rows);
   if (!asked("time.migrate")) return;
   const Activity activity(progress, "copying layers");
   const Copies copies = copies_of(store, moved, question.seconds);
-  add_row("time.migrate", copies.seconds, "a measured copy on this host", sides, rows, copies.why);
+  add_row("time.migrate", {copies.seconds, "a measured copy on this host", copies.why}, sides,
+          rows);
 }
 
 void add_density(std::vector<RowResult>& rows, const std::vector<SideResult>& sides) {

@@ -6,12 +6,18 @@
 namespace mlenv::compare {
 namespace {
 
+/// lgamma(3) sets a variable that all threads share.
+double log_gamma(double of) {
+  int sign = 0;
+  return ::lgamma_r(of, &sign);
+}
+
 /// P(Binomial(n, 1/2) = k). By logarithms: 2^-n alone is nothing from n = 1075 on.
 double exactly(std::size_t n, std::size_t k) {
   const auto count = static_cast<double>(n);
   const auto chosen = static_cast<double>(k);
-  return std::exp(std::lgamma(count + 1) - std::lgamma(chosen + 1) -
-                  std::lgamma(count - chosen + 1) - count * std::log(2.0));
+  return std::exp(log_gamma(count + 1) - log_gamma(chosen + 1) - log_gamma(count - chosen + 1) -
+                  count * std::log(2.0));
 }
 
 }  // namespace

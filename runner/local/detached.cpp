@@ -183,7 +183,7 @@ RunOutcome run_and_keep(DetachedRun& request, RunRecorder& recorder, Starter& st
   events.readers = output.readers();
   leave_signals_to_the_command();
   try {
-    const RunOutcome outcome = run_local(request.run, std::move(events));
+    RunOutcome outcome = run_local(request.run, std::move(events));
     recorder.ended(
         outcome, [&] { return read_outputs(outputs); }, output.finish());
     return outcome;

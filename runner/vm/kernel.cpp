@@ -70,7 +70,7 @@ std::string text_of(Source& data) {
   return read_all(data, kMost);
 }
 
-std::string plain(std::string packed) {
+std::string plain(const std::string& packed) {
   MemorySource source{as_bytes(packed)};
   std::string bytes;
   FunctionSink sink{[&](ByteView part) { bytes += as_text(part); }};
@@ -167,7 +167,7 @@ std::string unpacked_kernel(std::string image) {
   if (!has_size && !payload.starts_with(kGzip)) return image;
   // The kernel's own makefile puts the size behind what has none in it.
   if (has_size) payload.resize(payload.size() - sizeof(std::uint32_t));
-  std::string kernel = plain(std::move(payload));
+  std::string kernel = plain(payload);
   return kernel.starts_with("\177ELF") ? kernel : image;
 }
 

@@ -139,7 +139,7 @@ VirtualMachine::Boot VirtualMachine::wait(const BootWatch& watch) {
 
 std::string VirtualMachine::why() const {
   if (std::string words = noted(folder_ / "notes", vm::kNoteFailed); !words.empty()) return words;
-  const std::string qemu = last_lines(read_file_if_exists(folder_ / "qemu").value_or(""));
+  std::string qemu = last_lines(read_file_if_exists(folder_ / "qemu").value_or(""));
   if (!qemu.empty()) return qemu;
   const std::string console = last_lines(read_file_if_exists(folder_ / "console").value_or(""));
   return console.empty() ? "it does not say why" : console;

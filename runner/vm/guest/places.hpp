@@ -5,9 +5,9 @@
 
 namespace mlenv::vm {
 
-/// Does what the setup says (runner/vm/setup.hpp) and makes the image's file system this process's
-/// root. Returns why not; empty: it is done.
-std::string make_places(std::string_view setup);
+/// Does what the text of a setup says (runner/vm/setup.hpp) and makes the image's file system this
+/// process's root. Returns why not; empty: it is done.
+std::string make_places(std::string_view text);
 
 /// What was written beforehand is there: where the image is not to be written to, only the folder
 /// of the setup stays open.

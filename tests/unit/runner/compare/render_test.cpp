@@ -125,7 +125,7 @@ void each_text(nlohmann::json& in, const std::function<void(nlohmann::json&)>& t
 }
 
 TEST(CompareRender, NoTextOfAFileGetsOutOfItsPlaceOnThePage) {
-  constexpr const char* kHostile = "</script><img src=x onerror=alert(1)>'\"";
+  const std::string hostile = "</script><img src=x onerror=alert(1)>'\"";
   Comparison comparison = some_comparison();
   comparison.terms.command = {"a"};
   comparison.sides[1].options = {"--cpus=1"};
@@ -140,7 +140,7 @@ TEST(CompareRender, NoTextOfAFileGetsOutOfItsPlaceOnThePage) {
   int planted = 0;
   each_text(all, [&](nlohmann::json& text) {
     const std::string before = text.get<std::string>();
-    text = before + kHostile;
+    text = before + hostile;
     const std::string page = html_page(parse_comparison(all.dump(), "x"));
     EXPECT_EQ(page.find("<img src=x"), std::string::npos) << before;
     text = before;

@@ -40,7 +40,7 @@ class Disk : public testing::Test {
     for (const auto& entries : layers) {
       image.layers.push_back(put_layer(store_, test_tar(entries), "layer"));
     }
-    const fs::path path = folder_.path() / name;
+    fs::path path = folder_.path() / name;
     QuietProgress progress;
     write_image_disk(store_, image, path, progress);
     return path;

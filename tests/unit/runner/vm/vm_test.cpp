@@ -75,7 +75,7 @@ TEST(VmKernel, IsUnpackedWithWhatItsModulesNeed) {
        {"drivers/virtio/virtio_pci", "drivers/virtio/virtio_mmio", "drivers/block/virtio_blk",
         "drivers/char/virtio_console", "drivers/net/virtio_net", "net/9p/9pnet_virtio",
         "fs/overlayfs/overlay", "fs/9p/9p"}) {
-    entries.push_back(test_file(modules + name + ".ko", std::string("\0depends=virtio\0", 17)));
+    entries.push_back(test_file(modules + name + ".ko", std::string("\0depends=virtio\0", 16)));
   }
   entries.push_back(test_file(modules + "drivers/virtio/virtio.ko", "first"));
   entries.push_back(test_file(modules + "drivers/gpu/huge.ko", "unwanted"));
