@@ -26,7 +26,7 @@ value() { # value FILE ROW SIDE WHAT
 holds() { [ "$(jq -n "$1")" = true ] || fail "$2: $1"; } # holds EXPRESSION WHAT
 
 note "figures"
-compare tools --tools tools --sides bare,builtin --rows start.user,stop,cpu.integer,isolation,size,train --budget 25s \
+compare tools --tools tools --sides bare,builtin --rows start.user,stop,cpu.integer,isolation,size,train --budget 40s \
   --json-file one.json >table 2>err
 "$root/tests/schema/check.py" <one.json
 for row in start.user stop cpu.integer; do
@@ -67,7 +67,7 @@ jq -e '[.rows[] | .sides[0] as $base | .sides[] | select(.ratio != null) |
   fail "a claim over intervals that touch: $(cat one.json)"
 
 note "a planted slow-down is in its row"
-compare tools --tools tools --sides bare,builtin --rows cpu.integer,isolation.processes --budget 40s --option builtin=--cpus=0.3 \
+compare tools --tools tools --sides bare,builtin --rows cpu.integer,isolation.processes --budget 50s --option builtin=--cpus=0.3 \
   --json-file slow.json >table 2>err
 equal "the processor's row" worse "$(value slow.json cpu.integer builtin .relation)"
 holds "$(value slow.json cpu.integer builtin .ratio) < 0.6" "a third of a processor"
