@@ -49,6 +49,12 @@ bool is_same_content(int fd, Source& data) {
   }
 }
 
+bool is_device(TarEntry::Type type) {
+  return type == TarEntry::Type::char_device || type == TarEntry::Type::block_device;
+}
+
+}  // namespace
+
 mode_t type_bits(TarEntry::Type type) {
   switch (type) {
     case TarEntry::Type::folder:
@@ -65,12 +71,6 @@ mode_t type_bits(TarEntry::Type type) {
       return S_IFREG;
   }
 }
-
-bool is_device(TarEntry::Type type) {
-  return type == TarEntry::Type::char_device || type == TarEntry::Type::block_device;
-}
-
-}  // namespace
 
 TreeCheck::TreeCheck(fs::path root)
     : root_(std::move(root)), owners_(owns_all_ids()), files_(root_) {}

@@ -1,6 +1,7 @@
 #pragma once
 // Compares an unpacked tree with the tar it came from: the same paths, types, sizes, contents, link
 // targets and modes; owners too where they can have been set.
+#include <sys/types.h>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +11,9 @@
 #include "images/shut_folders.hpp"
 
 namespace mlenv {
+
+/// As stat(2) tells the type: `S_IFDIR`. A hard link is a file.
+mode_t type_bits(TarEntry::Type type);
 
 class TreeCheck {
  public:

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/openat2.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
@@ -85,37 +84,6 @@ Fd mounted_at(const Fd& root, const std::string& target) {
   throw failure("no-overlay", "the container has no throwaway layer at `{}`", target);
 }
 
-/// It keeps neither the keeper's socket nor mlenv's, which tell others that we live.
-void leave_for_relay(int master) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const auto kept = static_cast<unsigned>(master);
-  if (kept > 3) ::close_range(3, kept - 1, 0);
-  ::close_range(kept + 1, ~0U, 0);
-}
-
-/// Both ways between our terminal and the job's, in a process of its own until the job's is closed.
-class Relay {
- public:
-  explicit Relay(const Fd& master) {
-    pid_ = ::fork();
-    if (pid_ < 0) throw os_error(errno, "cannot start a process");
-    if (pid_ > 0) return;
-    leave_for_relay(master.get());
-    relay_terminal(master);
-    ::_exit(0);
-  }
-  Relay(const Relay&) = delete;
-  Relay& operator=(const Relay&) = delete;
-  /// When all that was written has been shown.
-  ~Relay() {
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-
- private:
-  pid_t pid_ = -1;
-};
-
 class EngineJob final : public WatchedJob {
  public:
   explicit EngineJob(const Keeper& keeper) : keeper_(keeper) {}
@@ -127,13 +95,6 @@ class EngineJob final : public WatchedJob {
  private:
   const Keeper& keeper_;
 };
-
-JobUsage usage_of(const keeper::Ended& use) {
-  constexpr double kSecond = 1e6;
-  return {static_cast<double>(use.user_microseconds) / kSecond,
-          static_cast<double>(use.system_microseconds) / kSecond, use.read_blocks,
-          use.written_blocks, use.largest_kilobytes};
-}
 
 }  // namespace
 
@@ -361,7 +322,7 @@ PreparedRun::Attempt EngineRun::run(JobWatch& watch, const std::function<void()>
   Attempt attempt{{}, true};
   started();
   {
-    std::optional<Relay> relay;
+    std::optional<TerminalRelay> relay;
     if (begun->master) relay.emplace(begun->master);
     EngineExec server{keeper, kept_->root(), bundle_, process};
     EngineJob job{keeper};

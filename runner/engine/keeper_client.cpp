@@ -68,6 +68,13 @@ std::string render_start(const KeptProcess& process) {
 
 }  // namespace
 
+JobUsage usage_of(const keeper::Ended& use) {
+  constexpr double kSecond = 1e6;
+  return {static_cast<double>(use.user_microseconds) / kSecond,
+          static_cast<double>(use.system_microseconds) / kSecond, use.read_blocks,
+          use.written_blocks, use.largest_kilobytes};
+}
+
 struct Keeper::Frame {
   Word kind = Word::ended;
   std::string bytes;

@@ -10,11 +10,15 @@
 #include "runner/engine/keeper/protocol.hpp"
 #include "runner/local/bundle.hpp"
 #include "runner/local/image_root.hpp"
+#include "runner/local/life.hpp"
 
 namespace mlenv {
 
 /// The program itself, which is part of mlenv.
 std::string_view keeper_program();
+
+/// What the keeper counted, in the units of a run.
+JobUsage usage_of(const keeper::Ended& use);
 
 /// One process within a container, and what is asked for on its behalf.
 struct KeptProcess {

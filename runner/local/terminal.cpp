@@ -1,7 +1,9 @@
 #include "runner/local/terminal.hpp"
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <array>
 #include <cerrno>
@@ -69,6 +71,24 @@ void relay_terminal(const Fd& master) {
     }
     if (fds[1].revents != 0) input_open = copy_some(STDIN_FILENO, master.get());
     if (fds[0].revents != 0 && !copy_some(master.get(), STDOUT_FILENO)) return;
+  }
+}
+
+TerminalRelay::TerminalRelay(const Fd& master) {
+  pid_ = ::fork();
+  if (pid_ < 0) throw os_error(errno, "cannot start a process");
+  if (pid_ > 0) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // Sockets among them, which tell others that we live.
+  const auto kept = static_cast<unsigned>(master.get());
+  if (kept > 3) ::close_range(3, kept - 1, 0);
+  ::close_range(kept + 1, ~0U, 0);
+  relay_terminal(master);
+  ::_exit(0);
+}
+
+TerminalRelay::~TerminalRelay() {
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 

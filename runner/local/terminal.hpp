@@ -1,6 +1,7 @@
 #pragma once
 // The person's terminal and the master of a container's.
 #include <sys/ioctl.h>
+#include <sys/types.h>
 #include <termios.h>
 
 #include "base/handle.hpp"
@@ -32,5 +33,18 @@ bool copy_some(int from, int to);
 /// Both ways between our terminal, raw meanwhile, and `master`, whose size follows ours, until
 /// nobody has the other side of `master` open.
 void relay_terminal(const Fd& master);
+
+/// The same in a process of its own, which keeps nothing else of ours open and dies with us. The
+/// destructor waits until all that was written has been shown.
+class TerminalRelay {
+ public:
+  explicit TerminalRelay(const Fd& master);
+  TerminalRelay(const TerminalRelay&) = delete;
+  TerminalRelay& operator=(const TerminalRelay&) = delete;
+  ~TerminalRelay();
+
+ private:
+  pid_t pid_ = -1;
+};
 
 }  // namespace mlenv

@@ -12,25 +12,16 @@
 #include <csignal>
 #include <utility>
 
+#include "runner/engine/keeper/whole.hpp"
 #include "runner/vm/link_parts.hpp"
 
 namespace mlenv::vm {
 namespace {
 
 using keeper::Head;
+using keeper::read_whole;
 
 constexpr std::int64_t kKillGrace = 10'000;  // milliseconds
-
-bool read_whole(int fd, char* to, std::size_t bytes) {
-  while (bytes > 0) {
-    const ssize_t count = ::read(fd, to, bytes);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    to += count;
-    bytes -= static_cast<std::size_t>(count);
-  }
-  return true;
-}
 
 Head head_of(std::string_view word) { return value_of<Head>(word); }
 

@@ -4,7 +4,6 @@
 #include <linux/mount.h>
 #include <sched.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -86,32 +85,6 @@ std::vector<Mount> in_order(const std::vector<Mount>& all) {
   return mounts;
 }
 
-/// Both ways between our terminal and the job's, in a process of its own until the job's is closed.
-class TerminalRelay {
- public:
-  explicit TerminalRelay(const Fd& master) {
-    pid_ = ::fork();
-    if (pid_ < 0) throw os_error(errno, "cannot start a process");
-    if (pid_ > 0) return;
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const auto kept = static_cast<unsigned>(master.get());
-    if (kept > 3) ::close_range(3, kept - 1, 0);
-    ::close_range(kept + 1, ~0U, 0);
-    relay_terminal(master);
-    ::_exit(0);
-  }
-  TerminalRelay(const TerminalRelay&) = delete;
-  TerminalRelay& operator=(const TerminalRelay&) = delete;
-  /// When all that was written has been shown.
-  ~TerminalRelay() {
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-
- private:
-  pid_t pid_ = -1;
-};
-
 class VmJob final : public WatchedJob {
  public:
   explicit VmJob(const Keeper& keeper) : keeper_(keeper) {}
@@ -122,13 +95,6 @@ class VmJob final : public WatchedJob {
  private:
   const Keeper& keeper_;
 };
-
-JobUsage usage_of(const keeper::Ended& use) {
-  constexpr double kSecond = 1e6;
-  return {static_cast<double>(use.user_microseconds) / kSecond,
-          static_cast<double>(use.system_microseconds) / kSecond, use.read_blocks,
-          use.written_blocks, use.largest_kilobytes};
-}
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include <ext2fs/ext2fs.h>
 
 #include "base/error.hpp"
+#include "images/tree_check.hpp"
 
 namespace mlenv {
 namespace {
@@ -42,23 +43,6 @@ void check_name(const std::string& name) {
   if (name.size() <= EXT2_NAME_LEN) return;
   throw failure("disk-write", "a name of the image is too long for the virtual machine's disk")
       .because(fmt::format("`{}…` has {} bytes", name.substr(0, 20), name.size()));
-}
-
-std::uint32_t type_bits(TarEntry::Type type) {
-  switch (type) {
-    case TarEntry::Type::folder:
-      return S_IFDIR;
-    case TarEntry::Type::symlink:
-      return S_IFLNK;
-    case TarEntry::Type::char_device:
-      return S_IFCHR;
-    case TarEntry::Type::block_device:
-      return S_IFBLK;
-    case TarEntry::Type::fifo:
-      return S_IFIFO;
-    default:
-      return S_IFREG;
-  }
 }
 
 void write_at(const Fd& file, std::uint64_t at, std::string_view bytes) {
