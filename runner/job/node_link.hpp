@@ -1,0 +1,150 @@
+#pragma once
+// One node of a job, as its controller sees it: an agent (runner/node) at the other end of a pair
+// of streams, whatever brought it there (ssh, srun, a process on this machine).
+//
+// Nothing here waits: requests are queued, answers are heard through NodeEvents from take() and
+// send(), which the controller calls when poll(2) says so, and from tick(). An agent whose
+// controller is silent for `LinkSettings::silence` ends its ranks and itself; a node that is
+// silent as long is lost.
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/files.hpp"
+#include "runner/facts/facts.hpp"
+#include "runner/local/run.hpp"
+#include "runner/record/run_log.hpp"
+#include "runner/record/run_record.hpp"
+
+namespace mlenv {
+class Store;
+}  // namespace mlenv
+
+namespace mlenv::job {
+
+/// What brings bytes to an agent and back.
+struct NodeStream {
+  Fd to;    ///< its standard input
+  Fd from;  ///< its standard output
+};
+
+struct LinkSettings {
+  std::chrono::milliseconds beat{1000};     ///< each side says something at least so often
+  std::chrono::milliseconds silence{6000};  ///< the other side is gone after so long
+};
+
+/// What a node says of itself when it is met.
+struct NodeHello {
+  std::string host;      ///< its name
+  std::string version;   ///< of its mlenv
+  std::string boot_id;
+  std::string runtime;   ///< path of the OCI runtime; empty: it has none
+  std::string clock;     ///< its time, UTC, RFC 3339 with milliseconds
+  std::string store;     ///< folder of its store
+  std::uint64_t free_bytes = 0;  ///< there
+  /// Interfaces that are up, each with an address: `eth0` `10.0.0.3`.
+  struct Interface {
+    std::string name;
+    std::string address;
+    bool loopback = false;
+    template <class Self, class Visit>
+    static void fields(Self& self, Visit&& visit) {
+      visit("name", self.name);
+      visit("address", self.address);
+      visit("loopback", self.loopback);
+    }
+  };
+  std::vector<Interface> interfaces;
+  std::vector<std::uint16_t> ports;  ///< free ones, as many as were asked for
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("host", self.host);
+    visit("version", self.version);
+    visit("boot_id", self.boot_id);
+    visit("runtime", self.runtime);
+    visit("clock", self.clock);
+    visit("store", self.store);
+    visit("free_bytes", self.free_bytes);
+    visit("interfaces", self.interfaces);
+    visit("ports", self.ports);
+  }
+};
+
+/// One rank as its node is to run it.
+struct RankStart {
+  std::uint64_t rank = 0;
+  /// image, argv, env, mounts, options …: recorded on the node as given, by the node's own run id.
+  RunStart record;
+  LocalRun run;                     ///< without trees, scratch, fds: those are the node's
+  bool code_as_project = false;     ///< the job's code (send_code) is what LocalRun::project is
+  std::uint64_t most_log_bytes = 0;
+};
+
+/// How a rank ended.
+struct RankEnd {
+  std::uint64_t exit_code = 0;
+  std::optional<std::uint64_t> signal;
+  bool out_of_memory = false;
+  std::optional<RunFailure> failure;  ///< mlenv could not run it
+  std::string record;                 ///< mlenv.run/1 of it, as the node has it; may be empty
+};
+
+struct NodeEvents {
+  std::function<void(const NodeHello&)> met{};
+  /// Bytes of images and code that were sent and are to be sent.
+  std::function<void(std::uint64_t sent, std::uint64_t all)> sending{};
+  /// The node has the image, each layer verified against its digest and unpacked; `digest` is what
+  /// the node itself computed of the manifest.
+  std::function<void(const std::string& digest)> image_ready{};
+  std::function<void(const std::string& digest)> code_ready{};
+  std::function<void(const Facts&)> facts{};
+  std::function<void(const std::vector<std::uint16_t>&)> ports{};
+  std::function<void(std::uint64_t rank, const std::string& run_id)> started{};
+  /// A line as it lies in the node's log (run_log.hpp).
+  std::function<void(std::uint64_t rank, const std::string& line)> line{};
+  std::function<void(std::uint64_t rank, const RankEnd&)> ended{};
+  /// What the node could not do, and why; `during` is the request: `image`, `code`, `start` …
+  std::function<void(const std::string& during, const Error&)> failed{};
+  /// The agent is gone, or silent: last of all.
+  std::function<void(const std::string& why)> lost{};
+};
+
+class NodeLink {
+ public:
+  NodeLink(NodeStream stream, const LinkSettings& settings, NodeEvents events);
+  NodeLink(const NodeLink&) = delete;
+  NodeLink& operator=(const NodeLink&) = delete;
+  ~NodeLink();  ///< closes the streams: the agent kills what still runs
+
+  int read_fd() const;
+  int write_fd() const;
+  bool wants_to_write() const;
+  void take();  ///< there is something to read
+  void send();  ///< there is room to write
+  void tick();  ///< at least once a beat
+
+  /// First of all.
+  void meet(const std::string& job_id, std::size_t ports);
+  void ask_facts();
+  void ask_ports(std::size_t count);
+  /// The node takes from us what its store lacks of the image of this manifest digest.
+  void send_image(Store& store, const std::string& digest);
+  /// A blob of `store` that is an archive of the job's code (job/code.hpp).
+  void send_code(Store& store, const std::string& digest);
+  void start(const RankStart& rank);
+  void signal(std::uint64_t rank, int number);
+  /// SIGTERM, and after `grace` SIGKILL; ended() follows.
+  void stop(std::uint64_t rank, std::chrono::milliseconds grace);
+  /// Nothing more: the agent takes away what it made for the job and ends; lost() follows.
+  void bye();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mlenv::job

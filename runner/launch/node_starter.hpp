@@ -1,0 +1,40 @@
+#pragma once
+// How an engine brings agents to nodes: the only thing in which engines differ for a job's
+// controller.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/process.hpp"
+#include "runner/job/node_link.hpp"
+
+namespace mlenv::job {
+
+/// A node that an engine offers.
+struct NodeOffer {
+  std::string name;     ///< as the person or the engine calls it
+  std::string address;  ///< at which it is reached; empty: the node tells
+  std::string interface;  ///< that has it, where the engine knows
+};
+
+/// An agent that was started: its streams, and the process on this machine that holds them (ssh,
+/// srun, the agent itself).
+class StartedNode {
+ public:
+  virtual ~StartedNode() = default;
+  virtual NodeStream take_stream() = 0;
+  /// After the streams have closed: what ssh or srun said of it, for the message; empty: nothing.
+  virtual std::string last_words() = 0;
+};
+
+class NodeStarter {
+ public:
+  virtual ~NodeStarter() = default;
+  virtual std::vector<NodeOffer> offers() const = 0;
+  /// Starts an agent there; does not wait for it. Throws `no-node` with what ssh or srun said.
+  virtual std::unique_ptr<StartedNode> start(const NodeOffer& node) = 0;
+  /// A node that was lost may be asked again: false where the engine never gives it back.
+  virtual bool may_come_back() const = 0;
+};
+
+}  // namespace mlenv::job
