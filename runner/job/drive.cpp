@@ -8,7 +8,7 @@
 #include <deque>
 
 #include "runner/job/drive_nodes.hpp"
-#include "runner/job/places.hpp"
+#include "runner/job/interfaces.hpp"
 #include "runner/local/control.hpp"
 #include "runner/local/exec_client.hpp"
 #include "runner/local/signal_queue.hpp"
@@ -83,7 +83,10 @@ class Drive {
     const std::vector<std::size_t> with = nodes_.ready();
     if (!fresh_ports(number, with)) return given_up(std::move(result), with);
     for (const std::size_t node : with) {
-      result.places.push_back(place_of(nodes_.state(node), plan_.job, with.size() == 1));
+      const NodeState& state = nodes_.state(node);
+      result.places.push_back(
+          place_of(plan_.job, with.size(),
+                   {state.offer.name, state.offer.address, state.offer.interface}, *state.hello));
     }
     const JobPlan plan = job::plan(plan_.job, result.places, plan_.id, number);
     if (events_.planned) events_.planned(number, result.places, plan);
@@ -155,8 +158,7 @@ class Drive {
                     plan_.most_log_bytes};
     start.run.env = rank.env;
     start.run.env.insert(start.run.env.end(), plan_.run.env.begin(), plan_.run.env.end());
-    start.record.rank = RecordedRank{plan_.id,         rank.rank, world, one.result.node,
-                                     rank.role, rank.role_index, number_};
+    start.record.job = RecordedRank{plan_.id, rank.rank, world, one.result.node, rank.role, number_};
     return start;
   }
 

@@ -33,8 +33,9 @@ RunEnd parse_run_end(std::string_view text, std::string_view shown) {
 
 std::string render_ranks(const RecordedRanks& ranks) { return render_record(ranks, kRanks); }
 RecordedRanks parse_ranks(std::string_view text, std::string_view shown) {
-  return parse_record<RecordedRanks>(text, shown, kRanks);
+  return read_record<RecordedRanks>(text, shown, kRanks);
 }
+
 std::string render_vm_use(const VmUse& vm) { return render_record(vm, kVm); }
 VmUse parse_vm_use(std::string_view text, std::string_view shown) {
   return read_record<VmUse>(text, shown, kVm);
