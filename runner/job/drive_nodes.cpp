@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
+#include "recipes/text.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv::job {
