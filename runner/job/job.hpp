@@ -52,7 +52,8 @@ struct Job {
   JobOptions options;            ///< of each rank
   NodeCount nodes;
   std::uint64_t ranks_per_node = 1;
-  std::optional<std::uint64_t> gpus_per_node;  ///< nothing: all that a node has, where the image uses CUDA
+  std::optional<std::uint64_t>
+      gpus_per_node;  ///< nothing: all that a node has, where the image uses CUDA
   Strategy strategy = Strategy::plain;
   Framework framework = Framework::none;  ///< what the image has, unless the person says
   ServerRoles roles;
