@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 #include "cli/folder_events.hpp"
-#include "cli/job_output.hpp"
+#include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
 #include "runner/record/run_log.hpp"
 
@@ -73,7 +73,7 @@ class MergedLog {
 class ShownJob {
  public:
   ShownJob(const Ui& ui, const JobLogOptions& options)
-      : ui_(ui), options_(options), output_(ui.color(), options.timestamps) {}
+      : ui_(ui), options_(options), output_({ui.color(), options.timestamps}, job::write_to_streams) {}
 
   void of(const RecordedRanks& ranks) {
     for (const RecordedJobAttempt& attempt : ranks.attempts) {
@@ -109,7 +109,7 @@ class ShownJob {
 
   const Ui& ui_;
   const JobLogOptions& options_;
-  JobOutput output_;
+  job::JobOutput output_;
   std::map<std::uint64_t, std::uint64_t> world_;  ///< by attempt
   std::optional<std::uint64_t> shown_;            ///< attempt
 };

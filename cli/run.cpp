@@ -168,8 +168,8 @@ int run_image(const Options& options, Ui& ui) {
   }
   PreparedRun prepared = prepare(options, ui, std::move(mounts));
   LocalRun& run = prepared.run;
-  const bool with_gpus = !in_vm && takes_gpus(ui, prepared.image, devices.gpus);
-  if (!options.no_check) {
+  const bool with_gpus = !in_vm && !job && takes_gpus(ui, prepared.image, devices.gpus);
+  if (!options.no_check && !job) {
     run.first_libraries =
         require_verdict(ui, prepared.image, {options.image, devices.gpus, with_gpus});
   }

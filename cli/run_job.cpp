@@ -9,11 +9,12 @@
 #include "base/json.hpp"
 #include "base/printable.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/job_output.hpp"
-#include "images/inspect/inspect.hpp"
+#include "cli/run_verdict.hpp"
 #include "recipes/text.hpp"
 #include "runner/job/code.hpp"
+#include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
+#include "runner/job/node_verdict.hpp"
 #include "runner/job/words.hpp"
 #include "runner/launch/local_nodes.hpp"
 #include "runner/local/control.hpp"
@@ -32,7 +33,7 @@ std::unique_ptr<job::NodeStarter> starter_for(Ui& ui, const JobChoice& choice) {
 /// Sending, and a note for each thing that happens to nodes.
 class JobShow {
  public:
-  JobShow(Ui& ui, const job::DrivePlan& plan) : ui_(ui), plan_(plan), output_(ui.color()) {}
+  explicit JobShow(Ui& ui) : ui_(ui), output_({ui.color(), false}, job::write_to_streams) {}
 
   job::DriveEvents events() {
     job::DriveEvents events;
@@ -71,8 +72,7 @@ class JobShow {
   }
 
   Ui& ui_;
-  const job::DrivePlan& plan_;
-  JobOutput output_;
+  job::JobOutput output_;
 };
 
 void say_end(Ui& ui, const job::JobOutcome& outcome, const std::string& id) {
@@ -135,17 +135,15 @@ int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& star
 /// The project as the nodes get it.
 std::optional<std::string> snapshot(Ui& ui, LocalRun& run) {
   if (!run.project) return std::nullopt;
-  const job::CodeSnapshot code = job::snapshot_code(ui.store(), *run.project);
-  return code.digest;
+  const job::CodeSnapshot code = job::snapshot_of(ui.store(), *run.project);
+  return code.digest.str();
 }
 
 }  // namespace
 
 int run_job(Ui& ui, PreparedJob job) {
-  if (job.choice.job.framework == job::Framework::none) {
-    job.choice.job.framework =
-        job::framework_of(facts_of_layers(ui.store(), job.image, ui.progress()));
-  }
+  const ImageFacts facts = facts_to_judge(ui, job.image, false);
+  if (!job.choice.framework_given) job.choice.job.framework = job::framework_of(facts);
   const std::unique_ptr<job::NodeStarter> starter = starter_for(ui, job.choice);
   if (job.choice.dry_run) return show_plan(ui, job, *starter);
   job::DrivePlan plan;
@@ -169,9 +167,14 @@ int run_job(Ui& ui, PreparedJob job) {
   plan.start.project.reset();
   plan.start.timeout_seconds.reset();
   const Fd control = listen_for_control(recorder.folder());
-  JobShow show{ui, plan};
+  JobShow show{ui};
   job::DriveEvents events = show.events();
   events.control = control.get();
+  if (start.checked) {
+    events.ready = [&](const std::vector<job::NodeState>& nodes) {
+      job::require_verdicts(facts, start.image.name, nodes, false);
+    };
+  }
   const job::JobOutcome outcome =
       job::drive_recorded(ui.store(), *starter, plan, recorder, std::move(events));
   say_end(ui, outcome, plan.id);

@@ -51,6 +51,7 @@ struct JobChoice {
   job::Job job;
   std::string engine;  ///< `local`, `ssh`
   std::string hosts;
+  bool framework_given = false;  ///< else the image's
   bool dry_run = false;
 };
 std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob& beside);

@@ -164,6 +164,7 @@ std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob&
   choice.engine = engine_of(words);
   choice.hosts = words.hosts;
   choice.dry_run = words.dry_run;
+  choice.framework_given = !words.framework.empty();
   if (!words.ranks_per_node.empty()) {
     job.ranks_per_node = number_of("--ranks-per-node", words.ranks_per_node, 1, kMostRanks);
   }

@@ -1,12 +1,13 @@
-#include "cli/job_output.hpp"
+#include "runner/job/job_output.hpp"
 
 #include <unistd.h>
+#include <cerrno>
 
 #include <fmt/format.h>
 
-#include "base/files.hpp"
+#include "base/process.hpp"
 
-namespace mlenv::cli {
+namespace mlenv::job {
 namespace {
 
 /// A line without an end is shown in pieces of this size.
@@ -19,6 +20,15 @@ std::string rank_prefix(std::uint64_t rank, std::uint64_t world) {
   return fmt::format("{:>{}}: ", rank, width);
 }
 
+void write_to_streams(bool to_out, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = write_quietly(to_out ? STDOUT_FILENO : STDERR_FILENO, text);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
 void JobOutput::begin(std::uint64_t world) {
   flush();
   world_ = world;
@@ -29,7 +39,7 @@ void JobOutput::show(std::uint64_t rank, std::string_view line) {
   if (!parsed) return;
   const Key key{rank, parsed->stream};
   std::string& text = begun_[key];
-  if (timestamps_ && text.empty()) text.append(parsed->time).push_back(' ');
+  if (style_.timestamps && text.empty()) text.append(parsed->time).push_back(' ');
   text += parsed->text;
   if (!parsed->ends && text.size() < kLongest && world_ > 1) return;
   if (parsed->ends || world_ > 1) text += '\n';
@@ -46,11 +56,10 @@ void JobOutput::write(const Key& key, std::string text) const {
   std::string whole;
   if (world_ > 1) {
     const std::string prefix = rank_prefix(key.rank, world_);
-    whole = color_ ? fmt::format("\x1b[2m{}\x1b[0m", prefix) : prefix;
+    whole = style_.color ? fmt::format("\x1b[2m{}\x1b[0m", prefix) : prefix;
   }
   whole += key.stream == LogStream::remark ? "mlenv: " + text : text;
-  const int fd = key.stream == LogStream::out ? STDOUT_FILENO : STDERR_FILENO;
-  write_all(fd, as_bytes(whole));
+  write_(key.stream == LogStream::out, whole);
 }
 
-}  // namespace mlenv::cli
+}  // namespace mlenv::job
