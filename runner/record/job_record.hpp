@@ -7,6 +7,26 @@
 
 namespace mlenv {
 
+/// `run.json`'s `job`: of one rank of a run on several nodes.
+struct RecordedRank {
+  std::string job;         ///< id of that run's record
+  std::uint64_t rank = 0;  ///< 0 ... of - 1
+  std::uint64_t of = 1;
+  std::string node;            ///< as the engine calls it
+  std::string role;            ///< `worker`, `chief`, `ps`, `evaluator`
+  std::uint64_t attempt = 0;  ///< 0 is the first
+  friend bool operator==(const RecordedRank&, const RecordedRank&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("job", self.job);
+    visit("rank", self.rank);
+    visit("of", self.of);
+    visit("node", self.node);
+    visit("role", self.role);
+    visit("attempt", self.attempt);
+  }
+};
+
 /// `run.json`'s `launch`: of a run on several nodes.
 struct RecordedLaunch {
   std::string engine;                ///< `local`, `ssh`, `slurm`

@@ -138,6 +138,7 @@ struct RunStart {
   std::vector<DeclaredOutput> outputs;
   std::optional<std::string> reproduces;  ///< id of the run that this one repeats
   std::optional<RecordedVariation> variation;
+  std::optional<RecordedRank> job;       ///< it is a rank of one on several nodes
   std::optional<RecordedLaunch> launch;  ///< it is one on several nodes
   std::optional<RecordedLayer> layer;  ///< nothing: what it wrote was thrown away
   friend bool operator==(const RunStart&, const RunStart&) = default;
@@ -166,6 +167,7 @@ struct RunStart {
     visit("outputs", self.outputs);
     visit("reproduces", self.reproduces);
     visit("variation", self.variation);
+    visit("job", self.job);
     visit("launch", self.launch);
     visit("layer", self.layer);
   }
