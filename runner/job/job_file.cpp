@@ -14,9 +14,9 @@ namespace {
 using Is = YamlNode::Kind;
 
 constexpr std::array<std::string_view, 18> kKeys = {
-    "name",      "image", "command",   "nodes", "ranks-per-node", "gpus-per-node",
-    "strategy",  "roles", "framework", "env",   "interface",      "mounts",
-    "workdir",   "grace", "restarts",  "deadline", "checkpoints", "resources"};
+    "name",     "image", "command",   "nodes",    "ranks-per-node", "gpus-per-node",
+    "strategy", "roles", "framework", "env",      "interface",      "mounts",
+    "workdir",  "grace", "restarts",  "deadline", "checkpoints",    "resources"};
 
 }  // namespace
 

@@ -8,9 +8,9 @@
 
 namespace mlenv::job {
 
-/// Throws one `job-invalid` (usage) that lists every mistake as `file:line:col: …` with the line and
-/// a caret: unknown keys (nearest match), duplicate keys, wrong types, bad values. Relative sources
-/// of mounts are from the file's folder.
+/// Throws one `job-invalid` (usage) that lists every mistake as `file:line:col: …` with the line
+/// and a caret: unknown keys (nearest match), duplicate keys, wrong types, bad values. Relative
+/// sources of mounts are from the file's folder.
 JobParts parse_job_file(std::string_view text, const fs::path& shown_path);
 JobParts read_job_file(const fs::path& path);
 

@@ -83,8 +83,8 @@ std::optional<std::chrono::milliseconds> JobReader::duration(const YamlNode& nod
   if (!text) return std::nullopt;
   const auto time = parse_duration(text->text);
   if (time && time->count() > 0) return time;
-  values_.mistake(node, fmt::format("`{}` is a length of time, a number and a unit, as in `{}`",
-                                    key, example));
+  values_.mistake(
+      node, fmt::format("`{}` is a length of time, a number and a unit, as in `{}`", key, example));
   return std::nullopt;
 }
 
@@ -129,8 +129,9 @@ void JobReader::nodes(const YamlNode& node) {
   if (!text) return;
   parts_.nodes = node_count_of(text->text);
   if (parts_.nodes) return;
-  values_.mistake(node, "`nodes` is how many there are, as in `4`, or the least and the most, as in "
-                        "`\"2:4\"`");
+  values_.mistake(node,
+                  "`nodes` is how many there are, as in `4`, or the least and the most, as in "
+                  "`\"2:4\"`");
 }
 
 void JobReader::ranks_per_node(const YamlNode& node) {
@@ -177,9 +178,9 @@ void JobReader::check_roles(const YamlNode& root) {
   if (*parts_.strategy == Strategy::parameter_server) return;
   for (const auto& [key, value] : root.members) {
     if (key.text != "roles") continue;
-    values_.mistake(key, fmt::format("`{}` has no roles: they are of the strategy `{}`",
-                                     name_of(*parts_.strategy),
-                                     name_of(Strategy::parameter_server)));
+    values_.mistake(key,
+                    fmt::format("`{}` has no roles: they are of the strategy `{}`",
+                                name_of(*parts_.strategy), name_of(Strategy::parameter_server)));
   }
 }
 
@@ -191,9 +192,10 @@ void JobReader::interface(const YamlNode& node) {
   const bool fits = text->size() < IF_NAMESIZE && *text != "." && *text != ".." &&
                     text->find_first_of("/: ") == std::string::npos;
   if (!fits) {
-    values_.mistake(node, fmt::format("`{}` is no name of a network interface, such as `eth0`: one, "
-                                      "exactly as `ip link` shows it",
-                                      *text));
+    values_.mistake(node,
+                    fmt::format("`{}` is no name of a network interface, such as `eth0`: one, "
+                                "exactly as `ip link` shows it",
+                                *text));
   }
 }
 

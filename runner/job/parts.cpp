@@ -60,8 +60,7 @@ Job job_of(const JobParts& parts) {
   take(job.ranks_per_node, parts.ranks_per_node);
   job.gpus_per_node = parts.gpus_per_node;
   const bool roles = parts.names_roles();
-  job.strategy =
-      parts.strategy.value_or(roles ? Strategy::parameter_server : Strategy::allreduce);
+  job.strategy = parts.strategy.value_or(roles ? Strategy::parameter_server : Strategy::allreduce);
   if (roles && job.strategy != Strategy::parameter_server) {
     throw usage_error("bad-job", "`{}` has no roles: chief, servers and evaluator are of `{}`",
                       name_of(job.strategy), name_of(Strategy::parameter_server))
