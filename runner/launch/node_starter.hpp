@@ -12,8 +12,8 @@ namespace mlenv::job {
 
 /// A node that an engine offers.
 struct NodeOffer {
-  std::string name;       ///< as the person or the engine calls it
-  std::string address;    ///< at which it is reached; empty: the node tells
+  std::string name;     ///< as the person or the engine calls it
+  std::string address;  ///< at which it is reached; empty: the node tells
   std::string interface;  ///< that has it, where the engine knows
 };
 
