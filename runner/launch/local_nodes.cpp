@@ -6,7 +6,6 @@
 #include <unistd.h>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 
 #include <fmt/format.h>
 
@@ -190,7 +189,7 @@ std::optional<int> local_node_main(int argc, char** argv) {
     if (argv[1] == kNetworkArgument) return make_network();
     if (argv[1] == kNodeArgument) return run_local_node(parse_local_node({argv + 2, argv + argc}));
   } catch (const Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());  // NOLINT: streams end here
+    (void)write_quietly(STDERR_FILENO, std::string(error.what()) + "\n");
     return 1;
   }
   return std::nullopt;
