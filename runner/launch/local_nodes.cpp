@@ -21,6 +21,8 @@ namespace mlenv::job {
 namespace {
 
 constexpr std::chrono::seconds kMostMaking{20};
+/// An agent kills its ranks, unmounts and removes folders.
+constexpr std::chrono::seconds kMostLeaving{20};
 /// A bridge has 1023 ports.
 constexpr std::size_t kMostNodes = 1000;
 
@@ -116,7 +118,7 @@ Network new_network() {
 class StartedLocal final : public StartedNode {
  public:
   StartedLocal(const Command& command, Fd lifeline)
-      : lifeline_(std::move(lifeline)), child_(command) {}
+      : lifeline_(std::move(lifeline)), child_(command, kMostLeaving) {}
   NodeStream take_stream() override { return child_.take_stream(); }
   std::string last_words() override { return child_.last_words(); }
 
