@@ -20,6 +20,7 @@
 #include "runner/launch/local_nodes.hpp"
 #include "runner/local/detached.hpp"
 #include "runner/local/run.hpp"
+#include "runner/node/agent.hpp"
 #include "runner/record/run_recorder.hpp"
 #include "runner/watch/gpus.hpp"
 
@@ -154,6 +155,7 @@ int main(int argc, char** argv) {
   if (const std::optional<int> status = mlenv::watch::gpus_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::record_main(argc, argv, mlenv::cli::versions_folder))
     return *status;
+  if (const std::optional<int> status = mlenv::job::node_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::cli::probe_main(argc, argv)) return *status;
   return mlenv::cli::main_with(argc, argv);
 }
