@@ -11,6 +11,7 @@
 #include "cli/recipes_use.hpp"
 #include "cli/run_devices.hpp"
 #include "cli/run_engine.hpp"
+#include "cli/run_job.hpp"
 #include "cli/run_layer.hpp"
 #include "cli/run_life.hpp"
 #include "cli/run_matrix.hpp"
@@ -51,6 +52,7 @@ struct Options {
   LayerWords layer;
   RepeatOptions repeat;
   MatrixWords matrix;
+  JobWords job;
   std::vector<std::string> command;
 };
 
@@ -76,7 +78,9 @@ PreparedRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts) {
   require_runnable(image, options.image);
   run.config = image.settings;
   run.runtime = runtime_of(options.runtime);
-  if (is_engine(run.runtime)) {
+  if (!options.job.nodes.empty()) {
+    // Nodes unpack it themselves.
+  } else if (is_engine(run.runtime)) {
     run.engine = engine_for(ui, run.runtime, image);
   } else {
     if (::geteuid() == 0) move_groups_early();
@@ -126,6 +130,16 @@ std::function<std::string(const std::string&)> url_in_background(
   return [&](const std::string& id) { return notebook->url_in_background(ui, id); };
 }
 
+std::optional<JobChoice> job_of(const Options& options, const RunChoice& choice, const Life& life) {
+  const LayerWords& layer = options.layer;
+  const RepeatOptions& repeat = options.repeat;
+  return parse_job_words(options.job,
+                         {options.words, choice, life, options.runtime, options.tty,
+                          !options.jupyter.empty(), !options.matrix.axes.empty(),
+                          layer.keep || !layer.from.empty(),
+                          repeat.deterministic || !repeat.outputs.empty()});
+}
+
 int run_image(const Options& options, Ui& ui) {
   std::vector<Mount> mounts = mounts_of(options.mounts);
   check_variables(options.env);
@@ -143,6 +157,7 @@ int run_image(const Options& options, Ui& ui) {
     throw usage_error("usage", "`--matrix` runs a command, and `--jupyter` is one of its own")
         .hint("leave one of them out");
   }
+  const std::optional<JobChoice> job = job_of(options, choice, life);
   check_layer(options.layer,
               {choice.options.read_only, matrix.has_value(), options.life.remove, options.runtime});
   const bool terminal = !matrix && !life.detach && !jupyter && wants_terminal(options);
@@ -153,8 +168,8 @@ int run_image(const Options& options, Ui& ui) {
   }
   PreparedRun prepared = prepare(options, ui, std::move(mounts));
   LocalRun& run = prepared.run;
-  const bool with_gpus = !in_vm && takes_gpus(ui, prepared.image, devices.gpus);
-  if (!options.no_check) {
+  const bool with_gpus = !in_vm && !job && takes_gpus(ui, prepared.image, devices.gpus);
+  if (!options.no_check && !job) {
     run.first_libraries =
         require_verdict(ui, prepared.image, {options.image, devices.gpus, with_gpus});
   }
@@ -172,6 +187,12 @@ int run_image(const Options& options, Ui& ui) {
   run.life = life.run;
   if (in_vm) run.vm = vm_for(ui, run, prepared.image);
   RunBackground background{options.image, {}, !options.no_check, layer_of(options.layer)};
+  if (job) {
+    RunStart start = run_start(run, prepared.image, background);
+    record_life(life, start);
+    return run_job(ui, {*job, std::move(run), std::move(prepared.image), std::move(start),
+                        life.most_log_bytes});
+  }
   if (matrix) {
     run.devices = std::move(choice.devices);
     return run_matrix(ui, *matrix,
@@ -228,6 +249,7 @@ std::vector<std::string> separate_job(std::vector<std::string> words) {
                                               "--outputs"};
     for (const std::string_view one : run_options_with_words()) all.emplace(one);
     for (const std::string_view one : kMatrixOptionsWithWords) all.emplace(one);
+    for (const std::string_view one : kJobOptionsWithWords) all.emplace(one);
     return all;
   }();
   constexpr std::size_t kBeforeJob = 2;  // `run` and IMAGE, `exec` and RUN
@@ -285,6 +307,7 @@ Action declare_run(CLI::App& app) {
   add_life_options(app, options->life);
   add_repeat_options(app, options->repeat);
   add_matrix_options(app, options->matrix);
+  add_job_options(app, options->job);
   take_word_of(app.add_option("CMD", options->command, "the command; by default the image's"),
                WordKind::job);
   app.prefix_command(false);

@@ -1,0 +1,69 @@
+#pragma once
+// `mlenv run --nodes`: one command on several nodes (docs/jobs.md).
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/run_life.hpp"
+#include "cli/run_options.hpp"
+#include "cli/ui.hpp"
+#include "runner/job/job.hpp"
+
+namespace mlenv::cli {
+
+struct JobWords {
+  std::string nodes;
+  std::string engine;
+  std::string hosts;
+  std::string ranks_per_node;
+  std::string strategy;
+  std::string framework;
+  std::string interface;
+  std::string restarts;
+  std::string checkpoints;
+  std::string servers;
+  bool evaluator = false;
+  bool dry_run = false;
+};
+/// Those that take the next word.
+inline constexpr std::string_view kJobOptionsWithWords[] = {
+    "--nodes",     "--engine",   "--hosts",       "--ranks-per-node", "--strategy", "--framework",
+    "--interface", "--restarts", "--checkpoints", "--servers"};
+void add_job_options(CLI::App& app, JobWords& words);
+
+/// What else was asked for.
+struct BesideJob {
+  const RunWords& words;
+  const RunChoice& choice;
+  const Life& life;
+  std::string runtime;
+  bool terminal = false;
+  bool jupyter = false;
+  bool matrix = false;
+  bool layer = false;   ///< --keep, --from
+  bool repeat = false;  ///< --deterministic, --outputs
+};
+
+/// The job's words, understood; nullopt: it is none. Without image, command and mounts. Throws
+/// `usage` for what does not go together.
+struct JobChoice {
+  job::Job job;
+  std::string engine;  ///< `local`, `ssh`
+  std::string hosts;
+  bool framework_given = false;  ///< else the image's
+  bool dry_run = false;
+};
+std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob& beside);
+
+struct PreparedJob {
+  JobChoice choice;
+  LocalRun run;  ///< what all ranks share
+  Image image;
+  RunStart start;
+  std::uint64_t most_log_bytes = 0;
+};
+/// The status of the job.
+int run_job(Ui& ui, PreparedJob job);
+
+}  // namespace mlenv::cli
