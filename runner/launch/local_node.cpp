@@ -18,7 +18,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <optional>
 
 #include <fmt/format.h>
@@ -144,7 +143,7 @@ int run_agent(const LocalNode& node) {
   sigset_t ended;
   sigemptyset(&ended);
   sigaddset(&ended, SIGCHLD);
-  ::sigprocmask(SIG_BLOCK, &ended, nullptr);
+  ::pthread_sigmask(SIG_BLOCK, &ended, nullptr);
   const Fd children{::signalfd(-1, &ended, SFD_CLOEXEC | SFD_NONBLOCK)};
   Command command;
   command.argv = node.agent;
@@ -165,7 +164,7 @@ int run_agent(const LocalNode& node) {
     set_up(node, fabric);
     ::_exit(run_agent(node));
   } catch (const Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());  // NOLINT: streams end here
+    (void)write_quietly(STDERR_FILENO, std::string(error.what()) + "\n");
   }
   ::_exit(1);
 }

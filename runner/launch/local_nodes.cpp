@@ -6,7 +6,6 @@
 #include <unistd.h>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 
 #include <fmt/format.h>
 
@@ -22,6 +21,8 @@ namespace mlenv::job {
 namespace {
 
 constexpr std::chrono::seconds kMostMaking{20};
+/// An agent kills its ranks, unmounts and removes folders.
+constexpr std::chrono::seconds kMostLeaving{20};
 /// A bridge has 1023 ports.
 constexpr std::size_t kMostNodes = 1000;
 
@@ -117,7 +118,7 @@ Network new_network() {
 class StartedLocal final : public StartedNode {
  public:
   StartedLocal(const Command& command, Fd lifeline)
-      : lifeline_(std::move(lifeline)), child_(command) {}
+      : lifeline_(std::move(lifeline)), child_(command, kMostLeaving) {}
   NodeStream take_stream() override { return child_.take_stream(); }
   std::string last_words() override { return child_.last_words(); }
 
@@ -190,7 +191,7 @@ std::optional<int> local_node_main(int argc, char** argv) {
     if (argv[1] == kNetworkArgument) return make_network();
     if (argv[1] == kNodeArgument) return run_local_node(parse_local_node({argv + 2, argv + argc}));
   } catch (const Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());  // NOLINT: streams end here
+    (void)write_quietly(STDERR_FILENO, std::string(error.what()) + "\n");
     return 1;
   }
   return std::nullopt;

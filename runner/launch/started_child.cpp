@@ -12,8 +12,6 @@ namespace mlenv::job {
 namespace {
 
 constexpr std::size_t kMostWords = 4096;
-/// An agent kills its ranks, unmounts and removes folders.
-constexpr std::chrono::seconds kMostLeaving{20};
 
 Fd memory_file() {
   Fd file{::memfd_create("mlenv-words", MFD_CLOEXEC)};
@@ -34,7 +32,8 @@ std::string last_lines(std::string_view text) {
   return std::string(text);
 }
 
-StartedChild::StartedChild(Command command) : said_(memory_file()) {
+StartedChild::StartedChild(Command command, std::chrono::milliseconds most_leaving)
+    : most_leaving_(most_leaving), said_(memory_file()) {
   Pipe in = make_pipe();
   Pipe out = make_pipe();
   command.stdin_fd = in.read_end.get();
@@ -47,7 +46,7 @@ StartedChild::StartedChild(Command command) : said_(memory_file()) {
 StartedChild::~StartedChild() {
   stream_ = {};
   try {
-    (void)child_->wait(kMostLeaving);
+    (void)child_->wait(most_leaving_);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch): ~Child kills it
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 // An agent at the end of pipes to a process of this machine: the agent itself, ssh or srun.
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -14,17 +15,18 @@ std::string last_lines(std::string_view text);
 class StartedChild final : public StartedNode {
  public:
   /// `command` gets standard streams of ours; its other settings hold.
-  explicit StartedChild(Command command);
+  StartedChild(Command command, std::chrono::milliseconds most_leaving);
   StartedChild(const StartedChild&) = delete;
   StartedChild& operator=(const StartedChild&) = delete;
-  /// Closes the streams that nobody has taken, gives it the time that an agent needs to take away
-  /// what it made, and kills it then.
+  /// Closes the streams that nobody has taken, gives it the time that it may need to take away what
+  /// it made, and kills it then.
   ~StartedChild() override;
   NodeStream take_stream() override { return std::move(stream_); }
   std::string last_words() override;
 
  private:
   NodeStream stream_;
+  std::chrono::milliseconds most_leaving_;
   Fd said_;  ///< a file in memory: its standard error
   std::optional<Child> child_;
 };
