@@ -13,9 +13,10 @@ namespace mlenv::job {
 struct Place {
   std::string name;       ///< its host name, as the engine calls it
   std::string address;    ///< IPv4 or IPv6, at which the other nodes reach it
-  std::string interface;  ///< which has that address
+  std::string interface;  ///< which has that address; empty: not known
   /// TCP ports that were free there a moment ago, as many as ports_needed() says.
   std::vector<std::uint16_t> ports;
+  std::uint64_t gpus = 0;  ///< that each of its ranks sees: all that the job has there
 };
 
 /// One process of the job.
@@ -35,14 +36,15 @@ struct JobPlan {
 /// Of each node.
 std::size_t ports_needed(const Job& job);
 
-/// `attempt`: 0 for the first start, then each restart. Variables of each rank, whatever the
-/// framework: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, NODE_RANK (and GROUP_RANK),
-/// MASTER_ADDR, MASTER_PORT, and MLENV_JOB, MLENV_NODE, MLENV_NODES, MLENV_RESTARTS,
-/// MLENV_CHECKPOINTS, MLENV_SHARD, MLENV_SHARDS; the interface as GLOO_SOCKET_IFNAME and
-/// NCCL_SOCKET_IFNAME (`=eth0`: that name exactly). Then what the framework reads: torch's
-/// `env://` and TORCHELASTIC_*, JAX_COORDINATOR_ADDRESS and its kin, TF_CONFIG, OMPI_MCA_*.
-/// Throws `bad-job` (usage) where the roles ask for more ranks than there are, or where the
-/// interface is a loopback and there is more than one node.
+/// `attempt`: 0 for the first start, then each restart. Which variables a rank gets, and who reads
+/// them: docs/jobs.md, "What ranks are told". Whatever the framework these are RANK, WORLD_SIZE,
+/// LOCAL_RANK, LOCAL_WORLD_SIZE, NODE_RANK, GROUP_RANK, MASTER_ADDR, MASTER_PORT, and MLENV_JOB,
+/// MLENV_NODE, MLENV_NODES, MLENV_NODE_NAME, MLENV_ROLE, MLENV_RESTARTS, MLENV_CHECKPOINTS,
+/// MLENV_SHARD, MLENV_SHARDS; the interface as GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME (`=eth0`:
+/// that name exactly). Strategies other than `plain` add what the framework reads.
+/// Throws `bad-job` (usage) where the roles leave no rank to work, where two nodes have one
+/// address, or where a node's interface is a loopback and there is more than one node;
+/// `no-interface` where it is not known then.
 JobPlan plan(const Job& job, const std::vector<Place>& places, const std::string& job_id,
              std::uint64_t attempt);
 

@@ -13,80 +13,13 @@
 #include "base/error.hpp"
 #include "base/process.hpp"
 #include "base/text.hpp"
+#include "runner/record/git_repository.hpp"
 
 namespace mlenv {
 namespace {
 
-constexpr std::chrono::seconds kDeadline{60};
 constexpr std::size_t kMostNames = 1000;
 constexpr std::uint64_t kMostRead = std::uint64_t{256} << 20U;
-
-/// Why something about the code stays unknown; never leaves this file.
-class NotKnown : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// Of the caller; a repository that it is at work in is not the project's. Nothing is fetched, and
-/// root does not trust the repository of whoever called sudo (git(1), "safe.directory").
-std::vector<std::string> quiet_environment() {
-  std::vector<std::string> kept;
-  for (char** at = environ; *at != nullptr; ++at) {
-    const std::string_view text = *at;
-    if (text.starts_with("SUDO_UID=")) continue;
-    if (!text.starts_with("GIT_") || text.starts_with("GIT_CONFIG")) kept.emplace_back(text);
-  }
-  kept.emplace_back("GIT_ALLOW_PROTOCOL=");
-  kept.emplace_back("GIT_NO_LAZY_FETCH=1");
-  kept.emplace_back("LC_ALL=C.UTF-8");
-  kept.emplace_back("GIT_OPTIONAL_LOCKS=0");  // git(1): status then does not rewrite the index
-  return kept;
-}
-
-class Repository {
- public:
-  explicit Repository(const fs::path& project, const std::optional<fs::path>& index = {})
-      : project_(project), environment_(quiet_environment()) {
-    if (index) environment_.push_back("GIT_INDEX_FILE=" + index->string());
-    settings_ = without_filters(said({"config", "--show-scope", "--name-only", "-z", "--get-regexp",
-                                      R"(^filter\..*\.(clean|smudge|process|required)$)"}));
-  }
-
-  /// Throws with git's own first words.
-  std::string ask(const std::vector<std::string>& words) const {
-    Captured answer = said(words);
-    if (answer.exit.code == 0) return std::move(answer.out);
-    const std::string_view first = std::string_view(answer.err).substr(0, answer.err.find('\n'));
-    throw NotKnown(fmt::format("git: {}", trim(first)));
-  }
-
- private:
-  Captured said(const std::vector<std::string>& words) const {
-    Command command;
-    command.argv = {"git", "-C", project_.string(), "-c", "core.fsmonitor=false"};
-    command.argv.insert(command.argv.end(), settings_.begin(), settings_.end());
-    command.argv.insert(command.argv.end(), words.begin(), words.end());
-    command.env = environment_;
-    return run_captured(command, kDeadline);
-  }
-  /// Programs that the repository's own settings name as filters of its files are not run; those
-  /// of the person's and the machine's settings are (gitattributes(5), "filter").
-  static std::vector<std::string> without_filters(const Captured& found) {
-    std::vector<std::string> settings;
-    const std::vector<std::string_view> parts = split(found.out, '\0');  // scope, name, scope, …
-    for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
-      if (parts[i] != "local" && parts[i] != "worktree") continue;
-      settings.insert(settings.end(),
-                      {"-c", std::string(parts[i + 1]) +
-                                 (parts[i + 1].ends_with("required") ? "=false" : "=")});
-    }
-    return settings;
-  }
-
-  const fs::path& project_;
-  std::vector<std::string> environment_;
-  std::vector<std::string> settings_;
-};
 
 /// Of `git status --porcelain -z`: two letters, a blank, the name.
 std::vector<std::string> names_of(std::string_view status) {
@@ -172,7 +105,7 @@ CodeState code_state(const fs::path& project, const std::vector<std::string>& wi
   if (!find_program("git")) return unknown_code("git is not on PATH");
   CodeState code;
   try {
-    const Repository repository{project};
+    const GitRepository repository{project};
     const fs::path top = first_line(repository.ask({"rev-parse", "--show-toplevel"}));
     const auto fact = [&](const char* source, const std::vector<std::string>& words) -> Text {
       try {
@@ -208,8 +141,8 @@ Texts files_between(const fs::path& project, const std::string& from, const std:
   if (!find_program("git")) return unknown<Names>("git is not on PATH");
   try {
     const std::string answer =
-        Repository{project}.ask({"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff",
-                                 "--no-textconv", "--ignore-submodules", from, to, "--", "."});
+        GitRepository{project}.ask({"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff",
+                                    "--no-textconv", "--ignore-submodules", from, to, "--", "."});
     Names names;
     for (const std::string_view name : split(answer, '\0')) {
       if (!name.empty()) names.emplace_back(name);
@@ -224,7 +157,7 @@ Texts files_between(const fs::path& project, const std::string& from, const std:
 fs::path export_commit(const fs::path& project, const std::string& commit, const fs::path& folder) {
   const fs::path index = folder.parent_path() / (folder.filename().string() + ".index");
   try {
-    const Repository repository{project, index};
+    const GitRepository repository{project, index};
     const std::string prefix = first_line(repository.ask({"rev-parse", "--show-prefix"}));
     // All of it, for the attributes that lie above the project; of that the project is written.
     repository.ask({"read-tree", commit});

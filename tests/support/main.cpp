@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/sandbox/sandbox.hpp"
+#include "runner/launch/local_nodes.hpp"
 #include "runner/local/detached.hpp"
 #include "runner/local/run.hpp"
 #include "runner/node/agent.hpp"
@@ -13,6 +14,9 @@
 int main(int argc, char** argv) {
   if (const std::optional<int> status = mlenv::sandbox_main(argc, argv)) std::_Exit(*status);
   if (const std::optional<int> status = mlenv::run_main(argc, argv)) std::_Exit(*status);
+  if (const std::optional<int> status = mlenv::job::local_node_main(argc, argv)) {
+    std::_Exit(*status);
+  }
   if (const std::optional<int> status = mlenv::detached_main(argc, argv)) std::_Exit(*status);
   if (const std::optional<int> status =
           mlenv::record_main(argc, argv, [] { return mlenv::temporary_root() / "mlenv-tests"; }))

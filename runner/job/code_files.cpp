@@ -1,0 +1,193 @@
+#include "runner/job/code_files.hpp"
+
+#include <sys/stat.h>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/paths.hpp"
+#include "base/process.hpp"
+#include "base/text.hpp"
+#include "recipes/ignore.hpp"
+#include "runner/record/git_repository.hpp"
+
+namespace mlenv::job {
+namespace {
+
+using Fate = IgnoreRules::Fate;
+
+constexpr const char* kIgnoreFile = ".mlenvignore";
+
+/// nullopt: it is gone.
+std::optional<mode_t> mode_of(const fs::path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0) return status.st_mode;
+  if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+  throw os_error(errno, "cannot read `{}`", path.string());
+}
+
+bool is_code(mode_t mode) { return S_ISREG(mode) || S_ISLNK(mode); }
+
+/// Whether the folder lies in a repository's work tree, by the files alone.
+bool has_repository(const fs::path& folder) {
+  std::error_code error;
+  for (fs::path at = fs::canonical(folder, error); !error; at = at.parent_path()) {
+    if (fs::exists(at / ".git", error)) return true;
+    if (at == at.root_path()) break;
+  }
+  return false;
+}
+
+class Collector {
+ public:
+  Collector(fs::path folder, const IgnoreRules& rules, CodeFiles& found)
+      : folder_(std::move(folder)), rules_(rules), found_(found) {}
+
+  /// Everything below `place`, by the rules.
+  void walk(const std::string& place, const Fate& parent) {
+    for (const fs::path& entry : list_folder(folder_ / place)) {
+      const std::string path = below(place, entry.filename().string());
+      const Fate fate = rules_.judge(path, parent);
+      const auto mode = mode_of(entry);
+      if (!mode) continue;
+      if (S_ISDIR(*mode)) {
+        if (!fate.left_out() || rules_.may_return(path, fate)) {
+          walk(path, fate);
+        } else {
+          note(path, fate);
+        }
+      } else {
+        take(path, fate, *mode);
+      }
+    }
+  }
+
+  /// What git says of the repository whose work tree `place` is in.
+  void ask_git(const std::string& place) {
+    const fs::path at = folder_ / place;
+    const GitRepository repository{at};
+    list(repository, place, {"ls-files", "-z", "--cached"}, true);
+    list(repository, place, {"ls-files", "-z", "--others", "--exclude-standard"}, false);
+  }
+
+ private:
+  void list(const GitRepository& repository, const std::string& place,
+            const std::vector<std::string>& words, bool tracked) {
+    const std::string answer = repository.ask(words);
+    for (std::string_view name : split(answer, '\0')) {
+      if (name.ends_with('/')) name.remove_suffix(1);  // a repository of its own
+      if (!name.empty()) visit(below(place, std::string(name)), tracked);
+    }
+  }
+
+  void visit(const std::string& path, bool tracked) {
+    const auto mode = mode_of(folder_ / path);
+    if (!mode) return;
+    Fate fate = fate_of(path);
+    if (tracked) fate.withheld = false;
+    if (!S_ISDIR(*mode)) return take(path, fate, *mode);
+    if (fate.left_out() && !rules_.may_return(path, fate)) return;
+    if (mode_of(folder_ / path / ".git")) {
+      ask_git(path);  // a submodule, or a repository that lies within
+    }
+  }
+
+  /// `secret` also where a folder that it is in has such a name.
+  Fate fate_of(const std::string& path) const {
+    Fate fate;
+    bool secret = false;
+    for (std::size_t slash = path.find('/'); slash != std::string::npos;
+         slash = path.find('/', slash + 1)) {
+      fate = rules_.judge(path.substr(0, slash), fate);
+      secret = secret || fate.secret;
+    }
+    fate = rules_.judge(path, fate);
+    fate.secret = fate.secret || secret;
+    return fate;
+  }
+
+  void take(const std::string& path, const Fate& fate, mode_t mode) {
+    if (!is_code(mode)) return;
+    if (fate.left_out()) return note(path, fate);
+    found_.paths.insert(path);
+  }
+  void note(const std::string& path, const Fate& fate) {
+    if (fate.withheld && fate.secret && !fate.ignored) found_.kept_back.insert(path);
+  }
+
+  fs::path folder_;
+  const IgnoreRules& rules_;
+  CodeFiles& found_;
+};
+
+/// The lines of `.mlenvignore` alone.
+IgnoreRules own_rules(const fs::path& folder) {
+  const auto text = read_file_if_exists(folder / kIgnoreFile);
+  return text ? IgnoreRules::parse(*text, folder / kIgnoreFile) : IgnoreRules{};
+}
+
+/// A folder that its repository ignores, such as one in a home folder whose settings are tracked.
+bool is_ignored_by_git(const fs::path& folder) {
+  try {
+    (void)GitRepository{folder}.ask({"check-ignore", "-q", "--", "."});
+    return true;
+  } catch (const NotKnown&) {
+    return false;
+  }
+}
+
+/// What git tracked before a link took its folder's place is not there any more.
+void drop_behind_links(std::set<std::string>& paths) {
+  for (auto at = paths.begin(); at != paths.end();) {
+    bool behind = false;
+    for (std::size_t slash = at->find('/'); slash != std::string::npos && !behind;
+         slash = at->find('/', slash + 1)) {
+      behind = paths.contains(at->substr(0, slash));
+    }
+    at = behind ? paths.erase(at) : std::next(at);
+  }
+}
+
+CodeFiles of_git(const fs::path& folder) {
+  CodeFiles found;
+  found.ignore_file = ".gitignore";
+  const IgnoreRules rules = own_rules(folder);
+  try {
+    Collector(folder, rules, found).ask_git("");
+  } catch (const NotKnown& error) {
+    throw usage_error("bad-code", "git does not say what the code in `{}` is", folder.string())
+        .because(error.what())
+        .hint("mend what git complains of, or take another folder: `--code FOLDER`");
+  }
+  drop_behind_links(found.paths);
+  return found;
+}
+
+}  // namespace
+
+CodeFiles code_files(const fs::path& folder) {
+  if (find_program("git") && has_repository(folder) && !is_ignored_by_git(folder)) {
+    return of_git(folder);
+  }
+  CodeFiles found;
+  const ProjectIgnores ignores = read_ignores(folder);
+  found.ignore_file = ignores.file;
+  Collector(folder, ignores.rules, found).walk("", {});
+  return found;
+}
+
+CodeFiles all_files(const fs::path& folder) {
+  CodeFiles found;
+  found.ignore_file = kIgnoreFile;
+  const auto walk = [&](const auto& self, const std::string& place) -> void {
+    for (const fs::path& entry : list_folder(folder / place)) {
+      const std::string path = below(place, entry.filename().string());
+      const auto mode = mode_of(entry);
+      if (mode && S_ISDIR(*mode)) self(self, path);
+      if (mode && is_code(*mode)) found.paths.insert(path);
+    }
+  };
+  walk(walk, "");
+  return found;
+}
+
+}  // namespace mlenv::job
