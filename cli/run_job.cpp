@@ -17,7 +17,9 @@
 #include "runner/job/node_verdict.hpp"
 #include "runner/job/words.hpp"
 #include "runner/launch/local_nodes.hpp"
+#include "runner/launch/ssh_nodes.hpp"
 #include "runner/local/control.hpp"
+#include "runner/node/program.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv::cli {
@@ -26,6 +28,9 @@ namespace {
 constexpr std::size_t kShownLines = 12;  // of the rank that failed first
 
 std::unique_ptr<job::NodeStarter> starter_for(Ui& ui, const JobChoice& choice) {
+  if (choice.engine == "ssh") {
+    return job::ssh_nodes({job::hosts_of(choice.hosts), job::node_program()});
+  }
   const fs::path store = fs::absolute(ui.store().root());
   return job::local_nodes({choice.job.nodes.most, store, {}});
 }
