@@ -142,7 +142,7 @@ Texts files_between(const fs::path& project, const std::string& from, const std:
   try {
     const std::string answer =
         GitRepository{project}.ask({"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff",
-                                 "--no-textconv", "--ignore-submodules", from, to, "--", "."});
+                                    "--no-textconv", "--ignore-submodules", from, to, "--", "."});
     Names names;
     for (const std::string_view name : split(answer, '\0')) {
       if (!name.empty()) names.emplace_back(name);

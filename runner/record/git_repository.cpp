@@ -35,9 +35,9 @@ std::vector<std::string> without_filters(const Captured& found) {
   const std::vector<std::string_view> parts = split(found.out, '\0');  // scope, name, scope, …
   for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
     if (parts[i] != "local" && parts[i] != "worktree") continue;
-    settings.insert(settings.end(), {"-c", std::string(parts[i + 1]) +
-                                               (parts[i + 1].ends_with("required") ? "=false"
-                                                                                   : "=")});
+    settings.insert(
+        settings.end(),
+        {"-c", std::string(parts[i + 1]) + (parts[i + 1].ends_with("required") ? "=false" : "=")});
   }
   return settings;
 }

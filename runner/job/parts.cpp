@@ -1,0 +1,103 @@
+#include "runner/job/parts.hpp"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "base/error.hpp"
+#include "runner/job/words.hpp"
+
+namespace mlenv::job {
+namespace {
+
+template <class T>
+void put(std::optional<T>& into, const std::optional<T>& from) {
+  if (from) into = from;
+}
+
+template <class T>
+void take(T& into, const std::optional<T>& from) {
+  if (from) into = *from;
+}
+
+}  // namespace
+
+JobParts merged(JobParts file, const JobParts& options) {
+  put(file.name, options.name);
+  put(file.image, options.image);
+  put(file.command, options.command);
+  put(file.nodes, options.nodes);
+  put(file.ranks_per_node, options.ranks_per_node);
+  put(file.gpus_per_node, options.gpus_per_node);
+  put(file.strategy, options.strategy);
+  put(file.framework, options.framework);
+  put(file.chief, options.chief);
+  put(file.servers, options.servers);
+  put(file.evaluator, options.evaluator);
+  put(file.interface, options.interface);
+  for (const auto& [name, value] : options.env) file.env[name] = value;
+  for (const Mount& mount : options.mounts) {
+    std::erase_if(file.mounts, [&](const Mount& one) { return one.target == mount.target; });
+    file.mounts.push_back(mount);
+  }
+  put(file.workdir, options.workdir);
+  put(file.restarts, options.restarts);
+  put(file.deadline, options.deadline);
+  put(file.grace, options.grace);
+  put(file.checkpoints, options.checkpoints);
+  put(file.memory_bytes, options.memory_bytes);
+  put(file.cpus, options.cpus);
+  put(file.shm_bytes, options.shm_bytes);
+  return file;
+}
+
+Job job_of(const JobParts& parts) {
+  Job job;
+  take(job.name, parts.name);
+  take(job.image, parts.image);
+  take(job.argv, parts.command);
+  take(job.nodes, parts.nodes);
+  take(job.ranks_per_node, parts.ranks_per_node);
+  job.gpus_per_node = parts.gpus_per_node;
+  const bool roles = parts.names_roles();
+  job.strategy = parts.strategy.value_or(roles ? Strategy::parameter_server : Strategy::allreduce);
+  if (roles && job.strategy != Strategy::parameter_server) {
+    throw usage_error("bad-job", "`{}` has no roles: chief, servers and evaluator are of `{}`",
+                      name_of(job.strategy), name_of(Strategy::parameter_server))
+        .hint(fmt::format("`--strategy {}`, or leave the roles out",
+                          name_of(Strategy::parameter_server)));
+  }
+  take(job.framework, parts.framework);
+  take(job.roles.chief, parts.chief);
+  take(job.roles.servers, parts.servers);
+  take(job.roles.evaluator, parts.evaluator);
+  take(job.interface, parts.interface);
+  for (const auto& [name, value] : parts.env) job.env.push_back(fmt::format("{}={}", name, value));
+  job.mounts = parts.mounts;
+  take(job.workdir, parts.workdir);
+  take(job.restarts, parts.restarts);
+  job.deadline = parts.deadline;
+  take(job.grace, parts.grace);
+  job.checkpoints = parts.checkpoints;
+  job.options.limits.memory_bytes = parts.memory_bytes;
+  job.options.limits.cpus = parts.cpus;
+  job.options.shm_bytes = parts.shm_bytes;
+  return job;
+}
+
+Mount mount_of_nodes(std::string_view text, const fs::path& folder) {
+  std::string_view rest = text;
+  const bool read_only = rest.ends_with(":ro");
+  if (read_only || rest.ends_with(":rw")) rest.remove_suffix(3);
+  const std::size_t colon = rest.find(':');
+  const std::string_view target = colon == std::string_view::npos ? "" : rest.substr(colon + 1);
+  if (colon == 0 || target.find(':') != std::string_view::npos) {
+    throw usage_error("bad-mount", "`{}` is not a mount", text)
+        .hint("write SOURCE:/TARGET or SOURCE:/TARGET:ro");
+  }
+  Mount mount = Mount::of(text, "/", target, read_only);  // there is one: what it says of targets
+  mount.source = fs::absolute(folder / rest.substr(0, colon)).lexically_normal();
+  return mount;
+}
+
+}  // namespace mlenv::job
