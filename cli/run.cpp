@@ -27,6 +27,7 @@
 #include "images/inspect/inspect.hpp"
 #include "images/unpack.hpp"
 #include "runner/image_program.hpp"
+#include "runner/job/job_file.hpp"
 #include "runner/local/early_move.hpp"
 #include "runner/local/layer_use.hpp"
 #include "runner/local/run.hpp"
@@ -67,7 +68,7 @@ struct PreparedRun {
 };
 
 /// Ready to run; Ctrl-C ends it as it ends a build.
-PreparedRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts) {
+PreparedRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts, bool of_job) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const bool of_recipe = is_recipe(options, ui);
   LocalRun run;
@@ -78,7 +79,7 @@ PreparedRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts) {
   require_runnable(image, options.image);
   run.config = image.settings;
   run.runtime = runtime_of(options.runtime);
-  if (!options.job.nodes.empty()) {
+  if (of_job) {
     // Nodes unpack it themselves.
   } else if (is_engine(run.runtime)) {
     run.engine = engine_for(ui, run.runtime, image);
@@ -130,18 +131,48 @@ std::function<std::string(const std::string&)> url_in_background(
   return [&](const std::string& id) { return notebook->url_in_background(ui, id); };
 }
 
-std::optional<JobChoice> job_of(const Options& options, const RunChoice& choice, const Life& life) {
+/// Of a run of a job.yaml: the rest as if it had been asked for by options.
+std::optional<job::JobParts> take_job_file(Options& options) {
+  if (!is_job_file(options.image)) return std::nullopt;
+  const fs::path path = options.image;
+  job::JobParts parts = job::read_job_file(path);
+  if (!parts.image) {
+    throw usage_error("bad-job", "`{}` does not say which image", path.string())
+        .hint("add `image: NAME`, or a recipe's file");
+  }
+  options.image = *parts.image;
+  if (is_recipe_path(options.image) && fs::path(options.image).is_relative()) {
+    options.image = (path.parent_path() / options.image).string();
+  }
+  if (options.command.empty()) options.command = parts.command.value_or(options.command);
+  std::vector<std::string> env;
+  for (const auto& [name, value] : parts.env) env.push_back(fmt::format("{}={}", name, value));
+  options.env.insert(options.env.begin(), env.begin(), env.end());
+  if (options.workdir.empty()) options.workdir = parts.workdir.value_or("");
+  RunWords& words = options.words;
+  if (words.memory.empty() && parts.memory_bytes) words.memory = std::to_string(*parts.memory_bytes);
+  if (words.cpus.empty() && parts.cpus) words.cpus = fmt::format("{}", *parts.cpus);
+  if (words.shm.empty() && parts.shm_bytes) words.shm = std::to_string(*parts.shm_bytes);
+  return parts;
+}
+
+std::optional<JobChoice> job_of(const Options& options, const RunChoice& choice, const Life& life,
+                                const std::optional<job::JobParts>& file) {
   const LayerWords& layer = options.layer;
   const RepeatOptions& repeat = options.repeat;
   return parse_job_words(options.job,
                          {options.words, choice, life, options.runtime, options.tty,
                           !options.jupyter.empty(), !options.matrix.axes.empty(),
                           layer.keep || !layer.from.empty(),
-                          repeat.deterministic || !repeat.outputs.empty()});
+                          repeat.deterministic || !repeat.outputs.empty(),
+                          !options.life.stop_timeout.empty()},
+                         file);
 }
 
-int run_image(const Options& options, Ui& ui) {
+int run_image(Options options, Ui& ui) {
+  const std::optional<job::JobParts> file = take_job_file(options);
   std::vector<Mount> mounts = mounts_of(options.mounts);
+  if (file) mounts.insert(mounts.begin(), file->mounts.begin(), file->mounts.end());
   check_variables(options.env);
   RunChoice choice = parse_run_words(options.words);
   mounts.insert(mounts.end(), choice.mounts.begin(), choice.mounts.end());
@@ -157,7 +188,7 @@ int run_image(const Options& options, Ui& ui) {
     throw usage_error("usage", "`--matrix` runs a command, and `--jupyter` is one of its own")
         .hint("leave one of them out");
   }
-  const std::optional<JobChoice> job = job_of(options, choice, life);
+  const std::optional<JobChoice> job = job_of(options, choice, life, file);
   check_layer(options.layer,
               {choice.options.read_only, matrix.has_value(), options.life.remove, options.runtime});
   const bool terminal = !matrix && !life.detach && !jupyter && wants_terminal(options);
@@ -166,7 +197,7 @@ int run_image(const Options& options, Ui& ui) {
     check_vm_options(choice.options, options.words.network, choice.devices);
     check_vm_devices(devices.gpus, devices.devices);
   }
-  PreparedRun prepared = prepare(options, ui, std::move(mounts));
+  PreparedRun prepared = prepare(options, ui, std::move(mounts), job.has_value());
   LocalRun& run = prepared.run;
   const bool with_gpus = !in_vm && !job && takes_gpus(ui, prepared.image, devices.gpus);
   if (!options.no_check && !job) {

@@ -27,11 +27,15 @@ namespace {
 
 constexpr std::size_t kShownLines = 12;  // of the rank that failed first
 
+/// Of engines that this process drives itself.
 std::unique_ptr<job::NodeStarter> starter_for(Ui& ui, const JobChoice& choice) {
   if (choice.engine == "ssh") {
     return job::ssh_nodes({job::hosts_of(choice.hosts), job::node_program()});
   }
   const fs::path store = fs::absolute(ui.store().root());
+  if (choice.engine == "ssh") {
+    return job::ssh_nodes({job::hosts_of(choice.hosts), job::node_program()});
+  }
   return job::local_nodes({choice.job.nodes.most, store, {}});
 }
 
@@ -149,28 +153,15 @@ std::optional<std::string> snapshot(Ui& ui, LocalRun& run) {
 int run_job(Ui& ui, PreparedJob job) {
   const ImageFacts facts = facts_to_judge(ui, job.image, false);
   if (!job.choice.framework_given) job.choice.job.framework = job::framework_of(facts);
+  if (job.choice.engine == "slurm") return run_in_slurm(ui, std::move(job));
   const std::unique_ptr<job::NodeStarter> starter = starter_for(ui, job.choice);
   if (job.choice.dry_run) return show_plan(ui, job, *starter);
-  job::DrivePlan plan;
-  {
-    const Interruption interruption{ui.options.quiet || ui.options.json};
-    plan.code_digest = snapshot(ui, job.run);
-  }
-  plan.job = std::move(job.choice.job);
-  plan.image_digest = job.image.digest().str();
-  plan.run = std::move(job.run);
-  if (plan.job.checkpoints) plan.run.mounts.push_back(*plan.job.checkpoints);
-  plan.most_log_bytes = job.most_log_bytes;
-  plan.start = std::move(job.start);
-  RunStart start = plan.start;
+  job::DrivePlan plan = drive_plan(ui, job);
+  RunStart start = job.start;
   start.launch =
       job::recorded_launch(plan.job, job.choice.engine, starter->offers(), plan.code_digest);
   RunRecorder recorder{runs_folder(ui.store().root()), start};
   plan.id = recorder.id();
-  // Of the job alone: ranks have neither its name nor its project, which is this machine's.
-  plan.start.name.reset();
-  plan.start.project.reset();
-  plan.start.timeout_seconds.reset();
   const Fd control = listen_for_control(recorder.folder());
   JobShow show{ui};
   job::DriveEvents events = show.events();
@@ -184,6 +175,25 @@ int run_job(Ui& ui, PreparedJob job) {
       job::drive_recorded(ui.store(), *starter, plan, recorder, std::move(events));
   say_end(ui, outcome, plan.id);
   return outcome.exit_code;
+}
+
+job::DrivePlan drive_plan(Ui& ui, PreparedJob& job) {
+  job::DrivePlan plan;
+  {
+    const Interruption interruption{ui.options.quiet || ui.options.json};
+    plan.code_digest = snapshot(ui, job.run);
+  }
+  plan.job = job.choice.job;
+  plan.image_digest = job.image.digest().str();
+  plan.run = std::move(job.run);
+  if (plan.job.checkpoints) plan.run.mounts.push_back(*plan.job.checkpoints);
+  plan.most_log_bytes = job.most_log_bytes;
+  // Of the job alone: ranks have neither its name nor its project, which is this machine's.
+  plan.start = job.start;
+  plan.start.name.reset();
+  plan.start.project.reset();
+  plan.start.timeout_seconds.reset();
+  return plan;
 }
 
 }  // namespace mlenv::cli

@@ -8,7 +8,8 @@
 #include "cli/run_life.hpp"
 #include "cli/run_options.hpp"
 #include "cli/ui.hpp"
-#include "runner/job/job.hpp"
+#include "runner/job/drive.hpp"
+#include "runner/job/parts.hpp"
 
 namespace mlenv::cli {
 
@@ -24,12 +25,14 @@ struct JobWords {
   std::string checkpoints;
   std::string servers;
   bool evaluator = false;
+  std::vector<std::string> site;  ///< for sbatch
   bool dry_run = false;
 };
 /// Those that take the next word.
 inline constexpr std::string_view kJobOptionsWithWords[] = {
     "--nodes",     "--engine",   "--hosts",       "--ranks-per-node", "--strategy", "--framework",
-    "--interface", "--restarts", "--checkpoints", "--servers"};
+    "--interface", "--restarts", "--checkpoints", "--servers",
+    "--slurm-option"};
 void add_job_options(CLI::App& app, JobWords& words);
 
 /// What else was asked for.
@@ -43,18 +46,25 @@ struct BesideJob {
   bool matrix = false;
   bool layer = false;   ///< --keep, --from
   bool repeat = false;  ///< --deterministic, --outputs
+  bool grace_given = false;
 };
 
-/// The job's words, understood; nullopt: it is none. Without image, command and mounts. Throws
-/// `usage` for what does not go together.
+/// The job's words, understood: without image, command and mounts.
 struct JobChoice {
   job::Job job;
-  std::string engine;  ///< `local`, `ssh`
+  std::string engine;  ///< `local`, `ssh`, `slurm`
   std::string hosts;
+  std::vector<std::string> site;
   bool framework_given = false;  ///< else the image's
   bool dry_run = false;
 };
-std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob& beside);
+/// nullopt: it is no job. Options go before `file`, what a job.yaml says. Throws `usage` for what
+/// does not go together, `bad-job`, `bad-mount`.
+std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob& beside,
+                                         const std::optional<job::JobParts>& file);
+
+/// Whether a file is a job.yaml: it has the key `image`, which no recipe has.
+bool is_job_file(const std::string& word);
 
 struct PreparedJob {
   JobChoice choice;
@@ -65,5 +75,10 @@ struct PreparedJob {
 };
 /// The status of the job.
 int run_job(Ui& ui, PreparedJob job);
+
+/// Takes the code, and what `job` holds for the ranks; without an id.
+job::DrivePlan drive_plan(Ui& ui, PreparedJob& job);
+/// The same for a job that Slurm places: submitted, and followed to its end.
+int run_in_slurm(Ui& ui, PreparedJob job);
 
 }  // namespace mlenv::cli

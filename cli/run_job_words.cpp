@@ -4,16 +4,17 @@
 #include <CLI/CLI.hpp>
 
 #include "base/error.hpp"
+#include "base/files.hpp"
 #include "cli/command_tree.hpp"
+#include "cli/recipes_use.hpp"
 #include "cli/run_job.hpp"
 #include "cli/usage.hpp"
 #include "recipes/text.hpp"
+#include "runner/job/parts.hpp"
 #include "runner/job/words.hpp"
 
 namespace mlenv::cli {
 namespace {
-
-using job::Job;
 
 Error not_with(std::string_view option, std::string why) {
   return usage_error("usage", "`{}` does not go with `--nodes`", option).because(std::move(why));
@@ -31,6 +32,7 @@ void refuse_without(const JobWords& words) {
                        : !words.checkpoints.empty()    ? "--checkpoints"
                        : !words.servers.empty()        ? "--servers"
                        : words.evaluator               ? "--evaluator"
+                       : !words.site.empty()           ? "--slurm-option"
                        : words.dry_run                 ? "--dry-run"
                                                        : nullptr;
   if (option == nullptr) return;
@@ -83,7 +85,7 @@ Error unknown_word(std::string_view option, const std::string& word,
 }
 
 std::string engine_of(const JobWords& words) {
-  static const std::vector<std::string_view> kEngines = {"local", "ssh"};
+  static const std::vector<std::string_view> kEngines = {"local", "ssh", "slurm"};
   if (words.engine.empty()) return words.hosts.empty() ? "local" : "ssh";
   if (std::find(kEngines.begin(), kEngines.end(), words.engine) == kEngines.end()) {
     throw unknown_word("--engine", words.engine, kEngines);
@@ -95,38 +97,79 @@ std::string engine_of(const JobWords& words) {
   if (words.engine != "ssh" && !words.hosts.empty()) {
     throw usage_error("usage", "`--hosts` is of `--engine ssh`, not of `{}`", words.engine);
   }
+  if (words.engine != "slurm" && !words.site.empty()) {
+    throw usage_error("usage", "`--slurm-option` is of `--engine slurm`, not of `{}`",
+                      words.engine);
+  }
   return words.engine;
 }
 
-void take_strategy(const JobWords& words, Job& job) {
-  job.strategy = job::Strategy::allreduce;
+void take_strategy(const JobWords& words, job::JobParts& parts) {
   if (!words.strategy.empty()) {
-    const std::optional<job::Strategy> strategy = job::strategy_of(words.strategy);
-    if (!strategy) throw unknown_word("--strategy", words.strategy, job::strategy_names());
-    job.strategy = *strategy;
+    parts.strategy = job::strategy_of(words.strategy);
+    if (!parts.strategy) throw unknown_word("--strategy", words.strategy, job::strategy_names());
   }
   if (!words.framework.empty()) {
-    const std::optional<job::Framework> framework = job::framework_of(words.framework);
-    if (!framework) throw unknown_word("--framework", words.framework, job::framework_names());
-    job.framework = *framework;
+    parts.framework = job::framework_of(words.framework);
+    if (!parts.framework) {
+      throw unknown_word("--framework", words.framework, job::framework_names());
+    }
   }
   constexpr std::uint64_t kMostServers = 65535;
-  if (job.strategy != job::Strategy::parameter_server && (!words.servers.empty() || words.evaluator)) {
-    throw usage_error("usage", "`{}` is of `--strategy parameter-server`",
-                      words.evaluator ? "--evaluator" : "--servers");
-  }
   if (!words.servers.empty()) {
-    job.roles.servers = number_of("--servers", words.servers, 1, kMostServers);
+    parts.servers = number_of("--servers", words.servers, 1, kMostServers);
   }
-  job.roles.evaluator = words.evaluator;
+  if (words.evaluator) parts.evaluator = true;
+}
+
+/// What options say of the job's form.
+job::JobParts parts_of(const JobWords& words, const BesideJob& beside) {
+  constexpr std::uint64_t kMostRanks = 1024;
+  constexpr std::uint64_t kMostRestarts = 1000000;
+  job::JobParts parts;
+  if (!words.nodes.empty()) {
+    parts.nodes = job::node_count_of(words.nodes);
+    if (!parts.nodes) {
+      throw usage_error("usage", "`--nodes {}` is no number of nodes", words.nodes)
+          .hint("`--nodes 4`; `--nodes 2:4` for a job that goes on with fewer");
+    }
+  }
+  if (!words.ranks_per_node.empty()) {
+    parts.ranks_per_node = number_of("--ranks-per-node", words.ranks_per_node, 1, kMostRanks);
+  }
+  take_strategy(words, parts);
+  if (!words.interface.empty()) parts.interface = words.interface;
+  if (!words.restarts.empty()) {
+    parts.restarts = number_of("--restarts", words.restarts, 0, kMostRestarts);
+  }
+  if (!beside.life.name.empty()) parts.name = beside.life.name;
+  parts.deadline = beside.life.run.timeout;
+  if (beside.grace_given) parts.grace = beside.life.run.grace;
+  if (!words.checkpoints.empty()) {
+    const bool has_target = words.checkpoints.find(':') != std::string::npos;
+    parts.checkpoints =
+        job::mount_of_nodes(has_target ? words.checkpoints : words.checkpoints + ":/checkpoints",
+                            fs::current_path());
+  }
+  return parts;
 }
 
 }  // namespace
 
+bool is_job_file(const std::string& word) {
+  if (!is_recipe_path(word)) return false;
+  try {
+    const std::optional<std::string> text = read_file_if_exists(word);
+    return text && (text->starts_with("image:") || text->find("\nimage:") != std::string::npos);
+  } catch (const Error&) {
+    return false;  // whoever reads it as a recipe says why it cannot
+  }
+}
+
 void add_job_options(CLI::App& app, JobWords& words) {
   app.add_option("--nodes", words.nodes, "on so many nodes, or MIN:MAX (docs/jobs.md)")
       ->type_name("N");
-  app.add_option("--engine", words.engine, "who brings it there: local, ssh")->type_name("ENGINE");
+  app.add_option("--engine", words.engine, "who brings it there: local, ssh, slurm")->type_name("ENGINE");
   take_word_of(app.add_option("--hosts", words.hosts, "of ssh: a file with a host a line, or a,b,c"),
                WordKind::file);
   app.add_option("--ranks-per-node", words.ranks_per_node, "processes on each node; by default 1")
@@ -142,45 +185,27 @@ void add_job_options(CLI::App& app, JobWords& words) {
   app.add_option("--restarts", words.restarts, "start all ranks again so often after a failure")
       ->type_name("N");
   app.add_option("--checkpoints", words.checkpoints, "a folder that all nodes share: SRC[:DST]");
+  take_one_word(app.add_option("--slurm-option", words.site,
+                               "a word for sbatch: `--slurm-option=--partition=gpu`"));
   app.add_flag("--dry-run", words.dry_run, "show what would be started, and start nothing");
 }
 
-std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob& beside) {
-  if (words.nodes.empty()) {
+std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob& beside,
+                                         const std::optional<job::JobParts>& file) {
+  if (words.nodes.empty() && !file) {
     refuse_without(words);
     return std::nullopt;
   }
   refuse_together(beside);
   JobChoice choice;
-  const std::optional<job::NodeCount> nodes = job::node_count_of(words.nodes);
-  if (!nodes) {
-    throw usage_error("usage", "`--nodes {}` is no number of nodes", words.nodes)
-        .hint("`--nodes 4`; `--nodes 2:4` for a job that goes on with fewer");
-  }
-  constexpr std::uint64_t kMostRanks = 1024;
-  constexpr std::uint64_t kMostRestarts = 1000000;
-  Job& job = choice.job;
-  job.nodes = *nodes;
   choice.engine = engine_of(words);
   choice.hosts = words.hosts;
+  choice.site = words.site;
   choice.dry_run = words.dry_run;
-  choice.framework_given = !words.framework.empty();
-  if (!words.ranks_per_node.empty()) {
-    job.ranks_per_node = number_of("--ranks-per-node", words.ranks_per_node, 1, kMostRanks);
-  }
-  take_strategy(words, job);
-  job.interface = words.interface;
-  if (!words.restarts.empty()) {
-    job.restarts = number_of("--restarts", words.restarts, 0, kMostRestarts);
-  }
-  job.name = beside.life.name;
-  job.deadline = beside.life.run.timeout;
-  job.grace = beside.life.run.grace;
-  if (!words.checkpoints.empty()) {
-    const bool has_target = words.checkpoints.find(':') != std::string::npos;
-    job.checkpoints =
-        Mount::parse(has_target ? words.checkpoints : words.checkpoints + ":/checkpoints");
-  }
+  const job::JobParts options = parts_of(words, beside);
+  const job::JobParts parts = file ? job::merged(*file, options) : options;
+  choice.framework_given = parts.framework.has_value();
+  choice.job = job::job_of(parts);
   return choice;
 }
 

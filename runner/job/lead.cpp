@@ -8,6 +8,8 @@
 #include "runner/job/plan_file.hpp"
 #include "runner/launch/slurm_steps.hpp"
 #include "runner/local/control.hpp"
+#include "runner/local/machine.hpp"
+#include "runner/node/program.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv::job {
@@ -17,13 +19,20 @@ constexpr int kOwnFailure = 125;
 
 void say(const std::string& text) { write_to_streams(false, "mlenv: " + printable(text) + "\n"); }
 
+std::string variable_of(const char* name) {
+  const auto all = caller_variables();
+  const auto found = all.find(name);
+  return found == all.end() ? "" : found->second;
+}
+
 int lead_job(const fs::path& folder, std::string_view version) {
   const fs::path path = folder / "job";
   PlanFile file = parse_plan_file(read_file(path), path.string(), version);
   DrivePlan& plan = file.plan;
   Store store{file.store};
-  const std::unique_ptr<NodeStarter> starter = slurm_steps({file.store});
+  const std::unique_ptr<NodeStarter> starter = slurm_steps({variable_of("SLURM_JOB_NODELIST"), node_program()});
   RunStart start = plan.start;
+  if (!plan.job.name.empty()) start.name = plan.job.name;
   start.launch = recorded_launch(plan.job, file.engine, starter->offers(), plan.code_digest);
   RunRecorder recorder{runs_folder(file.store), start};
   plan.id = recorder.id();

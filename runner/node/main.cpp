@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/process.hpp"
 #include "runner/facts/probe.hpp"
+#include "runner/job/lead.hpp"
 #include "runner/job/messages.hpp"
 #include "runner/local/detached.hpp"
 #include "runner/local/machine.hpp"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::string_view kUsage =
     "usage: mlenv-node agent [STORE]   serve a job's controller on standard input and output\n"
+    "       mlenv-node lead FOLDER     drive the job in FOLDER on the nodes of this allocation\n"
     "       mlenv-node --version\n"
     "mlenv starts it on the nodes of a job (`mlenv run --nodes N`).\n";
 
@@ -42,6 +44,7 @@ int command(int argc, char** argv) {
     return 0;
   }
   if (word == "agent" && argc <= 3) return serve_standard_streams(argc > 2 ? argv[2] : "");
+  if (word == "lead" && argc == 3) return lead(argv[2], own_version());
   say(STDERR_FILENO, kUsage);
   return kWrongUsage;
 }

@@ -143,7 +143,8 @@ RunRecord RunRecords::read(const std::string& id, bool with_facts) const {
 std::optional<std::string> RunRecords::newest_readable(const std::vector<std::string>& all,
                                                        std::size_t before) const {
   for (auto id = all.rbegin(); id != all.rend(); ++id) {
-    if (!part(folder_ / *id / kStartFile, parse_run_start)) continue;
+    const std::optional<RunStart> start = part(folder_ / *id / kStartFile, parse_run_start);
+    if (!start || start->job) continue;
     if (before-- == 0) return *id;
   }
   return std::nullopt;

@@ -81,7 +81,7 @@ none_alive() { ! alive "$1"; }
 for who in m u; do
   note "$who: ranks meet"
   equal "$who: status" 0 "$(status_of "$who" run --nodes 3 --ranks-per-node 2 small -- python meet.py)"
-  shown '^0: met: 0 on n1, 1 on n1, 2 on n2, 3 on n2, 4 on n3, 5 on n3$'
+  shown '^0: met: 0 on node0, 1 on node0, 2 on node1, 3 on node1, 4 on node2, 5 on node2$'
   equal "$who: record" "local 3 2 done 6" \
     "$("$who" --json runs show last | jq -r '"\(.start.launch.engine) \(.start.launch.most_nodes) \(.start.launch.ranks_per_node) \(.state) \(.ranks.attempts[0].ranks|length)"')"
 done
@@ -111,12 +111,12 @@ equal "status" 0 "$(status_of m run --nodes 1 small -- true)"
 
 note "the first failure"
 equal "status" 7 "$(status_of m run --nodes 3 -v "$work/checkpoints:/c" -e MLENV_CHECKPOINTS=/c -e FAIL_AT=2 small -- python train.py)"
-said '^mlenv: first, rank 1 on n2 ended with status 7$'
+said '^mlenv: first, rank 1 on node1 ended with status 7$'
 said '^    rank one gives up$'
-equal "record" "1 n2 ended with status 7" "$(record '.ranks.attempts[0].failure|"\(.rank) \(.node) \(.why)"')"
+equal "record" "1 node1 ended with status 7" "$(record '.ranks.attempts[0].failure|"\(.rank) \(.node) \(.why)"')"
 equal "others were told to end" "true null true" "$(record '[.ranks.attempts[0].ranks[]|if .rank==1 then null else .stopped end]|map(tostring)|join(" ")')"
 equal "status" 139 "$(status_of m run --nodes 2 small -- python -c 'import os,time; os.kill(os.getpid(), 11) if os.environ["RANK"]=="1" else time.sleep(600)')"
-said 'rank 1 on n2 was ended by signal 11 \(SIGSEGV\)'
+said 'rank 1 on node1 was ended by signal 11 \(SIGSEGV\)'
 equal "status" 127 "$(status_of m run --nodes 2 small -- no-such-program)"
 said 'no-such-program'
 
@@ -143,7 +143,7 @@ said '^rank one gives up$'
 failing_with no-rank m logs --rank 9 last
 m runs show last >"$work/out"
 shown '^nodes +3 nodes by local, 1 rank each, allreduce'
-shown '^rank +1 on n2, worker: status 7'
+shown '^rank +1 on node1, worker: status 7'
 
 note "a node's power is cut"
 rm -f "$work/checkpoints"/*
@@ -157,7 +157,7 @@ as_root kill -9 "$agent"
 status=0
 wait "$job" || status=$?
 equal "status" 0 "$status"
-said 'node n[123] is lost'
+said 'node node[012] is lost'
 said 'restart 1 of 1'
 equal "attempts" 2 "$(record '.ranks.attempts|length')"
 
@@ -191,7 +191,7 @@ failing_with bad-job m run --nodes 1 --strategy parameter-server small -- true
 note "a dry run starts nothing"
 count=$(m --json runs | jq '.runs|length')
 equal "status" 0 "$(status_of m run --nodes 2 --dry-run small -- true)"
-shown '^rank 1 on n2, worker$'
+shown '^rank 1 on node1, worker$'
 shown '^ +WORLD_SIZE=2$'
 equal "no record" "$count" "$(m --json runs | jq '.runs|length')"
 verify_store
