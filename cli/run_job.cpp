@@ -29,9 +29,6 @@ constexpr std::size_t kShownLines = 12;  // of the rank that failed first
 
 /// Of engines that this process drives itself.
 std::unique_ptr<job::NodeStarter> starter_for(Ui& ui, const JobChoice& choice) {
-  if (choice.engine == "ssh") {
-    return job::ssh_nodes({job::hosts_of(choice.hosts), job::node_program()});
-  }
   const fs::path store = fs::absolute(ui.store().root());
   if (choice.engine == "ssh") {
     return job::ssh_nodes({job::hosts_of(choice.hosts), job::node_program()});
