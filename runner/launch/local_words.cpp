@@ -20,7 +20,7 @@ std::size_t number_in(const std::string& word) {
 
 }  // namespace
 
-std::string name_of(std::size_t node) { return fmt::format("node{}", node); }
+std::string name_of(std::size_t node) { return fmt::format("n{}", node + 1); }
 
 std::vector<std::string> render(const LocalNode& node) {
   std::vector<std::string> words;

@@ -29,6 +29,7 @@ struct LocalNode {
   std::vector<std::string> agent;
 };
 
+/// `n1`, `n2` …
 std::string name_of(std::size_t node);
 std::vector<std::string> render(const LocalNode& node);
 LocalNode parse_local_node(const std::vector<std::string>& words);

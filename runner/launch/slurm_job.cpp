@@ -1,6 +1,5 @@
 #include "runner/launch/slurm_job.hpp"
 
-#include <poll.h>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -14,10 +13,7 @@
 namespace mlenv::job {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::chrono::seconds kMostAnswer{60};
-constexpr std::chrono::minutes kMostSilence{10};
 
 std::string program(std::string_view name) {
   const std::optional<fs::path> found = find_program(name);
@@ -131,35 +127,6 @@ void cancel_in_slurm(const std::string& id) {
   const Captured told = ask({"scancel", id});
   if (told.exit.code == 0) return;
   throw failure("no-slurm", "Slurm does not cancel job {}", id).because(last_lines(told.err));
-}
-
-SlurmState follow_in_slurm(const std::string& id,
-                           const std::function<void(const SlurmState&)>& changed, int stop) {
-  constexpr int kFirstPause = 250;  // milliseconds, growing: many may wait for long
-  constexpr int kMostPause = 5000;
-  SlurmState last;
-  auto heard = Clock::now();
-  int pause = kFirstPause;
-  while (true) {
-    if (const std::optional<SlurmState> state = ask_slurm(id)) {
-      heard = Clock::now();
-      if (*state != last) {
-        last = *state;
-        pause = kFirstPause;
-        if (changed) changed(last);
-      }
-      if (last.is_over()) return last;
-    } else if (Clock::now() - heard > kMostSilence) {
-      throw failure("no-slurm", "Slurm has not answered for ten minutes")
-          .hint(fmt::format("job {} may still run: `scontrol show job {}`", id, id));
-    }
-    pollfd stopping{stop, POLLIN, 0};
-    if (::poll(&stopping, 1, pause) > 0) {
-      cancel_in_slurm(id);
-      stop = -1;
-    }
-    pause = std::min(pause * 3 / 2, kMostPause);
-  }
 }
 
 }  // namespace mlenv::job

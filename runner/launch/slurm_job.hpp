@@ -1,8 +1,7 @@
 #pragma once
-// A job of Slurm's from outside: submitted, followed to its end, cancelled. Asks the programs of
-// Slurm, as a person does; a daemon that does not answer for a while is asked again.
-#include <chrono>
-#include <functional>
+// A job of Slurm's from outside: submitted, looked at, cancelled. Asks the programs of Slurm, as a
+// person does.
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,11 +36,5 @@ std::optional<SlurmState> ask_slurm(const std::string& id);
 /// SIGTERM to the batch script and every step; SIGKILL after the site's KillWait. Throws
 /// `no-slurm`.
 void cancel_in_slurm(const std::string& id);
-
-/// Asks until it is over. `changed` hears each new state; `stop`, a descriptor (-1: none), is
-/// readable when the job is to be cancelled. Throws `no-slurm` where nobody has answered for ten
-/// minutes.
-SlurmState follow_in_slurm(const std::string& id,
-                           const std::function<void(const SlurmState&)>& changed, int stop = -1);
 
 }  // namespace mlenv::job

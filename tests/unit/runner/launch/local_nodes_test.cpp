@@ -60,8 +60,8 @@ TEST(LocalNodes, EachHasANameAnAddressAndADeviceOfItsOwn) {
   ASSERT_EQ(offers.size(), 2U);
   Shell first{*starter, offers[0]};
   Shell second{*starter, offers[1]};
-  EXPECT_EQ(first.ask("uname -n"), "node0\n");
-  EXPECT_EQ(second.ask("uname -n"), "node1\n");
+  EXPECT_EQ(first.ask("uname -n"), "n1\n");
+  EXPECT_EQ(second.ask("uname -n"), "n2\n");
   // What /sys shows, what the kernel says, and what the offer promises.
   EXPECT_EQ(second.ask("cd /sys/class/net; echo *"), "eth0 lo\n");
   EXPECT_EQ(second.ask("grep -oE '[a-z0-9]+:' /proc/net/dev | sort | xargs"), "eth0: lo:\n");
@@ -77,13 +77,13 @@ TEST(LocalNodes, ReachOneAnotherByName) {
   // Listens, and answers in the background.
   const std::string server =
       "import os, socket\n"
-      "s = socket.create_server(('node0', 7000))\n"
+      "s = socket.create_server(('n1', 7000))\n"
       "if os.fork() == 0: s.accept()[0].sendall(os.uname().nodename.encode())\n";
   const std::string client =
       "import socket\n"
-      "print(socket.create_connection(('node0', 7000), 20).recv(99).decode())\n";
+      "print(socket.create_connection(('n1', 7000), 20).recv(99).decode())\n";
   EXPECT_EQ(first.ask("python3 -c \"" + server + "\""), "");
-  EXPECT_EQ(second.ask("python3 -c \"" + client + "\""), "node0\n");
+  EXPECT_EQ(second.ask("python3 -c \"" + client + "\""), "n1\n");
 }
 
 std::vector<std::string> devices_in(const std::string& table) {
@@ -142,11 +142,11 @@ TEST(LocalNodes, NothingOfANodeOutlivesItsAgent) {
   Shell node{*starter, starter->offers()[0]};
   // A process that would live on, and hold the stream, were it not for the node's end.
   EXPECT_EQ(node.ask("setsid sleep 1000 & echo started"), "started\n");
-  const pid_t init = init_of("node0");
+  const pid_t init = init_of("n1");
   ASSERT_GT(init, 1);
   (void)node.ask("exit 7");
   EXPECT_TRUE(node.is_gone());
-  EXPECT_LT(init_of("node0"), 0);
+  EXPECT_LT(init_of("n1"), 0);
 }
 
 TEST(LocalNodes, WhatTheAgentSaysOnStandardErrorIsItsLastWords) {
