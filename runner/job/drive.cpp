@@ -339,9 +339,9 @@ class Drive {
     constexpr int kSignalled = 128;
     outcome_.exit_code = status_of_ranks();
     if (outcome_.ended_by == EndedBy::timeout) outcome_.exit_code = kTimedOutStatus;
-    if (outcome_.signal != 0 && outcome_.attempts.empty()) {
-      outcome_.exit_code = kSignalled + outcome_.signal;
-    }
+    if (!outcome_.attempts.empty()) return;
+    if (outcome_.ended_by == EndedBy::stop) outcome_.exit_code = kSignalled + SIGTERM;
+    if (outcome_.signal != 0) outcome_.exit_code = kSignalled + outcome_.signal;
   }
 
   int status_of_ranks() const {

@@ -63,9 +63,11 @@ print("weights", state[1], flush=True)
 PYTHON
 git add . && git -c user.name=t -c user.email=t@t commit -qm code
 chmod -R a+rwX "$work/project" "$work/checkpoints"
+as_root cp -a "$work/project" "$user_home/project"
+as_root chown -R "$user_id:$user_id" "$user_home/project"
 
 m() { as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" "$@"; }
-u() { as_user MLENV_STORE="$user_home/store" mlenv "$@"; }
+u() { as_user MLENV_STORE="$user_home/store" sh -c 'cd ~/project && exec mlenv "$@"' sh "$@"; }
 status_of() { # status_of COMMAND…: its status; what it says is in $work/out and $work/err
   local status=0
   "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
@@ -80,8 +82,8 @@ none_alive() { ! alive "$1"; }
 
 for who in m u; do
   note "$who: ranks meet"
-  equal "$who: status" 0 "$(status_of "$who" run --nodes 3 --ranks-per-node 2 small -- python meet.py)"
-  shown '^0: met: 0 on node0, 1 on node0, 2 on node1, 3 on node1, 4 on node2, 5 on node2$'
+  equal "$who: status" "0 " "$(status_of "$who" run --nodes 3 --ranks-per-node 2 small -- python meet.py) $(cat "$work/err")"
+  shown '^0: met: 0 on n1, 1 on n1, 2 on n2, 3 on n2, 4 on n3, 5 on n3$'
   equal "$who: record" "local 3 2 done 6" \
     "$("$who" --json runs show last | jq -r '"\(.start.launch.engine) \(.start.launch.most_nodes) \(.start.launch.ranks_per_node) \(.state) \(.ranks.attempts[0].ranks|length)"')"
 done
@@ -111,12 +113,12 @@ equal "status" 0 "$(status_of m run --nodes 1 small -- true)"
 
 note "the first failure"
 equal "status" 7 "$(status_of m run --nodes 3 -v "$work/checkpoints:/c" -e MLENV_CHECKPOINTS=/c -e FAIL_AT=2 small -- python train.py)"
-said '^mlenv: first, rank 1 on node1 ended with status 7$'
+said '^mlenv: first, rank 1 on n2 ended with status 7$'
 said '^    rank one gives up$'
-equal "record" "1 node1 ended with status 7" "$(record '.ranks.attempts[0].failure|"\(.rank) \(.node) \(.why)"')"
+equal "record" "1 n2 ended with status 7" "$(record '.ranks.attempts[0].failure|"\(.rank) \(.node) \(.why)"')"
 equal "others were told to end" "true null true" "$(record '[.ranks.attempts[0].ranks[]|if .rank==1 then null else .stopped end]|map(tostring)|join(" ")')"
 equal "status" 139 "$(status_of m run --nodes 2 small -- python -c 'import os,time; os.kill(os.getpid(), 11) if os.environ["RANK"]=="1" else time.sleep(600)')"
-said 'rank 1 on node1 was ended by signal 11 \(SIGSEGV\)'
+said 'rank 1 on n2 was ended by signal 11 \(SIGSEGV\)'
 equal "status" 127 "$(status_of m run --nodes 2 small -- no-such-program)"
 said 'no-such-program'
 
@@ -140,10 +142,10 @@ said 'restart 1'
 m logs --rank 1 last >"$work/out" 2>"$work/err"
 shown '^from step 3 attempt 1$'
 said '^rank one gives up$'
-failing_with no-rank m logs --rank 9 last
+failing_with no-rank m --json logs --rank 9 last
 m runs show last >"$work/out"
 shown '^nodes +3 nodes by local, 1 rank each, allreduce'
-shown '^rank +1 on node1, worker: status 7'
+shown '^rank +1 on n2, worker: status 7'
 
 note "a node's power is cut"
 rm -f "$work/checkpoints"/*
@@ -157,41 +159,41 @@ as_root kill -9 "$agent"
 status=0
 wait "$job" || status=$?
 equal "status" 0 "$status"
-said 'node node[012] is lost'
+said 'node n[123] is lost'
 said 'restart 1 of 1'
 equal "attempts" 2 "$(record '.ranks.attempts|length')"
 
 note "ended by a signal, by kill -9, by stop, by its time"
 m run --nodes 2 --name ended small -- sh -c 'trap "exit 5" TERM; sleep 7771 & wait' </dev/null >"$work/out" 2>"$work/err" &
 job=$!
-wait_until 60 alive 'sleep 7771'
+wait_until 60 alive '^sleep 7771'
 m stop ended
 status=0
 wait "$job" || status=$?
 equal "after stop" 5 "$status"
-wait_until 20 none_alive 'sleep 7771'
+wait_until 20 none_alive '^sleep 7771'
 as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" run --nodes 2 --name killed small -- sleep 7772 </dev/null >"$work/out" 2>"$work/err" &
-wait_until 60 alive 'sleep 7772'
+wait_until 60 alive '^sleep 7772'
 as_root pkill -9 -f -- 'run --nodes 2 --name killed'
-wait_until 20 none_alive 'sleep 7772'
+wait_until 20 none_alive '^sleep 7772'
 wait_until 20 none_alive "__node.*$MLENV_STORE"
 equal "record" lost "$(m --json runs show killed | jq -r .state)"
 equal "its time" 124 "$(status_of m run --nodes 2 --timeout 2s small -- sleep 7773)"
-wait_until 20 none_alive 'sleep 7773'
+wait_until 20 none_alive '^sleep 7773'
 
 note "mistakes"
-failing_with no-interface m run --nodes 2 --interface nope small -- true
-failing_with usage m run --nodes 0 small -- true
-failing_with usage m run --nodes 2 --engine swarm small -- true
-failing_with usage m run --engine local small -- true
-failing_with usage m run --nodes 2 -d small -- true
-failing_with usage m run --nodes 2 --runtime docker small -- true
-failing_with bad-job m run --nodes 1 --strategy parameter-server small -- true
+failing_with no-interface m --json run --nodes 2 --interface nope small -- true
+failing_with usage m --json run --nodes 0 small -- true
+failing_with usage m --json run --nodes 2 --engine swarm small -- true
+failing_with usage m --json run --engine local small -- true
+failing_with usage m --json run --nodes 2 -d small -- true
+failing_with usage m --json run --nodes 2 --runtime docker small -- true
+failing_with bad-job m --json run --nodes 1 --strategy parameter-server small -- true
 
 note "a dry run starts nothing"
 count=$(m --json runs | jq '.runs|length')
 equal "status" 0 "$(status_of m run --nodes 2 --dry-run small -- true)"
-shown '^rank 1 on node1, worker$'
+shown '^rank 1 on n2, worker$'
 shown '^ +WORLD_SIZE=2$'
 equal "no record" "$count" "$(m --json runs | jq '.runs|length')"
 verify_store
