@@ -222,7 +222,7 @@ int run_image(Options options, Ui& ui) {
     RunStart start = run_start(run, prepared.image, background);
     record_life(life, start);
     return run_job(ui, {*job, std::move(run), std::move(prepared.image), std::move(start),
-                        life.most_log_bytes});
+                        life.most_log_bytes, options.devices.gpus});
   }
   if (matrix) {
     run.devices = std::move(choice.devices);

@@ -1,6 +1,6 @@
 #include "cli/run_job.hpp"
 
-#include <unistd.h>
+#include <algorithm>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -9,6 +9,7 @@
 #include "base/json.hpp"
 #include "base/printable.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/run_devices.hpp"
 #include "cli/run_verdict.hpp"
 #include "recipes/text.hpp"
 #include "runner/job/code.hpp"
@@ -19,6 +20,7 @@
 #include "runner/launch/local_nodes.hpp"
 #include "runner/launch/ssh_nodes.hpp"
 #include "runner/local/control.hpp"
+#include "runner/node/node_gpus.hpp"
 #include "runner/node/program.hpp"
 #include "runner/record/run_records.hpp"
 
@@ -146,10 +148,30 @@ std::optional<std::string> snapshot(Ui& ui, LocalRun& run) {
   return code.digest.str();
 }
 
+/// What each node is asked for. By itself a job takes all GPUs where its image uses CUDA.
+std::string gpus_of(const PreparedJob& job, const ImageFacts& facts) {
+  if (job.choice.job.gpus_per_node) return std::to_string(*job.choice.job.gpus_per_node);
+  if (!job.gpus.empty()) return job.gpus;
+  if (const auto said = wants_gpus(job.image.settings)) {
+    return *said ? std::string(job::kGpusIfAny) : "";
+  }
+  const bool has_cuda = facts.cuda_runtimes && !facts.cuda_runtimes->empty();
+  return has_cuda ? std::string(job::kGpusIfAny) : "";
+}
+
+bool uses_gpus(const std::string& gpus, const std::vector<job::NodeState>& nodes) {
+  if (gpus.empty() || gpus == "none" || gpus == "0") return false;
+  if (gpus != job::kGpusIfAny) return true;
+  return std::any_of(nodes.begin(), nodes.end(), [](const job::NodeState& node) {
+    return node.facts && node.facts->gpus && !node.facts->gpus->empty();
+  });
+}
+
 }  // namespace
 
 int run_job(Ui& ui, PreparedJob job) {
   const ImageFacts facts = facts_to_judge(ui, job.image, false);
+  job.gpus = gpus_of(job, facts);
   if (!job.choice.framework_given) job.choice.job.framework = job::framework_of(facts);
   if (job.choice.engine == "slurm") return run_in_slurm(ui, std::move(job));
   const std::unique_ptr<job::NodeStarter> starter = starter_for(ui, job.choice);
@@ -166,7 +188,7 @@ int run_job(Ui& ui, PreparedJob job) {
   events.control = control.get();
   if (start.checked) {
     events.ready = [&](const std::vector<job::NodeState>& nodes) {
-      job::require_verdicts(facts, start.image.name, nodes, false);
+      job::require_verdicts(facts, start.image.name, nodes, uses_gpus(plan.gpus, nodes));
     };
   }
   const job::JobOutcome outcome =
@@ -186,6 +208,7 @@ job::DrivePlan drive_plan(Ui& ui, PreparedJob& job) {
   plan.run = std::move(job.run);
   if (plan.job.checkpoints) plan.run.mounts.push_back(*plan.job.checkpoints);
   plan.most_log_bytes = job.most_log_bytes;
+  plan.gpus = job.gpus;
   // Of the job alone: ranks have neither its name nor its project, which is this machine's.
   plan.start = job.start;
   plan.start.name.reset();

@@ -72,6 +72,7 @@ struct PreparedJob {
   Image image;
   RunStart start;
   std::uint64_t most_log_bytes = 0;
+  std::string gpus;  ///< the word of `--gpus`
 };
 /// The status of the job.
 int run_job(Ui& ui, PreparedJob job);

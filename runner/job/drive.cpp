@@ -13,6 +13,7 @@
 #include "runner/local/exec_client.hpp"
 #include "runner/local/signal_queue.hpp"
 #include "runner/local/stop_answer.hpp"
+#include "runner/node/node_gpus.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv::job {
@@ -27,6 +28,15 @@ std::string now_text() { return utc_text(std::chrono::system_clock::now()); }
 
 /// Those whose end is the job's: a parameter server waits for ever.
 bool is_essential(const Rank& rank) { return rank.role != "ps" && rank.role != "evaluator"; }
+
+/// That a rank on a node of these facts sees.
+std::uint64_t gpus_seen(const std::string& word, const Facts& facts) {
+  if (word.empty() || !facts.gpus) return 0;
+  const GpuChoice choice = word == kGpusIfAny ? GpuChoice{GpuChoice::Kind::all} : parse_gpus(word);
+  if (choice.kind == GpuChoice::Kind::none) return 0;
+  if (choice.kind == GpuChoice::Kind::count) return choice.count;
+  return choice.kind == GpuChoice::Kind::named ? choice.devices.size() : facts.gpus->size();
+}
 
 struct Running {
   RankResult result;
@@ -84,9 +94,11 @@ class Drive {
     if (!fresh_ports(number, with)) return given_up(std::move(result), with);
     for (const std::size_t node : with) {
       const NodeState& state = nodes_.state(node);
-      result.places.push_back(
-          place_of(plan_.job, with.size(),
-                   {state.offer.name, state.offer.address, state.offer.interface}, *state.hello));
+      Place place = place_of(plan_.job, with.size(),
+                             {state.offer.name, state.offer.address, state.offer.interface},
+                             *state.hello);
+      place.gpus = gpus_seen(plan_.gpus, *state.facts);
+      result.places.push_back(std::move(place));
     }
     const JobPlan plan = job::plan(plan_.job, result.places, plan_.id, number);
     if (events_.planned) events_.planned(number, result.places, plan);
@@ -155,7 +167,7 @@ class Drive {
   RankStart start_of(const Running& one, std::size_t world) const {
     const Rank& rank = one.result.rank;
     RankStart start{rank.rank, plan_.start, plan_.run, plan_.code_digest.has_value(),
-                    plan_.most_log_bytes};
+                    plan_.most_log_bytes, plan_.gpus};
     start.run.env = rank.env;
     start.run.env.insert(start.run.env.end(), plan_.run.env.begin(), plan_.run.env.end());
     start.record.job =

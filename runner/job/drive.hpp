@@ -29,6 +29,7 @@ struct DrivePlan {
   std::optional<std::string> code_digest;
   LocalRun run;    ///< what all ranks share; the variables of a rank come below its `env`
   RunStart start;  ///< the same, for their records
+  std::string gpus;  ///< of each node: as RankStart has it
   LinkSettings link;
   std::chrono::milliseconds meeting{60'000};  ///< a node has so long until it answers first
   std::uint64_t most_log_bytes = 0;           ///< of each rank, on its node

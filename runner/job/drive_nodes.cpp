@@ -148,6 +148,11 @@ void DrivenNodes::met(std::size_t index, const NodeHello& hello) {
   if (const auto there = parse_utc(hello.clock)) {
     state.clock_offset = seconds(*there) - seconds(std::chrono::system_clock::now());
   }
+  if (hello.runtime.empty()) {
+    nodes_[index].error = failure("no-runtime", "there is neither runc nor crun")
+                              .hint("`apt-get install runc` there, or ask its operator");
+    return lost(nodes_[index], "it has no OCI runtime");
+  }
   NodeLink& link = *nodes_[index].link;
   link.ask_facts();
   link.send_image(store_, plan_.image_digest);

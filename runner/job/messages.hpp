@@ -119,6 +119,7 @@ struct StartRank {
   std::string run;     ///< stage.hpp
   bool code_as_project = false;
   std::uint64_t most_log_bytes = 0;
+  std::string gpus;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("rank", self.rank);
@@ -126,6 +127,7 @@ struct StartRank {
     visit("run", self.run);
     visit("code_as_project", self.code_as_project);
     visit("most_log_bytes", self.most_log_bytes);
+    visit("gpus", self.gpus);
   }
 };
 

@@ -249,7 +249,7 @@ void NodeLink::send_code(Store& store, const std::string& digest) {
 
 void NodeLink::start(const RankStart& rank) {
   impl_->say(StartRank{rank.rank, render_run_start(rank.record), render_request(rank.run),
-                       rank.code_as_project, rank.most_log_bytes});
+                       rank.code_as_project, rank.most_log_bytes, rank.gpus});
 }
 void NodeLink::signal(std::uint64_t rank, int number) {
   impl_->say(SignalRank{rank, static_cast<std::uint64_t>(number)});

@@ -82,6 +82,7 @@ struct RankStart {
   LocalRun run;                  ///< without trees, scratch, fds: those are the node's
   bool code_as_project = false;  ///< the job's code (send_code) is what LocalRun::project is
   std::uint64_t most_log_bytes = 0;
+  std::string gpus{};  ///< of its node: a word of `--gpus`, or `auto` (node_gpus.hpp); empty: none
 };
 
 /// How a rank ended.

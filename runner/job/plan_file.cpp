@@ -81,6 +81,7 @@ std::string render_plan_file(const PlanFile& file) {
       {"store", file.store.native()},
       {"job", written(plan.job)},
       {"image", plan.image_digest},
+      {"gpus", plan.gpus},
       {"code", RecordWriter::written(plan.code_digest)},
       {"run", binary(render_request(plan.run))},
       {"start", render_run_start(plan.start)},
@@ -109,6 +110,7 @@ PlanFile parse_plan_file(std::string_view bytes, std::string_view shown, std::st
     DrivePlan& plan = file.plan;
     plan.job = job_of(value.at("job"));
     plan.image_digest = value.at("image");
+    plan.gpus = value.at("gpus");
     plan.code_digest = optional_of<std::string>(value.at("code"));
     plan.run = parse_request(bytes_of(value.at("run")));
     plan.start = parse_run_start(value.at("start").get<std::string>(), shown);

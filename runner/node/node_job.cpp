@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "runner/local/stage.hpp"
 #include "runner/node/hello.hpp"
+#include "runner/node/node_gpus.hpp"
 #include "runner/node/version.hpp"
 
 namespace mlenv::job {
@@ -170,6 +171,11 @@ DetachedRun NodeJob::run_of(const StartRank& start) {
     throw failure("absent", "the node was not given the image `{}`", made.start.image.digest);
   }
   made.run.trees = trees->second;
+  NodeGpus gpus = node_gpus(start.gpus);
+  made.run.devices = std::move(gpus.edits);
+  for (const CdiName& one : gpus.names) {
+    made.start.devices.push_back(one.kind + "=" + one.device);
+  }
   if (start.code_as_project) {
     if (code_.empty()) throw failure("absent", "the node was not given the job's code");
     made.run.project = code_folder();

@@ -15,6 +15,7 @@ PlanFile whole() {
   DrivePlan& plan = file.plan;
   plan.image_digest = "sha256:abc";
   plan.code_digest = "sha256:def";
+  plan.gpus = "all";
   plan.most_log_bytes = 77;
   plan.meeting = std::chrono::milliseconds{123};
   plan.run.argv = {"python", "train.py"};
@@ -45,6 +46,7 @@ TEST(PlanFile, ComesBackAsItWas) {
   const DrivePlan& plan = back.plan;
   EXPECT_EQ(plan.image_digest, "sha256:abc");
   EXPECT_EQ(plan.code_digest, "sha256:def");
+  EXPECT_EQ(plan.gpus, "all");
   EXPECT_EQ(plan.most_log_bytes, 77U);
   EXPECT_EQ(plan.meeting.count(), 123);
   EXPECT_EQ(plan.run.argv, whole().plan.run.argv);
