@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/process.hpp"
+#include "base/sandbox/sandbox.hpp"
 #include "runner/facts/probe.hpp"
 #include "runner/job/lead.hpp"
 #include "runner/job/messages.hpp"
@@ -51,6 +52,7 @@ int command(int argc, char** argv) {
 
 /// Processes of ours that are this program again, before anything that could make a thread.
 std::optional<int> inner_main(int argc, char** argv) {
+  if (const std::optional<int> status = sandbox_main(argc, argv)) return status;
   if (const std::optional<int> status = run_main(argc, argv)) return status;
   if (const std::optional<int> status = detached_main(argc, argv)) return status;
   if (const std::optional<int> status = facts_main(argc, argv)) return status;

@@ -51,10 +51,12 @@ HOSTS
 # on_head COMMAND…: mlenv there, with the test's store and project.
 on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
 job() { on_head "$MLENV" run --engine ssh "$@"; }
-status_of() { # status_of COMMAND…: its status; what it says is in $work/out and $work/err
-  local status=0
+# ends_with STATUS COMMAND…: what it says is in $work/out and $work/err.
+ends_with() {
+  local status=0 expected=$1
+  shift
   "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
-  echo "$status"
+  [ "$status" = "$expected" ] || fail "status $status, not $expected: $*: $(tail -n 40 "$work/out" "$work/err")"
 }
 said() { grep -qE -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err")"; }
 shown() { grep -qE -- "$1" "$work/out" || fail "not shown: $1: $(cat "$work/out")"; }
@@ -68,7 +70,7 @@ nothing_left_anywhere() { nothing_left node1 && nothing_left node2 && nothing_le
 
 note "the program and the image come to nodes that have nothing"
 equal "programs" 0 "$(programs_on node1)"
-equal "status" 0 "$(status_of job --hosts hosts --nodes 3 small -- python meet.py)"
+ends_with 0 job --hosts hosts --nodes 3 small -- python meet.py
 shown 'met: 0 on node1, 1 on node2, 2 on node3$'
 equal "programs" 1 "$(programs_on node1)"
 on node2 sh -c 'ls .local/share/mlenv/blobs' >"$work/blobs"
@@ -78,18 +80,18 @@ nothing_left_anywhere || fail "something is left: $(on node1 ps -ef)"
 note "once: the second time nothing travels"
 stamp() { on node2 sh -c 'stat -c %Y.%i .cache/mlenv/node/*/mlenv-node .local/share/mlenv/blobs/*'; }
 before=$(stamp)
-equal "status" 0 "$(status_of job --hosts node1,node2,node3 --nodes 3 small -- python meet.py)"
+ends_with 0 job --hosts node1,node2,node3 --nodes 3 small -- python meet.py
 equal "files" "$before" "$(stamp)"
 
 note "a shell that prints at each login does not get in the way"
 echo 'echo "Welcome to node2"; echo "be nice" >&2' >"$bed/node2/root/.bashrc"
 echo 'echo from profile' >"$bed/node2/root/.profile"
-equal "status" 0 "$(status_of job --hosts hosts --nodes 3 small -- python meet.py)"
+ends_with 0 job --hosts hosts --nodes 3 small -- python meet.py
 rm "$bed/node2/root/.bashrc" "$bed/node2/root/.profile"
 
 note "half a program is not run"
 on node3 sh -c 'f=$(ls .cache/mlenv/node/*/mlenv-node); head -c 1000 "$f" >x && cat x >"$f" && rm x'
-equal "status" 0 "$(status_of job --hosts hosts --nodes 3 small -- true)"
+ends_with 0 job --hosts hosts --nodes 3 small -- true
 
 # refused WORDS… : the job fails by the error no-node, and says what the words match.
 refused() {
@@ -143,7 +145,7 @@ said 'node3'
 wait_until 20 nothing_left node1
 wait_until 20 nothing_left node2
 power_on node3
-equal "after the reboot" 0 "$(status_of job --hosts hosts --nodes 3 small -- python meet.py)"
+ends_with 0 job --hosts hosts --nodes 3 small -- python meet.py
 
 note "kill -9 of the controller leaves nothing anywhere"
 job --hosts hosts --nodes 3 small -- sh -c 'echo up; sleep 7782' </dev/null >"$work/out" 2>"$work/err" &
