@@ -1,8 +1,8 @@
 #include "base/inflate.hpp"
 
+#include <cstring>
 #include <memory>
 
-#include <isa-l/crc.h>
 #include <libdeflate.h>
 
 #include "base/error.hpp"
@@ -80,8 +80,11 @@ void inflate_stream(Source& in, Sink& out, std::uint64_t size_bytes) {
   if (!input.rest().empty() || input.refill()) throw bad_deflate("bytes follow its end");
 }
 
-std::uint32_t crc32(std::uint32_t crc, ByteView data) {
-  return crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(data.data()), data.size());
+bool BufferedInput::refill() {
+  std::memmove(buffer_.data(), rest_.data() - kGiveBack, kGiveBack);
+  const ByteSpan room = ByteSpan(buffer_).subspan(kGiveBack);
+  rest_ = room.first(source_.read(room));
+  return !rest_.empty();
 }
 
 }  // namespace mlenv

@@ -1,17 +1,11 @@
 #include "base/inflate_stream.hpp"
 
-#include <cstring>
-
+#include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 
-namespace mlenv {
+#include "base/inflate.hpp"
 
-bool BufferedInput::refill() {
-  std::memmove(buffer_.data(), rest_.data() - kGiveBack, kGiveBack);
-  const ByteSpan room = ByteSpan(buffer_).subspan(kGiveBack);
-  rest_ = room.first(source_.read(room));
-  return !rest_.empty();
-}
+namespace mlenv {
 
 StreamInflater::StreamInflater() : state_(std::make_unique<inflate_state>()) {
   isal_inflate_init(state_.get());
@@ -39,6 +33,10 @@ StreamInflater::Step StreamInflater::step(BufferedInput& input, ByteSpan out) {
   // Whole bytes that it loaded but did not need belong to what follows.
   input.give_back(static_cast<std::size_t>(state_->read_in_length) / 8);
   return {State::finished, written};
+}
+
+std::uint32_t crc32(std::uint32_t crc, ByteView data) {
+  return crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(data.data()), data.size());
 }
 
 }  // namespace mlenv

@@ -122,6 +122,12 @@ class RecordReader {
     if (!from.is_number_unsigned()) throw wrong(place, "a whole number, 0 or more", from);
     into = from.get<std::uint64_t>();
   }
+  void read_plain(const nlohmann::json& from, const std::string& place, std::uint16_t& into) const {
+    std::uint64_t number = 0;
+    read_plain(from, place, number);
+    if (number > UINT16_MAX) throw wrong(place, "a whole number below 65536", from);
+    into = static_cast<std::uint16_t>(number);
+  }
   void read_plain(const nlohmann::json& from, const std::string& place, double& into) const {
     if (!from.is_number()) throw wrong(place, "a number", from);
     into = from.get<double>();

@@ -1,9 +1,6 @@
-#include <poll.h>
-#include <sys/inotify.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <deque>
 #include <memory>
 
@@ -14,6 +11,8 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "cli/command_tree.hpp"
+#include "cli/folder_events.hpp"
+#include "cli/logs_job.hpp"
 #include "cli/running.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
@@ -30,6 +29,7 @@ struct Options {
   bool timestamps = false;
   std::optional<std::size_t> lines;
   std::string since;
+  std::optional<std::uint64_t> rank;
 };
 
 /// RFC 3339 text in UTC, as the log has it, so that texts compare as times do.
@@ -42,26 +42,6 @@ std::string start_of(const std::string& since) {
   throw usage_error("usage", "`--since {}` is no time", since)
       .hint("write how long ago (`10m`, `2h`), or a time in UTC: `2026-03-01T12:00:00Z`");
 }
-
-/// Something happens in a folder; a wait without it ends soon all the same, since not every file
-/// system tells (inotify(7)).
-class FolderEvents {
- public:
-  explicit FolderEvents(const fs::path& folder) : fd_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
-    if (fd_) (void)::inotify_add_watch(fd_.get(), folder.c_str(), IN_MODIFY | IN_CREATE);
-  }
-  void wait() const {
-    constexpr int kLongest = 250;
-    pollfd event{fd_ ? fd_.get() : -1, POLLIN, 0};
-    (void)::poll(&event, 1, kLongest);
-    std::array<char, 4096> buffer{};
-    while (fd_ && ::read(fd_.get(), buffer.data(), buffer.size()) > 0) {
-    }
-  }
-
- private:
-  Fd fd_;
-};
 
 /// Shows lines of the log as the command wrote them: each stream on ours, byte for byte.
 class Shown {
@@ -168,6 +148,15 @@ int logs_command(const Options& options, const Ui& ui) {
   const std::string since = start_of(options.since);
   const RunRecords records = run_records();
   const std::string id = records.find(options.run);
+  if (records.read_brief(id).start.launch) {
+    show_job_log(ui, records, id,
+                 {options.follow, options.timestamps, options.lines, since, options.rank});
+    return 0;
+  }
+  if (options.rank) {
+    throw usage_error("no-rank", "run `{}` has no ranks", id)
+        .because("it ran on one machine, without `--nodes`");
+  }
   if (!fs::exists(log_folder(records.folder_of(id)))) {
     throw refusal("no-logs", "the output of run `{}` was not kept", id)
         .because("it ran in the foreground, where it wrote to the streams of `mlenv run`")
@@ -191,6 +180,7 @@ Action declare_logs(CLI::App& app) {
       ->check(CLI::Range(0, kMostLines));
   app.add_option("--since", options->since, "what came since then: `10m` ago, or a time")
       ->type_name("TIME");
+  app.add_option("--rank", options->rank, "of a run on several nodes: what this rank wrote");
   app.footer("example: mlenv logs -f last");
   return [options](Ui& ui) { return logs_command(*options, ui); };
 }

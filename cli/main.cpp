@@ -17,8 +17,10 @@
 #include "cli/watch.hpp"
 #include "recipes/compat/cuda_releases.hpp"
 #include "runner/facts/probe.hpp"
+#include "runner/launch/local_nodes.hpp"
 #include "runner/local/detached.hpp"
 #include "runner/local/run.hpp"
+#include "runner/node/agent.hpp"
 #include "runner/record/run_recorder.hpp"
 #include "runner/watch/gpus.hpp"
 
@@ -148,10 +150,12 @@ int main(int argc, char** argv) {
   if (const std::optional<int> status = mlenv::sandbox_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::run_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::detached_main(argc, argv)) return *status;
+  if (const std::optional<int> status = mlenv::job::local_node_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::facts_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::watch::gpus_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::record_main(argc, argv, mlenv::cli::versions_folder))
     return *status;
+  if (const std::optional<int> status = mlenv::job::node_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::cli::probe_main(argc, argv)) return *status;
   return mlenv::cli::main_with(argc, argv);
 }

@@ -11,6 +11,7 @@
 #include "cli/recipes_use.hpp"
 #include "cli/run_devices.hpp"
 #include "cli/run_engine.hpp"
+#include "cli/run_job.hpp"
 #include "cli/run_layer.hpp"
 #include "cli/run_life.hpp"
 #include "cli/run_matrix.hpp"
@@ -26,6 +27,7 @@
 #include "images/inspect/inspect.hpp"
 #include "images/unpack.hpp"
 #include "runner/image_program.hpp"
+#include "runner/job/job_file.hpp"
 #include "runner/local/early_move.hpp"
 #include "runner/local/layer_use.hpp"
 #include "runner/local/run.hpp"
@@ -51,6 +53,7 @@ struct Options {
   LayerWords layer;
   RepeatOptions repeat;
   MatrixWords matrix;
+  JobWords job;
   std::vector<std::string> command;
 };
 
@@ -65,7 +68,7 @@ struct PreparedRun {
 };
 
 /// Ready to run; Ctrl-C ends it as it ends a build.
-PreparedRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts) {
+PreparedRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts, bool of_job) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const bool of_recipe = is_recipe(options, ui);
   LocalRun run;
@@ -76,7 +79,9 @@ PreparedRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts) {
   require_runnable(image, options.image);
   run.config = image.settings;
   run.runtime = runtime_of(options.runtime);
-  if (is_engine(run.runtime)) {
+  if (of_job) {
+    // Nodes unpack it themselves.
+  } else if (is_engine(run.runtime)) {
     run.engine = engine_for(ui, run.runtime, image);
   } else {
     if (::geteuid() == 0) move_groups_early();
@@ -126,8 +131,48 @@ std::function<std::string(const std::string&)> url_in_background(
   return [&](const std::string& id) { return notebook->url_in_background(ui, id); };
 }
 
-int run_image(const Options& options, Ui& ui) {
+/// Of a run of a job.yaml: the rest as if it had been asked for by options.
+std::optional<job::JobParts> take_job_file(Options& options) {
+  if (!is_job_file(options.image)) return std::nullopt;
+  const fs::path path = options.image;
+  job::JobParts parts = job::read_job_file(path);
+  if (!parts.image) {
+    throw usage_error("bad-job", "`{}` does not say which image", path.string())
+        .hint("add `image: NAME`, or a recipe's file");
+  }
+  options.image = *parts.image;
+  if (is_recipe_path(options.image) && fs::path(options.image).is_relative()) {
+    options.image = (path.parent_path() / options.image).string();
+  }
+  if (options.command.empty()) options.command = parts.command.value_or(options.command);
+  std::vector<std::string> env;
+  for (const auto& [name, value] : parts.env) env.push_back(fmt::format("{}={}", name, value));
+  options.env.insert(options.env.begin(), env.begin(), env.end());
+  if (options.workdir.empty()) options.workdir = parts.workdir.value_or("");
+  RunWords& words = options.words;
+  if (words.memory.empty() && parts.memory_bytes)
+    words.memory = std::to_string(*parts.memory_bytes);
+  if (words.cpus.empty() && parts.cpus) words.cpus = fmt::format("{}", *parts.cpus);
+  if (words.shm.empty() && parts.shm_bytes) words.shm = std::to_string(*parts.shm_bytes);
+  return parts;
+}
+
+std::optional<JobChoice> job_of(const Options& options, const RunChoice& choice, const Life& life,
+                                const std::optional<job::JobParts>& file) {
+  const LayerWords& layer = options.layer;
+  const RepeatOptions& repeat = options.repeat;
+  return parse_job_words(
+      options.job,
+      {options.words, choice, life, options.runtime, options.tty, !options.jupyter.empty(),
+       !options.matrix.axes.empty(), layer.keep || !layer.from.empty(),
+       repeat.deterministic || !repeat.outputs.empty(), !options.life.stop_timeout.empty()},
+      file);
+}
+
+int run_image(Options options, Ui& ui) {
+  const std::optional<job::JobParts> file = take_job_file(options);
   std::vector<Mount> mounts = mounts_of(options.mounts);
+  if (file) mounts.insert(mounts.begin(), file->mounts.begin(), file->mounts.end());
   check_variables(options.env);
   RunChoice choice = parse_run_words(options.words);
   mounts.insert(mounts.end(), choice.mounts.begin(), choice.mounts.end());
@@ -143,6 +188,7 @@ int run_image(const Options& options, Ui& ui) {
     throw usage_error("usage", "`--matrix` runs a command, and `--jupyter` is one of its own")
         .hint("leave one of them out");
   }
+  const std::optional<JobChoice> job = job_of(options, choice, life, file);
   check_layer(options.layer,
               {choice.options.read_only, matrix.has_value(), options.life.remove, options.runtime});
   const bool terminal = !matrix && !life.detach && !jupyter && wants_terminal(options);
@@ -151,10 +197,10 @@ int run_image(const Options& options, Ui& ui) {
     check_vm_options(choice.options, options.words.network, choice.devices);
     check_vm_devices(devices.gpus, devices.devices);
   }
-  PreparedRun prepared = prepare(options, ui, std::move(mounts));
+  PreparedRun prepared = prepare(options, ui, std::move(mounts), job.has_value());
   LocalRun& run = prepared.run;
-  const bool with_gpus = !in_vm && takes_gpus(ui, prepared.image, devices.gpus);
-  if (!options.no_check) {
+  const bool with_gpus = !in_vm && !job && takes_gpus(ui, prepared.image, devices.gpus);
+  if (!options.no_check && !job) {
     run.first_libraries =
         require_verdict(ui, prepared.image, {options.image, devices.gpus, with_gpus});
   }
@@ -172,6 +218,12 @@ int run_image(const Options& options, Ui& ui) {
   run.life = life.run;
   if (in_vm) run.vm = vm_for(ui, run, prepared.image);
   RunBackground background{options.image, {}, !options.no_check, layer_of(options.layer)};
+  if (job) {
+    RunStart start = run_start(run, prepared.image, background);
+    record_life(life, start);
+    return run_job(ui, {*job, std::move(run), std::move(prepared.image), std::move(start),
+                        life.most_log_bytes, options.devices.gpus});
+  }
   if (matrix) {
     run.devices = std::move(choice.devices);
     return run_matrix(ui, *matrix,
@@ -228,6 +280,7 @@ std::vector<std::string> separate_job(std::vector<std::string> words) {
                                               "--outputs"};
     for (const std::string_view one : run_options_with_words()) all.emplace(one);
     for (const std::string_view one : kMatrixOptionsWithWords) all.emplace(one);
+    for (const std::string_view one : kJobOptionsWithWords) all.emplace(one);
     return all;
   }();
   constexpr std::size_t kBeforeJob = 2;  // `run` and IMAGE, `exec` and RUN
@@ -285,6 +338,7 @@ Action declare_run(CLI::App& app) {
   add_life_options(app, options->life);
   add_repeat_options(app, options->repeat);
   add_matrix_options(app, options->matrix);
+  add_job_options(app, options->job);
   take_word_of(app.add_option("CMD", options->command, "the command; by default the image's"),
                WordKind::job);
   app.prefix_command(false);

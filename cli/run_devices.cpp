@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "base/log.hpp"
-#include "base/process.hpp"
 #include "cli/host_memory.hpp"
 #include "cli/settings.hpp"
 #include "images/inspect/inspect.hpp"
+#include "runner/cdi/host_registry.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -20,20 +19,6 @@ std::optional<std::string> value_of(const ImageConfig& image, std::string_view n
     }
   }
   return std::nullopt;
-}
-
-/// Where the machine itself has no specification of its GPUs.
-void add_nvidia(CdiRegistry& registry) {
-  if (registry.has(kNvidiaGpu) || !has_nvidia_driver()) return;
-  (void)registry.names(std::string(kNvidiaGpu));  // a broken one is not passed over
-  std::optional<CdiSpec> spec;
-  if (const auto toolkit = find_program("nvidia-ctk")) {
-    spec = toolkit_spec(*toolkit, cache_folder() / "cdi");
-  }
-  if (!spec) spec = nvidia_spec("/", split_gpus);
-  if (!spec) return;
-  log::debug("GPUs are described by {}", spec->shown);
-  registry.add(std::move(*spec));
 }
 
 }  // namespace
@@ -80,7 +65,7 @@ bool takes_gpus(Ui& ui, const Image& image, const GpuChoice& choice) {
 std::vector<CdiName> gpus_to_divide(const GpuChoice& choice) {
   if (choice.kind == GpuChoice::Kind::named) return choice.devices;
   CdiRegistry registry{cdi_folders()};
-  add_nvidia(registry);
+  add_nvidia(registry, cache_folder(), split_gpus);
   if (!registry.has(kNvidiaGpu)) return {};  // what the run asks for says why
   return separate_gpus(registry);
 }
@@ -92,7 +77,7 @@ ChosenDevices devices_for(const DeviceChoice& choice, bool with_gpus) {
   std::vector<CdiName> wanted = choice.devices;
   try {
     if (with_gpus) {
-      add_nvidia(registry);
+      add_nvidia(registry, cache_folder(), split_gpus);
       const std::vector<CdiName> gpus = chosen_gpus(choice.gpus, registry);
       wanted.insert(wanted.begin(), gpus.begin(), gpus.end());
     }

@@ -189,6 +189,43 @@ void add_variation(const RecordedVariation& variation, Lines& lines) {
   lines.add("folder", printable(variation.folder));
 }
 
+std::string count_text(const RecordedLaunch& launch) {
+  if (launch.least_nodes == launch.most_nodes) return counted(launch.most_nodes, "node");
+  return fmt::format("{} to {}", launch.least_nodes, counted(launch.most_nodes, "node"));
+}
+
+/// Of a run on several nodes.
+void add_launch(const RecordedLaunch& launch, Lines& lines) {
+  lines.add("nodes",
+            printable(fmt::format("{} by {}, {} each, {}{}", count_text(launch), launch.engine,
+                                  counted(launch.ranks_per_node, "rank"), launch.strategy,
+                                  launch.framework == "none" ? "" : " with " + launch.framework)));
+  if (launch.interface) lines.add("interface", printable(*launch.interface));
+  if (launch.restarts > 0) lines.add("restarts", fmt::format("at most {}", launch.restarts));
+  if (launch.code_digest) lines.add("snapshot", printable(*launch.code_digest));
+}
+
+std::string rank_text(const RecordedRankEnd& rank) {
+  std::string state = "runs, or its node was lost";
+  if (rank.exit_code) state = fmt::format("status {}", *rank.exit_code);
+  if (rank.out_of_memory) state += ", out of memory";
+  if (rank.stopped) state += ", told to end";
+  return printable(fmt::format("{} on {}, {}: {}{}", rank.rank, rank.node, rank.role, state,
+                               rank.run ? fmt::format("  ({})", *rank.run) : ""));
+}
+
+void add_ranks(const RecordedRanks& ranks, Lines& lines) {
+  for (const RecordedJobAttempt& attempt : ranks.attempts) {
+    if (ranks.attempts.size() > 1) lines.add("attempt", fmt::format("{}", attempt.number + 1));
+    for (const RecordedRankEnd& rank : attempt.ranks) lines.add("rank", rank_text(rank));
+    if (!attempt.failure) continue;
+    const RecordedFirstFailure& failure = *attempt.failure;
+    const std::string who = failure.rank ? fmt::format("rank {} on {}", *failure.rank, failure.node)
+                                         : fmt::format("node {} was lost:", failure.node);
+    lines.add("first", printable(fmt::format("{} {}", who, failure.why)));
+  }
+}
+
 /// How it was to live.
 void add_life(const RunStart& start, Lines& lines) {
   if (start.name) lines.add("name", printable(*start.name));
@@ -298,6 +335,11 @@ std::vector<std::string> run_text(const RunRecord& record,
   if (start.image.lock_digest) lines.add("lock", printable(*start.image.lock_digest));
   lines.add("command", command_text(start));
   if (start.variation) add_variation(*start.variation, lines);
+  if (start.launch) add_launch(*start.launch, lines);
+  if (start.job) {
+    lines.add("job", printable(fmt::format("{}, rank {} of {} on {}", start.job->job,
+                                           start.job->rank, start.job->of, start.job->node)));
+  }
   if (start.workdir) lines.add("workdir", printable(*start.workdir));
   for (const RecordedVariable& variable : start.env) {
     lines.add("env", printable(fmt::format("{}={}", variable.name,
@@ -321,6 +363,7 @@ std::vector<std::string> run_text(const RunRecord& record,
   if (start.project) lines.add("project", printable(*start.project));
   if (record.code) lines.add("code", code_text(*record.code));
   lines.add("started", local_time(start.started));
+  if (record.ranks) add_ranks(*record.ranks, lines);
   add_attempts(record, lines);
   add_end(record, lines);
   add_host(record, lines);

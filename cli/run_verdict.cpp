@@ -37,13 +37,6 @@ std::optional<ImageFacts> facts_at_hand(const Store& store, const Image& image) 
   }
 }
 
-ImageFacts facts_for(Ui& ui, const Image& image, bool with_gpus) {
-  if (!with_gpus) {
-    if (auto facts = facts_at_hand(ui.store(), image)) return std::move(*facts);
-  }
-  return image_facts(ui.store(), image, ui.progress());
-}
-
 /// A note that this run was judged and may start, on this host as it is.
 class Passed {
  public:
@@ -170,13 +163,13 @@ JudgedRun run_on(const Facts& host, const Image& image, JudgedRun run) {
 std::string require_verdict(Ui& ui, const Image& image, const JudgedRun& run) {
   if (const auto host = other_host()) {
     const JudgedRun there = run_on(*host, image, run);
-    const ImageFacts facts = facts_for(ui, image, there.with_gpus);
+    const ImageFacts facts = facts_to_judge(ui, image, there.with_gpus);
     require_start(facts, *host, there);
     return libraries_for(facts, *host, there);
   }
   const Passed passed{image, run};
   if (auto libraries = passed.noted()) return *std::move(libraries);
-  const ImageFacts facts = facts_for(ui, image, run.with_gpus);
+  const ImageFacts facts = facts_to_judge(ui, image, run.with_gpus);
   const HostFacts asked{run.with_gpus};
   std::optional<Facts> host = asked.remembered();
   const bool passes = host && !verdict_of(facts, *host, run).blocks();
@@ -189,6 +182,13 @@ std::string require_verdict(Ui& ui, const Image& image, const JudgedRun& run) {
   std::string libraries = libraries_for(facts, *host, run);
   passed.note(libraries);
   return libraries;
+}
+
+ImageFacts facts_to_judge(Ui& ui, const Image& image, bool with_gpus) {
+  if (!with_gpus) {
+    if (auto facts = facts_at_hand(ui.store(), image)) return std::move(*facts);
+  }
+  return image_facts(ui.store(), image, ui.progress());
 }
 
 bool is_built_here(const Store& store, const Image& image) {

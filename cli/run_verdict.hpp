@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/ui.hpp"
+#include "images/inspect/image_facts.hpp"
 #include "images/oci.hpp"
 #include "recipes/lock.hpp"
 #include "runner/cdi/gpus.hpp"
@@ -23,6 +24,10 @@ struct JudgedRun {
 /// What cannot be found out blocks nothing. Returns what forward_libraries() says: what
 /// LocalRun::first_libraries is to be.
 std::string require_verdict(Ui& ui, const Image& image, const JudgedRun& run);
+
+/// What an image is judged by: with GPUs its files, read once; without, the lock's word is enough
+/// for one that was built here.
+ImageFacts facts_to_judge(Ui& ui, const Image& image, bool with_gpus);
 
 /// Whether a build put it into this store, whatever the image says of itself: one that was pulled
 /// or loaded is none unless its bytes are the same.

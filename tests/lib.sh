@@ -24,6 +24,7 @@ mkdir -p "$XDG_CACHE_HOME" "$MLENV_TEST_SHARED"
 finish_test() {
   local status=$? pid
   trap - EXIT
+  if declare -F nodes_down >/dev/null; then nodes_down; fi
   for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
   for pid in "${started[@]}"; do wait "$pid" 2>/dev/null || true; done
   grep -oE " $work/[^ ]+" /proc/self/mounts | LC_ALL=C sort -r | xargs -r "${sudo[@]}" umount -l || true

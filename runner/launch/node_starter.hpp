@@ -12,9 +12,10 @@ namespace mlenv::job {
 
 /// A node that an engine offers.
 struct NodeOffer {
-  std::string name;     ///< as the person or the engine calls it
-  std::string address;  ///< at which it is reached; empty: the node tells
-  std::string interface;  ///< that has it, where the engine knows
+  std::string name;         ///< as the person or the engine calls it
+  std::string address;      ///< at which it is reached; empty: the node tells
+  std::string interface;    ///< that has it, where the engine knows
+  std::uint64_t slots = 0;  ///< most ranks, where the person or the engine says so; 0: not said
 };
 
 /// An agent that was started: its streams, and the process on this machine that holds them (ssh,

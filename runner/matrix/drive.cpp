@@ -1,7 +1,6 @@
 #include "runner/matrix/drive.hpp"
 
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -10,42 +9,10 @@
 #include <utility>
 
 #include "runner/local/exec_client.hpp"
-#include "runner/local/signals.hpp"
+#include "runner/local/signal_queue.hpp"
 
 namespace mlenv::matrix {
 namespace {
-
-/// Signals that reach this process, as something to read; those that were ignored stay so. Children
-/// are started with none blocked (base/process.hpp).
-class SignalQueue {
- public:
-  SignalQueue() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int number : kForwarded) {
-      struct sigaction action {};
-      ::sigaction(number, nullptr, &action);
-      if (action.sa_handler != SIG_IGN) sigaddset(&set, number);
-    }
-    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-    fd_ = Fd{::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
-    if (!fd_) throw os_error(errno, "cannot wait for signals");
-  }
-  SignalQueue(const SignalQueue&) = delete;
-  SignalQueue& operator=(const SignalQueue&) = delete;
-  ~SignalQueue() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  int fd() const { return fd_.get(); }
-  /// 0: there is none.
-  int next() const {
-    signalfd_siginfo info{};
-    if (::read(fd_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return 0;
-    return static_cast<int>(info.ssi_signo);
-  }
-
- private:
-  sigset_t before_{};
-  Fd fd_;
-};
 
 struct Running {
   std::size_t variation = 0;

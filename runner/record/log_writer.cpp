@@ -68,6 +68,20 @@ void LogWriter::write(LogStream stream, std::string_view bytes) {
   append(text, pieces);
 }
 
+void LogWriter::copy(std::string_view line) {
+  const std::optional<LogLine> parsed = parse_log_line(line);
+  if (!parsed) return;
+  const bool is_output = parsed->stream != LogStream::remark;
+  if (is_output) {
+    Sha256& hash = hashes_.at(static_cast<std::size_t>(parsed->stream));
+    hash.write(as_bytes(parsed->text));
+    if (parsed->ends) hash.write(as_bytes("\n"));
+  }
+  remark_loss();
+  const std::string text = std::string(line) + "\n";
+  append(text, {{text.size(), is_output ? parsed->text.size() + (parsed->ends ? 1 : 0) : 0}});
+}
+
 bool LogWriter::append(const std::string& text, const std::vector<Piece>& pieces) {
   std::size_t kept = 0;
   if (has_room_for(text.size())) {

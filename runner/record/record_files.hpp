@@ -7,6 +7,7 @@ namespace mlenv {
 inline constexpr std::string_view kStartFile = "run.json";
 inline constexpr std::string_view kEndFile = "end.json";
 inline constexpr std::string_view kAttemptsFile = "attempts.json";
+inline constexpr std::string_view kRanksFile = "ranks.json";
 inline constexpr std::string_view kVmFile = "vm.json";
 inline constexpr std::string_view kCodeFile = "code.json";
 inline constexpr std::string_view kHostFile = "host.json";

@@ -42,6 +42,9 @@ class LogWriter {
   /// Never throws: what finds no room on the disk is lost, and a remark says how much when there is
   /// room again.
   void write(LogStream stream, std::string_view bytes);
+  /// A line that another writer wrote (without the newline), its time and all; what is none is
+  /// left out.
+  void copy(std::string_view line);
   /// Digest and size of all that was written, kept or not. The writer may then only be destroyed.
   RecordedLog finish();
 

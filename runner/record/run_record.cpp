@@ -9,6 +9,7 @@ constexpr std::string_view kHint = "`mlenv runs show --json RUN >FILE` writes on
 constexpr RecordKind kRun = {"mlenv.run/1", "record of a run", kHint};
 constexpr RecordKind kStart = {"mlenv.run-start/1", "start of a run", kHint};
 constexpr RecordKind kEnd = {"mlenv.run-end/1", "end of a run", kHint};
+constexpr RecordKind kRanks = {"mlenv.run-ranks/1", "the ranks of a run", kHint};
 constexpr RecordKind kVm = {"mlenv.run-vm/1", "the virtual machine of a run", kHint};
 constexpr RecordKind kAttempts = {"mlenv.run-attempts/1", "attempts of a run", kHint};
 constexpr RecordKind kCode = {"mlenv.run-code/1", "state of a run's code", kHint};
@@ -28,6 +29,11 @@ RunStart parse_run_start(std::string_view text, std::string_view shown) {
 std::string render_run_end(const RunEnd& end) { return render_record(end, kEnd); }
 RunEnd parse_run_end(std::string_view text, std::string_view shown) {
   return read_record<RunEnd>(text, shown, kEnd);
+}
+
+std::string render_ranks(const RecordedRanks& ranks) { return render_record(ranks, kRanks); }
+RecordedRanks parse_ranks(std::string_view text, std::string_view shown) {
+  return read_record<RecordedRanks>(text, shown, kRanks);
 }
 
 std::string render_vm_use(const VmUse& vm) { return render_record(vm, kVm); }

@@ -14,6 +14,7 @@
 
 #include "runner/facts/facts.hpp"
 #include "runner/local/options.hpp"
+#include "runner/record/job_record.hpp"
 #include "runner/record/run_environment.hpp"
 #include "runner/vm/spec.hpp"
 
@@ -137,7 +138,9 @@ struct RunStart {
   std::vector<DeclaredOutput> outputs;
   std::optional<std::string> reproduces;  ///< id of the run that this one repeats
   std::optional<RecordedVariation> variation;
-  std::optional<RecordedLayer> layer;  ///< nothing: what it wrote was thrown away
+  std::optional<RecordedRank> job;       ///< it is a rank of one on several nodes
+  std::optional<RecordedLaunch> launch;  ///< it is one on several nodes
+  std::optional<RecordedLayer> layer;    ///< nothing: what it wrote was thrown away
   friend bool operator==(const RunStart&, const RunStart&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -164,6 +167,8 @@ struct RunStart {
     visit("outputs", self.outputs);
     visit("reproduces", self.reproduces);
     visit("variation", self.variation);
+    visit("job", self.job);
+    visit("launch", self.launch);
     visit("layer", self.layer);
   }
 };
@@ -348,6 +353,7 @@ struct RunRecord {
   RunStart start;
   std::optional<RunEnd> end;
   std::optional<RecordedAttempts> attempts;  ///< nothing: the command was started once
+  std::optional<RecordedRanks> ranks;        ///< of one on several nodes
   std::optional<VmUse> vm;        ///< nothing: it had this host's kernel, or has not ended
   std::optional<CodeState> code;  ///< nothing: not read yet, or cut off
   std::optional<Facts> facts;     ///< of the host; the same
@@ -360,6 +366,7 @@ struct RunRecord {
     visit("start", self.start);
     visit("end", self.end);
     visit("attempts", self.attempts);
+    visit("ranks", self.ranks);
     visit("vm", self.vm);
     visit("code", self.code);
     visit("host", self.facts);
@@ -379,6 +386,8 @@ std::string render_run_end(const RunEnd& end);
 RunEnd parse_run_end(std::string_view text, std::string_view shown);
 std::string render_attempts(const RecordedAttempts& attempts);
 RecordedAttempts parse_attempts(std::string_view text, std::string_view shown);
+std::string render_ranks(const RecordedRanks& ranks);
+RecordedRanks parse_ranks(std::string_view text, std::string_view shown);
 std::string render_vm_use(const VmUse& vm);
 VmUse parse_vm_use(std::string_view text, std::string_view shown);
 std::string render_code_state(const CodeState& code);

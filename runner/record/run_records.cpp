@@ -133,6 +133,7 @@ RunRecord RunRecords::read(const std::string& id, bool with_facts) const {
   record.end = part(folder / kEndFile, parse_run_end);
   record.state = state_of(record.end, held);
   record.attempts = part(folder / kAttemptsFile, parse_attempts);
+  record.ranks = part(folder / kRanksFile, parse_ranks);
   record.vm = part(folder / kVmFile, parse_vm_use);
   record.code = part(folder / kCodeFile, parse_code_state);
   if (with_facts) record.facts = part(folder / kHostFile, read_facts);
@@ -142,7 +143,8 @@ RunRecord RunRecords::read(const std::string& id, bool with_facts) const {
 std::optional<std::string> RunRecords::newest_readable(const std::vector<std::string>& all,
                                                        std::size_t before) const {
   for (auto id = all.rbegin(); id != all.rend(); ++id) {
-    if (!part(folder_ / *id / kStartFile, parse_run_start)) continue;
+    const std::optional<RunStart> start = part(folder_ / *id / kStartFile, parse_run_start);
+    if (!start || start->job) continue;
     if (before-- == 0) return *id;
   }
   return std::nullopt;

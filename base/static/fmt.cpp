@@ -1,0 +1,20 @@
+// libfmt, whose headers hold its source. What it instantiates in its one file is instantiated here.
+#include <fmt/format-inl.h>
+
+FMT_BEGIN_NAMESPACE
+namespace detail {
+
+template dragonbox::decimal_fp<float> dragonbox::to_decimal(float) noexcept;
+template dragonbox::decimal_fp<double> dragonbox::to_decimal(double) noexcept;
+template thousands_sep_result<char> thousands_sep_impl(locale_ref);
+template char decimal_point_impl(locale_ref);
+template void buffer<char>::append(const char*, const char*);
+#if FMT_VERSION < 100000
+template void vformat_to(buffer<char>&, string_view, basic_format_args<FMT_BUFFER_CONTEXT(char)>,
+                         locale_ref);
+#elif FMT_VERSION < 110000
+template void vformat_to(buffer<char>&, string_view, typename vformat_args<>::type, locale_ref);
+#endif
+
+}  // namespace detail
+FMT_END_NAMESPACE

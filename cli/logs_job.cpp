@@ -1,0 +1,163 @@
+#include "cli/logs_job.hpp"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "cli/folder_events.hpp"
+#include "runner/job/job_output.hpp"
+#include "runner/job/job_recording.hpp"
+#include "runner/record/run_log.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+struct RankLine {
+  std::uint64_t attempt = 0;
+  std::uint64_t rank = 0;
+  std::string text;
+};
+
+/// Lines of all ranks, of what is there the oldest first.
+class MergedLog {
+ public:
+  MergedLog(fs::path folder, std::optional<std::uint64_t> only)
+      : folder_(std::move(folder)), only_(only) {}
+
+  /// Takes up ranks that are new.
+  void look(const RecordedRanks& ranks, const FolderEvents& events) {
+    for (const RecordedJobAttempt& attempt : ranks.attempts) {
+      for (const RecordedRankEnd& rank : attempt.ranks) {
+        if (only_ && *only_ != rank.rank) continue;
+        if (!known_.emplace(attempt.number, rank.rank).second) continue;
+        const fs::path folder = log_folder(job::rank_folder(folder_, attempt.number, rank.rank));
+        events.add(folder);
+        parts_.push_back({attempt.number, rank.rank, LogReader{folder}, {}});
+      }
+    }
+  }
+  bool empty() const { return parts_.empty(); }
+
+  std::optional<RankLine> next() {
+    Part* oldest = nullptr;
+    for (Part& part : parts_) {
+      if (!part.head) part.head = part.reader.next();
+      if (!part.head) continue;
+      if (oldest == nullptr || *part.head < *oldest->head) oldest = &part;
+    }
+    if (oldest == nullptr) return std::nullopt;
+    RankLine line{oldest->attempt, oldest->rank, *std::move(oldest->head)};
+    oldest->head.reset();
+    return line;
+  }
+
+ private:
+  struct Part {
+    std::uint64_t attempt;
+    std::uint64_t rank;
+    LogReader reader;
+    std::optional<std::string> head;
+  };
+  fs::path folder_;
+  std::optional<std::uint64_t> only_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> known_;
+  std::deque<Part> parts_;
+};
+
+class ShownJob {
+ public:
+  ShownJob(const Ui& ui, const JobLogOptions& options)
+      : ui_(ui),
+        options_(options),
+        output_({ui.color(), options.timestamps}, job::write_to_streams) {}
+
+  void of(const RecordedRanks& ranks) {
+    for (const RecordedJobAttempt& attempt : ranks.attempts) {
+      world_[attempt.number] = options_.rank ? 1 : attempt.ranks.size();
+    }
+  }
+  void show(const RankLine& line) {
+    if (line.text < options_.since) return;
+    if (ui_.options.json) return show_json(line);
+    if (!shown_ || *shown_ != line.attempt) {
+      if (shown_) ui_.say(fmt::format("mlenv: restart {}", line.attempt));
+      shown_ = line.attempt;
+      output_.begin(world_[line.attempt]);
+    }
+    output_.show(line.rank, line.text);
+  }
+  void flush() { output_.flush(); }
+
+ private:
+  void show_json(const RankLine& line) const {
+    const std::optional<LogLine> parsed = parse_log_line(line.text);
+    if (!parsed) return;
+    constexpr std::array<const char*, 3> kNames = {"stdout", "stderr", "mlenv"};
+    const nlohmann::json record = {{"schema", "mlenv.log-line/1"},
+                                   {"time", parsed->time},
+                                   {"stream", kNames.at(static_cast<std::size_t>(parsed->stream))},
+                                   {"text", parsed->text},
+                                   {"complete", parsed->ends},
+                                   {"attempt", line.attempt},
+                                   {"rank", line.rank}};
+    ui_.answer(record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+
+  const Ui& ui_;
+  const JobLogOptions& options_;
+  job::JobOutput output_;
+  std::map<std::uint64_t, std::uint64_t> world_;  ///< by attempt
+  std::optional<std::uint64_t> shown_;            ///< attempt
+};
+
+void require_rank(const RecordedRanks& ranks, const std::string& id, std::uint64_t rank) {
+  const bool there =
+      std::any_of(ranks.attempts.begin(), ranks.attempts.end(),
+                  [&](const RecordedJobAttempt& attempt) { return rank < attempt.ranks.size(); });
+  if (there) return;
+  throw usage_error("no-rank", "job `{}` has no rank {}", id, rank)
+      .hint(fmt::format("`mlenv runs show {}` lists them", id));
+}
+
+}  // namespace
+
+void show_job_log(const Ui& ui, const RunRecords& records, const std::string& id,
+                  const JobLogOptions& options) {
+  const FolderEvents events{records.folder_of(id)};
+  MergedLog log{records.folder_of(id), options.rank};
+  ShownJob shown{ui, options};
+  // Before the logs are read: what ranks wrote is all there when the job has ended.
+  bool goes_on = records.goes_on(id);
+  const auto look = [&] {
+    const RecordedRanks ranks = records.read_brief(id).ranks.value_or(RecordedRanks{});
+    log.look(ranks, events);
+    shown.of(ranks);
+    return ranks;
+  };
+  const RecordedRanks ranks = look();
+  if (options.rank && !(goes_on && ranks.attempts.empty())) require_rank(ranks, id, *options.rank);
+  if (options.lines) {
+    std::deque<RankLine> kept;
+    while (std::optional<RankLine> line = log.next()) {
+      kept.push_back(*std::move(line));
+      if (kept.size() > *options.lines) kept.pop_front();
+    }
+    for (const RankLine& line : kept) shown.show(line);
+  }
+  while (true) {
+    while (const std::optional<RankLine> line = log.next()) shown.show(*line);
+    if (!options.follow || !goes_on) break;
+    events.wait();
+    goes_on = records.goes_on(id);
+    look();
+  }
+  shown.flush();
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,220 @@
+#include "cli/run_job.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "base/printable.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/run_devices.hpp"
+#include "cli/run_verdict.hpp"
+#include "recipes/text.hpp"
+#include "runner/job/code.hpp"
+#include "runner/job/job_output.hpp"
+#include "runner/job/job_recording.hpp"
+#include "runner/job/node_verdict.hpp"
+#include "runner/job/words.hpp"
+#include "runner/launch/local_nodes.hpp"
+#include "runner/launch/ssh_nodes.hpp"
+#include "runner/local/control.hpp"
+#include "runner/node/node_gpus.hpp"
+#include "runner/node/program.hpp"
+#include "runner/record/run_records.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+constexpr std::size_t kShownLines = 12;  // of the rank that failed first
+
+/// Of engines that this process drives itself.
+std::unique_ptr<job::NodeStarter> starter_for(Ui& ui, const JobChoice& choice) {
+  const fs::path store = fs::absolute(ui.store().root());
+  if (choice.engine == "ssh") {
+    return job::ssh_nodes({job::hosts_of(choice.hosts), job::node_program()});
+  }
+  return job::local_nodes({choice.job.nodes.most, store, {}});
+}
+
+/// Sending, and a note for each thing that happens to nodes.
+class JobShow {
+ public:
+  explicit JobShow(Ui& ui) : ui_(ui), output_({ui.color(), false}, job::write_to_streams) {}
+
+  job::DriveEvents events() {
+    job::DriveEvents events;
+    events.notice = [this](const std::string& text) { note(text); };
+    events.planned = [this](std::uint64_t, const std::vector<job::Place>&,
+                            const job::JobPlan& plan) { output_.begin(plan.ranks.size()); };
+    events.line = [this](std::uint64_t, std::uint64_t rank, const std::string& line) {
+      output_.show(rank, line);
+    };
+    events.attempt_ended = [this](const job::AttemptResult& attempt) {
+      output_.flush();
+      if (attempt.failure) tell(*attempt.failure, attempt);
+    };
+    return events;
+  }
+
+ private:
+  void note(const std::string& text) const { ui_.say("mlenv: " + printable(text)); }
+
+  /// What went wrong first, and the last that was heard of it.
+  void tell(const job::FirstFailure& failure, const job::AttemptResult& attempt) const {
+    if (failure.what == job::FirstFailure::What::node) {
+      note(fmt::format("first, node {} was lost: {}", failure.node, failure.why));
+      return;
+    }
+    const job::RankResult& rank = attempt.ranks.at(failure.rank);
+    note(fmt::format("first, rank {} on {} {}", failure.rank, failure.node,
+                     rank.end ? job::how_it_ended(*rank.end) : "was lost"));
+    const std::size_t count = rank.last_lines.size();
+    const std::size_t from = count > kShownLines ? count - kShownLines : 0;
+    if (attempt.ranks.size() == 1) return;  // they stand just above
+    for (std::size_t i = from; i < count; ++i) {
+      const std::optional<LogLine> line = parse_log_line(rank.last_lines[i]);
+      if (line) ui_.say("    " + printable(line->text));
+    }
+  }
+
+  Ui& ui_;
+  job::JobOutput output_;
+};
+
+void say_end(Ui& ui, const job::JobOutcome& outcome, const std::string& id) {
+  if (outcome.exit_code == 0) return;
+  ui.say(fmt::format("mlenv: the job ended with status {}; `mlenv runs show {}` tells more",
+                     outcome.exit_code, id));
+}
+
+std::string value_text(const std::vector<std::string>& env) {
+  std::string text;
+  for (const std::string& one : env) text += "\n      " + printable(one);
+  return text;
+}
+
+/// What would be started, where addresses and ports are still unknown.
+int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& starter) {
+  std::vector<job::Place> places;
+  const std::vector<job::NodeOffer> offers = starter.offers();
+  const std::size_t count = std::min<std::size_t>(offers.size(), job.choice.job.nodes.most);
+  for (std::size_t i = 0; i < count; ++i) {
+    const job::NodeOffer& offer = offers[i];
+    job::Place place;
+    place.name = offer.name;
+    place.address =
+        offer.address.empty() ? fmt::format("ADDRESS-OF-{}", offer.name) : offer.address;
+    place.interface = !job.choice.job.interface.empty() ? job.choice.job.interface
+                      : !offer.interface.empty()        ? offer.interface
+                                                        : "INTERFACE";
+    const std::size_t ports = job::ports_needed(job.choice.job);
+    for (std::size_t port = 0; port < ports; ++port) {
+      place.ports.push_back(static_cast<std::uint16_t>(port + 1));
+    }
+    places.push_back(std::move(place));
+  }
+  const job::JobPlan plan = job::plan(job.choice.job, places, "JOB", 0);
+  nlohmann::json ranks = nlohmann::json::array();
+  for (const job::Rank& rank : plan.ranks) {
+    const std::string& node = places.at(rank.node).name;
+    if (ui.options.json) {
+      ranks.push_back({{"rank", rank.rank},
+                       {"node", node},
+                       {"local_rank", rank.local_rank},
+                       {"role", rank.role},
+                       {"env", rank.env}});
+      continue;
+    }
+    ui.answer(fmt::format("rank {} on {}, {}{}", rank.rank, node, rank.role, value_text(rank.env)));
+  }
+  if (ui.options.json) {
+    ui.answer(canonical({{"schema", "mlenv.job-plan/1"},
+                         {"engine", job.choice.engine},
+                         {"image", job.image.digest().str()},
+                         {"strategy", job::name_of(job.choice.job.strategy)},
+                         {"framework", job::name_of(job.choice.job.framework)},
+                         {"argv", job.run.argv},
+                         {"ranks", std::move(ranks)}}));
+  }
+  return 0;
+}
+
+/// The project as the nodes get it.
+std::optional<std::string> snapshot(Ui& ui, LocalRun& run) {
+  if (!run.project) return std::nullopt;
+  const job::CodeSnapshot code = job::snapshot_of(ui.store(), *run.project);
+  return code.digest.str();
+}
+
+/// What each node is asked for. By itself a job takes all GPUs where its image uses CUDA.
+std::string gpus_of(const PreparedJob& job, const ImageFacts& facts) {
+  if (job.choice.job.gpus_per_node) return std::to_string(*job.choice.job.gpus_per_node);
+  if (!job.gpus.empty()) return job.gpus;
+  if (const auto said = wants_gpus(job.image.settings)) {
+    return *said ? std::string(job::kGpusIfAny) : "";
+  }
+  const bool has_cuda = facts.cuda_runtimes && !facts.cuda_runtimes->empty();
+  return has_cuda ? std::string(job::kGpusIfAny) : "";
+}
+
+bool uses_gpus(const std::string& gpus, const std::vector<job::NodeState>& nodes) {
+  if (gpus.empty() || gpus == "none" || gpus == "0") return false;
+  if (gpus != job::kGpusIfAny) return true;
+  return std::any_of(nodes.begin(), nodes.end(), [](const job::NodeState& node) {
+    return node.facts && node.facts->gpus && !node.facts->gpus->empty();
+  });
+}
+
+}  // namespace
+
+int run_job(Ui& ui, PreparedJob job) {
+  const ImageFacts facts = facts_to_judge(ui, job.image, false);
+  job.gpus = gpus_of(job, facts);
+  if (!job.choice.framework_given) job.choice.job.framework = job::framework_of(facts);
+  if (job.choice.engine == "slurm") return run_in_slurm(ui, std::move(job));
+  const std::unique_ptr<job::NodeStarter> starter = starter_for(ui, job.choice);
+  if (job.choice.dry_run) return show_plan(ui, job, *starter);
+  job::DrivePlan plan = drive_plan(ui, job);
+  RunStart start = job.start;
+  start.launch =
+      job::recorded_launch(plan.job, job.choice.engine, starter->offers(), plan.code_digest);
+  RunRecorder recorder{runs_folder(ui.store().root()), start};
+  plan.id = recorder.id();
+  const Fd control = listen_for_control(recorder.folder());
+  JobShow show{ui};
+  job::DriveEvents events = show.events();
+  events.control = control.get();
+  if (start.checked) {
+    events.ready = [&](const std::vector<job::NodeState>& nodes) {
+      job::require_verdicts(facts, start.image.name, nodes, uses_gpus(plan.gpus, nodes));
+    };
+  }
+  const job::JobOutcome outcome =
+      job::drive_recorded(ui.store(), *starter, plan, recorder, std::move(events));
+  say_end(ui, outcome, plan.id);
+  return outcome.exit_code;
+}
+
+job::DrivePlan drive_plan(Ui& ui, PreparedJob& job) {
+  job::DrivePlan plan;
+  {
+    const Interruption interruption{ui.options.quiet || ui.options.json};
+    plan.code_digest = snapshot(ui, job.run);
+  }
+  plan.job = job.choice.job;
+  plan.image_digest = job.image.digest().str();
+  plan.run = std::move(job.run);
+  if (plan.job.checkpoints) plan.run.mounts.push_back(*plan.job.checkpoints);
+  plan.most_log_bytes = job.most_log_bytes;
+  plan.gpus = job.gpus;
+  // Of the job alone: ranks have neither its name nor its project, which is this machine's.
+  plan.start = job.start;
+  plan.start.name.reset();
+  plan.start.project.reset();
+  plan.start.timeout_seconds.reset();
+  return plan;
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,85 @@
+#pragma once
+// `mlenv run --nodes`: one command on several nodes (docs/jobs.md).
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/run_life.hpp"
+#include "cli/run_options.hpp"
+#include "cli/ui.hpp"
+#include "runner/job/drive.hpp"
+#include "runner/job/parts.hpp"
+
+namespace mlenv::cli {
+
+struct JobWords {
+  std::string nodes;
+  std::string engine;
+  std::string hosts;
+  std::string ranks_per_node;
+  std::string strategy;
+  std::string framework;
+  std::string interface;
+  std::string restarts;
+  std::string checkpoints;
+  std::string servers;
+  bool evaluator = false;
+  std::vector<std::string> site;  ///< for sbatch
+  bool dry_run = false;
+};
+/// Those that take the next word.
+inline constexpr std::string_view kJobOptionsWithWords[] = {
+    "--nodes",       "--engine",    "--hosts",       "--ranks-per-node",
+    "--strategy",    "--framework", "--interface",   "--restarts",
+    "--checkpoints", "--servers",   "--slurm-option"};
+void add_job_options(CLI::App& app, JobWords& words);
+
+/// What else was asked for.
+struct BesideJob {
+  const RunWords& words;
+  const RunChoice& choice;
+  const Life& life;
+  std::string runtime;
+  bool terminal = false;
+  bool jupyter = false;
+  bool matrix = false;
+  bool layer = false;   ///< --keep, --from
+  bool repeat = false;  ///< --deterministic, --outputs
+  bool grace_given = false;
+};
+
+/// The job's words, understood: without image, command and mounts.
+struct JobChoice {
+  job::Job job;
+  std::string engine;  ///< `local`, `ssh`, `slurm`
+  std::string hosts;
+  std::vector<std::string> site;
+  bool framework_given = false;  ///< else the image's
+  bool dry_run = false;
+};
+/// nullopt: it is no job. Options go before `file`, what a job.yaml says. Throws `usage` for what
+/// does not go together, `bad-job`, `bad-mount`.
+std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob& beside,
+                                         const std::optional<job::JobParts>& file);
+
+/// Whether a file is a job.yaml: it has the key `image`, which no recipe has.
+bool is_job_file(const std::string& word);
+
+struct PreparedJob {
+  JobChoice choice;
+  LocalRun run;  ///< what all ranks share
+  Image image;
+  RunStart start;
+  std::uint64_t most_log_bytes = 0;
+  std::string gpus;  ///< the word of `--gpus`
+};
+/// The status of the job.
+int run_job(Ui& ui, PreparedJob job);
+
+/// Takes the code, and what `job` holds for the ranks; without an id.
+job::DrivePlan drive_plan(Ui& ui, PreparedJob& job);
+/// The same for a job that Slurm places: submitted, and followed to its end.
+int run_in_slurm(Ui& ui, PreparedJob job);
+
+}  // namespace mlenv::cli

@@ -1,0 +1,214 @@
+#include <algorithm>
+#include <charconv>
+
+#include <CLI/CLI.hpp>
+
+#include "base/error.hpp"
+#include "base/files.hpp"
+#include "cli/command_tree.hpp"
+#include "cli/recipes_use.hpp"
+#include "cli/run_job.hpp"
+#include "cli/usage.hpp"
+#include "recipes/text.hpp"
+#include "runner/job/parts.hpp"
+#include "runner/job/words.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+Error not_with(std::string_view option, std::string why) {
+  return usage_error("usage", "`{}` does not go with `--nodes`", option).because(std::move(why));
+}
+
+/// Options of a job alone, without one.
+void refuse_without(const JobWords& words) {
+  const char* option = !words.engine.empty()           ? "--engine"
+                       : !words.hosts.empty()          ? "--hosts"
+                       : !words.ranks_per_node.empty() ? "--ranks-per-node"
+                       : !words.strategy.empty()       ? "--strategy"
+                       : !words.framework.empty()      ? "--framework"
+                       : !words.interface.empty()      ? "--interface"
+                       : !words.restarts.empty()       ? "--restarts"
+                       : !words.checkpoints.empty()    ? "--checkpoints"
+                       : !words.servers.empty()        ? "--servers"
+                       : words.evaluator               ? "--evaluator"
+                       : !words.site.empty()           ? "--slurm-option"
+                       : words.dry_run                 ? "--dry-run"
+                                                       : nullptr;
+  if (option == nullptr) return;
+  throw usage_error("usage", "`{}` is of a job on several nodes, and `--nodes` is not given",
+                    option)
+      .hint("`--nodes 3` runs the command on three; `--nodes 1` on one");
+}
+
+void refuse_together(const BesideJob& beside) {
+  if (beside.terminal) throw not_with("-t", "ranks have no standard input");
+  if (beside.jupyter) throw not_with("--jupyter", "a notebook runs on one machine");
+  if (beside.matrix) throw not_with("--matrix", "its variations run on this machine");
+  if (beside.layer) throw not_with("--keep", "what ranks write to the image is thrown away");
+  if (beside.repeat) {
+    throw not_with("--deterministic", "it is for runs on one machine, and so is `--outputs`");
+  }
+  if (beside.life.detach) {
+    throw not_with("-d", "mlenv stays as long as the job")
+        .hint("`nohup mlenv run … >job.log 2>&1 &`; `mlenv logs -f` and `mlenv stop` reach it");
+  }
+  if (beside.life.run.restart.when != RestartPolicy::When::never) {
+    throw not_with("--restart", "it would start one rank again without the others")
+        .hint("`--restarts N` starts all of them again");
+  }
+  if (!beside.runtime.empty() && beside.runtime != "builtin") {
+    throw not_with("--runtime", "nodes run containers by their own runc or crun");
+  }
+  if (!beside.choice.options.ports.empty()) {
+    throw not_with("--publish", "ranks have their nodes' network");
+  }
+  if (!beside.words.network.empty() && beside.words.network != "host") {
+    throw not_with("--network", "ranks have their nodes' network, by which they meet");
+  }
+}
+
+std::uint64_t number_of(std::string_view option, const std::string& text, std::uint64_t least,
+                        std::uint64_t most) {
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc{} && rest == end && number >= least && number <= most) return number;
+  throw usage_error("usage", "`{} {}` is no number from {} to {}", option, text, least, most);
+}
+
+Error unknown_word(std::string_view option, const std::string& word,
+                   const std::vector<std::string_view>& known) {
+  const std::vector<std::string> names{known.begin(), known.end()};
+  Error error = usage_error("usage", "`{} {}` is none of {}", option, word, join(names, ", "));
+  if (const auto near = nearest(word, known); !near.empty()) error.hint(did_you_mean(near));
+  return error;
+}
+
+std::string engine_of(const JobWords& words) {
+  static const std::vector<std::string_view> kEngines = {"local", "ssh", "slurm"};
+  if (words.engine.empty()) return words.hosts.empty() ? "local" : "ssh";
+  if (std::find(kEngines.begin(), kEngines.end(), words.engine) == kEngines.end()) {
+    throw unknown_word("--engine", words.engine, kEngines);
+  }
+  if (words.engine == "ssh" && words.hosts.empty()) {
+    throw usage_error("usage", "`--engine ssh` needs to know the nodes")
+        .hint("`--hosts FILE`, a host on each line, or `--hosts n1,n2,n3`");
+  }
+  if (words.engine != "ssh" && !words.hosts.empty()) {
+    throw usage_error("usage", "`--hosts` is of `--engine ssh`, not of `{}`", words.engine);
+  }
+  if (words.engine != "slurm" && !words.site.empty()) {
+    throw usage_error("usage", "`--slurm-option` is of `--engine slurm`, not of `{}`",
+                      words.engine);
+  }
+  return words.engine;
+}
+
+void take_strategy(const JobWords& words, job::JobParts& parts) {
+  if (!words.strategy.empty()) {
+    parts.strategy = job::strategy_of(words.strategy);
+    if (!parts.strategy) throw unknown_word("--strategy", words.strategy, job::strategy_names());
+  }
+  if (!words.framework.empty()) {
+    parts.framework = job::framework_of(words.framework);
+    if (!parts.framework) {
+      throw unknown_word("--framework", words.framework, job::framework_names());
+    }
+  }
+  constexpr std::uint64_t kMostServers = 65535;
+  if (!words.servers.empty()) {
+    parts.servers = number_of("--servers", words.servers, 1, kMostServers);
+  }
+  if (words.evaluator) parts.evaluator = true;
+}
+
+/// What options say of the job's form.
+job::JobParts parts_of(const JobWords& words, const BesideJob& beside) {
+  constexpr std::uint64_t kMostRanks = 1024;
+  constexpr std::uint64_t kMostRestarts = 1000000;
+  job::JobParts parts;
+  if (!words.nodes.empty()) {
+    parts.nodes = job::node_count_of(words.nodes);
+    if (!parts.nodes) {
+      throw usage_error("usage", "`--nodes {}` is no number of nodes", words.nodes)
+          .hint("`--nodes 4`; `--nodes 2:4` for a job that goes on with fewer");
+    }
+  }
+  if (!words.ranks_per_node.empty()) {
+    parts.ranks_per_node = number_of("--ranks-per-node", words.ranks_per_node, 1, kMostRanks);
+  }
+  take_strategy(words, parts);
+  if (!words.interface.empty()) parts.interface = words.interface;
+  if (!words.restarts.empty()) {
+    parts.restarts = number_of("--restarts", words.restarts, 0, kMostRestarts);
+  }
+  if (!beside.life.name.empty()) parts.name = beside.life.name;
+  parts.deadline = beside.life.run.timeout;
+  if (beside.grace_given) parts.grace = beside.life.run.grace;
+  if (!words.checkpoints.empty()) {
+    const bool has_target = words.checkpoints.find(':') != std::string::npos;
+    parts.checkpoints = job::mount_of_nodes(
+        has_target ? words.checkpoints : words.checkpoints + ":/checkpoints", fs::current_path());
+  }
+  return parts;
+}
+
+}  // namespace
+
+bool is_job_file(const std::string& word) {
+  if (!is_recipe_path(word)) return false;
+  try {
+    const std::optional<std::string> text = read_file_if_exists(word);
+    return text && (text->starts_with("image:") || text->find("\nimage:") != std::string::npos);
+  } catch (const Error&) {
+    return false;  // whoever reads it as a recipe says why it cannot
+  }
+}
+
+void add_job_options(CLI::App& app, JobWords& words) {
+  app.add_option("--nodes", words.nodes, "on so many nodes, or MIN:MAX (docs/jobs.md)")
+      ->type_name("N");
+  app.add_option("--engine", words.engine, "who brings it there: local, ssh, slurm")
+      ->type_name("ENGINE");
+  take_word_of(
+      app.add_option("--hosts", words.hosts, "of ssh: a file with a host a line, or a,b,c"),
+      WordKind::file);
+  app.add_option("--ranks-per-node", words.ranks_per_node, "processes on each node; by default 1")
+      ->type_name("N");
+  app.add_option("--strategy", words.strategy, "allreduce (default), parameter-server, plain");
+  app.add_option("--framework", words.framework,
+                 "torch, jax, tensorflow, mpi, none; by default the image's");
+  app.add_option("--servers", words.servers, "parameter servers among the ranks; by default 1")
+      ->type_name("N");
+  app.add_flag("--evaluator", words.evaluator, "the last rank evaluates");
+  app.add_option("--interface", words.interface, "the network interface by which nodes meet")
+      ->type_name("NAME");
+  app.add_option("--restarts", words.restarts, "start all ranks again so often after a failure")
+      ->type_name("N");
+  app.add_option("--checkpoints", words.checkpoints, "a folder that all nodes share: SRC[:DST]");
+  take_one_word(app.add_option("--slurm-option", words.site,
+                               "a word for sbatch: `--slurm-option=--partition=gpu`"));
+  app.add_flag("--dry-run", words.dry_run, "show what would be started, and start nothing");
+}
+
+std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob& beside,
+                                         const std::optional<job::JobParts>& file) {
+  if (words.nodes.empty() && !file) {
+    refuse_without(words);
+    return std::nullopt;
+  }
+  refuse_together(beside);
+  JobChoice choice;
+  choice.engine = engine_of(words);
+  choice.hosts = words.hosts;
+  choice.site = words.site;
+  choice.dry_run = words.dry_run;
+  const job::JobParts options = parts_of(words, beside);
+  const job::JobParts parts = file ? job::merged(*file, options) : options;
+  choice.framework_given = parts.framework.has_value();
+  choice.job = job::job_of(parts);
+  return choice;
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,73 @@
+#include "runner/job/channel.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <cerrno>
+#include <vector>
+
+#include "base/process.hpp"
+
+namespace mlenv::job {
+namespace {
+
+constexpr std::size_t kRoomBytes = std::size_t{1} << 20;
+constexpr std::size_t kReadBytes = std::size_t{256} << 10;
+constexpr std::size_t kMostAtOnce = std::size_t{1} << 20;
+
+void set_nonblocking(const Fd& fd) {
+  const int flags = ::fcntl(fd.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
+    throw os_error(errno, "cannot use the stream of a node");
+  }
+}
+
+}  // namespace
+
+Channel::Channel(NodeStream stream, bool after_marker)
+    : stream_(std::move(stream)), reader_(after_marker) {
+  set_nonblocking(stream_.to);
+  set_nonblocking(stream_.from);
+}
+
+void Channel::say_raw(std::string_view bytes) {
+  out_.append(bytes);
+  last_said_ = Clock::now();
+}
+
+void Channel::say(const Message& message) { say_raw(render_message(message)); }
+
+bool Channel::has_room() const { return queued() < kRoomBytes; }
+
+bool Channel::send() {
+  while (stream_.to && queued() > 0) {
+    const ssize_t count = write_quietly(stream_.to.get(), std::string_view(out_).substr(sent_));
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      return errno == EAGAIN;
+    }
+    sent_ += static_cast<std::size_t>(count);
+    // Moved down only now and then, so that much of it costs little.
+    if (sent_ == out_.size() || sent_ >= kRoomBytes) {
+      out_.erase(0, sent_);
+      sent_ = 0;
+    }
+  }
+  return true;
+}
+
+bool Channel::take() {
+  std::string buffer(kReadBytes, '\0');
+  for (std::size_t taken = 0; stream_.from && taken < kMostAtOnce;) {
+    const ssize_t count = ::read(stream_.from.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno == EAGAIN;
+    if (count == 0) return false;
+    last_heard_ = Clock::now();
+    reader_.take({buffer.data(), static_cast<std::size_t>(count)});
+    taken += static_cast<std::size_t>(count);
+    if (static_cast<std::size_t>(count) < buffer.size()) return true;
+  }
+  return true;
+}
+
+}  // namespace mlenv::job

@@ -1,0 +1,409 @@
+#include "runner/job/drive.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <deque>
+
+#include "runner/job/drive_nodes.hpp"
+#include "runner/job/interfaces.hpp"
+#include "runner/local/control.hpp"
+#include "runner/local/exec_client.hpp"
+#include "runner/local/signal_queue.hpp"
+#include "runner/local/stop_answer.hpp"
+#include "runner/node/node_gpus.hpp"
+#include "runner/record/run_records.hpp"
+
+namespace mlenv::job {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kLastLines = 20;
+constexpr int kOwnFailure = 125;
+
+std::string now_text() { return utc_text(std::chrono::system_clock::now()); }
+
+/// Those whose end is the job's: a parameter server waits for ever.
+bool is_essential(const Rank& rank) { return rank.role != "ps" && rank.role != "evaluator"; }
+
+/// That a rank on a node of these facts sees.
+std::uint64_t gpus_seen(const std::string& word, const Facts& facts) {
+  if (word.empty() || !facts.gpus) return 0;
+  const GpuChoice choice = word == kGpusIfAny ? GpuChoice{GpuChoice::Kind::all} : parse_gpus(word);
+  if (choice.kind == GpuChoice::Kind::none) return 0;
+  if (choice.kind == GpuChoice::Kind::count) return choice.count;
+  return choice.kind == GpuChoice::Kind::named ? choice.devices.size() : facts.gpus->size();
+}
+
+struct Running {
+  RankResult result;
+  std::size_t node = 0;
+  std::deque<std::string> lines{};
+  bool over = false;
+};
+
+class Drive {
+ public:
+  Drive(Store& store, NodeStarter& starter, const DrivePlan& plan, const DriveEvents& events)
+      : plan_(plan), events_(events), nodes_(store, starter, plan, events, rank_events()) {
+    if (plan.job.deadline) ends_at_ = Clock::now() + *plan.job.deadline;
+  }
+
+  JobOutcome run() {
+    for (std::uint64_t number = 0;; ++number) {
+      gather();
+      if (ending()) break;
+      if (events_.ready) events_.ready(nodes_.states());
+      outcome_.attempts.push_back(attempt(number));
+      const AttemptResult& last = outcome_.attempts.back();
+      if (events_.attempt_ended) events_.attempt_ended(last);
+      if (!last.failure || ending() || number >= plan_.job.restarts) break;
+      notice(fmt::format("restart {} of {}", number + 1, plan_.job.restarts));
+    }
+    outcome_.nodes = nodes_.states();
+    leave();
+    conclude();
+    return std::move(outcome_);
+  }
+
+ private:
+  bool ending() const {
+    return outcome_.signal != 0 || outcome_.ended_by != EndedBy::itself || fatal_.has_value();
+  }
+
+  void notice(const std::string& text) const {
+    if (events_.notice) events_.notice(text);
+  }
+
+  /// Until enough nodes are ready, or nothing more can be hoped for.
+  void gather() {
+    nodes_.forgive();
+    while (!ending() && nodes_.advance()) wait();
+    if (!ending()) nodes_.require_enough();
+  }
+
+  AttemptResult attempt(std::uint64_t number) {
+    AttemptResult result;
+    result.number = number;
+    result.started = now_text();
+    number_ = number;
+    const std::vector<std::size_t> with = nodes_.ready();
+    if (!fresh_ports(number, with)) return given_up(std::move(result), with);
+    for (const std::size_t node : with) {
+      const NodeState& state = nodes_.state(node);
+      Place place = place_of(plan_.job, with.size(),
+                             {state.offer.name, state.offer.address, state.offer.interface},
+                             *state.hello);
+      place.gpus = gpus_seen(plan_.gpus, *state.facts);
+      result.places.push_back(std::move(place));
+    }
+    const JobPlan plan = job::plan(plan_.job, result.places, plan_.id, number);
+    if (events_.planned) events_.planned(number, result.places, plan);
+    start_ranks(plan, with);
+    while (!all_over()) {
+      wait();
+      heed_lost();
+      if (done()) stop_others();
+      kill_late();
+    }
+    result.ended = now_text();
+    result.failure = failure_of();
+    for (Running& one : ranks_) {
+      one.result.last_lines.assign(one.lines.begin(), one.lines.end());
+      result.ranks.push_back(std::move(one.result));
+    }
+    ranks_.clear();
+    if (fatal_) throw Error{*fatal_};
+    return result;
+  }
+
+  /// An attempt that could not begin, since nodes went.
+  AttemptResult given_up(AttemptResult result, const std::vector<std::size_t>& with) {
+    result.ended = now_text();
+    for (const std::size_t node : with) {
+      const NodeState& state = nodes_.state(node);
+      if (!state.lost) continue;
+      result.failure = FirstFailure{FirstFailure::What::node, 0, state.offer.name, *state.lost};
+    }
+    return result;
+  }
+
+  /// The first attempt has those of the nodes' hello. False: a node is gone.
+  bool fresh_ports(std::uint64_t number, const std::vector<std::size_t>& with) {
+    const std::size_t count = ports_needed(plan_.job);
+    if (number > 0) {
+      for (const std::size_t node : with) nodes_.ask_ports(node, count);
+    }
+    while (true) {
+      bool all = true;
+      for (const std::size_t node : with) {
+        if (nodes_.link(node) == nullptr) return false;
+        all = all && nodes_.has_ports(node, count);
+      }
+      if (all) return true;
+      if (ending()) return false;
+      wait();
+    }
+  }
+
+  void start_ranks(const JobPlan& plan, const std::vector<std::size_t>& with) {
+    kill_at_.reset();
+    stopping_ = false;
+    for (const Rank& rank : plan.ranks) {
+      Running one;
+      one.node = with[rank.node];
+      one.result.rank = rank;
+      one.result.node = nodes_.state(one.node).offer.name;
+      ranks_.push_back(std::move(one));
+    }
+    for (const Running& one : ranks_) {
+      if (NodeLink* link = nodes_.link(one.node)) link->start(start_of(one, plan.ranks.size()));
+    }
+  }
+
+  RankStart start_of(const Running& one, std::size_t world) const {
+    const Rank& rank = one.result.rank;
+    RankStart start{rank.rank, plan_.start, plan_.run, plan_.code_digest.has_value(),
+                    plan_.most_log_bytes, plan_.gpus};
+    start.run.env = rank.env;
+    start.run.env.insert(start.run.env.end(), plan_.run.env.begin(), plan_.run.env.end());
+    start.record.job =
+        RecordedRank{plan_.id, rank.rank, world, one.result.node, rank.role, number_};
+    return start;
+  }
+
+  RankEvents rank_events() {
+    RankEvents events;
+    events.started = [this](std::size_t, std::uint64_t rank, const std::string& run) {
+      if (rank >= ranks_.size()) return;
+      ranks_[rank].result.run = run;
+      if (events_.started) events_.started(number_, rank);
+      if (first_signal_ != 0) signal_rank(ranks_[rank], first_signal_);
+    };
+    events.line = [this](std::size_t, std::uint64_t rank, const std::string& line) {
+      if (rank >= ranks_.size()) return;
+      std::deque<std::string>& kept = ranks_[rank].lines;
+      kept.push_back(line);
+      if (kept.size() > kLastLines) kept.pop_front();
+      if (events_.line) events_.line(number_, rank, line);
+    };
+    events.ended = [this](std::size_t, std::uint64_t rank, const RankEnd& end) {
+      if (rank < ranks_.size()) rank_ended(ranks_[rank], end);
+    };
+    events.failed = [this](std::size_t node, const std::string& during, const Error& error) {
+      if (ranks_.empty()) return;
+      Error told = error;
+      told.while_doing(fmt::format("node `{}`, {}", nodes_.state(node).offer.name, during));
+      fatal_ = std::move(told);
+      stop_others();
+    };
+    return events;
+  }
+
+  void rank_ended(Running& one, const RankEnd& end) {
+    one.result.end = end;
+    one.over = true;
+    const bool failed = end.exit_code != 0 || end.failure;
+    if (!failed || stopping_) return;
+    notice(fmt::format("rank {} on {} {}; the others are ended", one.result.rank.rank,
+                       one.result.node, how_it_ended(end)));
+    stop_others();
+  }
+
+  void heed_lost() {
+    for (Running& one : ranks_) {
+      if (one.over || nodes_.link(one.node) != nullptr) continue;
+      one.over = true;
+      if (stopping_) continue;
+      notice(fmt::format("node {} is lost: {}; the ranks of others are ended", one.result.node,
+                         nodes_.state(one.node).lost.value_or("")));
+      stop_others();
+    }
+  }
+
+  bool all_over() const {
+    return std::all_of(ranks_.begin(), ranks_.end(), [](const Running& one) { return one.over; });
+  }
+
+  /// All that the job waits for is done, and others still run.
+  bool done() const {
+    if (stopping_) return false;
+    return std::all_of(ranks_.begin(), ranks_.end(), [](const Running& one) {
+      return one.over || !is_essential(one.result.rank);
+    });
+  }
+
+  /// SIGTERM to all that still run; they have the grace.
+  void stop_others() {
+    stopping_ = true;
+    for (Running& one : ranks_) {
+      if (one.over) continue;
+      one.result.stopped = true;
+      if (NodeLink* link = nodes_.link(one.node)) {
+        link->stop(one.result.rank.rank, plan_.job.grace);
+      }
+    }
+    kill_at_ = Clock::now() + plan_.job.grace;
+  }
+
+  /// Whoever lives on after a signal and the grace.
+  void kill_late() {
+    if (!kill_at_ || Clock::now() < *kill_at_) return;
+    kill_at_.reset();
+    for (Running& one : ranks_) {
+      if (one.over) continue;
+      one.result.stopped = true;
+      if (NodeLink* link = nodes_.link(one.node)) {
+        link->stop(one.result.rank.rank, std::chrono::milliseconds{0});
+      }
+    }
+  }
+
+  std::optional<FirstFailure> failure_of() const {
+    std::vector<RankResult> results;
+    std::map<std::string, double> offsets;
+    std::map<std::size_t, LostNode> lost;
+    for (const Running& one : ranks_) {
+      results.push_back(one.result);
+      const NodeState& state = nodes_.state(one.node);
+      offsets[state.offer.name] = state.clock_offset;
+      if (!one.result.end && state.lost) {
+        lost[one.node] = {state.offer.name, nodes_.last_heard(one.node), *state.lost};
+      }
+    }
+    std::vector<LostNode> list;
+    for (auto& [node, one] : lost) list.push_back(std::move(one));
+    return first_failure(results, offsets, list);
+  }
+
+  void wait() {
+    constexpr int kTick = 200;  // milliseconds
+    std::vector<pollfd> fds = nodes_.poll_for();
+    const std::size_t of_nodes = fds.size();
+    fds.push_back({signals_.fd(), POLLIN, 0});
+    fds.push_back({events_.control, POLLIN, 0});
+    for (const Fd& one : asking_) fds.push_back({one.get(), POLLIN, 0});
+    if (::poll(fds.data(), fds.size(), kTick) < 0 && errno != EINTR) {
+      throw os_error(errno, "cannot wait for the nodes");
+    }
+    const std::vector<pollfd> seen{fds.begin(),
+                                   fds.begin() + static_cast<std::ptrdiff_t>(of_nodes)};
+    nodes_.take(seen);
+    nodes_.tick();
+    while (const int number = signals_.next()) take_signal(number);
+    take_requests({fds.begin() + static_cast<std::ptrdiff_t>(of_nodes) + 1, fds.end()});
+    if (ends_at_ && Clock::now() >= *ends_at_) end_all(EndedBy::timeout, plan_.job.grace);
+  }
+
+  /// Of `mlenv stop`.
+  void take_requests(const std::vector<pollfd>& fds) {
+    for (std::size_t i = fds.size(); i > 1; --i) {
+      if (fds[i - 1].revents == 0) continue;
+      const auto at = asking_.begin() + static_cast<std::ptrdiff_t>(i - 2);
+      const std::optional<StopRequest> stop = answer_stop_alone(std::move(*at));
+      asking_.erase(at);
+      if (!stop) continue;
+      end_all(EndedBy::stop,
+              stop->grace_ms ? std::chrono::milliseconds(*stop->grace_ms) : plan_.job.grace);
+    }
+    if (fds.front().revents == 0) return;
+    Fd connection{::accept4(events_.control, nullptr, nullptr, SOCK_CLOEXEC)};
+    if (connection) asking_.push_back(std::move(connection));
+  }
+
+  void end_all(EndedBy why, std::chrono::milliseconds grace) {
+    if (outcome_.ended_by != EndedBy::itself) return;
+    outcome_.ended_by = why;
+    ends_at_.reset();
+    stop_others();
+    kill_at_ = Clock::now() + grace;
+  }
+
+  void signal_rank(const Running& one, int number) {
+    if (one.over || one.result.run.empty()) return;
+    if (NodeLink* link = nodes_.link(one.node)) link->signal(one.result.rank.rank, number);
+  }
+
+  void take_signal(int number) {
+    const bool ends = number != SIGUSR1 && number != SIGUSR2;
+    const bool again = ends && first_signal_ != 0;
+    if (ends && !again) {
+      first_signal_ = number;
+      outcome_.signal = number;
+      kill_at_ = Clock::now() + plan_.job.grace;
+    }
+    if (again) kill_at_ = Clock::now();
+    for (const Running& one : ranks_) signal_rank(one, number);
+    if (ends) stopping_ = true;
+  }
+
+  /// Nodes take away what they made.
+  void leave() {
+    constexpr std::chrono::seconds kLongest{10};
+    nodes_.say_goodbye();
+    const auto until = Clock::now() + kLongest;
+    while (!nodes_.all_gone() && Clock::now() < until) wait();
+    nodes_.drop_all();
+  }
+
+  void conclude() {
+    constexpr int kSignalled = 128;
+    outcome_.exit_code = status_of_ranks();
+    if (outcome_.ended_by == EndedBy::timeout) outcome_.exit_code = kTimedOutStatus;
+    if (!outcome_.attempts.empty()) return;
+    if (outcome_.ended_by == EndedBy::stop) outcome_.exit_code = kSignalled + SIGTERM;
+    if (outcome_.signal != 0) outcome_.exit_code = kSignalled + outcome_.signal;
+  }
+
+  int status_of_ranks() const {
+    if (outcome_.attempts.empty()) return kOwnFailure;
+    const AttemptResult& last = outcome_.attempts.back();
+    if (last.failure && last.failure->what == FirstFailure::What::node) return kOwnFailure;
+    const auto status = [](const RankResult& rank) {
+      return rank.end ? static_cast<int>(rank.end->exit_code) : kOwnFailure;
+    };
+    if (last.failure) return status(last.ranks.at(last.failure->rank));
+    if (outcome_.ended_by == EndedBy::itself && outcome_.signal == 0) return 0;
+    for (const RankResult& rank : last.ranks) {
+      if (is_essential(rank.rank) && status(rank) != 0) return status(rank);
+    }
+    return 0;
+  }
+
+  const DrivePlan& plan_;
+  const DriveEvents& events_;
+  SignalQueue signals_;
+  DrivenNodes nodes_;
+  std::vector<Running> ranks_;  ///< of the attempt that goes on, by rank
+  std::uint64_t number_ = 0;    ///< of that attempt
+  std::vector<Fd> asking_;      ///< connections that have not said yet what they want
+  std::optional<Clock::time_point> kill_at_;
+  std::optional<Clock::time_point> ends_at_;
+  int first_signal_ = 0;
+  bool stopping_ = false;
+  std::optional<Error> fatal_;
+  JobOutcome outcome_;
+};
+
+}  // namespace
+
+std::string how_it_ended(const RankEnd& end) {
+  if (end.failure) return fmt::format("could not be run: {}", end.failure->message);
+  if (end.out_of_memory) return "was killed for want of memory";
+  if (end.signal) {
+    const char* name = ::sigabbrev_np(static_cast<int>(*end.signal));
+    return fmt::format("was ended by signal {}{}", *end.signal,
+                       name != nullptr ? fmt::format(" (SIG{})", name) : "");
+  }
+  return fmt::format("ended with status {}", end.exit_code);
+}
+
+JobOutcome drive(Store& store, NodeStarter& starter, const DrivePlan& plan,
+                 const DriveEvents& events) {
+  return Drive(store, starter, plan, events).run();
+}
+
+}  // namespace mlenv::job

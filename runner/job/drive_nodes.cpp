@@ -1,0 +1,261 @@
+#include "runner/job/drive_nodes.hpp"
+
+#include <algorithm>
+
+#include "recipes/text.hpp"
+#include "runner/record/run_records.hpp"
+
+namespace mlenv::job {
+namespace {
+
+double seconds(std::chrono::system_clock::time_point when) {
+  return std::chrono::duration<double>(when.time_since_epoch()).count();
+}
+
+Error about_node(Error error, const std::string& node) {
+  error.while_doing(fmt::format("node `{}` cannot take part", node));
+  return error;
+}
+
+}  // namespace
+
+DrivenNodes::DrivenNodes(Store& store, NodeStarter& starter, const DrivePlan& plan,
+                         const DriveEvents& events, RankEvents ranks)
+    : store_(store), starter_(starter), plan_(plan), events_(events), ranks_(std::move(ranks)) {
+  for (NodeOffer& offer : starter.offers()) {
+    nodes_.emplace_back().state.offer = std::move(offer);
+  }
+}
+
+bool DrivenNodes::is_ready(const Node& node) const {
+  const NodeState& state = node.state;
+  return !node.gone && state.hello && state.facts && state.image && state.code;
+}
+
+bool DrivenNodes::advance() {
+  bury();
+  std::uint64_t there = 0;
+  bool coming = false;
+  for (const Node& node : nodes_) {
+    if (!node.gone) ++there;
+    if (!node.gone && !is_ready(node)) coming = true;
+  }
+  for (std::size_t i = 0; i < nodes_.size() && there < plan_.job.nodes.most; ++i) {
+    if (!nodes_[i].gone || nodes_[i].barred) continue;
+    open(i);
+    if (nodes_[i].gone) continue;
+    ++there;
+    coming = true;
+  }
+  return coming;
+}
+
+std::vector<std::size_t> DrivenNodes::ready() const {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < nodes_.size() && found.size() < plan_.job.nodes.most; ++i) {
+    if (is_ready(nodes_[i])) found.push_back(i);
+  }
+  return found;
+}
+
+void DrivenNodes::require_enough() const {
+  const std::size_t found = ready().size();
+  if (found >= plan_.job.nodes.least) return;
+  std::optional<Error> first;
+  std::vector<std::string> others;
+  for (const Node& node : nodes_) {
+    if (!node.error) continue;
+    if (!first) {
+      first = about_node(*node.error, node.state.offer.name);
+    } else {
+      others.push_back(node.state.offer.name);
+    }
+  }
+  if (!first) {
+    throw failure("no-node", "the job needs {} nodes, and there are {}", plan_.job.nodes.least,
+                  nodes_.size())
+        .hint("ask for fewer (`--nodes`), or give it more");
+  }
+  if (!others.empty()) first->because("nor can " + join(others, ", "));
+  throw Error{*std::move(first)};
+}
+
+void DrivenNodes::forgive() {
+  for (Node& node : nodes_) {
+    node.barred = node.state.lost && !starter_.may_come_back();
+    if (!node.barred) node.error.reset();
+  }
+}
+
+void DrivenNodes::open(std::size_t index) {
+  Node& node = nodes_[index];
+  node.state = {node.state.offer, {}, {}, false, false, {}, 0};
+  node.barred = true;  // for this round, should it fail
+  node.leaving = false;
+  node.began = std::chrono::steady_clock::now();
+  node.heard = std::chrono::system_clock::now();
+  try {
+    node.process = starter_.start(node.state.offer);
+    node.link =
+        std::make_unique<NodeLink>(node.process->take_stream(), plan_.link, events_of(index));
+    node.gone = false;
+    node.link->meet(plan_.id, ports_needed(plan_.job));
+  } catch (const Error& error) {
+    node.error = error;
+    node.gone = true;
+  }
+}
+
+NodeEvents DrivenNodes::events_of(std::size_t index) {
+  Node& node = nodes_[index];
+  NodeEvents events;
+  events.met = [this, index](const NodeHello& hello) { met(index, hello); };
+  events.facts = [&node](const Facts& facts) { node.state.facts = facts; };
+  events.image_ready = [this, &node](const std::string& digest) {
+    node.state.image = digest == plan_.image_digest;
+    if (node.state.image) return;
+    lost(node, "it has another image under this digest");
+    node.error = failure("wrong-image", "its image is {}, not {}", digest, plan_.image_digest);
+  };
+  events.code_ready = [&node](const std::string&) { node.state.code = true; };
+  events.ports = [&node](const std::vector<std::uint16_t>& ports) {
+    node.state.hello->ports = ports;
+  };
+  events.sending = [this, &node](std::uint64_t sent, std::uint64_t all) {
+    if (events_.sending) events_.sending(node.state.offer.name, sent, all);
+  };
+  events.started = [this, index](std::uint64_t rank, const std::string& run) {
+    ranks_.started(index, rank, run);
+  };
+  events.line = [this, index](std::uint64_t rank, const std::string& line) {
+    ranks_.line(index, rank, line);
+  };
+  events.ended = [this, index](std::uint64_t rank, const RankEnd& end) {
+    ranks_.ended(index, rank, end);
+  };
+  events.failed = [this, index, &node](const std::string& during, const Error& error) {
+    if (!node.error) node.error = error;
+    ranks_.failed(index, during, error);
+    if (!is_ready(node)) lost(node, error.what());
+  };
+  events.lost = [this, &node](const std::string& why) { lost(node, why); };
+  return events;
+}
+
+void DrivenNodes::met(std::size_t index, const NodeHello& hello) {
+  NodeState& state = nodes_[index].state;
+  state.hello = hello;
+  if (const auto there = parse_utc(hello.clock)) {
+    state.clock_offset = seconds(*there) - seconds(std::chrono::system_clock::now());
+  }
+  if (hello.runtime.empty()) {
+    nodes_[index].error = failure("no-runtime", "there is neither runc nor crun")
+                              .hint("`apt-get install runc` there, or ask its operator");
+    return lost(nodes_[index], "it has no OCI runtime");
+  }
+  NodeLink& link = *nodes_[index].link;
+  link.ask_facts();
+  link.send_image(store_, plan_.image_digest);
+  if (plan_.code_digest) {
+    link.send_code(store_, *plan_.code_digest);
+  } else {
+    state.code = true;
+  }
+}
+
+void DrivenNodes::lost(Node& node, const std::string& why) {
+  if (!node.state.lost) node.state.lost = why;
+  node.gone = true;
+}
+
+void DrivenNodes::bury() {
+  for (Node& node : nodes_) {
+    if (!node.gone || !node.link) continue;
+    node.link.reset();
+    const std::string said = node.process->last_words();
+    node.process.reset();
+    if (node.error || node.leaving) continue;
+    node.error = failure("no-node", "the connection to it ended: {}", node.state.lost.value_or(""));
+    if (!said.empty()) node.error->because(said);
+  }
+}
+
+void DrivenNodes::ask_ports(std::size_t node, std::size_t count) {
+  nodes_[node].state.hello->ports.clear();
+  nodes_[node].link->ask_ports(count);
+}
+
+bool DrivenNodes::has_ports(std::size_t node, std::size_t count) const {
+  return nodes_[node].state.hello->ports.size() >= count;
+}
+
+std::vector<pollfd> DrivenNodes::poll_for() const {
+  std::vector<pollfd> fds;
+  for (const Node& node : nodes_) {
+    const bool there = node.link && !node.gone;
+    fds.push_back({there ? node.link->read_fd() : -1, POLLIN, 0});
+    fds.push_back({there && node.link->wants_to_write() ? node.link->write_fd() : -1, POLLOUT, 0});
+  }
+  return fds;
+}
+
+void DrivenNodes::take(const std::vector<pollfd>& seen) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    if (node.gone || !node.link) continue;
+    if (seen[2 * i].revents != 0) {
+      node.heard = std::chrono::system_clock::now();
+      node.link->take();
+    }
+    if (!node.gone && seen[2 * i + 1].revents != 0) node.link->send();
+  }
+  bury();
+}
+
+void DrivenNodes::tick() {
+  const auto now = std::chrono::steady_clock::now();
+  for (Node& node : nodes_) {
+    if (node.gone || !node.link) continue;
+    node.link->tick();
+    if (!node.gone && !node.state.hello && now - node.began > plan_.meeting) {
+      lost(node, fmt::format("it has not answered within {} s", plan_.meeting.count() / 1000));
+    }
+  }
+  bury();
+}
+
+NodeLink* DrivenNodes::link(std::size_t node) {
+  return nodes_[node].gone ? nullptr : nodes_[node].link.get();
+}
+
+std::vector<NodeState> DrivenNodes::states() const {
+  std::vector<NodeState> all;
+  for (const Node& node : nodes_) {
+    if (node.state.hello || node.state.lost) all.push_back(node.state);
+  }
+  return all;
+}
+
+double DrivenNodes::last_heard(std::size_t node) const { return seconds(nodes_[node].heard); }
+
+void DrivenNodes::say_goodbye() {
+  for (Node& node : nodes_) {
+    if (node.gone || !node.link) continue;
+    node.leaving = true;
+    node.link->bye();
+  }
+}
+
+bool DrivenNodes::all_gone() const {
+  return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.gone; });
+}
+
+void DrivenNodes::drop_all() {
+  for (Node& node : nodes_) {
+    node.gone = true;
+    node.leaving = true;
+  }
+  bury();
+}
+
+}  // namespace mlenv::job

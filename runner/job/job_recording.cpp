@@ -1,0 +1,170 @@
+#include "runner/job/job_recording.hpp"
+
+#include "runner/job/words.hpp"
+#include "runner/record/record_files.hpp"
+#include "runner/record/run_records.hpp"
+
+namespace mlenv::job {
+namespace {
+
+constexpr int kOwnFailure = 125;
+
+RecordedFirstFailure recorded(const FirstFailure& failure, const AttemptResult& attempt) {
+  if (failure.what == FirstFailure::What::node) return {std::nullopt, failure.node, failure.why};
+  const RankResult& rank = attempt.ranks.at(failure.rank);
+  return {failure.rank, failure.node, rank.end ? how_it_ended(*rank.end) : ""};
+}
+
+}  // namespace
+
+fs::path rank_folder(const fs::path& run_folder, std::uint64_t attempt, std::uint64_t rank) {
+  return run_folder / "ranks" / fmt::format("{}.{}", attempt, rank);
+}
+
+JobRecording::JobRecording(fs::path folder, std::uint64_t most_log_bytes)
+    : folder_(std::move(folder)), most_log_bytes_(most_log_bytes) {}
+
+template <class Work>
+void JobRecording::try_to(Work&& work) {
+  try {
+    std::forward<Work>(work)();
+  } catch (const Error& error) {
+    if (!std::exchange(failed_, true) && notice_) {
+      notice_(fmt::format("the job's record is not whole: {}", error.what()));
+    }
+  }
+}
+
+void JobRecording::write() {
+  try_to([&] { write_file(folder_ / kRanksFile, render_ranks(ranks_), /*durable=*/false); });
+}
+
+RecordedRankEnd* JobRecording::rank_of(std::uint64_t attempt, std::uint64_t rank) {
+  if (ranks_.attempts.empty() || ranks_.attempts.back().number != attempt) return nullptr;
+  std::vector<RecordedRankEnd>& all = ranks_.attempts.back().ranks;
+  return rank < all.size() ? &all[rank] : nullptr;
+}
+
+void JobRecording::planned(std::uint64_t attempt, const std::vector<Place>& places,
+                           const JobPlan& plan) {
+  RecordedJobAttempt record;
+  record.number = attempt;
+  record.started = utc_text(std::chrono::system_clock::now());
+  for (const Place& place : places) {
+    record.places.push_back({place.name, hosts_[place.name], place.address, place.interface});
+  }
+  logs_.clear();
+  for (const Rank& rank : plan.ranks) {
+    RecordedRankEnd one;
+    one.rank = rank.rank;
+    one.node = places.at(rank.node).name;
+    one.role = rank.role;
+    record.ranks.push_back(std::move(one));
+    try_to([&] {
+      logs_[rank.rank] = std::make_unique<LogWriter>(
+          log_folder(rank_folder(folder_, attempt, rank.rank)), most_log_bytes_);
+    });
+  }
+  ranks_.attempts.push_back(std::move(record));
+  write();
+}
+
+void JobRecording::line(std::uint64_t attempt, std::uint64_t rank, const std::string& text) {
+  if (rank_of(attempt, rank) == nullptr) return;
+  const auto log = logs_.find(rank);
+  if (log != logs_.end()) log->second->copy(text);
+}
+
+void JobRecording::ended(const AttemptResult& attempt) {
+  if (ranks_.attempts.empty() || ranks_.attempts.back().number != attempt.number) return;
+  RecordedJobAttempt& record = ranks_.attempts.back();
+  record.ended = attempt.ended;
+  for (const RankResult& rank : attempt.ranks) {
+    RecordedRankEnd* const one = rank_of(attempt.number, rank.rank.rank);
+    if (one == nullptr) continue;
+    if (!rank.run.empty()) one->run = rank.run;
+    one->stopped = rank.stopped;
+    if (!rank.end) continue;
+    one->exit_code = rank.end->exit_code;
+    one->signal = rank.end->signal;
+    one->out_of_memory = rank.end->out_of_memory;
+    if (rank.end->record.empty()) continue;
+    try_to([&] {
+      write_file(rank_folder(folder_, attempt.number, rank.rank.rank) / kStartFile,
+                 rank.end->record, /*durable=*/false);
+    });
+  }
+  if (attempt.failure) record.failure = recorded(*attempt.failure, attempt);
+  logs_.clear();
+  write();
+}
+
+DriveEvents JobRecording::around(DriveEvents then) {
+  notice_ = then.notice;
+  DriveEvents events = then;
+  events.ready = [this, ready = then.ready](const std::vector<NodeState>& nodes) {
+    for (const NodeState& node : nodes) {
+      if (node.hello) hosts_[node.offer.name] = node.hello->host;
+    }
+    if (ready) ready(nodes);
+  };
+  events.planned = [this, next = then.planned](std::uint64_t attempt,
+                                               const std::vector<Place>& places,
+                                               const JobPlan& plan) {
+    planned(attempt, places, plan);
+    if (next) next(attempt, places, plan);
+  };
+  events.line = [this, next = then.line](std::uint64_t attempt, std::uint64_t rank,
+                                         const std::string& text) {
+    line(attempt, rank, text);
+    if (next) next(attempt, rank, text);
+  };
+  events.attempt_ended = [this, next = then.attempt_ended](const AttemptResult& attempt) {
+    ended(attempt);
+    if (next) next(attempt);
+  };
+  return events;
+}
+
+RecordedLaunch recorded_launch(const Job& job, const std::string& engine,
+                               const std::vector<NodeOffer>& offers,
+                               const std::optional<std::string>& code_digest) {
+  RecordedLaunch launch;
+  launch.engine = engine;
+  for (const NodeOffer& offer : offers) launch.offered.push_back(offer.name);
+  launch.least_nodes = job.nodes.least;
+  launch.most_nodes = job.nodes.most;
+  launch.ranks_per_node = job.ranks_per_node;
+  launch.strategy = name_of(job.strategy);
+  launch.framework = name_of(job.framework);
+  launch.restarts = job.restarts;
+  if (!job.interface.empty()) launch.interface = job.interface;
+  launch.code_digest = code_digest;
+  return launch;
+}
+
+JobOutcome drive_recorded(Store& store, NodeStarter& starter, const DrivePlan& plan,
+                          RunRecorder& recorder, DriveEvents events) {
+  JobRecording recording{recorder.folder(), plan.most_log_bytes};
+  const auto began = std::move(events.planned);
+  events.planned = [&](std::uint64_t attempt, const std::vector<Place>& places,
+                       const JobPlan& ranks) {
+    recorder.started();
+    if (began) began(attempt, places, ranks);
+  };
+  try {
+    JobOutcome outcome = drive(store, starter, plan, recording.around(std::move(events)));
+    RunOutcome run;
+    run.exit.code = outcome.exit_code;
+    run.exit.signalled = outcome.signal != 0 && outcome.exit_code == 128 + outcome.signal;
+    run.ended_by = outcome.ended_by;
+    run.attempts = outcome.attempts.size();
+    recorder.ended(run);
+    return outcome;
+  } catch (const Error& error) {
+    recorder.gave_up(error, kOwnFailure);
+    throw;
+  }
+}
+
+}  // namespace mlenv::job

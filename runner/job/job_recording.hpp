@@ -1,0 +1,53 @@
+#pragma once
+// The record of a job while it is driven: STORE/runs/ID as any run has it, with `ranks.json` and
+// for each rank of each attempt a folder `ranks/ATTEMPT.RANK` with its log and its own record.
+#include <map>
+#include <memory>
+
+#include "runner/job/drive.hpp"
+#include "runner/record/run_log.hpp"
+#include "runner/record/run_recorder.hpp"
+
+namespace mlenv::job {
+
+/// Where a rank's log (`log/`) and record (`run.json`, mlenv.run/1) are.
+fs::path rank_folder(const fs::path& run_folder, std::uint64_t attempt, std::uint64_t rank);
+
+/// What a record that cannot be written costs is told once, through `DriveEvents::notice`; it ends
+/// no job.
+class JobRecording {
+ public:
+  /// In the folder of a record that is there.
+  JobRecording(fs::path folder, std::uint64_t most_log_bytes);
+
+  /// The events, which are written down before they reach `then`.
+  DriveEvents around(DriveEvents then);
+
+ private:
+  void write();
+  RecordedRankEnd* rank_of(std::uint64_t attempt, std::uint64_t rank);
+  void planned(std::uint64_t attempt, const std::vector<Place>& places, const JobPlan& plan);
+  void line(std::uint64_t attempt, std::uint64_t rank, const std::string& text);
+  void ended(const AttemptResult& attempt);
+  template <class Work>
+  void try_to(Work&& work);
+
+  fs::path folder_;
+  std::uint64_t most_log_bytes_;
+  RecordedRanks ranks_;
+  std::map<std::string, std::string> hosts_;                  ///< of nodes, as they call themselves
+  std::map<std::uint64_t, std::unique_ptr<LogWriter>> logs_;  ///< of the attempt that goes on
+  std::function<void(const std::string&)> notice_;
+  bool failed_ = false;
+};
+
+/// How the job is recorded to have been asked for.
+RecordedLaunch recorded_launch(const Job& job, const std::string& engine,
+                               const std::vector<NodeOffer>& offers,
+                               const std::optional<std::string>& code_digest);
+
+/// Drives it with its record, which `recorder` has begun: its end as a run's.
+JobOutcome drive_recorded(Store& store, NodeStarter& starter, const DrivePlan& plan,
+                          RunRecorder& recorder, DriveEvents events);
+
+}  // namespace mlenv::job

@@ -1,0 +1,197 @@
+#include "runner/job/messages.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "base/printable.hpp"
+#include "base/record_json.hpp"
+
+namespace mlenv::job {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kLengthBytes = 4;
+constexpr std::size_t kRankBytes = 8;
+constexpr unsigned kByteBits = 8;
+/// More than any message needs: an image's manifest and config, a record with its host's facts.
+constexpr std::size_t kMostFrame = std::size_t{24} << 20;
+constexpr std::size_t kMostNoise = std::size_t{64} << 10;
+
+constexpr char kRecordFrame = 'R';
+constexpr char kBytesFrame = 'B';
+constexpr char kLineFrame = 'L';
+
+/// By index in Message; empty: it has a frame of its own.
+constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
+    "beat",       "meet",  "ask_facts", "ask_ports",  "offer_image", "offer_code",
+    "begin_blob", "",      "give_up",   "start_rank", "signal_rank", "stop_rank",
+    "bye",        "hello", "want",      "ready",      "facts",       "ports",
+    "started",    "",      "ended",     "failed",     "leaving"};
+
+Error bad_stream(std::string why) {
+  return failure("bad-stream", "the two ends of a node's link misunderstood each other")
+      .because(std::move(why));
+}
+
+void append_number(std::string& text, std::uint64_t number, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i) {
+    text += static_cast<char>((number >> (i * kByteBits)) & 0xffU);
+  }
+}
+
+std::uint64_t read_number(std::string_view text) {
+  std::uint64_t number = 0;
+  for (std::size_t i = text.size(); i > 0; --i) {
+    number = (number << kByteBits) | static_cast<unsigned char>(text[i - 1]);
+  }
+  return number;
+}
+
+std::string frame(char kind, std::string_view head, std::string_view body) {
+  const std::size_t size = 1 + head.size() + body.size();
+  if (size > kMostFrame) {
+    throw bad_stream(fmt::format("a message of {} bytes is too large", size));
+  }
+  std::string text;
+  text.reserve(kLengthBytes + size);
+  append_number(text, size, kLengthBytes);
+  text += kind;
+  return text.append(head).append(body);
+}
+
+template <std::size_t Index = 0>
+Message read_record_of(std::string_view name, const Json& value) {
+  if constexpr (Index < std::variant_size_v<Message>) {
+    using One = std::variant_alternative_t<Index, Message>;
+    if constexpr (Record<One>) {
+      if (kNames[Index] == name) {
+        One record;
+        RecordReader("a message", {"mlenv.node/1", "a message", ""}).read(value, "", record);
+        return record;
+      }
+    }
+    return read_record_of<Index + 1>(name, value);
+  } else {
+    throw bad_stream(fmt::format("`{}` is no message that this mlenv knows", printable(name)));
+  }
+}
+
+Message read_record(std::string_view body) {
+  try {
+    const Json value = Json::from_cbor(body.begin(), body.end());
+    return read_record_of(value.at("say").get_ref<const std::string&>(), value.at("with"));
+  } catch (const Json::exception&) {
+    throw bad_stream("a message is malformed");
+  } catch (const Error& error) {
+    if (error.code() == "bad-stream") throw;
+    throw bad_stream(error.frames().back());
+  }
+}
+
+Message read_frame(std::string_view text) {
+  const char kind = text.front();
+  const std::string_view body = text.substr(1);
+  if (kind == kRecordFrame) return read_record(body);
+  if (kind == kBytesFrame) return BlobBytes{std::string(body)};
+  if (kind == kLineFrame && body.size() >= kRankBytes) {
+    return RankLine{read_number(body.substr(0, kRankBytes)), std::string(body.substr(kRankBytes))};
+  }
+  throw bad_stream("a message is of no known kind");
+}
+
+}  // namespace
+
+Failed Failed::of(std::string during, const Error& error) {
+  return {std::move(during), static_cast<std::uint64_t>(error.kind()), error.code(), error.frames(),
+          error.hint()};
+}
+
+Error Failed::error() const {
+  const bool known = kind <= static_cast<std::uint64_t>(Kind::internal);
+  Error error{known ? static_cast<Kind>(kind) : Kind::failed, code,
+              frames.empty() ? code : frames.front()};
+  for (std::size_t i = 1; i < frames.size(); ++i) error.because(frames[i]);
+  if (!hint.empty()) error.hint(hint);
+  return error;
+}
+
+std::string render_message(const Message& message) {
+  if (const auto* bytes = std::get_if<BlobBytes>(&message)) {
+    return frame(kBytesFrame, {}, bytes->bytes);
+  }
+  if (const auto* line = std::get_if<RankLine>(&message)) {
+    std::string rank;
+    append_number(rank, line->rank, kRankBytes);
+    return frame(kLineFrame, rank, line->line);
+  }
+  const Json with = std::visit(
+      [](const auto& one) -> Json {
+        if constexpr (Record<const std::decay_t<decltype(one)>>) {
+          return RecordWriter::written(one);
+        } else {
+          return {};
+        }
+      },
+      message);
+  const std::vector<std::uint8_t> cbor =
+      Json::to_cbor({{"say", kNames.at(message.index())}, {"with", with}});
+  return frame(kRecordFrame, {}, {reinterpret_cast<const char*>(cbor.data()), cbor.size()});
+}
+
+std::string stream_marker() { return fmt::format("{}{}\n", kStreamMarker, kProtocol); }
+
+void MessageReader::take(std::string_view bytes) {
+  if (at_ > 0) {
+    bytes_.erase(0, at_);
+    at_ = 0;
+  }
+  bytes_.append(bytes);
+}
+
+std::optional<Message> MessageReader::next() {
+  if (waits_for_marker_ && !find_marker()) return std::nullopt;
+  const std::string_view rest = std::string_view(bytes_).substr(at_);
+  if (rest.size() < kLengthBytes) return std::nullopt;
+  const std::uint64_t size = read_number(rest.substr(0, kLengthBytes));
+  if (size == 0 || size > kMostFrame) {
+    throw bad_stream(fmt::format("`{}` is no message", printable(rest.substr(0, kLengthBytes))));
+  }
+  if (rest.size() - kLengthBytes < size) return std::nullopt;
+  at_ += kLengthBytes + size;
+  return read_frame(rest.substr(kLengthBytes, size));
+}
+
+bool MessageReader::find_marker() {
+  const std::size_t found = bytes_.find(kStreamMarker);
+  const std::size_t end = found == std::string::npos ? found : bytes_.find('\n', found);
+  if (end == std::string::npos) {
+    if (bytes_.size() <= kMostNoise) return false;
+    throw failure("bad-stream", "what was started on the node is no mlenv agent")
+        .because(fmt::format("it wrote `{}`", noise()))
+        .hint("let nothing be printed by the login shell where no terminal is");
+  }
+  const std::size_t number = found + kStreamMarker.size();
+  const std::string version = bytes_.substr(number, end - number);
+  if (version != std::to_string(kProtocol)) {
+    throw failure("node-version", "the mlenv on the node speaks another version of the protocol")
+        .because(fmt::format("it speaks version `{}`, this one {}", printable(version), kProtocol))
+        .hint("use the same mlenv on all nodes");
+  }
+  bytes_.erase(0, end + 1);
+  waits_for_marker_ = false;
+  return true;
+}
+
+std::string MessageReader::noise() const {
+  constexpr std::size_t kMostShown = 300;
+  std::string_view text = bytes_;
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
+  const bool cut = text.size() > kMostShown;
+  if (cut) text.remove_prefix(text.size() - kMostShown);
+  return (cut ? "…" : "") + printable(text);
+}
+
+}  // namespace mlenv::job

@@ -1,0 +1,309 @@
+#pragma once
+// What a job's controller and the agent on a node say to each other.
+//
+// The agent begins with a line, kStreamMarker and the version of this protocol, so that whatever a
+// login shell prints before it is told from it. Then frames in both directions: four bytes of
+// length (the lowest first), one that says what it is, and that: a record as CBOR, bytes of a blob,
+// or a line of a rank's log. Both ends may be of different versions of mlenv: members that one does
+// not know are not read, and what is not there is as the struct has it.
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/error.hpp"
+#include "runner/job/node_link.hpp"
+
+namespace mlenv::job {
+
+inline constexpr std::uint64_t kProtocol = 1;
+inline constexpr std::string_view kStreamMarker = "MLENV-NODE-STREAM/";
+
+// --- to the node -----------------------------------------------------------------------------
+
+/// First of all.
+struct Meet {
+  std::uint64_t protocol = kProtocol;
+  std::string job;
+  std::uint64_t ports = 0;
+  std::uint64_t beat_ms = 0;
+  std::uint64_t silence_ms = 0;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("protocol", self.protocol);
+    visit("job", self.job);
+    visit("ports", self.ports);
+    visit("beat_ms", self.beat_ms);
+    visit("silence_ms", self.silence_ms);
+  }
+};
+
+struct AskFacts {
+  template <class Self, class Visit>
+  static void fields(Self& /*self*/, Visit&& /*visit*/) {}
+};
+
+struct AskPorts {
+  std::uint64_t count = 0;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("count", self.count);
+  }
+};
+
+struct OfferedBlob {
+  std::string digest;
+  std::uint64_t size_bytes = 0;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("digest", self.digest);
+    visit("size_bytes", self.size_bytes);
+  }
+};
+
+/// Answered by Want.
+struct OfferImage {
+  std::string digest;
+  std::string manifest;
+  std::string config;
+  std::vector<OfferedBlob> layers;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("digest", self.digest);
+    visit("manifest", self.manifest);
+    visit("config", self.config);
+    visit("layers", self.layers);
+  }
+};
+
+/// The same for the job's code, an archive.
+struct OfferCode {
+  OfferedBlob archive;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("archive", self.archive);
+  }
+};
+
+/// BlobBytes that follow are of this blob, until it is whole.
+struct BeginBlob {
+  std::string during;  ///< `image`, `code`
+  OfferedBlob blob;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("during", self.during);
+    visit("blob", self.blob);
+  }
+};
+
+struct BlobBytes {
+  std::string bytes;
+};
+
+/// What was begun does not come to its end, nor anything else of that request.
+struct GiveUp {
+  std::string during;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("during", self.during);
+  }
+};
+
+/// RankStart as its parts' own forms.
+struct StartRank {
+  std::uint64_t rank = 0;
+  std::string record;  ///< run_record.hpp
+  std::string run;     ///< stage.hpp
+  bool code_as_project = false;
+  std::uint64_t most_log_bytes = 0;
+  std::string gpus;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("rank", self.rank);
+    visit("record", self.record);
+    visit("run", self.run);
+    visit("code_as_project", self.code_as_project);
+    visit("most_log_bytes", self.most_log_bytes);
+    visit("gpus", self.gpus);
+  }
+};
+
+struct SignalRank {
+  std::uint64_t rank = 0;
+  std::uint64_t signal = 0;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("rank", self.rank);
+    visit("signal", self.signal);
+  }
+};
+
+struct StopRank {
+  std::uint64_t rank = 0;
+  std::uint64_t grace_ms = 0;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("rank", self.rank);
+    visit("grace_ms", self.grace_ms);
+  }
+};
+
+struct Bye {
+  template <class Self, class Visit>
+  static void fields(Self& /*self*/, Visit&& /*visit*/) {}
+};
+
+// --- both ways -------------------------------------------------------------------------------
+
+/// I am there.
+struct Beat {
+  template <class Self, class Visit>
+  static void fields(Self& /*self*/, Visit&& /*visit*/) {}
+};
+
+// --- from the node ---------------------------------------------------------------------------
+
+struct Hello {
+  NodeHello hello;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("hello", self.hello);
+  }
+};
+
+/// Blobs that its store lacks, of what was offered.
+struct Want {
+  std::string during;
+  std::vector<OfferedBlob> blobs;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("during", self.during);
+    visit("blobs", self.blobs);
+  }
+};
+
+struct Ready {
+  std::string during;
+  std::string digest;  ///< as the node computed it
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("during", self.during);
+    visit("digest", self.digest);
+  }
+};
+
+struct FactsText {
+  std::string facts;  ///< mlenv.facts/1
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("facts", self.facts);
+  }
+};
+
+struct FreePorts {
+  std::vector<std::uint16_t> ports;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("ports", self.ports);
+  }
+};
+
+struct RankStarted {
+  std::uint64_t rank = 0;
+  std::string run;  ///< id of the record
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("rank", self.rank);
+    visit("run", self.run);
+  }
+};
+
+struct RankLine {
+  std::uint64_t rank = 0;
+  std::string line;
+};
+
+struct RankEnded {
+  std::uint64_t rank = 0;
+  std::uint64_t exit_code = 0;
+  std::optional<std::uint64_t> signal;
+  bool out_of_memory = false;
+  std::optional<RunFailure> failure;
+  std::string record;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("rank", self.rank);
+    visit("exit_code", self.exit_code);
+    visit("signal", self.signal);
+    visit("out_of_memory", self.out_of_memory);
+    visit("failure", self.failure);
+    visit("record", self.record);
+  }
+};
+
+/// An Error, carried.
+struct Failed {
+  std::string during;
+  std::uint64_t kind = 0;
+  std::string code;
+  std::vector<std::string> frames;
+  std::string hint;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("during", self.during);
+    visit("kind", self.kind);
+    visit("code", self.code);
+    visit("frames", self.frames);
+    visit("hint", self.hint);
+  }
+  static Failed of(std::string during, const Error& error);
+  Error error() const;
+};
+
+/// The agent ends, and why.
+struct Leaving {
+  std::string why;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("why", self.why);
+  }
+};
+
+using Message =
+    std::variant<Beat, Meet, AskFacts, AskPorts, OfferImage, OfferCode, BeginBlob, BlobBytes,
+                 GiveUp, StartRank, SignalRank, StopRank, Bye, Hello, Want, Ready, FactsText,
+                 FreePorts, RankStarted, RankLine, RankEnded, Failed, Leaving>;
+
+/// With its length in front. Throws `bad-stream` for one that is too large to be sent.
+std::string render_message(const Message& message);
+
+/// The line with which the agent begins.
+std::string stream_marker();
+
+/// Messages out of a stream of bytes, however they are cut.
+class MessageReader {
+ public:
+  /// `after_marker`: what stands before the agent's first line is skipped (at most 64 KiB).
+  explicit MessageReader(bool after_marker) : waits_for_marker_(after_marker) {}
+
+  void take(std::string_view bytes);
+  /// The next whole one; nullopt: there is none yet. Throws `bad-stream`, once and for all, for
+  /// bytes that are no messages, `node-version` for an agent of another protocol.
+  std::optional<Message> next();
+  /// The agent's first line has come.
+  bool begun() const { return !waits_for_marker_; }
+  /// What came in its place, as far as it can be shown.
+  std::string noise() const;
+
+ private:
+  bool find_marker();
+
+  std::string bytes_;
+  std::size_t at_ = 0;  ///< in the bytes: all before was given out
+  bool waits_for_marker_;
+};
+
+}  // namespace mlenv::job

@@ -1,0 +1,265 @@
+#include "runner/job/node_link.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "images/store.hpp"
+#include "runner/job/blob_sender.hpp"
+#include "runner/job/channel.hpp"
+#include "runner/local/stage.hpp"
+
+namespace mlenv::job {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Until the agent's first word: a login, a queue of job steps, a program that is copied there.
+constexpr milliseconds kMostStart{60'000};
+
+constexpr std::string_view kImage = "image";
+constexpr std::string_view kCode = "code";
+
+double seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
+
+std::uint64_t count_of(milliseconds time) {
+  return static_cast<std::uint64_t>(std::max<milliseconds::rep>(0, time.count()));
+}
+
+template <class Event, class... Args>
+void tell(const Event& event, Args&&... args) {
+  if (event) event(std::forward<Args>(args)...);
+}
+
+RankEnd end_of(RankEnded&& ended) {
+  return {ended.exit_code, ended.signal, ended.out_of_memory, std::move(ended.failure),
+          std::move(ended.record)};
+}
+
+}  // namespace
+
+struct NodeLink::Impl {
+  Impl(NodeStream stream, const LinkSettings& link_settings, NodeEvents link_events)
+      : channel(std::move(stream), /*after_marker=*/true),
+        settings(link_settings),
+        events(std::move(link_events)) {}
+
+  void take();
+  void send();
+  void tick();
+  void hear();
+  void fill();
+  void lose(const std::string& why);
+  std::string why_it_closed() const;
+  void offer(Store& store, std::string_view during, const Message& message);
+  /// Nothing is heard any more by one that is lost.
+  void say(const Message& message) {
+    if (!lost) channel.say(message);
+  }
+
+  void on(Message&& message);
+  void on_want(const Want& want);
+  void on_ready(const Ready& ready);
+  void on_facts(const FactsText& text);
+  void on_failed(const Failed& failed);
+
+  Channel channel;
+  LinkSettings settings;
+  NodeEvents events;
+  BlobSender blobs;
+  struct Offer {
+    Store* store = nullptr;
+    std::vector<OfferedBlob> blobs;
+  };
+  Offer image;
+  Offer code;
+  std::string leaving;
+  bool said_bye = false;
+  bool lost = false;
+};
+
+void NodeLink::Impl::lose(const std::string& why) {
+  if (lost) return;
+  lost = true;
+  channel.close();
+  tell(events.lost, why);
+}
+
+std::string NodeLink::Impl::why_it_closed() const {
+  if (!leaving.empty()) return leaving;
+  if (said_bye) return "it ended with the job";
+  if (channel.reader().begun()) return "the connection to it closed";
+  const std::string noise = channel.reader().noise();
+  if (noise.empty()) return "it ended before it had said anything";
+  return fmt::format("no mlenv agent was started there: it wrote `{}`", noise);
+}
+
+void NodeLink::Impl::take() {
+  if (lost) return;
+  const bool open = channel.take();
+  hear();
+  if (!open) lose(why_it_closed());
+}
+
+void NodeLink::Impl::hear() {
+  try {
+    while (!lost) {
+      std::optional<Message> message = channel.next();
+      if (!message) return;
+      on(*std::move(message));
+    }
+  } catch (const Error& error) {
+    if (error.code() != "bad-stream" && error.code() != "node-version") throw;
+    lose(error.what());
+  }
+}
+
+void NodeLink::Impl::send() {
+  if (lost || !channel.reader().begun()) return;
+  fill();
+  // That it is gone is told by the other stream, after its last words.
+  if (!channel.send()) return take();
+  fill();
+}
+
+void NodeLink::Impl::fill() {
+  if (!blobs.busy()) return;
+  const std::uint64_t before = blobs.sent();
+  blobs.fill(channel, [this](const std::string& during, const Error& error) {
+    tell(events.failed, during, error);
+  });
+  if (blobs.sent() != before) tell(events.sending, blobs.sent(), blobs.all());
+}
+
+void NodeLink::Impl::tick() {
+  if (lost) return;
+  const auto now = Channel::Clock::now();
+  const bool begun = channel.reader().begun();
+  if (begun && now - channel.last_said() >= settings.beat) say(Beat{});
+  send();
+  const milliseconds most = begun ? settings.silence : std::max(settings.silence, kMostStart);
+  if (lost || now - channel.last_heard() < most) return;
+  take();  // this process may be the one that slept
+  if (lost || Channel::Clock::now() - channel.last_heard() < most) return;
+  lose(fmt::format("nothing was heard of it for {:.0f} s", seconds(most)));
+}
+
+void NodeLink::Impl::on(Message&& message) {
+  if (auto* line = std::get_if<RankLine>(&message))
+    return tell(events.line, line->rank, line->line);
+  if (auto* hello = std::get_if<Hello>(&message)) return tell(events.met, hello->hello);
+  if (auto* want = std::get_if<Want>(&message)) return on_want(*want);
+  if (auto* ready = std::get_if<Ready>(&message)) return on_ready(*ready);
+  if (auto* failed = std::get_if<Failed>(&message)) return on_failed(*failed);
+  if (auto* ports = std::get_if<FreePorts>(&message)) return tell(events.ports, ports->ports);
+  if (auto* facts = std::get_if<FactsText>(&message)) return on_facts(*facts);
+  if (auto* started = std::get_if<RankStarted>(&message)) {
+    return tell(events.started, started->rank, started->run);
+  }
+  if (auto* ended = std::get_if<RankEnded>(&message)) {
+    const std::uint64_t rank = ended->rank;
+    return tell(events.ended, rank, end_of(std::move(*ended)));
+  }
+  if (auto* words = std::get_if<Leaving>(&message)) leaving = words->why;
+}
+
+/// What was not offered is not sent, whatever the node asks for.
+void NodeLink::Impl::on_want(const Want& want) {
+  const Offer& offer = want.during == kImage ? image : code;
+  Want offered{want.during, {}};
+  for (const OfferedBlob& blob : offer.blobs) {
+    const bool wanted = std::any_of(want.blobs.begin(), want.blobs.end(),
+                                    [&](const auto& one) { return one.digest == blob.digest; });
+    if (wanted) offered.blobs.push_back(blob);
+  }
+  if (offered.blobs.empty()) return;
+  blobs.add(*offer.store, offered);
+  tell(events.sending, blobs.sent(), blobs.all());
+}
+
+void NodeLink::Impl::on_ready(const Ready& ready) {
+  tell(ready.during == kImage ? events.image_ready : events.code_ready, ready.digest);
+}
+
+void NodeLink::Impl::on_facts(const FactsText& text) {
+  std::optional<Facts> facts;
+  try {
+    facts = read_facts(text.facts, "what the node says of itself");
+  } catch (const Error& error) {
+    return tell(events.failed, "facts", error);
+  }
+  tell(events.facts, *facts);
+}
+
+void NodeLink::Impl::on_failed(const Failed& failed) {
+  blobs.forget(failed.during);
+  tell(events.failed, failed.during, failed.error());
+}
+
+void NodeLink::Impl::offer(Store& store, std::string_view during, const Message& message) {
+  if (const auto* whole = std::get_if<OfferImage>(&message)) {
+    image = {&store, whole->layers};
+  } else if (const auto* archive = std::get_if<OfferCode>(&message)) {
+    code = {&store, {archive->archive}};
+  }
+  blobs.forget(std::string(during));
+  say(message);
+}
+
+NodeLink::NodeLink(NodeStream stream, const LinkSettings& settings, NodeEvents events)
+    : impl_(std::make_unique<Impl>(std::move(stream), settings, std::move(events))) {}
+NodeLink::~NodeLink() = default;
+
+int NodeLink::read_fd() const { return impl_->channel.read_fd(); }
+int NodeLink::write_fd() const { return impl_->channel.write_fd(); }
+bool NodeLink::wants_to_write() const {
+  const Impl& impl = *impl_;
+  return !impl.lost && impl.channel.reader().begun() &&
+         (impl.channel.queued() > 0 || impl.blobs.busy());
+}
+void NodeLink::take() { impl_->take(); }
+void NodeLink::send() { impl_->send(); }
+void NodeLink::tick() { impl_->tick(); }
+
+void NodeLink::meet(const std::string& job_id, std::size_t ports) {
+  impl_->say(Meet{kProtocol, job_id, ports, count_of(impl_->settings.beat),
+                  count_of(impl_->settings.silence)});
+}
+void NodeLink::ask_facts() { impl_->say(AskFacts{}); }
+void NodeLink::ask_ports(std::size_t count) { impl_->say(AskPorts{count}); }
+
+void NodeLink::send_image(Store& store, const std::string& digest) {
+  const Image image = store.image(Digest::parse(digest));
+  OfferImage offer{digest, image.manifest, image.config, {}};
+  for (const Layer& layer : image.layers) {
+    OfferedBlob blob{layer.blob.digest.str(), layer.blob.size_bytes};
+    const bool known = std::any_of(offer.layers.begin(), offer.layers.end(),
+                                   [&](const auto& one) { return one.digest == blob.digest; });
+    if (!known) offer.layers.push_back(std::move(blob));
+  }
+  impl_->offer(store, kImage, offer);
+}
+
+void NodeLink::send_code(Store& store, const std::string& digest) {
+  const std::optional<std::uint64_t> size = store.size_of(Digest::parse(digest));
+  if (!size) {
+    throw failure("absent", "the store has no archive `{}` of the job's code", digest);
+  }
+  impl_->offer(store, kCode, OfferCode{{digest, *size}});
+}
+
+void NodeLink::start(const RankStart& rank) {
+  impl_->say(StartRank{rank.rank, render_run_start(rank.record), render_request(rank.run),
+                       rank.code_as_project, rank.most_log_bytes, rank.gpus});
+}
+void NodeLink::signal(std::uint64_t rank, int number) {
+  impl_->say(SignalRank{rank, static_cast<std::uint64_t>(number)});
+}
+void NodeLink::stop(std::uint64_t rank, std::chrono::milliseconds grace) {
+  impl_->say(StopRank{rank, count_of(grace)});
+}
+void NodeLink::bye() {
+  impl_->say(Bye{});
+  impl_->said_bye = true;
+}
+
+}  // namespace mlenv::job

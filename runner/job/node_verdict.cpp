@@ -1,0 +1,57 @@
+#include "runner/job/node_verdict.hpp"
+
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "recipes/text.hpp"
+#include "runner/check/verdict.hpp"
+
+namespace mlenv::job {
+namespace {
+
+struct Blocked {
+  Finding finding;
+  std::vector<std::string> nodes;
+};
+
+std::string_view title_of(const Finding& finding) {
+  if (!finding.title.empty()) return finding.title;
+  const Rule* const rule = find_rule(finding.rule);
+  return rule == nullptr ? std::string_view(finding.rule) : rule->title;
+}
+
+void take(std::optional<Blocked>& blocked, const Verdict& verdict, const std::string& node) {
+  if (!verdict.blocks()) return;
+  const Finding& worst = verdict.findings.front();
+  if (!blocked) blocked = Blocked{worst, {}};
+  blocked->nodes.push_back(node);
+}
+
+}  // namespace
+
+void require_verdicts(const ImageFacts& image, const std::string& name,
+                      const std::vector<NodeState>& nodes, bool with_gpus) {
+  Use use;
+  if (!with_gpus) use.gpus = 0;
+  use.nodes = static_cast<unsigned>(nodes.size());
+  std::optional<Blocked> blocked;
+  std::vector<mlenv::Rank> together;
+  for (const NodeState& node : nodes) {
+    if (!node.facts) continue;
+    take(blocked, judge(image, *node.facts, use), node.offer.name);
+    together.push_back({&image, &*node.facts, node.offer.name});
+  }
+  take(blocked, judge_together(together, use), "all of them together");
+  if (!blocked) return;
+  constexpr std::size_t kNamed = 4;
+  const Finding& finding = blocked->finding;
+  throw refusal("does-not-run", "`{}` does not run on {}: {}", name, listed(blocked->nodes, kNamed),
+                title_of(finding))
+      .because("needed: " + printable(finding.needed))
+      .because("found: " + printable(finding.found))
+      .hint(fmt::format("{}; `mlenv explain {}` says more, `--no-check` starts it all the same",
+                        printable(finding.remedy), finding.rule));
+}
+
+}  // namespace mlenv::job

@@ -1,0 +1,127 @@
+#include "runner/job/plan_file.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/record_json.hpp"
+#include "runner/local/stage.hpp"
+
+namespace mlenv::job {
+namespace {
+
+using Json = nlohmann::json;
+
+Json written(const std::optional<Mount>& mount) {
+  if (!mount) return {};
+  return {mount->source.native(), mount->target, mount->read_only};
+}
+
+Json written(const Job& job) {
+  return {{"name", job.name},
+          {"least", job.nodes.least},
+          {"most", job.nodes.most},
+          {"ranks_per_node", job.ranks_per_node},
+          {"gpus_per_node", RecordWriter::written(job.gpus_per_node)},
+          {"strategy", static_cast<int>(job.strategy)},
+          {"framework", static_cast<int>(job.framework)},
+          {"chief", job.roles.chief},
+          {"servers", job.roles.servers},
+          {"evaluator", job.roles.evaluator},
+          {"interface", job.interface},
+          {"restarts", job.restarts},
+          {"deadline_ms", job.deadline ? Json(job.deadline->count()) : Json()},
+          {"grace_ms", job.grace.count()},
+          {"checkpoints", written(job.checkpoints)}};
+}
+
+template <class T>
+std::optional<T> optional_of(const Json& value) {
+  if (value.is_null()) return std::nullopt;
+  return value.get<T>();
+}
+
+Job job_of(const Json& value) {
+  using std::chrono::milliseconds;
+  Job job;
+  job.name = value.at("name");
+  job.nodes = {value.at("least"), value.at("most")};
+  job.ranks_per_node = value.at("ranks_per_node");
+  job.gpus_per_node = optional_of<std::uint64_t>(value.at("gpus_per_node"));
+  job.strategy = static_cast<Strategy>(value.at("strategy").get<int>());
+  job.framework = static_cast<Framework>(value.at("framework").get<int>());
+  job.roles = {value.at("chief"), value.at("servers"), value.at("evaluator")};
+  job.interface = value.at("interface");
+  job.restarts = value.at("restarts");
+  if (const auto ms = optional_of<std::int64_t>(value.at("deadline_ms"))) {
+    job.deadline = milliseconds(*ms);
+  }
+  job.grace = milliseconds(value.at("grace_ms").get<std::int64_t>());
+  if (const Json& one = value.at("checkpoints"); !one.is_null()) {
+    job.checkpoints = Mount{one.at(0).get<std::string>(), one.at(1), one.at(2)};
+  }
+  return job;
+}
+
+Json binary(const std::string& bytes) {
+  return Json::binary(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
+}
+
+std::string bytes_of(const Json& value) {
+  const auto& bytes = value.get_binary();
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+
+std::string render_plan_file(const PlanFile& file) {
+  const DrivePlan& plan = file.plan;
+  const Json value = {
+      {"version", file.version},
+      {"engine", file.engine},
+      {"store", file.store.native()},
+      {"job", written(plan.job)},
+      {"image", plan.image_digest},
+      {"gpus", plan.gpus},
+      {"code", RecordWriter::written(plan.code_digest)},
+      {"run", binary(render_request(plan.run))},
+      {"start", render_run_start(plan.start)},
+      {"meeting_ms", plan.meeting.count()},
+      {"beat_ms", plan.link.beat.count()},
+      {"silence_ms", plan.link.silence.count()},
+      {"most_log_bytes", plan.most_log_bytes},
+  };
+  const std::vector<std::uint8_t> cbor = Json::to_cbor(value);
+  return {cbor.begin(), cbor.end()};
+}
+
+PlanFile parse_plan_file(std::string_view bytes, std::string_view shown, std::string_view version) {
+  using std::chrono::milliseconds;
+  try {
+    const Json value = Json::from_cbor(bytes.begin(), bytes.end());
+    PlanFile file;
+    file.version = value.at("version");
+    if (file.version != version) {
+      throw usage_error("bad-job", "`{}` was written by mlenv {}, and this is {}", shown,
+                        file.version, version)
+          .hint("submit the job again");
+    }
+    file.engine = value.at("engine");
+    file.store = value.at("store").get<std::string>();
+    DrivePlan& plan = file.plan;
+    plan.job = job_of(value.at("job"));
+    plan.image_digest = value.at("image");
+    plan.gpus = value.at("gpus");
+    plan.code_digest = optional_of<std::string>(value.at("code"));
+    plan.run = parse_request(bytes_of(value.at("run")));
+    plan.start = parse_run_start(value.at("start").get<std::string>(), shown);
+    plan.meeting = milliseconds(value.at("meeting_ms").get<std::int64_t>());
+    plan.link.beat = milliseconds(value.at("beat_ms").get<std::int64_t>());
+    plan.link.silence = milliseconds(value.at("silence_ms").get<std::int64_t>());
+    plan.most_log_bytes = value.at("most_log_bytes");
+    return file;
+  } catch (const Json::exception& error) {
+    throw usage_error("bad-job", "`{}` is no job", shown).because(error.what());
+  }
+}
+
+}  // namespace mlenv::job

@@ -1,0 +1,103 @@
+#include "runner/launch/hostlist.hpp"
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
+
+namespace mlenv::job {
+namespace {
+
+constexpr std::size_t kMostNodes = 10000;
+
+struct Unreadable {};
+
+std::uint64_t number_in(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) throw Unreadable{};
+  return number;
+}
+
+/// `007-010` or `5`: with as many digits as the first number has.
+std::vector<std::string> expand_range(std::string_view range) {
+  const std::size_t dash = range.find('-');
+  const std::string_view first = range.substr(0, dash);
+  const std::string_view last = dash == std::string_view::npos ? first : range.substr(dash + 1);
+  const std::uint64_t from = number_in(first);
+  const std::uint64_t to = number_in(last);
+  if (to < from || to - from >= kMostNodes) throw Unreadable{};
+  std::vector<std::string> numbers;
+  for (std::uint64_t number = from; number <= to; ++number) {
+    numbers.push_back(fmt::format("{:0{}}", number, first.size()));
+  }
+  return numbers;
+}
+
+std::vector<std::string> expand_numbers(std::string_view ranges) {
+  std::vector<std::string> all;
+  for (const std::string_view range : split(ranges, ',')) {
+    for (std::string& number : expand_range(range)) all.push_back(std::move(number));
+  }
+  return all;
+}
+
+/// A name with any number of bracketed parts.
+std::vector<std::string> expand_name(std::string_view name) {
+  const std::size_t open = name.find('[');
+  if (open == std::string_view::npos) {
+    if (name.empty() || name.find(']') != std::string_view::npos) throw Unreadable{};
+    return {std::string(name)};
+  }
+  const std::size_t close = name.find(']', open);
+  if (close == std::string_view::npos) throw Unreadable{};
+  const std::string_view rest = name.substr(close + 1);
+  const std::vector<std::string> ends =
+      rest.empty() ? std::vector<std::string>{""} : expand_name(rest);
+  std::vector<std::string> names;
+  for (const std::string& number : expand_numbers(name.substr(open + 1, close - open - 1))) {
+    for (const std::string& end : ends) {
+      if (names.size() == kMostNodes) throw Unreadable{};
+      names.push_back(std::string(name.substr(0, open)) + number + end);
+    }
+  }
+  return names;
+}
+
+/// At the commas outside of brackets.
+std::vector<std::string_view> names_in(std::string_view list) {
+  std::vector<std::string_view> names;
+  std::size_t start = 0;
+  bool inside = false;
+  for (std::size_t i = 0; i <= list.size(); ++i) {
+    if (i == list.size() || (list[i] == ',' && !inside)) {
+      names.push_back(list.substr(start, i - start));
+      start = i + 1;
+    } else if (list[i] == '[' || list[i] == ']') {
+      inside = list[i] == '[';
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> expand_hostlist(std::string_view list) {
+  std::vector<std::string> nodes;
+  try {
+    for (const std::string_view name : names_in(list)) {
+      for (std::string& node : expand_name(name)) nodes.push_back(std::move(node));
+      if (nodes.size() > kMostNodes) throw Unreadable{};
+    }
+  } catch (const Unreadable&) {
+    throw failure("no-node", "Slurm's list of nodes cannot be read: `{}`", printable(list));
+  }
+  return nodes;
+}
+
+}  // namespace mlenv::job

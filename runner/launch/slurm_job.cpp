@@ -1,0 +1,132 @@
+#include "runner/launch/slurm_job.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "runner/launch/started_child.hpp"
+
+namespace mlenv::job {
+namespace {
+
+constexpr std::chrono::seconds kMostAnswer{60};
+
+std::string program(std::string_view name) {
+  const std::optional<fs::path> found = find_program(name);
+  if (!found) {
+    throw failure("no-slurm", "there is no `{}` here", name)
+        .hint(
+            "jobs are submitted from a machine that has Slurm's programs; `module load slurm` "
+            "perhaps");
+  }
+  return found->string();
+}
+
+Captured ask(std::vector<std::string> words) {
+  Command command;
+  words[0] = program(words[0]);
+  command.argv = std::move(words);
+  return run_captured(command, kMostAnswer);
+}
+
+/// The value behind ` NAME=`, up to the next blank.
+std::string value_in(std::string_view line, std::string_view name) {
+  const std::string key = std::string(name) + "=";
+  std::size_t at = line.find(key);
+  while (at != std::string_view::npos && at != 0 && line[at - 1] != ' ') {
+    at = line.find(key, at + 1);
+  }
+  if (at == std::string_view::npos) return {};
+  const std::string_view value = line.substr(at + key.size());
+  const std::string found(value.substr(0, value.find_first_of(" \n")));
+  return found == "(null)" || found == "None" ? std::string{} : found;
+}
+
+int number_in(std::string_view text) {
+  int number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+/// `1:0`: status and signal.
+Exit exit_in(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const int signal = colon == std::string_view::npos ? 0 : number_in(text.substr(colon + 1));
+  if (signal != 0) return {128 + signal, true};
+  return {number_in(text.substr(0, colon)), false};
+}
+
+/// After its end it is told for some minutes; then only where the site keeps accounts.
+std::optional<SlurmState> ask_accounts(const std::string& id) {
+  if (!find_program("sacct")) return std::nullopt;
+  const Captured told = ask({"sacct", "--allocations", "--noheader", "--parsable2",
+                             "--format=State,ExitCode,NodeList", "--jobs=" + id});
+  return told.exit.code == 0 ? parse_sacct(trim(told.out)) : std::nullopt;
+}
+
+}  // namespace
+
+bool SlurmState::is_over() const {
+  static constexpr std::array<std::string_view, 11> kOver = {
+      "COMPLETED", "FAILED",   "CANCELLED", "TIMEOUT", "NODE_FAIL",    "OUT_OF_MEMORY",
+      "BOOT_FAIL", "DEADLINE", "PREEMPTED", "REVOKED", "LAUNCH_FAILED"};
+  return std::find(kOver.begin(), kOver.end(), state) != kOver.end();
+}
+
+int SlurmState::status() const {
+  if (exit.code != 0) return exit.code;
+  return state == "COMPLETED" ? 0 : 1;
+}
+
+SlurmState parse_scontrol(std::string_view line) {
+  SlurmState state;
+  state.state = value_in(line, "JobState");
+  state.reason = value_in(line, "Reason");
+  state.nodes = value_in(line, "NodeList");
+  state.restarts = static_cast<std::uint64_t>(std::max(0, number_in(value_in(line, "Restarts"))));
+  state.exit = exit_in(value_in(line, "ExitCode"));
+  return state;
+}
+
+std::optional<SlurmState> parse_sacct(std::string_view line) {
+  const std::vector<std::string_view> parts = split(line.substr(0, line.find('\n')), '|');
+  if (parts.size() < 3 || parts[0].empty()) return std::nullopt;
+  SlurmState state;
+  // `CANCELLED by 1000`
+  state.state = parts[0].substr(0, parts[0].find(' '));
+  state.exit = exit_in(parts[1]);
+  state.nodes = parts[2];
+  return state;
+}
+
+std::string submit_to_slurm(const fs::path& script) {
+  const Captured told = ask({"sbatch", "--parsable", script.string()});
+  // `123`, or `123;cluster`
+  const std::string_view answer = trim(told.out);
+  const std::string_view id = answer.substr(0, answer.find(';'));
+  const bool is_number = !id.empty() && std::all_of(id.begin(), id.end(), is_digit);
+  if (told.exit.code != 0 || !is_number) {
+    throw failure("no-slurm", "Slurm does not take the job").because(last_lines(told.err));
+  }
+  return std::string(id);
+}
+
+std::optional<SlurmState> ask_slurm(const std::string& id) {
+  const Captured told = ask({"scontrol", "--oneliner", "show", "job", id});
+  if (told.exit.code == 0) return parse_scontrol(told.out);
+  if (told.err.find("Invalid job id") == std::string::npos) return std::nullopt;
+  if (std::optional<SlurmState> state = ask_accounts(id)) return state;
+  throw failure("no-slurm", "Slurm knows no job {}", id).because(last_lines(told.err));
+}
+
+void cancel_in_slurm(const std::string& id) {
+  const Captured told = ask({"scancel", id});
+  if (told.exit.code == 0) return;
+  throw failure("no-slurm", "Slurm does not cancel job {}", id).because(last_lines(told.err));
+}
+
+}  // namespace mlenv::job

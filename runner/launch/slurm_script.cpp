@@ -1,0 +1,111 @@
+#include "runner/launch/slurm_script.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
+
+namespace mlenv::job {
+namespace {
+
+bool is_plain(char c) {
+  return is_alphanumeric(c) || std::string_view{"%+,-./:=@^_"}.find(c) != std::string_view::npos;
+}
+
+/// sbatch cuts at blanks, takes double quotes, and knows no way to write one.
+std::string directive(const std::string& word) {
+  for (const char c : word) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F || c == '"' || c == '\\') {
+      throw usage_error("bad-job", "`{}` cannot stand in a batch script of Slurm's",
+                        printable(word));
+    }
+  }
+  const std::size_t equal = word.find('=');
+  if (word.find_first_of(" '#") == std::string::npos) return "#SBATCH " + word + "\n";
+  if (equal == std::string::npos) return "#SBATCH \"" + word + "\"\n";
+  return "#SBATCH " + word.substr(0, equal + 1) + "\"" + word.substr(equal + 1) + "\"\n";
+}
+
+std::string plain_name(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(),
+      [](char c) { return !is_alphanumeric(c) && c != '.' && c != '_' && c != '-'; }, '-');
+  return name.empty() ? "mlenv" : name;
+}
+
+/// `%` begins a pattern there.
+std::string file_name(const std::string& path) {
+  std::string text;
+  for (const char c : path) text += c == '%' ? std::string("%%") : std::string(1, c);
+  return text;
+}
+
+/// Slurm's days-hours:minutes:seconds. The warning comes on top: the deadline is the job's.
+std::string time_limit(std::chrono::milliseconds deadline) {
+  const auto all = std::chrono::ceil<std::chrono::seconds>(deadline).count() + kSlurmWarning;
+  constexpr std::int64_t kMinute = 60;
+  constexpr std::int64_t kHour = 60 * kMinute;
+  constexpr std::int64_t kDay = 24 * kHour;
+  return fmt::format("{}-{:02}:{:02}:{:02}", all / kDay, all % kDay / kHour, all % kHour / kMinute,
+                     all % kMinute);
+}
+
+std::vector<std::string> resources_of(const Job& job) {
+  const NodeCount& nodes = job.nodes;
+  std::vector<std::string> words;
+  words.push_back(nodes.least == nodes.most
+                      ? fmt::format("--nodes={}", nodes.most)
+                      : fmt::format("--nodes={}-{}", nodes.least, nodes.most));
+  // One agent a node; ranks are its children, and share what the node was given.
+  words.emplace_back("--ntasks-per-node=1");
+  const auto ranks = static_cast<double>(job.ranks_per_node);
+  const JobLimits& limits = job.options.limits;
+  if (limits.cpus) {
+    words.push_back(fmt::format("--cpus-per-task={}", std::ceil(*limits.cpus * ranks)));
+  }
+  if (limits.memory_bytes) {
+    constexpr std::uint64_t kMega = std::uint64_t{1} << 20U;
+    const std::uint64_t bytes = *limits.memory_bytes * job.ranks_per_node;
+    words.push_back(fmt::format("--mem={}M", (bytes + kMega - 1) / kMega));
+  }
+  // For the node, not for each task: GPUs of one node that are given to tasks one by one do not see
+  // their peers.
+  if (job.gpus_per_node && *job.gpus_per_node > 0) {
+    words.push_back(fmt::format("--gpus-per-node={}", *job.gpus_per_node));
+  }
+  if (job.deadline) words.push_back("--time=" + time_limit(*job.deadline));
+  return words;
+}
+
+}  // namespace
+
+std::string shell_word(const std::string& word) {
+  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string slurm_script(const Job& job, const SlurmScript& script) {
+  std::string text = "#!/bin/sh\n";
+  std::vector<std::string> words = {"--job-name=" + plain_name(script.name)};
+  for (std::string& word : resources_of(job)) words.push_back(std::move(word));
+  words.push_back("--output=" + file_name(script.output));
+  // A node that fails, or a preemption, puts the job back into the queue; what it prints then comes
+  // after what it has printed.
+  words.emplace_back("--requeue");
+  words.emplace_back("--open-mode=append");
+  words.push_back(fmt::format("--signal=B:TERM@{}", kSlurmWarning));
+  words.insert(words.end(), script.site.begin(), script.site.end());
+  for (const std::string& word : words) text += directive(word);
+  text += "\n# The controller of the job: it starts an agent on every node by srun.\nexec";
+  for (const std::string& word : script.command) text += " " + shell_word(word);
+  return text + "\n";
+}
+
+}  // namespace mlenv::job

@@ -1,0 +1,29 @@
+#pragma once
+// A job as a batch script of Slurm's: what `mlenv run --engine slurm` submits and `mlenv export
+// slurm` shows. A plain function of its arguments.
+#include <string>
+#include <vector>
+
+#include "runner/job/job.hpp"
+
+namespace mlenv::job {
+
+struct SlurmScript {
+  std::string name;    ///< of the job in Slurm's lists
+  std::string output;  ///< file for what the job prints, on storage that the nodes share
+  /// Words for sbatch that are the site's affair: `--partition=gpu`, `--account=lab`.
+  std::vector<std::string> site;
+  std::vector<std::string> command;  ///< what the script becomes, on the first node
+};
+
+/// Seconds before the end of its time that a job hears SIGTERM: for a last checkpoint.
+inline constexpr unsigned kSlurmWarning = 60;
+
+/// Directives from nodes, GPUs, limits and deadline of the job, then the command. Throws `bad-job`
+/// (usage) for what a directive cannot hold.
+std::string slurm_script(const Job& job, const SlurmScript& script);
+
+/// One word for a POSIX shell, with quotes where it needs them.
+std::string shell_word(const std::string& word);
+
+}  // namespace mlenv::job

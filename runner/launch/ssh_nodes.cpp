@@ -1,0 +1,67 @@
+#include "runner/launch/ssh_nodes.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "runner/launch/node_program.hpp"
+#include "runner/launch/ssh_words.hpp"
+#include "runner/launch/started_child.hpp"
+
+namespace mlenv::job {
+namespace {
+
+/// ssh ends when the agent has; one that waits for a host that is gone need not be waited for.
+constexpr std::chrono::milliseconds kMostLeaving{5000};
+
+class StartedSsh final : public StartedNode {
+ public:
+  StartedSsh(const Command& command, Host host)
+      : host_(std::move(host)), child_(command, kMostLeaving) {}
+  NodeStream take_stream() override { return child_.take_stream(); }
+  std::string last_words() override { return explained_ssh(child_.last_words(), host_); }
+
+ private:
+  Host host_;
+  StartedChild child_;
+};
+
+class SshNodes final : public NodeStarter {
+ public:
+  SshNodes(fs::path ssh, SshSettings settings)
+      : ssh_(std::move(ssh)), hosts_(std::move(settings.hosts)), program_(settings.program) {}
+
+  std::vector<NodeOffer> offers() const override {
+    std::vector<NodeOffer> offers;
+    for (const Host& host : hosts_) offers.push_back({host.name, host.address, "", host.slots});
+    return offers;
+  }
+
+  std::unique_ptr<StartedNode> start(const NodeOffer& node) override {
+    const auto named = [&node](const Host& host) { return host.name == node.name; };
+    const auto host = std::find_if(hosts_.begin(), hosts_.end(), named);
+    if (host == hosts_.end()) throw failure("no-node", "there is no node `{}`", node.name);
+    Command command;
+    command.argv = program_.carried_by(ssh_words(ssh_.string(), *host), /*any_shell=*/true);
+    return std::make_unique<StartedSsh>(command, *host);
+  }
+
+  bool may_come_back() const override { return true; }
+
+ private:
+  fs::path ssh_;
+  std::vector<Host> hosts_;
+  NodeProgram program_;
+};
+
+}  // namespace
+
+std::unique_ptr<NodeStarter> ssh_nodes(SshSettings settings) {
+  const std::optional<fs::path> ssh = find_program("ssh");
+  if (!ssh) {
+    throw failure("no-node", "there is no `ssh` here to reach nodes by")
+        .hint("install openssh-client");
+  }
+  return std::make_unique<SshNodes>(*ssh, std::move(settings));
+}
+
+}  // namespace mlenv::job

@@ -1,0 +1,66 @@
+#include "runner/launch/started_child.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace mlenv::job {
+namespace {
+
+constexpr std::size_t kMostWords = 4096;
+
+Fd memory_file() {
+  Fd file{::memfd_create("mlenv-words", MFD_CLOEXEC)};
+  if (!file) throw os_error(errno, "cannot make a file in memory");
+  // Written from where the writers are, read from anywhere.
+  ::fcntl(file.get(), F_SETFL, O_APPEND);
+  return file;
+}
+
+}  // namespace
+
+std::string last_lines(std::string_view text) {
+  text = trim(text);
+  if (text.size() <= kMostWords) return std::string(text);
+  text.remove_prefix(text.size() - kMostWords);
+  const std::size_t line = text.find('\n');
+  if (line != std::string_view::npos) text.remove_prefix(line + 1);
+  return std::string(text);
+}
+
+StartedChild::StartedChild(Command command, std::chrono::milliseconds most_leaving)
+    : most_leaving_(most_leaving), said_(memory_file()) {
+  Pipe in = make_pipe();
+  Pipe out = make_pipe();
+  command.stdin_fd = in.read_end.get();
+  command.stdout_fd = out.write_end.get();
+  command.stderr_fd = said_.get();
+  child_.emplace(command);
+  stream_ = {std::move(in.write_end), std::move(out.read_end)};
+}
+
+StartedChild::~StartedChild() {
+  stream_ = {};
+  try {
+    (void)child_->wait(most_leaving_);
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): ~Child kills it
+  }
+}
+
+std::string StartedChild::last_words() {
+  // The streams are closed: what it has to say it says now.
+  (void)child_->wait(std::chrono::seconds{2});
+  const auto size = static_cast<std::uint64_t>(::lseek(said_.get(), 0, SEEK_END));
+  const std::uint64_t length = std::min<std::uint64_t>(size, 2 * kMostWords);
+  std::string text(length, '\0');
+  const ssize_t count =
+      ::pread(said_.get(), text.data(), length, static_cast<off_t>(size - length));
+  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  return last_lines(text);
+}
+
+}  // namespace mlenv::job

@@ -1,0 +1,34 @@
+#pragma once
+// An agent at the end of pipes to a process of this machine: the agent itself, ssh or srun.
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "base/process.hpp"
+#include "runner/launch/node_starter.hpp"
+
+namespace mlenv::job {
+
+/// What is at the end of a stream of words that a person may have to read.
+std::string last_lines(std::string_view text);
+
+class StartedChild final : public StartedNode {
+ public:
+  /// `command` gets standard streams of ours; its other settings hold.
+  StartedChild(Command command, std::chrono::milliseconds most_leaving);
+  StartedChild(const StartedChild&) = delete;
+  StartedChild& operator=(const StartedChild&) = delete;
+  /// Closes the streams that nobody has taken, gives it the time that it may need to take away what
+  /// it made, and kills it then.
+  ~StartedChild() override;
+  NodeStream take_stream() override { return std::move(stream_); }
+  std::string last_words() override;
+
+ private:
+  NodeStream stream_;
+  std::chrono::milliseconds most_leaving_;
+  Fd said_;  ///< a file in memory: its standard error
+  std::optional<Child> child_;
+};
+
+}  // namespace mlenv::job

@@ -1,0 +1,85 @@
+#include "runner/node/node_gpus.hpp"
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "runner/cdi/host_registry.hpp"
+#include "runner/cdi/registry.hpp"
+#include "runner/local/machine.hpp"
+
+namespace mlenv::job {
+namespace {
+
+using Kind = GpuChoice::Kind;
+
+/// Nothing: no batch system has given some.
+std::optional<std::string> given(const std::map<std::string, std::string>& variables) {
+  for (const char* name : {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "CUDA_VISIBLE_DEVICES"}) {
+    const auto found = variables.find(name);
+    if (found != variables.end()) return found->second;
+  }
+  return std::nullopt;
+}
+
+/// `0,2`, `0-3`, UUIDs: a device for each.
+std::vector<std::string> devices_in(const std::string& list) {
+  std::vector<std::string> found;
+  for (const std::string_view part : split(list, ',')) {
+    const std::string word{trim(part)};
+    const std::size_t dash = word.find('-');
+    const bool is_range = !word.empty() && is_digit(word.front()) && dash != std::string::npos;
+    if (word.empty()) continue;
+    if (!is_range) {
+      found.push_back(word);
+      continue;
+    }
+    constexpr unsigned long kMost = 1024;
+    const unsigned long first = std::stoul(word.substr(0, dash));
+    const unsigned long last = std::min(std::stoul(word.substr(dash + 1)), kMost);
+    for (unsigned long one = first; one <= last; ++one) found.push_back(std::to_string(one));
+  }
+  return found;
+}
+
+GpuChoice none() { return {Kind::none}; }
+
+}  // namespace
+
+GpuChoice node_choice(std::string_view word, const std::map<std::string, std::string>& variables) {
+  if (word.empty()) return none();
+  const bool if_any = word == kGpusIfAny;
+  GpuChoice asked = if_any ? GpuChoice{Kind::all} : parse_gpus(word);
+  const std::optional<std::string> list = given(variables);
+  if (!list || (asked.kind != Kind::all && asked.kind != Kind::count)) return asked;
+  std::vector<std::string> devices = devices_in(*list);
+  const std::size_t wanted = asked.kind == Kind::count ? asked.count : devices.size();
+  if (wanted > devices.size() || (devices.empty() && !if_any)) {
+    throw refusal("no-device", "the batch system has given this node {} GPUs, and {} are asked for",
+                  devices.size(), wanted == 0 ? "some" : std::to_string(wanted))
+        .hint("ask it for as many as the job wants");
+  }
+  if (devices.empty()) return none();
+  devices.resize(wanted);
+  std::string text = "device=";
+  for (const std::string& one : devices) text += (text.back() == '=' ? "" : ",") + one;
+  return parse_gpus(text);
+}
+
+NodeGpus node_gpus(std::string_view word) {
+  const Variables variables = caller_variables();
+  const GpuChoice choice = node_choice(word, {variables.begin(), variables.end()});
+  if (choice.kind == Kind::none || choice.kind == Kind::automatic) return {};
+  if (word == kGpusIfAny && !has_nvidia_driver()) return {};
+  CdiRegistry registry{cdi_folders()};
+  const auto cache = variables.find("XDG_CACHE_HOME");
+  const auto home = variables.find("HOME");
+  const fs::path folder = cache != variables.end()  ? fs::path(cache->second)
+                          : home != variables.end() ? fs::path(home->second) / ".cache"
+                                                    : temporary_root();
+  add_nvidia(registry, folder / "mlenv");
+  NodeGpus gpus;
+  gpus.names = chosen_gpus(choice, registry);
+  gpus.edits = registry.edits(gpus.names);
+  return gpus;
+}
+
+}  // namespace mlenv::job

@@ -1,0 +1,251 @@
+#include "runner/node/node_job.hpp"
+
+#include <sys/inotify.h>
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/error.hpp"
+#include "runner/local/stage.hpp"
+#include "runner/node/hello.hpp"
+#include "runner/node/node_gpus.hpp"
+#include "runner/node/version.hpp"
+
+namespace mlenv::job {
+namespace {
+
+constexpr const char* kImage = "image";
+constexpr const char* kCode = "code";
+constexpr const char* kFacts = "facts";
+constexpr int kFailureStatus = 125;
+constexpr std::uint64_t kUsualLog = std::uint64_t{256} << 20;
+
+/// All that was written meanwhile is read at once, whoever it was.
+void clear(const Fd& events) {
+  std::array<char, 4096> buffer{};
+  while (::read(events.get(), buffer.data(), buffer.size()) > 0) {
+  }
+}
+
+}  // namespace
+
+NodeJob::NodeJob(Channel& channel, Store& store)
+    : channel_(channel),
+      store_(store),
+      intake_(store),
+      // Not every file system tells: the look now and then does the rest.
+      logs_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {}
+
+template <class DoIt>
+void NodeJob::attempt(const std::string& during, DoIt&& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    if (error.code() == "bad-stream") throw;
+    intake_.forget(during);
+    channel_.say(Failed::of(during, error));
+  }
+}
+
+void NodeJob::take(const Message& message) {
+  if (const auto* bytes = std::get_if<BlobBytes>(&message)) {
+    const std::string during = intake_.under_way();
+    return attempt(during, [&] { begin_when_complete(intake_.take(bytes->bytes)); });
+  }
+  if (ending_) return;
+  if (const auto* begin = std::get_if<BeginBlob>(&message)) {
+    return attempt(begin->during, [&] { begin_when_complete(intake_.begin(*begin)); });
+  }
+  if (const auto* offer = std::get_if<OfferImage>(&message)) {
+    return attempt(kImage, [&] { on_offer(*offer); });
+  }
+  if (const auto* offer = std::get_if<OfferCode>(&message)) {
+    return attempt(kCode, [&] { on_offer(*offer); });
+  }
+  if (const auto* up = std::get_if<GiveUp>(&message)) return intake_.forget(up->during);
+  if (const auto* start = std::get_if<StartRank>(&message)) return on_start(*start);
+  if (const auto* ports = std::get_if<AskPorts>(&message)) {
+    return channel_.say(FreePorts{free_ports(ports->count)});
+  }
+  if (std::holds_alternative<AskFacts>(message)) {
+    return attempt(kFacts, [&] {
+      works_.push_back(
+          std::make_unique<Work>(kFacts, std::vector<std::string>{kFacts, store_.root().string()}));
+    });
+  }
+  if (const auto* signal = std::get_if<SignalRank>(&message)) {
+    if (RankRun* one = rank(signal->rank)) one->signal(static_cast<int>(signal->signal));
+  } else if (const auto* stop = std::get_if<StopRank>(&message)) {
+    if (RankRun* one = rank(stop->rank)) one->stop(std::chrono::milliseconds(stop->grace_ms));
+  }
+}
+
+// --- images and code -------------------------------------------------------------------------
+
+void NodeJob::on_offer(const OfferImage& offer) {
+  image_.reset();
+  const std::string found = Digest::of(offer.manifest).str();
+  if (found != offer.digest) {
+    throw failure("digest-mismatch", "the manifest of `{}` is not what was promised", offer.digest)
+        .because(fmt::format("found {}", found));
+  }
+  image_ = parse_image(offer.manifest, offer.config);
+  std::vector<OfferedBlob> layers;
+  for (const Layer& layer : image_->layers) {
+    layers.push_back({layer.blob.digest.str(), layer.blob.size_bytes});
+  }
+  const std::vector<OfferedBlob> lacking = intake_.lacking(kImage, layers);
+  channel_.say(Want{kImage, lacking});
+  if (lacking.empty()) begin_when_complete(kImage);
+}
+
+void NodeJob::on_offer(const OfferCode& offer) {
+  archive_ = Digest::parse(offer.archive.digest).str();
+  const std::vector<OfferedBlob> lacking = intake_.lacking(kCode, {offer.archive});
+  channel_.say(Want{kCode, lacking});
+  if (lacking.empty()) begin_when_complete(kCode);
+}
+
+fs::path NodeJob::code_folder() {
+  if (!folder_) folder_.emplace(store_.scratch());
+  return folder_->path() / Digest::parse(archive_).hex();
+}
+
+void NodeJob::begin_when_complete(const std::string& during) {
+  const std::string store = store_.root().string();
+  if (during == kImage && image_) {
+    // Not yet for good: work_main does that, which waits for the disk.
+    (void)store_.put(image_->config);
+    (void)store_.put(image_->manifest);
+    works_.push_back(std::make_unique<Work>(
+        kImage, std::vector<std::string>{kImage, store, image_->digest().str()}));
+  } else if (during == kCode) {
+    if (code_ == archive_) return ready(kCode, code_);
+    works_.push_back(std::make_unique<Work>(
+        kCode, std::vector<std::string>{kCode, store, archive_, code_folder().string()}));
+  }
+}
+
+void NodeJob::take_answer(Work& work) {
+  attempt(work.during(), [&] {
+    const std::string answer = work.answer();
+    if (work.during() == kFacts) return channel_.say(FactsText{answer});
+    ready(work.during(), answer);
+  });
+}
+
+void NodeJob::ready(const std::string& during, const std::string& digest) {
+  if (during == kCode) {
+    code_ = digest;
+  } else {
+    std::vector<fs::path> trees;
+    for (const Layer& layer : store_.image(Digest::parse(digest)).layers) {
+      const std::optional<fs::path> tree = store_.find_tree(layer.diff_id);
+      if (!tree) throw failure("absent", "the layer `{}` is gone", layer.diff_id.str());
+      trees.push_back(*tree);
+    }
+    trees_[digest] = std::move(trees);
+  }
+  channel_.say(Ready{during, digest});
+}
+
+// --- ranks -----------------------------------------------------------------------------------
+
+RankRun* NodeJob::rank(std::uint64_t number) {
+  const auto found = std::find_if(ranks_.begin(), ranks_.end(),
+                                  [&](const auto& one) { return one->rank() == number; });
+  return found == ranks_.end() ? nullptr : found->get();
+}
+
+DetachedRun NodeJob::run_of(const StartRank& start) {
+  DetachedRun made;
+  made.run = parse_request(start.run);
+  made.start = parse_run_start(start.record, "what a rank is to run");
+  made.start.mlenv = std::string(own_version());
+  made.store = store_.root();
+  made.most_log_bytes = start.most_log_bytes > 0 ? start.most_log_bytes : kUsualLog;
+  made.failure_status = kFailureStatus;
+  const auto trees = trees_.find(made.start.image.digest);
+  if (trees == trees_.end()) {
+    throw failure("absent", "the node was not given the image `{}`", made.start.image.digest);
+  }
+  made.run.trees = trees->second;
+  NodeGpus gpus = node_gpus(start.gpus);
+  made.run.devices = std::move(gpus.edits);
+  for (const CdiName& one : gpus.names) {
+    made.start.devices.push_back(one.kind + "=" + one.device);
+  }
+  if (start.code_as_project) {
+    if (code_.empty()) throw failure("absent", "the node was not given the job's code");
+    made.run.project = code_folder();
+  }
+  return made;
+}
+
+void NodeJob::on_start(const StartRank& start) {
+  try {
+    if (rank(start.rank) != nullptr) {
+      throw failure("bad-stream", "rank {} runs on this node already", start.rank);
+    }
+    ranks_.push_back(std::make_unique<RankRun>(start.rank, run_of(start)));
+  } catch (const std::exception& error) {
+    const auto* known = dynamic_cast<const Error*>(&error);
+    channel_.say(RankEnded{start.rank, kFailureStatus, std::nullopt, false,
+                           RunFailure{known ? known->code() : "internal", error.what()}, ""});
+  }
+}
+
+// --- the owner's loop ------------------------------------------------------------------------
+
+void NodeJob::add_to(std::vector<pollfd>& fds) const {
+  // While the controller does not read, logs wait.
+  fds.push_back({channel_.has_room() && logs_ ? logs_.get() : -1, POLLIN, 0});
+  for (const auto& one : ranks_) fds.push_back({one->fd(), POLLIN, 0});
+  for (const auto& one : works_) fds.push_back({one->fd(), POLLIN, 0});
+}
+
+void NodeJob::hear(const pollfd* fds) {
+  if ((fds++)->revents != 0) clear(logs_);
+  for (const auto& one : ranks_) {
+    if ((fds++)->revents == 0) continue;
+    const bool had_log = !one->log().empty();
+    one->hear();
+    if (!had_log && !one->log().empty() && logs_) {
+      (void)::inotify_add_watch(logs_.get(), one->log().c_str(), IN_MODIFY | IN_CREATE);
+    }
+  }
+  std::vector<std::unique_ptr<Work>> going_on;
+  std::vector<std::unique_ptr<Work>> over;
+  for (auto& one : works_) {
+    const bool ended = (fds++)->revents != 0 && !one->hear();
+    (ended ? over : going_on).push_back(std::move(one));
+  }
+  works_ = std::move(going_on);
+  for (const auto& one : over) take_answer(*one);
+}
+
+void NodeJob::tell() {
+  for (const auto& one : ranks_) one->tell(channel_);
+  std::erase_if(ranks_, [](const auto& one) { return one->done(); });
+}
+
+void NodeJob::tick() {
+  for (const auto& one : ranks_) one->tick();
+}
+
+void NodeJob::end(std::chrono::milliseconds grace) {
+  ending_ = true;
+  works_.clear();  // their processes are killed
+  for (const auto& one : ranks_) one->stop(grace);
+}
+
+void NodeJob::kill_ranks() {
+  for (const auto& one : ranks_) one->kill();
+}
+
+bool NodeJob::gone() const {
+  return std::all_of(ranks_.begin(), ranks_.end(), [](const auto& one) { return one->over(); });
+}
+
+}  // namespace mlenv::job

@@ -1,0 +1,71 @@
+#pragma once
+// What an agent has in hand for its job: images and code on their way into the store, ranks, and
+// answers to questions. It waits for nothing: its owner polls.
+#include <poll.h>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "images/store.hpp"
+#include "runner/job/channel.hpp"
+#include "runner/node/intake.hpp"
+#include "runner/node/rank_run.hpp"
+#include "runner/node/work.hpp"
+
+namespace mlenv::job {
+
+class NodeJob {
+ public:
+  /// Answers go to `channel`.
+  NodeJob(Channel& channel, Store& store);
+
+  /// What the controller asks for; questions of the link itself are not for here. Throws
+  /// `bad-stream`.
+  void take(const Message& message);
+  /// Descriptors to wait for, appended; then the same ones, as poll(2) left them.
+  void add_to(std::vector<pollfd>& fds) const;
+  void hear(const pollfd* fds);
+  /// Says what ranks have to say, as far as there is room.
+  void tell();
+  /// Now and then.
+  void tick();
+
+  /// Nothing new is begun, ranks are stopped.
+  void end(std::chrono::milliseconds grace);
+  void kill_ranks();
+  /// Nothing of it runs.
+  bool gone() const;
+  /// And all is said of it.
+  bool told() const { return ranks_.empty(); }
+
+ private:
+  void on_offer(const OfferImage& offer);
+  void on_offer(const OfferCode& offer);
+  void on_start(const StartRank& start);
+  void begin_when_complete(const std::string& during);
+  /// What `work` throws is told as a failure of that request.
+  template <class DoIt>
+  void attempt(const std::string& during, DoIt&& work);
+  void take_answer(Work& work);
+  void ready(const std::string& during, const std::string& digest);
+  DetachedRun run_of(const StartRank& start);
+  RankRun* rank(std::uint64_t number);
+  fs::path code_folder();
+
+  Channel& channel_;
+  Store& store_;
+  Intake intake_;
+  Fd logs_;                                             ///< inotify(7): a log grows
+  std::optional<Image> image_;                          ///< that was offered last
+  std::map<std::string, std::vector<fs::path>> trees_;  ///< of images that are ready, by digest
+  std::string archive_;                                 ///< of code, that was offered last
+  std::string code_;                                    ///< the one that is ready
+  std::optional<TemporaryFolder> folder_;               ///< of the job
+  std::vector<std::unique_ptr<Work>> works_;
+  std::vector<std::unique_ptr<RankRun>> ranks_;
+  bool ending_ = false;
+};
+
+}  // namespace mlenv::job

@@ -1,0 +1,126 @@
+#include "runner/node/rank_run.hpp"
+
+#include "base/error.hpp"
+#include "runner/local/control.hpp"
+#include "runner/record/run_records.hpp"
+
+namespace mlenv::job {
+namespace {
+
+constexpr int kSignalBase = 128;
+/// What a run needs to be taken down, beyond its grace.
+constexpr std::chrono::seconds kPatience{5};
+constexpr std::size_t kMostRecord = std::size_t{4} << 20;
+
+std::string dropped_line(std::uint64_t bytes) {
+  const std::string time = utc_text(std::chrono::system_clock::now());
+  const std::string text =
+      fmt::format("{} bytes of output before this are no longer kept on the node", bytes);
+  return render_log_line({time, LogStream::remark, true, text});
+}
+
+/// Empty where it cannot be read.
+std::string record_text(const fs::path& runs, const std::string& id) {
+  try {
+    RunRecord record = RunRecords{runs}.read(id);
+    std::string text = render_run(record);
+    if (text.size() <= kMostRecord) return text;
+    record.facts.reset();
+    text = render_run(record);
+    return text.size() <= kMostRecord ? text : "";
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+}  // namespace
+
+RankRun::RankRun(std::uint64_t rank, const DetachedRun& run)
+    : rank_(rank), runs_(runs_folder(run.store)), run_(run) {}
+
+fs::path RankRun::log() const {
+  return run_.id().empty() ? fs::path{} : log_folder(runs_ / run_.id());
+}
+
+void RankRun::hear() {
+  if (over_) return;
+  over_ = !run_.hear();
+  if (!lines_ && !run_.id().empty()) lines_.emplace(log());
+  if (!over_ && run_.started() && stop_waits_) ask_to_stop();
+}
+
+void RankRun::tell(Channel& channel) {
+  if (told_end_) return;
+  if (run_.started() && !std::exchange(told_start_, true)) {
+    channel.say(RankStarted{rank_, run_.id()});
+  }
+  // What it wrote is all there when it is over: so that is known before the log is read.
+  const bool over = over_;
+  if (!tell_lines(channel) || !over) return;
+  channel.say(end());
+  told_end_ = true;
+}
+
+/// False: there may be more.
+bool RankRun::tell_lines(Channel& channel) {
+  while (lines_) {
+    if (!channel.has_room()) return false;
+    const std::optional<std::string> line = lines_->next();
+    if (const std::uint64_t dropped = lines_->take_dropped()) {
+      channel.say(RankLine{rank_, dropped_line(dropped)});
+    }
+    if (!line) return true;
+    channel.say(RankLine{rank_, *line});
+  }
+  return true;
+}
+
+RankEnded RankRun::end() const {
+  RankEnded ended{rank_, 0, std::nullopt, false, std::nullopt, ""};
+  if (!run_.id().empty()) ended.record = record_text(runs_, run_.id());
+  if (const std::optional<RunOutcome>& outcome = run_.outcome()) {
+    ended.exit_code = static_cast<std::uint64_t>(outcome->exit.code);
+    if (outcome->exit.signalled) ended.signal = ended.exit_code - kSignalBase;
+    ended.out_of_memory = outcome->out_of_memory;
+    return ended;
+  }
+  constexpr std::uint64_t kOwnFailure = 125;
+  ended.exit_code = kOwnFailure;
+  ended.failure = run_.failure() ? RunFailure{run_.failure()->code(), run_.failure()->what()}
+                                 : RunFailure{"run-failed", "the rank's supervisor was killed"};
+  return ended;
+}
+
+void RankRun::signal(int number) {
+  if (!over_) run_.signal(number);
+}
+
+void RankRun::stop(std::chrono::milliseconds grace) {
+  if (over_) return;
+  const Clock::time_point last = Clock::now() + grace + kPatience;
+  if (!kill_at_ || last < *kill_at_) kill_at_ = last;
+  stop_waits_ = grace;
+  if (run_.started()) ask_to_stop();
+}
+
+void RankRun::ask_to_stop() {
+  const StopRequest request{static_cast<std::uint64_t>(stop_waits_->count())};
+  stop_waits_.reset();
+  try {
+    stopping_ = connect_to_run(runs_ / run_.id(), run_.id());
+    (void)send_packet(stopping_.get(), render_stop(request));
+  } catch (const Error& error) {
+    // One that has just ended needs none.
+    if (error.code() != "run-ended") kill();
+  }
+}
+
+void RankRun::tick() {
+  if (!over_ && kill_at_ && Clock::now() >= *kill_at_) kill();
+}
+
+void RankRun::kill() {
+  if (!over_) run_.kill();
+}
+
+}  // namespace mlenv::job

@@ -1,0 +1,100 @@
+#include "runner/node/work.hpp"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "base/error.hpp"
+#include "base/progress.hpp"
+#include "images/unpack.hpp"
+#include "runner/facts/probe.hpp"
+#include "runner/local/stage.hpp"
+#include "runner/node/code_tree.hpp"
+
+namespace mlenv::job {
+namespace {
+
+constexpr std::string_view kArgument = "__node-work";
+constexpr std::size_t kMostAnswer = std::size_t{16} << 20;
+
+std::string unpack_here(const fs::path& folder, const std::string& digest) {
+  Store store{folder};
+  // Nodes that share a store (NFS, one machine) unpack once.
+  const FileLock lock = FileLock::wait(folder / "unpack.lock", FileLock::Mode::exclusive);
+  const Image image = store.image(Digest::parse(digest));
+  store.put_image(image);
+  QuietProgress progress;
+  (void)unpack_image(store, image, progress);
+  return Digest::of(image.manifest).str();
+}
+
+std::string do_work(const std::vector<std::string>& words) {
+  const std::string& what = words.at(0);
+  const fs::path& store = words.at(1);
+  if (what == "image") return unpack_here(store, words.at(2));
+  if (what == "code") return unpack_code(Store{store}, Digest::parse(words.at(2)), words.at(3));
+  if (what == "facts") return render_facts(probe_facts(host_sources(store, temporary_root())));
+  throw Error{Kind::internal, "internal", "no such work: " + what};
+}
+
+}  // namespace
+
+Work::Work(std::string during, std::vector<std::string> words) : during_(std::move(during)) {
+  Pipe pipe = make_pipe();
+  Command command;
+  command.argv = {own_executable().string(), std::string(kArgument), std::to_string(::getpid())};
+  command.argv.insert(command.argv.end(), words.begin(), words.end());
+  command.stdout_fd = pipe.write_end.get();
+  child_.emplace(command);
+  answer_ = std::move(pipe.read_end);
+}
+
+bool Work::hear() {
+  std::array<char, 65536> buffer{};
+  ssize_t count = 0;
+  while ((count = ::read(answer_.get(), buffer.data(), buffer.size())) < 0 && errno == EINTR) {
+  }
+  if (count <= 0) return false;
+  bytes_.append(buffer.data(), static_cast<std::size_t>(count));
+  if (bytes_.size() > kMostAnswer) {
+    bytes_.clear();
+    return false;
+  }
+  return true;
+}
+
+std::string Work::answer() {
+  const Exit exit = child_->wait().value();
+  if (exit == Exit{0, false}) return std::move(bytes_);
+  if (exit == Exit{1, false}) (void)parse_stage_outcome(bytes_);  // throws what it holds
+  throw failure("run-failed", "the process that did it on the node ended with status {}",
+                exit.code);
+}
+
+std::optional<int> work_main(int argc, char** argv) {
+  constexpr int kWords = 3;
+  if (argc <= kWords || argv[1] != kArgument) return std::nullopt;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (std::to_string(::getppid()) != argv[2]) return 1;  // it was gone before
+  std::string answer;
+  int status = 0;
+  try {
+    answer = do_work({argv + kWords, argv + argc});
+  } catch (const Error& error) {
+    answer = render_outcome(error);
+    status = 1;
+  } catch (const std::exception& error) {
+    answer = render_outcome(Error(Kind::internal, "internal", error.what()));
+    status = 1;
+  }
+  try {
+    write_all(STDOUT_FILENO, as_bytes(answer));
+  } catch (const Error&) {
+    return 2;
+  }
+  return status;
+}
+
+}  // namespace mlenv::job

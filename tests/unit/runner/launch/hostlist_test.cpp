@@ -1,0 +1,28 @@
+#include "runner/launch/hostlist.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/error_code.hpp"
+
+namespace mlenv::job {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TEST(Hostlist, IsExpandedInItsOrder) {
+  EXPECT_EQ(expand_hostlist("n1"), (Names{"n1"}));
+  EXPECT_EQ(expand_hostlist("n[1-3],m"), (Names{"n1", "n2", "n3", "m"}));
+  EXPECT_EQ(expand_hostlist("gpu[008-010,2]-ib,x"),
+            (Names{"gpu008-ib", "gpu009-ib", "gpu010-ib", "gpu2-ib", "x"}));
+  EXPECT_EQ(expand_hostlist("r[1-2]n[1-2]"), (Names{"r1n1", "r1n2", "r2n1", "r2n2"}));
+}
+
+TEST(Hostlist, WhatIsNoneIsRefused) {
+  for (const char* list : {"", "n[", "n[1", "n1]", "n[a-b]", "n[3-1]", "n[1-20000]", "a,,b", "n[]",
+                           "n[1-9999][1-9999]", "n[1-]", "n[18446744073709551616]"}) {
+    EXPECT_EQ(code_of([&] { (void)expand_hostlist(list); }), "no-node") << list;
+  }
+}
+
+}  // namespace
+}  // namespace mlenv::job
