@@ -119,7 +119,7 @@ bool is_loopback(std::string_view interface, std::string_view address) {
 Place place_of(const Job& job, std::size_t nodes, const Reach& reach, const NodeHello& node) {
   const Interfaces all = usable(node);
   const Interface& one = chosen(job, nodes, reach, node, all);
-  return {reach.name, one.address, one.name, node.ports, 0};
+  return {reach.name, one.address, one.name, node.ports, 0, node.host};
 }
 
 }  // namespace mlenv::job

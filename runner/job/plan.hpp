@@ -17,6 +17,7 @@ struct Place {
   /// TCP ports that were free there a moment ago, as many as ports_needed() says.
   std::vector<std::uint16_t> ports;
   std::uint64_t gpus = 0;  ///< that each of its ranks sees: all that the job has there
+  std::string host = {};   ///< what it calls itself, where that is another name
 };
 
 /// One process of the job.
@@ -47,5 +48,10 @@ std::size_t ports_needed(const Job& job);
 /// `no-interface` where it is not known then.
 JobPlan plan(const Job& job, const std::vector<Place>& places, const std::string& job_id,
              std::uint64_t attempt);
+
+/// /etc/hosts of every rank: each node's names and address, and the loopback as `localhost` alone.
+/// Frameworks that meet at a host's own name (JAX's gloo on processors) are sent to themselves by
+/// the `127.0.1.1 NAME` that Debian writes, and fail where the name leads nowhere.
+std::string hosts_of(const std::vector<Place>& places);
 
 }  // namespace mlenv::job

@@ -18,7 +18,7 @@ using nlohmann::json;
 std::vector<Place> places_for(const Job& job, std::size_t nodes) {
   std::vector<Place> places;
   for (std::size_t i = 0; i < nodes; ++i) {
-    Place place{"n" + std::to_string(i), "10.9.0." + std::to_string(i + 1), "eth0", {}, 0};
+    Place place{"n" + std::to_string(i), "10.9.0." + std::to_string(i + 1), "eth0", {}, 0, {}};
     for (std::size_t port = 0; port < ports_needed(job); ++port) {
       place.ports.push_back(static_cast<std::uint16_t>(20000 + 100 * i + port));
     }
@@ -220,6 +220,14 @@ TEST(PlanTest, AddressesOfIpv6AreInBracketsWhereAPortFollows) {
   auto env = env_of(plan(job, places, "j", 0).ranks[0]);
   EXPECT_EQ(env["MASTER_ADDR"], "fd00::1");
   EXPECT_EQ(env["JAX_COORDINATOR_ADDRESS"], "[fd00::1]:20001");
+}
+
+TEST(PlanTest, NamesOfTheNodesForEtcHosts) {
+  std::vector<Place> places = places_for(Job{}, 2);
+  places[1].host = "node17";
+  EXPECT_EQ(hosts_of(places),
+            "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
+            "10.9.0.1 n0\n10.9.0.2 n1 node17\n");
 }
 
 TEST(PlanTest, RolesThatDoNotFit) {

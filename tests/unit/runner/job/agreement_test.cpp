@@ -1,0 +1,174 @@
+#include "runner/job/agreement.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "runner/changes/changes.hpp"
+#include "tests/support/corpus.hpp"
+
+namespace mlenv::job {
+namespace {
+
+/// A node of tests/verdicts/hosts.
+NodeReport node_of(const std::string& host) {
+  NodeReport node;
+  node.name = host;
+  const fs::path file = source_folder() / "tests/verdicts/hosts" / (host + ".json");
+  node.facts = read_facts(read_file(file), host);
+  node.hello.runtime = "/usr/bin/runc";
+  node.hello.version = "0.1.0";
+  node.hello.clock = "2026-11-22T15:00:00.000Z";
+  node.heard = "2026-11-22T15:00:00.100Z";
+  return node;
+}
+
+AgreementRow row_of(const Agreement& agreement, const std::string& rule) {
+  for (const AgreementRow& row : agreement.rows) {
+    if (row.rule == rule) return row;
+  }
+  ADD_FAILURE() << "no row " << rule;
+  return {};
+}
+
+std::string standing(const Agreement& agreement, const std::string& rule) {
+  return row_of(agreement, rule).standing;
+}
+
+Agreement agree(const std::string& a, const std::string& b, bool on_gpus = true) {
+  Job job;
+  job.gpus_per_node = 1;
+  return agreement_of(job, {node_of(a), node_of(b)}, on_gpus);
+}
+
+TEST(AgreementTest, ANodeAgreesWithItself) {
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(source_folder() / "tests/verdicts/hosts")) {
+    const std::string host = entry.path().stem().string();
+    Job job;
+    job.options.rdma = true;
+    const Agreement agreement = agreement_of(job, {node_of(host), node_of(host)}, true);
+    EXPECT_EQ(agreement.differences(), 0U) << host << render_agreement(agreement);
+    EXPECT_EQ(agreement.blocking(), nullptr) << host;
+    ++count;
+  }
+  EXPECT_GE(count, 90);
+}
+
+TEST(AgreementTest, DriversAndModels) {
+  const Agreement agreement = agree("h100-535", "h100-580");
+  const AgreementRow driver = row_of(agreement, "driver");
+  EXPECT_EQ(driver.standing, "noted");
+  EXPECT_TRUE(driver.values[0]->starts_with("535."));
+  EXPECT_TRUE(driver.values[1]->starts_with("580."));
+  EXPECT_EQ(driver.effect, changes::rule_of("driver").effect);
+  EXPECT_EQ(standing(agreement, "architecture"), "same");
+  EXPECT_EQ(agreement.rows.front().standing, "noted");  // differences come first
+  EXPECT_EQ(standing(agree("v100-535", "a100-550"), "gpu-model"), "noted");
+}
+
+TEST(AgreementTest, WithoutGpusNobodyAsksForDrivers) {
+  for (const AgreementRow& row : agree("h100-535", "cpu-node", false).rows) {
+    EXPECT_NE(row.rule, "driver");
+    EXPECT_NE(row.rule, "gpu-count");
+  }
+}
+
+TEST(AgreementTest, NumbersOfGpus) {
+  std::vector<NodeReport> nodes = {node_of("a100-550"), node_of("a100-550")};
+  ASSERT_EQ(nodes[1].facts.gpus->size(), 8U);
+  nodes[1].facts.gpus.value->resize(4);
+  EXPECT_EQ(standing(agreement_of(Job{}, nodes, true), "gpu-count"), "blocked");
+  Job job;
+  job.gpus_per_node = 4;
+  EXPECT_EQ(standing(agreement_of(job, nodes, true), "gpu-count"), "noted");
+  job.gpus_per_node = 8;
+  const Agreement agreement = agreement_of(job, nodes, true);
+  ASSERT_NE(agreement.blocking(), nullptr);
+  EXPECT_EQ(agreement.blocking()->rule, "gpu-count");
+  EXPECT_EQ(agreement.blocking()->values, (decltype(AgreementRow::values){"8", "4"}));
+}
+
+TEST(AgreementTest, ANodeWithoutADriverBlocks) {
+  std::vector<NodeReport> nodes = {node_of("h100-580"), node_of("h100-580")};
+  nodes[0].facts.nvidia.kernel_driver = known(std::string("none"), "test");
+  EXPECT_EQ(standing(agreement_of(Job{}, nodes, true), "driver"), "blocked");
+}
+
+TEST(AgreementTest, ArchitecturesBlock) {
+  const Agreement agreement = agree("arm-server", "cpu-node", false);
+  ASSERT_NE(agreement.blocking(), nullptr);
+  EXPECT_EQ(agreement.rows.front().rule, "architecture");
+}
+
+TEST(AgreementTest, RuntimesDifferOrAreMissing) {
+  std::vector<NodeReport> nodes = {node_of("cpu-node"), node_of("cpu-node")};
+  nodes[1].hello.runtime = "/opt/bin/crun";
+  EXPECT_EQ(standing(agreement_of(Job{}, nodes, false), "runtime"), "noted");
+  nodes[1].hello.runtime = "/opt/bin/runc";
+  EXPECT_EQ(standing(agreement_of(Job{}, nodes, false), "runtime"), "same");
+  nodes[1].hello.runtime = "";
+  EXPECT_EQ(standing(agreement_of(Job{}, nodes, false), "runtime"), "blocked");
+}
+
+TEST(AgreementTest, RdmaPortsMatterWhereRanksHaveThem) {
+  std::vector<NodeReport> nodes = {node_of("h100-580"), node_of("h100-580")};
+  RdmaPort port;
+  port.device = "mlx5_0";
+  port.state = known(std::string("ACTIVE"), "test");
+  nodes[0].facts.network.rdma = known<std::vector<RdmaPort>>({port}, "test");
+  nodes[1].facts.network.rdma = known<std::vector<RdmaPort>>({}, "test");
+  Job job;
+  for (const AgreementRow& row : agreement_of(job, nodes, true).rows) EXPECT_NE(row.rule, "rdma");
+  job.options.rdma = true;
+  EXPECT_EQ(standing(agreement_of(job, nodes, true), "rdma"), "blocked");
+  nodes[1].facts.network.rdma.value->assign(2, port);
+  EXPECT_EQ(standing(agreement_of(job, nodes, true), "rdma"), "noted");
+}
+
+TEST(AgreementTest, WhatIsNotKnownIsNoDifference) {
+  std::vector<NodeReport> nodes = {node_of("h100-580"), node_of("h100-580")};
+  nodes[0].facts.system.kernel = unknown<std::string>("uname: no");
+  const Agreement agreement = agreement_of(Job{}, nodes, true);
+  EXPECT_EQ(standing(agreement, "kernel"), "unknown");
+  EXPECT_FALSE(row_of(agreement, "kernel").values[0]);
+  EXPECT_EQ(agreement.differences(), 0U);
+}
+
+TEST(AgreementTest, ClocksApart) {
+  const auto with = [](const char* first, const char* second) {
+    std::vector<NodeReport> nodes = {node_of("cpu-node"), node_of("cpu-node")};
+    nodes[0].hello.clock = first;
+    nodes[1].hello.clock = second;
+    return row_of(agreement_of(Job{}, nodes, false), "clock");
+  };
+  // Each beside 15:00:00.1 here: it is how far the nodes are from each other that counts.
+  EXPECT_EQ(with("2026-11-22T15:00:00.000Z", "2026-11-22T15:00:02.000Z").standing, "same");
+  EXPECT_EQ(with("2026-11-22T14:59:59.000Z", "2026-11-22T15:00:01.100Z").standing, "noted");
+  EXPECT_EQ(with("2026-11-22T17:00:00.000Z", "2026-11-22T17:00:00.000Z").standing, "same");
+  EXPECT_EQ(with("2026-11-22T15:00:00Z", "2026-11-22T15:05:01Z").standing, "blocked");
+  EXPECT_EQ(with("yesterday", "2026-11-22T15:05:01Z").standing, "unknown");
+  EXPECT_EQ(with("2026-11-22T15:00:00.600Z", "2026-11-22T15:00:00.000Z").values,
+            (decltype(AgreementRow::values){"+0.5 s", "-0.1 s"}));
+}
+
+TEST(AgreementTest, AHostWhoseNameLeadsToItself) {
+  std::vector<NodeReport> nodes = {node_of("cpu-node"), node_of("cpu-node")};
+  EXPECT_NE(standing(agreement_of(Job{}, nodes, false), "host-loopback"), "noted");
+  for (NodeReport& node : nodes) {
+    node.facts.network.host_is_loopback = known(true, "test");
+    node.facts.network.host_addresses = known<std::vector<std::string>>({"127.0.1.1"}, "test");
+  }
+  const AgreementRow row = row_of(agreement_of(Job{}, nodes, false), "host-loopback");
+  EXPECT_EQ(row.standing, "noted");  // although all nodes are alike in it
+  EXPECT_EQ(row.values[1], "127.0.1.1");
+}
+
+TEST(AgreementTest, AsJson) {
+  const auto json = nlohmann::json::parse(render_agreement(agree("h100-535", "h100-580")));
+  EXPECT_EQ(json["schema"], "mlenv.agreement/1");
+  EXPECT_EQ(json["nodes"], (std::vector<std::string>{"h100-535", "h100-580"}));
+  EXPECT_EQ(json["rows"][0]["standing"], "noted");
+}
+
+}  // namespace
+}  // namespace mlenv::job
