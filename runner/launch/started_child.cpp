@@ -25,11 +25,15 @@ Fd memory_file() {
 
 std::string last_lines(std::string_view text) {
   text = trim(text);
-  if (text.size() <= kMostWords) return std::string(text);
-  text.remove_prefix(text.size() - kMostWords);
-  const std::size_t line = text.find('\n');
-  if (line != std::string_view::npos) text.remove_prefix(line + 1);
-  return std::string(text);
+  if (text.size() > kMostWords) {
+    text.remove_prefix(text.size() - kMostWords);
+    const std::size_t line = text.find('\n');
+    if (line != std::string_view::npos) text.remove_prefix(line + 1);
+  }
+  // ssh ends its lines as a terminal wants them.
+  std::string lines(text);
+  std::erase(lines, '\r');
+  return lines;
 }
 
 StartedChild::StartedChild(Command command, std::chrono::milliseconds most_leaving)

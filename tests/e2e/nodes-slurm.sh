@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# `mlenv run --nodes --engine slurm`: a real Slurm on nodes of their own. The batch script, ranks that
+# meet, bytes through srun, scancel, the time limit, a node whose power is cut and the requeued job;
+# nothing is left.
+# shellcheck disable=SC2016 # what stands in single quotes is for others
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/nodes.sh
+. "$root/tests/support/nodes.sh"
+need runc jq python3 git
+[ -x "$(dirname "$MLENV")/mlenv-node" ] || skip "mlenv-node is not built here"
+
+path=$work/small.yaml
+small_recipe "$path" six
+base_store
+build_digest "$path" >/dev/null
+nodes_up 3
+with_slurm
+mkdir -p "$work/project" "$work/shared"
+cd "$work/project"
+cat >train.py <<'PYTHON'
+import os, signal, sys, time
+rank = int(os.environ["RANK"])
+path = f"/shared/state-{rank}"
+step, weight = [int(word) for word in open(path).read().split()] if os.path.exists(path) else (0, 1)
+signal.signal(signal.SIGTERM, lambda *_: (open(f"/shared/term-{rank}", "w").close(), sys.exit(9)))
+print("from step", step, "on", os.uname().nodename, flush=True)
+while step < int(os.environ["STEPS"]):
+    step, weight = step + 1, weight * 31 % 1000003 + rank
+    with open(path + ".new", "w") as file:
+        file.write(f"{step} {weight}")
+    os.replace(path + ".new", path)
+    time.sleep(float(os.environ.get("PAUSE", "0.01")))
+print("weights", weight, flush=True)
+PYTHON
+
+on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
+job() { on_head "$MLENV" run --engine slurm "$@"; }
+# ends_with STATUS COMMAND…: what it says is in $work/out and $work/err.
+ends_with() {
+  local status=0 expected=$1
+  shift
+  "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
+  [ "$status" = "$expected" ] || fail "status $status, not $expected: $*: $(tail -n 40 "$work/out" "$work/err")"
+}
+said() { grep -qE -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err" "$work/out")"; }
+shown() { grep -qE -- "$1" "$work/out" || fail "not shown: $1: $(cat "$work/out" "$work/err")"; }
+nothing_left() {
+  [ -z "$(on "$1" sh -c 'pgrep -af "[m]lenv-node|[r]unc|[t]rain.py" || true')" ] &&
+    [ -z "$(on "$1" sh -c "grep \" $MLENV_STORE\" /proc/self/mounts || true")" ]
+}
+nothing_left_anywhere() { nothing_left node1 && nothing_left node2 && nothing_left node3; }
+all_idle() { slurm_idle 3; }
+
+note "names of nodes: Slurm itself expands them as the unit test of expand_hostlist() has it"
+for list in 'n[1-3]' 'a[08-11,3],b' 'r[1-2]n[1-2]'; do
+  echo "$list" && on head scontrol show hostnames "$list" | xargs
+done >"$work/names"
+equal "slurm's own" "n1 n2 n3|a08 a09 a10 a11 a3 b|r1n1 r1n2 r2n1 r2n2" \
+  "$(sed -n 'n;p' "$work/names" | paste -sd '|')"
+
+note "bytes pass through steps as they are"
+head -c 20000000 /dev/urandom >"$work/random"
+on head sh -c 'srun --unbuffered --nodes=1 --ntasks=1 --nodelist=node2 cat <"$work/random" >"$work/back"'
+cmp "$work/random" "$work/back"
+
+note "the script is readable"
+ends_with 0 job --nodes 2 --timeout 2h --dry-run small -- true
+shown '^#SBATCH --nodes=2$'
+shown '^#SBATCH --time=0-02:01:00$'
+shown '^exec .*/mlenv-node lead '
+[ -z "$(on head squeue -h)" ] || fail "a dry run submitted something"
+
+note "ranks run, one on each node"
+ends_with 0 job --nodes 3 -v "$work/shared:/shared" -e STEPS=20 small -- python train.py
+shown '^0: from step 0 on node1'
+shown '^2: weights'
+weights=$(grep -o '[0-9]: weights.*' "$work/out" | sort)
+equal "three" 3 "$(wc -l <<<"$weights")"
+wait_until 20 nothing_left_anywhere
+
+note "the status of the command is that of the job"
+ends_with 7 job --nodes 2 small -- sh -c 'exit 7'
+
+note "scancel reaches the ranks as SIGTERM"
+rm -f "$work/shared"/*
+job --nodes 3 --name cancelled -v "$work/shared:/shared" -e STEPS=100000 small -- python train.py </dev/null >"$work/out" 2>"$work/err" &
+running=$!
+wait_until 60 test -e "$work/shared/state-2"
+on head scancel --name=cancelled
+status=0
+wait "$running" || status=$?
+[ "$status" -ne 0 ] || fail "cancelled, and all is well"
+[ -e "$work/shared/term-2" ] || fail "rank 2 did not hear of it"
+wait_until 30 nothing_left_anywhere
+
+note "a node's power is cut: the job is put back, and goes on from its checkpoint"
+rm -f "$work/shared"/*
+job --nodes 2 -v "$work/shared:/shared" -e STEPS=20 small -- python train.py </dev/null >"$work/out" 2>"$work/err"
+expected=$(grep -o '[0-9]: weights.*' "$work/out" | sort)
+rm -f "$work/shared"/*
+job --nodes 2 -v "$work/shared:/shared" -e STEPS=20 -e PAUSE=0.5 small -- python train.py </dev/null >"$work/out" 2>"$work/err" &
+running=$!
+wait_until 60 test -e "$work/shared/state-1"
+power_cut node2
+on head scontrol update nodename=node2 state=down reason=power
+status=0
+wait "$running" || status=$?
+equal "status" 0 "$status"
+equal "the same weights" "$expected" "$(grep -o '[0-9]: weights.*' "$work/out" | sort)"
+grep -qE 'from step [1-9]' "$work/out" || fail "it began anew: $(cat "$work/out")"
+wait_until 30 nothing_left node1
+power_on node2
+on head scontrol update nodename=node2 state=resume
+wait_until 30 all_idle
+
+note "without Slurm's programs, and without its daemon"
+on head pkill slurmctld
+failing_with no-slurm on_head "$MLENV" --json run --engine slurm --nodes 1 small -- true
+said 'does not take the job'
+on head mount --bind /dev/null "$(command -v sbatch)"
+failing_with no-slurm on_head "$MLENV" --json run --engine slurm --nodes 1 small -- true
+said 'there is no `sbatch` here'
