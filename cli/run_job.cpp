@@ -11,6 +11,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/run_devices.hpp"
 #include "cli/run_verdict.hpp"
+#include "images/inspect/inspect.hpp"
 #include "recipes/text.hpp"
 #include "runner/job/code.hpp"
 #include "runner/job/job_output.hpp"
@@ -148,6 +149,13 @@ std::optional<std::string> snapshot(Ui& ui, LocalRun& run) {
   return code.digest.str();
 }
 
+/// A lock does not tell of all that has a framework: Debian's packages, wheels by other names.
+job::Framework framework_in(Ui& ui, const Image& image, const ImageFacts& facts) {
+  const job::Framework known = job::framework_of(facts);
+  if (known != job::Framework::none) return known;
+  return job::framework_of(image_facts(ui.store(), image, ui.progress()));
+}
+
 /// What each node is asked for. By itself a job takes all GPUs where its image uses CUDA.
 std::string gpus_of(const PreparedJob& job, const ImageFacts& facts) {
   if (job.choice.job.gpus_per_node) return std::to_string(*job.choice.job.gpus_per_node);
@@ -172,7 +180,7 @@ bool uses_gpus(const std::string& gpus, const std::vector<job::NodeState>& nodes
 int run_job(Ui& ui, PreparedJob job) {
   const ImageFacts facts = facts_to_judge(ui, job.image, false);
   job.gpus = gpus_of(job, facts);
-  if (!job.choice.framework_given) job.choice.job.framework = job::framework_of(facts);
+  if (!job.choice.framework_given) job.choice.job.framework = framework_in(ui, job.image, facts);
   if (job.choice.engine == "slurm") return run_in_slurm(ui, std::move(job));
   const std::unique_ptr<job::NodeStarter> starter = starter_for(ui, job.choice);
   if (job.choice.dry_run) return show_plan(ui, job, *starter);

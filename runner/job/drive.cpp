@@ -26,8 +26,12 @@ constexpr int kOwnFailure = 125;
 
 std::string now_text() { return utc_text(std::chrono::system_clock::now()); }
 
-/// Those whose end is the job's: a parameter server waits for ever.
-bool is_essential(const Rank& rank) { return rank.role != "ps" && rank.role != "evaluator"; }
+/// Those whose end is the job's. With a chief it alone is: workers, parameter servers and the
+/// evaluator serve it for ever.
+bool is_essential(const Rank& rank, const Job& job) {
+  if (job.strategy != Strategy::parameter_server) return true;
+  return rank.role == (job.roles.chief ? "chief" : "worker");
+}
 
 /// That a rank on a node of these facts sees.
 std::uint64_t gpus_seen(const std::string& word, const Facts& facts) {
@@ -232,7 +236,7 @@ class Drive {
   bool done() const {
     if (stopping_) return false;
     return std::all_of(ranks_.begin(), ranks_.end(), [](const Running& one) {
-      return one.over || !is_essential(one.result.rank);
+      return one.over || !is_essential(one.result.rank, plan_.job);
     });
   }
 
@@ -368,7 +372,7 @@ class Drive {
     if (last.failure) return status(last.ranks.at(last.failure->rank));
     if (outcome_.ended_by == EndedBy::itself && outcome_.signal == 0) return 0;
     for (const RankResult& rank : last.ranks) {
-      if (is_essential(rank.rank) && status(rank) != 0) return status(rank);
+      if (is_essential(rank.rank, plan_.job) && status(rank) != 0) return status(rank);
     }
     return 0;
   }

@@ -22,6 +22,7 @@ namespace {
 constexpr std::string_view kUsage =
     "usage: mlenv-node agent [STORE]   serve a job's controller on standard input and output\n"
     "       mlenv-node lead FOLDER     drive the job in FOLDER on the nodes of this allocation\n"
+    "       mlenv-node facts [STORE]   what this node is, as `mlenv facts --json` has it\n"
     "       mlenv-node --version\n"
     "mlenv starts it on the nodes of a job (`mlenv run --nodes N`).\n";
 
@@ -45,6 +46,11 @@ int command(int argc, char** argv) {
     return 0;
   }
   if (word == "agent" && argc <= 3) return serve_standard_streams(argc > 2 ? argv[2] : "");
+  if (word == "facts" && argc <= 3) {
+    const fs::path store = argc > 2 ? fs::path(argv[2]) : default_node_store();
+    say(STDOUT_FILENO, render_facts(probe_facts(host_sources(store, temporary_root()))) + "\n");
+    return 0;
+  }
   if (word == "lead" && argc == 3) return lead(argv[2], own_version());
   say(STDERR_FILENO, kUsage);
   return kWrongUsage;
