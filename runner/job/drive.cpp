@@ -235,7 +235,7 @@ class Drive {
   /// All that the job waits for is done, and others still run.
   bool done() const {
     if (stopping_) return false;
-    return std::all_of(ranks_.begin(), ranks_.end(), [](const Running& one) {
+    return std::all_of(ranks_.begin(), ranks_.end(), [&](const Running& one) {
       return one.over || !is_essential(one.result.rank, plan_.job);
     });
   }
