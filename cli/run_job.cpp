@@ -13,6 +13,7 @@
 #include "cli/run_verdict.hpp"
 #include "images/inspect/inspect.hpp"
 #include "recipes/text.hpp"
+#include "runner/job/agreement.hpp"
 #include "runner/job/code.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
@@ -195,8 +196,14 @@ int run_job(Ui& ui, PreparedJob job) {
   job::DriveEvents events = show.events();
   events.control = control.get();
   if (start.checked) {
-    events.ready = [&](const std::vector<job::NodeState>& nodes) {
-      job::require_verdicts(facts, start.image.name, nodes, uses_gpus(plan.gpus, nodes));
+    events.ready = [&, notice = events.notice](const std::vector<job::NodeState>& nodes) {
+      const bool on_gpus = uses_gpus(plan.gpus, nodes);
+      const job::Agreement agreement =
+          job::agreement_of(plan.job, job::reports_of(nodes), on_gpus);
+      job::require_agreement(agreement);
+      job::require_verdicts(facts, start.image.name, nodes, on_gpus);
+      if (!notice) return;
+      for (const std::string& note : job::notes_of(agreement)) notice(note);
     };
   }
   const job::JobOutcome outcome =

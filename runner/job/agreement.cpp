@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <functional>
 #include <set>
 
 #include <fmt/core.h>
 
+#include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/record_json.hpp"
+#include "recipes/text.hpp"
 #include "runner/changes/changes.hpp"
 #include "runner/job/agreement_values.hpp"
-#include "runner/record/run_records.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -133,7 +134,7 @@ void Table::clocks() {
   std::optional<double> least;
   std::optional<double> most;
   for (const NodeReport& node : nodes_) {
-    const auto skew = clock_skew(node.hello.clock, node.heard);
+    const auto& skew = node.clock_offset;
     values.push_back(skew ? std::optional(fmt::format("{:+.1f} s", *skew)) : std::nullopt);
     if (!skew) continue;
     least = std::min(least.value_or(*skew), *skew);
@@ -214,6 +215,24 @@ void Table::links() {
       "rdma", "", [](const NodeReport& one) { return ports_of(one.facts); }, ports);
 }
 
+/// `535.247.01 on n1; 580.95.05 on n2, n3`
+std::string who_has_what(const Agreement& agreement, const AgreementRow& row) {
+  constexpr std::size_t kNamed = 4;
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  for (std::size_t i = 0; i < row.values.size(); ++i) {
+    const std::string value = printable(row.values[i].value_or("not known"));
+    auto at = std::find_if(groups.begin(), groups.end(),
+                           [&](const auto& group) { return group.first == value; });
+    if (at == groups.end()) at = groups.insert(groups.end(), {value, {}});
+    at->second.push_back(agreement.nodes.at(i));
+  }
+  std::vector<std::string> parts;
+  for (const auto& [value, nodes] : groups) {
+    parts.push_back(fmt::format("{} on {}", value, listed(nodes, kNamed)));
+  }
+  return join(parts, "; ");
+}
+
 }  // namespace
 
 std::string_view name_of(Standing standing) {
@@ -246,11 +265,32 @@ Agreement agreement_of(const Job& job, const std::vector<NodeReport>& nodes, boo
   return table.take();
 }
 
-std::optional<double> clock_skew(std::string_view node, std::string_view heard) {
-  const auto theirs = parse_utc(node);
-  const auto ours = parse_utc(heard);
-  if (!theirs || !ours) return std::nullopt;
-  return std::chrono::duration<double>(*theirs - *ours).count();
+std::vector<NodeReport> reports_of(const std::vector<NodeState>& nodes) {
+  std::vector<NodeReport> reports;
+  for (const NodeState& node : nodes) {
+    if (!node.hello || !node.facts) continue;
+    reports.push_back({node.offer.name, *node.hello, *node.facts, node.clock_offset});
+  }
+  return reports;
+}
+
+void require_agreement(const Agreement& agreement) {
+  const AgreementRow* row = agreement.blocking();
+  if (row == nullptr) return;
+  throw refusal("nodes-differ", "the nodes cannot work together: {}", row->what)
+      .because(who_has_what(agreement, *row))
+      .because(row->effect)
+      .hint(row->remedy + "; `--no-check` starts it all the same");
+}
+
+std::vector<std::string> notes_of(const Agreement& agreement) {
+  std::vector<std::string> notes;
+  for (const AgreementRow& row : agreement.rows) {
+    if (row.standing != name_of(Standing::noted)) continue;
+    notes.push_back(
+        fmt::format("{}: {} ({})", row.what, who_has_what(agreement, row), row.effect));
+  }
+  return notes;
 }
 
 std::string render_agreement(const Agreement& agreement) { return render_record(agreement, kKind); }

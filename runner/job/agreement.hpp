@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runner/facts/facts.hpp"
+#include "runner/job/drive.hpp"
 #include "runner/job/job.hpp"
 #include "runner/job/node_link.hpp"
 
@@ -18,8 +19,8 @@ namespace mlenv::job {
 struct NodeReport {
   std::string name;  ///< as the engine calls it
   NodeHello hello;
-  std::string heard;  ///< this machine's time when `hello` came: UTC, RFC 3339; empty: not known
   Facts facts;
+  std::optional<double> clock_offset;  ///< seconds by which its clock is ahead of ours, about
 };
 
 enum class Standing {
@@ -67,12 +68,12 @@ struct Agreement {
   }
 };
 
+/// Of those whose facts are known.
+std::vector<NodeReport> reports_of(const std::vector<NodeState>& nodes);
+
 /// `on_gpus`: the ranks are to use GPUs.
 Agreement agreement_of(const Job& job, const std::vector<NodeReport>& nodes, bool on_gpus);
 
-/// By how many seconds a node's clock is ahead of ours; negative: behind. nullopt where one of the
-/// two is not known or not understood. The way of the message counts as skew.
-std::optional<double> clock_skew(std::string_view node, std::string_view heard);
 /// Clocks that are further apart are noted: logs that are merged by time are out of order, and the
 /// newest file of a shared folder may not be the newest.
 inline constexpr double kSkewNoted = 2;
@@ -80,6 +81,12 @@ inline constexpr double kSkewNoted = 2;
 /// refuse: Slurm's steps and shared storage fail some time into the job. Less than that breaks no
 /// rendezvous: frameworks measure time by each host's own monotonic clock.
 inline constexpr double kSkewBlocked = 300;
+
+/// Throws `nodes-differ` (no) with the first row that blocks, what each node has of it, and what to
+/// do.
+void require_agreement(const Agreement& agreement);
+/// A sentence for each row that is noted: `NVIDIA driver: 535.247.01 on n1; 580.95.05 on n2, n3 (…)`.
+std::vector<std::string> notes_of(const Agreement& agreement);
 
 /// mlenv.agreement/1 on one line, without the newline.
 std::string render_agreement(const Agreement& agreement);

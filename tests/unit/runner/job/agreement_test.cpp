@@ -5,6 +5,7 @@
 
 #include "runner/changes/changes.hpp"
 #include "tests/support/corpus.hpp"
+#include "tests/support/error_code.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -17,8 +18,7 @@ NodeReport node_of(const std::string& host) {
   node.facts = read_facts(read_file(file), host);
   node.hello.runtime = "/usr/bin/runc";
   node.hello.version = "0.1.0";
-  node.hello.clock = "2026-11-22T15:00:00.000Z";
-  node.heard = "2026-11-22T15:00:00.100Z";
+  node.clock_offset = -0.1;
   return node;
 }
 
@@ -135,20 +135,46 @@ TEST(AgreementTest, WhatIsNotKnownIsNoDifference) {
 }
 
 TEST(AgreementTest, ClocksApart) {
-  const auto with = [](const char* first, const char* second) {
+  const auto with = [](std::optional<double> first, std::optional<double> second) {
     std::vector<NodeReport> nodes = {node_of("cpu-node"), node_of("cpu-node")};
-    nodes[0].hello.clock = first;
-    nodes[1].hello.clock = second;
+    nodes[0].clock_offset = first;
+    nodes[1].clock_offset = second;
     return row_of(agreement_of(Job{}, nodes, false), "clock");
   };
-  // Each beside 15:00:00.1 here: it is how far the nodes are from each other that counts.
-  EXPECT_EQ(with("2026-11-22T15:00:00.000Z", "2026-11-22T15:00:02.000Z").standing, "same");
-  EXPECT_EQ(with("2026-11-22T14:59:59.000Z", "2026-11-22T15:00:01.100Z").standing, "noted");
-  EXPECT_EQ(with("2026-11-22T17:00:00.000Z", "2026-11-22T17:00:00.000Z").standing, "same");
-  EXPECT_EQ(with("2026-11-22T15:00:00Z", "2026-11-22T15:05:01Z").standing, "blocked");
-  EXPECT_EQ(with("yesterday", "2026-11-22T15:05:01Z").standing, "unknown");
-  EXPECT_EQ(with("2026-11-22T15:00:00.600Z", "2026-11-22T15:00:00.000Z").values,
-            (decltype(AgreementRow::values){"+0.5 s", "-0.1 s"}));
+  // How far the nodes are from each other counts, not how far from here.
+  EXPECT_EQ(with(0, 2).standing, "same");
+  EXPECT_EQ(with(-1.1, 1).standing, "noted");
+  EXPECT_EQ(with(7200, 7200).standing, "same");
+  EXPECT_EQ(with(0, 301).standing, "blocked");
+  EXPECT_EQ(with(std::nullopt, 301).standing, "unknown");
+  EXPECT_EQ(with(0.5, -0.1).values, (decltype(AgreementRow::values){"+0.5 s", "-0.1 s"}));
+}
+
+TEST(AgreementTest, WhatBlocksIsAnErrorAndWhatIsNotedASentence) {
+  EXPECT_NO_THROW(require_agreement(agree("cpu-node", "cpu-node")));
+  std::vector<NodeReport> nodes = {node_of("cpu-node"), node_of("cpu-node"), node_of("cpu-node")};
+  nodes[1].name = "n2";
+  nodes[1].hello.runtime = "";
+  const Error error =
+      error_of([&] { require_agreement(agreement_of(Job{}, nodes, false)); });
+  EXPECT_EQ(error.code(), "nodes-differ");
+  EXPECT_EQ(error.kind(), Kind::no);
+  EXPECT_EQ(error.frames().at(1), "runc on cpu-node, cpu-node; none on n2");
+  const std::vector<std::string> notes = notes_of(agree("h100-535", "h100-580"));
+  ASSERT_FALSE(notes.empty());
+  EXPECT_TRUE(notes.front().starts_with("NVIDIA driver: 535.247.01 on h100-535; 580.")) << notes.front();
+}
+
+TEST(AgreementTest, NodesOfWhichNothingIsKnownAreLeftOut) {
+  std::vector<NodeState> states(2);
+  states[1].offer.name = "n2";
+  states[1].hello = NodeHello{};
+  states[1].facts = Facts{};
+  states[1].clock_offset = 3;
+  const std::vector<NodeReport> reports = reports_of(states);
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_EQ(reports[0].name, "n2");
+  EXPECT_EQ(reports[0].clock_offset, 3);
 }
 
 TEST(AgreementTest, AHostWhoseNameLeadsToItself) {

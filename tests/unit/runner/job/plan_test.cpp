@@ -225,7 +225,7 @@ TEST(PlanTest, AddressesOfIpv6AreInBracketsWhereAPortFollows) {
 TEST(PlanTest, NamesOfTheNodesForEtcHosts) {
   std::vector<Place> places = places_for(Job{}, 2);
   places[1].host = "node17";
-  EXPECT_EQ(hosts_of(places),
+  EXPECT_EQ(etc_hosts_of(places),
             "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
             "10.9.0.1 n0\n10.9.0.2 n1 node17\n");
 }
