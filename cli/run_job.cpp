@@ -1,6 +1,5 @@
 #include "cli/run_job.hpp"
 
-#include <algorithm>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -17,7 +16,6 @@
 #include "runner/job/code.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
-#include "runner/job/node_verdict.hpp"
 #include "runner/job/words.hpp"
 #include "runner/launch/local_nodes.hpp"
 #include "runner/launch/ssh_nodes.hpp"
@@ -168,20 +166,13 @@ std::string gpus_of(const PreparedJob& job, const ImageFacts& facts) {
   return has_cuda ? std::string(job::kGpusIfAny) : "";
 }
 
-bool uses_gpus(const std::string& gpus, const std::vector<job::NodeState>& nodes) {
-  if (gpus.empty() || gpus == "none" || gpus == "0") return false;
-  if (gpus != job::kGpusIfAny) return true;
-  return std::any_of(nodes.begin(), nodes.end(), [](const job::NodeState& node) {
-    return node.facts && node.facts->gpus && !node.facts->gpus->empty();
-  });
-}
-
 }  // namespace
 
 int run_job(Ui& ui, PreparedJob job) {
-  const ImageFacts facts = facts_to_judge(ui, job.image, false);
+  ImageFacts facts = facts_to_judge(ui, job.image, false);
   job.gpus = gpus_of(job, facts);
   if (!job.choice.framework_given) job.choice.job.framework = framework_in(ui, job.image, facts);
+  if (job.start.checked) job.image_facts = std::move(facts);
   if (job.choice.engine == "slurm") return run_in_slurm(ui, std::move(job));
   const std::unique_ptr<job::NodeStarter> starter = starter_for(ui, job.choice);
   if (job.choice.dry_run) return show_plan(ui, job, *starter);
@@ -195,17 +186,6 @@ int run_job(Ui& ui, PreparedJob job) {
   JobShow show{ui};
   job::DriveEvents events = show.events();
   events.control = control.get();
-  if (start.checked) {
-    events.ready = [&, notice = events.notice](const std::vector<job::NodeState>& nodes) {
-      const bool on_gpus = uses_gpus(plan.gpus, nodes);
-      const job::Agreement agreement =
-          job::agreement_of(plan.job, job::reports_of(nodes), on_gpus);
-      job::require_agreement(agreement);
-      job::require_verdicts(facts, start.image.name, nodes, on_gpus);
-      if (!notice) return;
-      for (const std::string& note : job::notes_of(agreement)) notice(note);
-    };
-  }
   const job::JobOutcome outcome =
       job::drive_recorded(ui.store(), *starter, plan, recorder, std::move(events));
   say_end(ui, outcome, plan.id);
@@ -224,6 +204,7 @@ job::DrivePlan drive_plan(Ui& ui, PreparedJob& job) {
   if (plan.job.checkpoints) plan.run.mounts.push_back(*plan.job.checkpoints);
   plan.most_log_bytes = job.most_log_bytes;
   plan.gpus = job.gpus;
+  plan.image_facts = std::move(job.image_facts);
   // Of the job alone: ranks have neither its name nor its project, which is this machine's.
   plan.start = job.start;
   plan.start.name.reset();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "images/inspect/image_facts.hpp"
 #include "images/store.hpp"
 #include "runner/job/job.hpp"
 #include "runner/job/node_link.hpp"
@@ -30,6 +31,8 @@ struct DrivePlan {
   LocalRun run;    ///< what all ranks share; the variables of a rank come below its `env`
   RunStart start;  ///< the same, for their records
   std::string gpus;  ///< of each node: as RankStart has it
+  /// What nodes are judged by before anything starts; nothing: nobody asks.
+  std::optional<ImageFacts> image_facts;
   LinkSettings link;
   std::chrono::milliseconds meeting{60'000};  ///< a node has so long until it answers first
   std::uint64_t most_log_bytes = 0;           ///< of each rank, on its node

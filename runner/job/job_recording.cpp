@@ -1,5 +1,6 @@
 #include "runner/job/job_recording.hpp"
 
+#include "runner/job/node_verdict.hpp"
 #include "runner/job/words.hpp"
 #include "runner/record/record_files.hpp"
 #include "runner/record/run_records.hpp"
@@ -151,6 +152,11 @@ JobOutcome drive_recorded(Store& store, NodeStarter& starter, const DrivePlan& p
                        const JobPlan& ranks) {
     recorder.started();
     if (began) began(attempt, places, ranks);
+  };
+  NodeChecks checks{plan, events.notice};
+  events.ready = [&, then = std::move(events.ready)](const std::vector<NodeState>& nodes) {
+    checks(nodes);
+    if (then) then(nodes);
   };
   try {
     JobOutcome outcome = drive(store, starter, plan, recording.around(std::move(events)));

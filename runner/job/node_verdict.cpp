@@ -1,11 +1,14 @@
 #include "runner/job/node_verdict.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "recipes/text.hpp"
 #include "runner/check/verdict.hpp"
+#include "runner/job/agreement.hpp"
+#include "runner/node/node_gpus.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -28,7 +31,26 @@ void take(std::optional<Blocked>& blocked, const Verdict& verdict, const std::st
   blocked->nodes.push_back(node);
 }
 
+bool uses_gpus(const std::string& gpus, const std::vector<NodeState>& nodes) {
+  if (gpus.empty() || gpus == "none" || gpus == "0") return false;
+  if (gpus != kGpusIfAny) return true;
+  return std::any_of(nodes.begin(), nodes.end(), [](const NodeState& node) {
+    return node.facts && node.facts->gpus && !node.facts->gpus->empty();
+  });
+}
+
 }  // namespace
+
+void NodeChecks::operator()(const std::vector<NodeState>& nodes) {
+  if (!plan_.image_facts) return;
+  const bool on_gpus = uses_gpus(plan_.gpus, nodes);
+  require_verdicts(*plan_.image_facts, plan_.start.image.name, nodes, on_gpus);
+  const Agreement agreement = agreement_of(plan_.job, reports_of(nodes), on_gpus);
+  require_agreement(agreement);
+  for (const std::string& note : notes_of(agreement)) {
+    if (said_.insert(note).second && notice_) notice_(note);
+  }
+}
 
 void require_verdicts(const ImageFacts& image, const std::string& name,
                       const std::vector<NodeState>& nodes, bool with_gpus) {

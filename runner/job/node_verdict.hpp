@@ -1,5 +1,7 @@
 #pragma once
 // Whether an image runs on the nodes of a job, before anything is started there.
+#include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -7,6 +9,22 @@
 #include "runner/job/drive.hpp"
 
 namespace mlenv::job {
+
+/// Before the first attempt and each further one: whether the image runs on the nodes
+/// (require_verdicts) and whether they are alike enough (agreement.hpp); `notice` hears what is
+/// noted, once. Nothing where the plan has no facts of the image.
+class NodeChecks {
+ public:
+  NodeChecks(const DrivePlan& plan, std::function<void(const std::string&)> notice)
+      : plan_(plan), notice_(std::move(notice)) {}
+  /// Throws `does-not-run`, `nodes-differ` (no).
+  void operator()(const std::vector<NodeState>& nodes);
+
+ private:
+  const DrivePlan& plan_;
+  std::function<void(const std::string&)> notice_;
+  std::set<std::string> said_;
+};
 
 /// Judges each node by its facts (check/verdict.hpp), and all of them together. Throws
 /// `does-not-run` (no), which names the first finding that blocks, the node, and how many others

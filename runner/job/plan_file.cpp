@@ -82,6 +82,7 @@ std::string render_plan_file(const PlanFile& file) {
       {"job", written(plan.job)},
       {"image", plan.image_digest},
       {"gpus", plan.gpus},
+      {"facts", plan.image_facts ? Json(render_image_facts(*plan.image_facts)) : Json()},
       {"code", RecordWriter::written(plan.code_digest)},
       {"run", binary(render_request(plan.run))},
       {"start", render_run_start(plan.start)},
@@ -111,6 +112,9 @@ PlanFile parse_plan_file(std::string_view bytes, std::string_view shown, std::st
     plan.job = job_of(value.at("job"));
     plan.image_digest = value.at("image");
     plan.gpus = value.at("gpus");
+    if (const auto facts = optional_of<std::string>(value.at("facts"))) {
+      plan.image_facts = read_image_facts(*facts, shown);
+    }
     plan.code_digest = optional_of<std::string>(value.at("code"));
     plan.run = parse_request(bytes_of(value.at("run")));
     plan.start = parse_run_start(value.at("start").get<std::string>(), shown);
