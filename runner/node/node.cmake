@@ -1,6 +1,6 @@
 # mlenv-node: linked with no shared library, so that it starts on any machine of its architecture.
 # Our own archives are the same as mlenv's; what has no static form is replaced by base/static and
-# recipes/static_toml.cpp, whose objects come first, so that nothing asks the archives for theirs.
+# recipes/static_*.cpp, whose objects come first, so that nothing asks the archives for theirs.
 if(MLENV_SANITIZE)
   set(without_node "sanitizers are on")
 endif()
@@ -21,7 +21,7 @@ if(without_node)
 endif()
 
 file(GLOB static_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/base/static/*.cpp)
-add_executable(mlenv-node runner/node/main.cpp recipes/static_toml.cpp ${static_sources})
+add_executable(mlenv-node runner/node/main.cpp recipes/static_toml.cpp recipes/static_versions.cpp ${static_sources})
 target_link_libraries(mlenv-node PRIVATE mlenv_settings mlenv_warnings)
 set_source_files_properties(recipes/static_toml.cpp base/static/fmt.cpp PROPERTIES
   COMPILE_OPTIONS -w)  # other people's source

@@ -82,7 +82,7 @@ none_alive() { ! alive "$1"; }
 
 for who in m u; do
   note "$who: ranks meet"
-  equal "$who: status" "0 " "$(status_of "$who" run --nodes 3 --ranks-per-node 2 small -- python meet.py) $(cat "$work/err")"
+  equal "$who: status" 0 "$(status_of "$who" run --nodes 3 --ranks-per-node 2 small -- python meet.py)"
   shown '^0: met: 0 on n1, 1 on n1, 2 on n2, 3 on n2, 4 on n3, 5 on n3$'
   equal "$who: record" "local 3 2 done 6" \
     "$("$who" --json runs show last | jq -r '"\(.start.launch.engine) \(.start.launch.most_nodes) \(.start.launch.ranks_per_node) \(.state) \(.ranks.attempts[0].ranks|length)"')"
