@@ -130,7 +130,7 @@ on node2 umount .cache
 
 note "a node without an OCI runtime"
 on node3 sh -c 'for p in $(which -a runc crun); do mount --bind /dev/null "$p"; done'
-refused 'runc|runtime' --hosts hosts --nodes 3
+failing_with no-runtime on_head "$MLENV" --json run --engine ssh --hosts hosts --nodes 3 small -- true
 on node3 sh -c 'for p in $(which -a runc crun); do umount "$p"; done'
 
 note "a node's power is cut"
