@@ -73,7 +73,9 @@ class MergedLog {
 class ShownJob {
  public:
   ShownJob(const Ui& ui, const JobLogOptions& options)
-      : ui_(ui), options_(options), output_({ui.color(), options.timestamps}, job::write_to_streams) {}
+      : ui_(ui),
+        options_(options),
+        output_({ui.color(), options.timestamps}, job::write_to_streams) {}
 
   void of(const RecordedRanks& ranks) {
     for (const RecordedJobAttempt& attempt : ranks.attempts) {
@@ -115,9 +117,9 @@ class ShownJob {
 };
 
 void require_rank(const RecordedRanks& ranks, const std::string& id, std::uint64_t rank) {
-  const bool there = std::any_of(
-      ranks.attempts.begin(), ranks.attempts.end(),
-      [&](const RecordedJobAttempt& attempt) { return rank < attempt.ranks.size(); });
+  const bool there =
+      std::any_of(ranks.attempts.begin(), ranks.attempts.end(),
+                  [&](const RecordedJobAttempt& attempt) { return rank < attempt.ranks.size(); });
   if (there) return;
   throw usage_error("no-rank", "job `{}` has no rank {}", id, rank)
       .hint(fmt::format("`mlenv runs show {}` lists them", id));

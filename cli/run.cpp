@@ -150,7 +150,8 @@ std::optional<job::JobParts> take_job_file(Options& options) {
   options.env.insert(options.env.begin(), env.begin(), env.end());
   if (options.workdir.empty()) options.workdir = parts.workdir.value_or("");
   RunWords& words = options.words;
-  if (words.memory.empty() && parts.memory_bytes) words.memory = std::to_string(*parts.memory_bytes);
+  if (words.memory.empty() && parts.memory_bytes)
+    words.memory = std::to_string(*parts.memory_bytes);
   if (words.cpus.empty() && parts.cpus) words.cpus = fmt::format("{}", *parts.cpus);
   if (words.shm.empty() && parts.shm_bytes) words.shm = std::to_string(*parts.shm_bytes);
   return parts;
@@ -160,13 +161,12 @@ std::optional<JobChoice> job_of(const Options& options, const RunChoice& choice,
                                 const std::optional<job::JobParts>& file) {
   const LayerWords& layer = options.layer;
   const RepeatOptions& repeat = options.repeat;
-  return parse_job_words(options.job,
-                         {options.words, choice, life, options.runtime, options.tty,
-                          !options.jupyter.empty(), !options.matrix.axes.empty(),
-                          layer.keep || !layer.from.empty(),
-                          repeat.deterministic || !repeat.outputs.empty(),
-                          !options.life.stop_timeout.empty()},
-                         file);
+  return parse_job_words(
+      options.job,
+      {options.words, choice, life, options.runtime, options.tty, !options.jupyter.empty(),
+       !options.matrix.axes.empty(), layer.keep || !layer.from.empty(),
+       repeat.deterministic || !repeat.outputs.empty(), !options.life.stop_timeout.empty()},
+      file);
 }
 
 int run_image(Options options, Ui& ui) {

@@ -102,7 +102,8 @@ int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& star
     const job::NodeOffer& offer = offers[i];
     job::Place place;
     place.name = offer.name;
-    place.address = offer.address.empty() ? fmt::format("ADDRESS-OF-{}", offer.name) : offer.address;
+    place.address =
+        offer.address.empty() ? fmt::format("ADDRESS-OF-{}", offer.name) : offer.address;
     place.interface = !job.choice.job.interface.empty() ? job.choice.job.interface
                       : !offer.interface.empty()        ? offer.interface
                                                         : "INTERFACE";

@@ -30,9 +30,9 @@ struct JobWords {
 };
 /// Those that take the next word.
 inline constexpr std::string_view kJobOptionsWithWords[] = {
-    "--nodes",     "--engine",   "--hosts",       "--ranks-per-node", "--strategy", "--framework",
-    "--interface", "--restarts", "--checkpoints", "--servers",
-    "--slurm-option"};
+    "--nodes",       "--engine",    "--hosts",       "--ranks-per-node",
+    "--strategy",    "--framework", "--interface",   "--restarts",
+    "--checkpoints", "--servers",   "--slurm-option"};
 void add_job_options(CLI::App& app, JobWords& words);
 
 /// What else was asked for.

@@ -109,7 +109,8 @@ int run_in_slurm(Ui& ui, PreparedJob job) {
   const std::string text = job::slurm_script(job.choice.job, script);
   if (job.choice.dry_run) {
     if (ui.options.json) {
-      ui.answer(canonical({{"schema", "mlenv.job-script/1"}, {"engine", "slurm"}, {"script", text}}));
+      ui.answer(
+          canonical({{"schema", "mlenv.job-script/1"}, {"engine", "slurm"}, {"script", text}}));
     } else {
       ui.answer_exactly(text.substr(0, text.size() - 1));
     }

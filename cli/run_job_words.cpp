@@ -36,7 +36,8 @@ void refuse_without(const JobWords& words) {
                        : words.dry_run                 ? "--dry-run"
                                                        : nullptr;
   if (option == nullptr) return;
-  throw usage_error("usage", "`{}` is of a job on several nodes, and `--nodes` is not given", option)
+  throw usage_error("usage", "`{}` is of a job on several nodes, and `--nodes` is not given",
+                    option)
       .hint("`--nodes 3` runs the command on three; `--nodes 1` on one");
 }
 
@@ -147,9 +148,8 @@ job::JobParts parts_of(const JobWords& words, const BesideJob& beside) {
   if (beside.grace_given) parts.grace = beside.life.run.grace;
   if (!words.checkpoints.empty()) {
     const bool has_target = words.checkpoints.find(':') != std::string::npos;
-    parts.checkpoints =
-        job::mount_of_nodes(has_target ? words.checkpoints : words.checkpoints + ":/checkpoints",
-                            fs::current_path());
+    parts.checkpoints = job::mount_of_nodes(
+        has_target ? words.checkpoints : words.checkpoints + ":/checkpoints", fs::current_path());
   }
   return parts;
 }
@@ -169,9 +169,11 @@ bool is_job_file(const std::string& word) {
 void add_job_options(CLI::App& app, JobWords& words) {
   app.add_option("--nodes", words.nodes, "on so many nodes, or MIN:MAX (docs/jobs.md)")
       ->type_name("N");
-  app.add_option("--engine", words.engine, "who brings it there: local, ssh, slurm")->type_name("ENGINE");
-  take_word_of(app.add_option("--hosts", words.hosts, "of ssh: a file with a host a line, or a,b,c"),
-               WordKind::file);
+  app.add_option("--engine", words.engine, "who brings it there: local, ssh, slurm")
+      ->type_name("ENGINE");
+  take_word_of(
+      app.add_option("--hosts", words.hosts, "of ssh: a file with a host a line, or a,b,c"),
+      WordKind::file);
   app.add_option("--ranks-per-node", words.ranks_per_node, "processes on each node; by default 1")
       ->type_name("N");
   app.add_option("--strategy", words.strategy, "allreduce (default), parameter-server, plain");

@@ -196,10 +196,10 @@ std::string count_text(const RecordedLaunch& launch) {
 
 /// Of a run on several nodes.
 void add_launch(const RecordedLaunch& launch, Lines& lines) {
-  lines.add("nodes", printable(fmt::format(
-                         "{} by {}, {} each, {}{}", count_text(launch), launch.engine,
-                         counted(launch.ranks_per_node, "rank"), launch.strategy,
-                         launch.framework == "none" ? "" : " with " + launch.framework)));
+  lines.add("nodes",
+            printable(fmt::format("{} by {}, {} each, {}{}", count_text(launch), launch.engine,
+                                  counted(launch.ranks_per_node, "rank"), launch.strategy,
+                                  launch.framework == "none" ? "" : " with " + launch.framework)));
   if (launch.interface) lines.add("interface", printable(*launch.interface));
   if (launch.restarts > 0) lines.add("restarts", fmt::format("at most {}", launch.restarts));
   if (launch.code_digest) lines.add("snapshot", printable(*launch.code_digest));

@@ -72,7 +72,8 @@ std::vector<RunRecord> chosen(const Filter& filter, const Ui& ui) {
     if (filter.newest != 0 && found.size() == filter.newest) break;
     try {
       RunRecord record = all.read_brief(id);
-      const bool wanted = (filter.ranks || !record.start.job) && is_of_image(record.start, filter.image) &&
+      const bool wanted = (filter.ranks || !record.start.job) &&
+                          is_of_image(record.start, filter.image) &&
                           is_of_matrix(record.start, filter.matrix) &&
                           (filter.state.empty() || record.state == filter.state);
       if (wanted) found.push_back(std::move(record));

@@ -158,7 +158,8 @@ class Drive {
                     plan_.most_log_bytes};
     start.run.env = rank.env;
     start.run.env.insert(start.run.env.end(), plan_.run.env.begin(), plan_.run.env.end());
-    start.record.job = RecordedRank{plan_.id, rank.rank, world, one.result.node, rank.role, number_};
+    start.record.job =
+        RecordedRank{plan_.id, rank.rank, world, one.result.node, rank.role, number_};
     return start;
   }
 
@@ -276,7 +277,8 @@ class Drive {
     if (::poll(fds.data(), fds.size(), kTick) < 0 && errno != EINTR) {
       throw os_error(errno, "cannot wait for the nodes");
     }
-    const std::vector<pollfd> seen{fds.begin(), fds.begin() + static_cast<std::ptrdiff_t>(of_nodes)};
+    const std::vector<pollfd> seen{fds.begin(),
+                                   fds.begin() + static_cast<std::ptrdiff_t>(of_nodes)};
     nodes_.take(seen);
     nodes_.tick();
     while (const int number = signals_.next()) take_signal(number);
@@ -292,8 +294,8 @@ class Drive {
       const std::optional<StopRequest> stop = answer_stop_alone(std::move(*at));
       asking_.erase(at);
       if (!stop) continue;
-      end_all(EndedBy::stop, stop->grace_ms ? std::chrono::milliseconds(*stop->grace_ms)
-                                            : plan_.job.grace);
+      end_all(EndedBy::stop,
+              stop->grace_ms ? std::chrono::milliseconds(*stop->grace_ms) : plan_.job.grace);
     }
     if (fds.front().revents == 0) return;
     Fd connection{::accept4(events_.control, nullptr, nullptr, SOCK_CLOEXEC)};

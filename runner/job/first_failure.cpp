@@ -46,8 +46,7 @@ std::optional<FirstFailure> first_failure(const std::vector<RankResult>& ranks,
   };
   for (const RankResult& rank : ranks) {
     if (!failed(rank)) continue;
-    take(ended_at(rank, clock_offsets),
-         {FirstFailure::What::rank, rank.rank.rank, rank.node, {}});
+    take(ended_at(rank, clock_offsets), {FirstFailure::What::rank, rank.rank.rank, rank.node, {}});
   }
   for (const LostNode& node : lost) {
     take(node.last_heard, {FirstFailure::What::node, 0, node.name, node.why});

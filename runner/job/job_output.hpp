@@ -1,8 +1,8 @@
 #pragma once
 // What ranks write, as a person reads it: whole lines, with the rank before each where there are
 // several.
-#include <functional>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>

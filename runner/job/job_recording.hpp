@@ -35,7 +35,7 @@ class JobRecording {
   fs::path folder_;
   std::uint64_t most_log_bytes_;
   RecordedRanks ranks_;
-  std::map<std::string, std::string> hosts_;  ///< of nodes, as they call themselves
+  std::map<std::string, std::string> hosts_;                  ///< of nodes, as they call themselves
   std::map<std::uint64_t, std::unique_ptr<LogWriter>> logs_;  ///< of the attempt that goes on
   std::function<void(const std::string&)> notice_;
   bool failed_ = false;

@@ -30,7 +30,8 @@ int lead_job(const fs::path& folder, std::string_view version) {
   PlanFile file = parse_plan_file(read_file(path), path.string(), version);
   DrivePlan& plan = file.plan;
   Store store{file.store};
-  const std::unique_ptr<NodeStarter> starter = slurm_steps({variable_of("SLURM_JOB_NODELIST"), node_program()});
+  const std::unique_ptr<NodeStarter> starter =
+      slurm_steps({variable_of("SLURM_JOB_NODELIST"), node_program()});
   RunStart start = plan.start;
   if (!plan.job.name.empty()) start.name = plan.job.name;
   start.launch = recorded_launch(plan.job, file.engine, starter->offers(), plan.code_digest);

@@ -39,12 +39,12 @@ struct LinkSettings {
 
 /// What a node says of itself when it is met.
 struct NodeHello {
-  std::string host;      ///< its name
-  std::string version;   ///< of its mlenv
+  std::string host;     ///< its name
+  std::string version;  ///< of its mlenv
   std::string boot_id;
-  std::string runtime;   ///< path of the OCI runtime; empty: it has none
-  std::string clock;     ///< its time, UTC, RFC 3339 with milliseconds
-  std::string store;     ///< folder of its store
+  std::string runtime;           ///< path of the OCI runtime; empty: it has none
+  std::string clock;             ///< its time, UTC, RFC 3339 with milliseconds
+  std::string store;             ///< folder of its store
   std::uint64_t free_bytes = 0;  ///< there
   /// Interfaces that are up, each with an address: `eth0` `10.0.0.3`.
   struct Interface {
@@ -79,8 +79,8 @@ struct RankStart {
   std::uint64_t rank = 0;
   /// image, argv, env, mounts, options …: recorded on the node as given, by the node's own run id.
   RunStart record;
-  LocalRun run;                     ///< without trees, scratch, fds: those are the node's
-  bool code_as_project = false;     ///< the job's code (send_code) is what LocalRun::project is
+  LocalRun run;                  ///< without trees, scratch, fds: those are the node's
+  bool code_as_project = false;  ///< the job's code (send_code) is what LocalRun::project is
   std::uint64_t most_log_bytes = 0;
 };
 

@@ -46,8 +46,8 @@ void require_verdicts(const ImageFacts& image, const std::string& name,
   if (!blocked) return;
   constexpr std::size_t kNamed = 4;
   const Finding& finding = blocked->finding;
-  throw refusal("does-not-run", "`{}` does not run on {}: {}", name,
-                listed(blocked->nodes, kNamed), title_of(finding))
+  throw refusal("does-not-run", "`{}` does not run on {}: {}", name, listed(blocked->nodes, kNamed),
+                title_of(finding))
       .because("needed: " + printable(finding.needed))
       .because("found: " + printable(finding.found))
       .hint(fmt::format("{}; `mlenv explain {}` says more, `--no-check` starts it all the same",

@@ -93,8 +93,7 @@ std::string render_plan_file(const PlanFile& file) {
   return {cbor.begin(), cbor.end()};
 }
 
-PlanFile parse_plan_file(std::string_view bytes, std::string_view shown,
-                         std::string_view version) {
+PlanFile parse_plan_file(std::string_view bytes, std::string_view shown, std::string_view version) {
   using std::chrono::milliseconds;
   try {
     const Json value = Json::from_cbor(bytes.begin(), bytes.end());

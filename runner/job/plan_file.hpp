@@ -17,7 +17,8 @@ struct PlanFile {
 
 /// Bytes of one build for itself: the version is checked, and nothing is promised between versions.
 std::string render_plan_file(const PlanFile& file);
-/// `version`: of this program. Throws `bad-job` (usage) for bytes of another one, or that are none; `shown` names them.
+/// `version`: of this program. Throws `bad-job` (usage) for bytes of another one, or that are none;
+/// `shown` names them.
 PlanFile parse_plan_file(std::string_view bytes, std::string_view shown, std::string_view version);
 
 }  // namespace mlenv::job

@@ -12,8 +12,8 @@ struct RecordedRank {
   std::string job;         ///< id of that run's record
   std::uint64_t rank = 0;  ///< 0 ... of - 1
   std::uint64_t of = 1;
-  std::string node;            ///< as the engine calls it
-  std::string role;            ///< `worker`, `chief`, `ps`, `evaluator`
+  std::string node;           ///< as the engine calls it
+  std::string role;           ///< `worker`, `chief`, `ps`, `evaluator`
   std::uint64_t attempt = 0;  ///< 0 is the first
   friend bool operator==(const RecordedRank&, const RecordedRank&) = default;
   template <class Self, class Visit>

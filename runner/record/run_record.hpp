@@ -140,7 +140,7 @@ struct RunStart {
   std::optional<RecordedVariation> variation;
   std::optional<RecordedRank> job;       ///< it is a rank of one on several nodes
   std::optional<RecordedLaunch> launch;  ///< it is one on several nodes
-  std::optional<RecordedLayer> layer;  ///< nothing: what it wrote was thrown away
+  std::optional<RecordedLayer> layer;    ///< nothing: what it wrote was thrown away
   friend bool operator==(const RunStart&, const RunStart&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -353,7 +353,7 @@ struct RunRecord {
   RunStart start;
   std::optional<RunEnd> end;
   std::optional<RecordedAttempts> attempts;  ///< nothing: the command was started once
-  std::optional<RecordedRanks> ranks;  ///< of one on several nodes
+  std::optional<RecordedRanks> ranks;        ///< of one on several nodes
   std::optional<VmUse> vm;        ///< nothing: it had this host's kernel, or has not ended
   std::optional<CodeState> code;  ///< nothing: not read yet, or cut off
   std::optional<Facts> facts;     ///< of the host; the same

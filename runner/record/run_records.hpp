@@ -25,9 +25,9 @@ class RunRecords {
   RunRecord read_settled(const std::string& id, std::chrono::milliseconds deadline) const;
   /// A record without its host's facts, which are most of it.
   RunRecord read_brief(const std::string& id) const;
-  /// `last` (the newest that can be read and is no rank of a job), `last~1` (the one before it), or an id, or a name (of
-  /// the run that goes on, else of the newest that had it), or the beginning or end of one id
-  /// alone. Throws `no-run` (usage) and `ambiguous` (usage).
+  /// `last` (the newest that can be read and is no rank of a job), `last~1` (the one before it), or
+  /// an id, or a name (of the run that goes on, else of the newest that had it), or the beginning
+  /// or end of one id alone. Throws `no-run` (usage) and `ambiguous` (usage).
   std::string find(std::string_view word) const;
   /// Id of the run of that name which goes on.
   std::optional<std::string> running_with_name(std::string_view name) const;

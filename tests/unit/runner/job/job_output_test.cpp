@@ -10,9 +10,8 @@ struct Shown {
   std::string err;
   JobOutput output;
   explicit Shown(JobOutput::Style style = {})
-      : output(style, [this](bool to_out, std::string_view text) {
-          (to_out ? out : err) += text;
-        }) {}
+      : output(style,
+               [this](bool to_out, std::string_view text) { (to_out ? out : err) += text; }) {}
 };
 
 std::string line(std::string_view stream, char ends, std::string_view text) {
