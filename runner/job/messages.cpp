@@ -62,6 +62,39 @@ std::string frame(char kind, std::string_view head, std::string_view body) {
   return text.append(head).append(body);
 }
 
+/// Looks through a record, which the reader goes into as deep as it is nested: no message of ours
+/// is deep, and one that is would take all of the stack.
+class DepthCheck final : public nlohmann::json_sax<Json> {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t /*value*/) override { return true; }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
+  bool string(string_t& /*value*/) override { return true; }
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool key(string_t& /*value*/) override { return true; }
+  bool start_object(std::size_t /*count*/) override { return enter(); }
+  bool start_array(std::size_t /*count*/) override { return enter(); }
+  bool end_object() override { return leave(); }
+  bool end_array() override { return leave(); }
+  bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*why*/) override {
+    return false;
+  }
+
+ private:
+  bool enter() {
+    constexpr int kDeepest = 32;
+    return ++depth_ <= kDeepest;
+  }
+  bool leave() {
+    --depth_;
+    return true;
+  }
+  int depth_ = 0;
+};
+
 template <std::size_t Index = 0>
 Message read_record_of(std::string_view name, const Json& value) {
   if constexpr (Index < std::variant_size_v<Message>) {
@@ -80,6 +113,10 @@ Message read_record_of(std::string_view name, const Json& value) {
 }
 
 Message read_record(std::string_view body) {
+  DepthCheck check;
+  if (!Json::sax_parse(body.begin(), body.end(), &check, Json::input_format_t::cbor)) {
+    throw bad_stream("a message is malformed");
+  }
   try {
     const Json value = Json::from_cbor(body.begin(), body.end());
     return read_record_of(value.at("say").get_ref<const std::string&>(), value.at("with"));

@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kMostStart{60'000};
 
 constexpr std::string_view kImage = "image";
-constexpr std::string_view kCode = "code";
+constexpr std::string_view kProject = "code";
 
 double seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -244,7 +244,7 @@ void NodeLink::send_code(Store& store, const std::string& digest) {
   if (!size) {
     throw failure("absent", "the store has no archive `{}` of the job's code", digest);
   }
-  impl_->offer(store, kCode, OfferCode{{digest, *size}});
+  impl_->offer(store, kProject, OfferCode{{digest, *size}});
 }
 
 void NodeLink::start(const RankStart& rank) {

@@ -16,7 +16,7 @@ namespace mlenv::job {
 namespace {
 
 constexpr const char* kImage = "image";
-constexpr const char* kCode = "code";
+constexpr const char* kProject = "code";
 constexpr const char* kFacts = "facts";
 constexpr int kFailureStatus = 125;
 constexpr std::uint64_t kUsualLog = std::uint64_t{256} << 20;
@@ -61,7 +61,7 @@ void NodeJob::take(const Message& message) {
     return attempt(kImage, [&] { on_offer(*offer); });
   }
   if (const auto* offer = std::get_if<OfferCode>(&message)) {
-    return attempt(kCode, [&] { on_offer(*offer); });
+    return attempt(kProject, [&] { on_offer(*offer); });
   }
   if (const auto* up = std::get_if<GiveUp>(&message)) return intake_.forget(up->during);
   if (const auto* start = std::get_if<StartRank>(&message)) return on_start(*start);
@@ -102,9 +102,9 @@ void NodeJob::on_offer(const OfferImage& offer) {
 
 void NodeJob::on_offer(const OfferCode& offer) {
   archive_ = Digest::parse(offer.archive.digest).str();
-  const std::vector<OfferedBlob> lacking = intake_.lacking(kCode, {offer.archive});
-  channel_.say(Want{kCode, lacking});
-  if (lacking.empty()) begin_when_complete(kCode);
+  const std::vector<OfferedBlob> lacking = intake_.lacking(kProject, {offer.archive});
+  channel_.say(Want{kProject, lacking});
+  if (lacking.empty()) begin_when_complete(kProject);
 }
 
 fs::path NodeJob::code_folder() {
@@ -120,10 +120,10 @@ void NodeJob::begin_when_complete(const std::string& during) {
     (void)store_.put(image_->manifest);
     works_.push_back(std::make_unique<Work>(
         kImage, std::vector<std::string>{kImage, store, image_->digest().str()}));
-  } else if (during == kCode) {
-    if (code_ == archive_) return ready(kCode, code_);
+  } else if (during == kProject) {
+    if (code_ == archive_) return ready(kProject, code_);
     works_.push_back(std::make_unique<Work>(
-        kCode, std::vector<std::string>{kCode, store, archive_, code_folder().string()}));
+        kProject, std::vector<std::string>{kProject, store, archive_, code_folder().string()}));
   }
 }
 
@@ -136,7 +136,7 @@ void NodeJob::take_answer(Work& work) {
 }
 
 void NodeJob::ready(const std::string& during, const std::string& digest) {
-  if (during == kCode) {
+  if (during == kProject) {
     code_ = digest;
   } else {
     std::vector<fs::path> trees;

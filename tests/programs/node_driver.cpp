@@ -28,8 +28,8 @@ int complain(const Heard& heard) {
 }
 
 void show(const job::NodeHello& hello) {
-  std::string text = fmt::format("host={}\nruntime={}\nversion={}\n", hello.host, hello.runtime,
-                                 hello.version);
+  std::string text =
+      fmt::format("host={}\nruntime={}\nversion={}\n", hello.host, hello.runtime, hello.version);
   for (const auto& one : hello.interfaces) {
     text += fmt::format("interface={} {}\n", one.name, one.address);
   }

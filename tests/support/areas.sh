@@ -101,7 +101,7 @@ build_folder() {
 # The program as the README builds it.
 build_release() {
   wanted e2e || wanted golden || wanted build || return 0
-  build_folder release build mlenv mlenv-gpu-probe
+  build_folder release build mlenv mlenv-gpu-probe mlenv-node node_driver
   export MLENV=$root/build/mlenv
 }
 

@@ -88,6 +88,8 @@ TEST(NodeMessages, NeitherAreBytesThatAreNone) {
   EXPECT_EQ(code(std::string("\1\0\0\0?", 5)), "bad-stream");  // of no kind
   EXPECT_EQ(code(std::string("\2\0\0\0R\xff", 6)), "bad-stream");
   EXPECT_EQ(code(std::string("\5\0\0\0L1234", 9)), "bad-stream");
+  // Lists in lists.
+  EXPECT_EQ(code(std::string("\x41\x42\x0f\0R", 5) + std::string(1000000, '\x81')), "bad-stream");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "runner/node/program.hpp"
 #include "tests/support/error_code.hpp"
 #include "tests/support/node_harness.hpp"
 #include "tests/support/random_image.hpp"
@@ -209,6 +210,11 @@ bool soon(const std::function<bool()>& condition) {
     (void)::poll(nullptr, 0, kPause);
   }
   return true;
+}
+
+TEST(NodeProgram, ThatIsNotInstalledIsTold) {
+  // Nothing lies beside the tests.
+  EXPECT_EQ(code_of([] { (void)node_program(); }), "no-node-program");
 }
 
 class AgentEndTest : public AgentTest {
