@@ -198,8 +198,7 @@ int run_job(Ui& ui, PreparedJob job) {
   if (start.checked) {
     events.ready = [&, notice = events.notice](const std::vector<job::NodeState>& nodes) {
       const bool on_gpus = uses_gpus(plan.gpus, nodes);
-      const job::Agreement agreement =
-          job::agreement_of(plan.job, job::reports_of(nodes), on_gpus);
+      const job::Agreement agreement = job::agreement_of(plan.job, job::reports_of(nodes), on_gpus);
       job::require_agreement(agreement);
       job::require_verdicts(facts, start.image.name, nodes, on_gpus);
       if (!notice) return;
