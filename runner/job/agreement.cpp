@@ -287,8 +287,7 @@ std::vector<std::string> notes_of(const Agreement& agreement) {
   std::vector<std::string> notes;
   for (const AgreementRow& row : agreement.rows) {
     if (row.standing != name_of(Standing::noted)) continue;
-    notes.push_back(
-        fmt::format("{}: {} ({})", row.what, who_has_what(agreement, row), row.effect));
+    notes.push_back(fmt::format("{}: {} ({})", row.what, who_has_what(agreement, row), row.effect));
   }
   return notes;
 }

@@ -85,7 +85,8 @@ inline constexpr double kSkewBlocked = 300;
 /// Throws `nodes-differ` (no) with the first row that blocks, what each node has of it, and what to
 /// do.
 void require_agreement(const Agreement& agreement);
-/// A sentence for each row that is noted: `NVIDIA driver: 535.247.01 on n1; 580.95.05 on n2, n3 (…)`.
+/// A sentence for each row that is noted: `NVIDIA driver: 535.247.01 on n1; 580.95.05 on n2, n3
+/// (…)`.
 std::vector<std::string> notes_of(const Agreement& agreement);
 
 /// mlenv.agreement/1 on one line, without the newline.
