@@ -1,5 +1,7 @@
 #include "cli/compare.hpp"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include <algorithm>
 #include <memory>
 
@@ -140,7 +142,10 @@ void add_computed(Ui& ui, const CompareBench& made, Comparison& comparison) {
   compare::SizeQuestion question{&made.image, made.previous ? &*made.previous : nullptr,
                                  made.options.rows};
   constexpr double kQuickCopies = 3;  // seconds
-  if (made.options.quick) question.seconds = kQuickCopies;
+  if (made.options.quick) {
+    question.seconds = kQuickCopies;
+    question.machine_seconds = 0;
+  }
   if (compare::is_asked("memory.density", made.options.rows)) {
     compare::add_density(comparison.rows, comparison.sides);
   }
@@ -221,6 +226,12 @@ Kept keep(const fs::path& file, const Comparison& now, std::optional<double> own
   return kept;
 }
 
+/// Columns of the terminal that answers go to; 0: they go elsewhere.
+std::size_t answer_width() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 void show(Ui& ui, const Comparison& comparison, const CompareWords& words) {
   if (!words.html.empty()) {
     write_file(words.html, compare::html_page(comparison));
@@ -231,7 +242,7 @@ void show(Ui& ui, const Comparison& comparison, const CompareWords& words) {
   } else if (words.markdown) {
     for (const std::string& line : compare::markdown(comparison)) ui.answer(printable(line));
   } else {
-    for (const std::string& line : compare_text(comparison)) ui.answer(line);
+    for (const std::string& line : compare_text(comparison, answer_width())) ui.answer(line);
   }
 }
 

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "base/sandbox/sandbox.hpp"
+#include "runner/compare/minder.hpp"
 #include "runner/local/run.hpp"
 
 int main(int argc, char** argv) {
   if (const std::optional<int> status = mlenv::sandbox_main(argc, argv)) std::_Exit(*status);
   if (const std::optional<int> status = mlenv::run_main(argc, argv)) std::_Exit(*status);
+  if (const auto status = mlenv::compare::minder_main(argc, argv)) std::_Exit(*status);
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }
