@@ -31,6 +31,7 @@ constexpr std::array kGroups = {
     Group{"data", "Loading data"},
     Group{"disk", "Disk"},
     Group{"network", "Network"},
+    Group{"snapshot", "Snapshot"},
     Group{"size", "To ship and to update"},
     Group{"time", "To move"},
     Group{"isolation", "Isolation"},

@@ -27,6 +27,12 @@ std::string hindrance(const ProbeSpec& probe, std::string_view row, const Bench&
     return ready.tools_why.empty() ? "the image with the tools does not start there"
                                    : ready.tools_why;
   }
+  if (probe.kind == ProbeKind::snapshot && side.spec->id == "bare") {
+    return "what is written on a bare host is nowhere apart";
+  }
+  if (probe.kind == ProbeKind::snapshot && side.spec->id == "vm") {
+    return "mlenv keeps no state of a virtual machine";
+  }
   const bool trains = probe.kind == ProbeKind::training || probe.kind == ProbeKind::cold_training;
   if (trains && !bench.has_python) return "the image has no Python";
   const ToolSpec* const tool = tool_for(probe, row);

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "runner/compare/output.hpp"
 #include "runner/compare/side_files.hpp"
+#include "runner/compare/snapshot.hpp"
 #include "runner/compare/tools_run.hpp"
 
 namespace mlenv::compare {
@@ -50,6 +51,7 @@ Wanted wanted_by(const Bench& bench, const ProbeSpec& probe) {
     case ProbeKind::cold:
     case ProbeKind::instances:
     case ProbeKind::tools:
+    case ProbeKind::snapshot:
       break;
   }
   return {Which::image, {"sh", "-c", std::string(kHello)}, false};
@@ -135,6 +137,7 @@ void take_figures(Found& found, const Bench& bench, const ProbeSpec& probe,
       break;
     case ProbeKind::instances:
     case ProbeKind::tools:
+    case ProbeKind::snapshot:
       break;
   }
 }
@@ -259,6 +262,8 @@ Found run_probe(const Bench& bench, const ProbeSpec& probe, const ActiveSide& si
       found = run_instances(bench, side, deadline, signals);
     } else if (probe.kind == ProbeKind::tools) {
       found = run_tools(bench, probe, side, deadline, signals);
+    } else if (probe.kind == ProbeKind::snapshot) {
+      found = run_snapshot(bench, side, deadline, signals);
     } else {
       const Command command = command_on(bench, side, wanted_by(bench, probe));
       if (is_cold) forget_pages(cold.places);

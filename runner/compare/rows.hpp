@@ -37,6 +37,7 @@ enum class ProbeKind {
   instances,  ///< several that wait, for their memory
   tools,      ///< programs of the tools' image, one after the other
   script,     ///< a Python file of ours
+  snapshot,   ///< what a container wrote, kept
 };
 
 struct ToolSpec {
