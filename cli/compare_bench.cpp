@@ -23,10 +23,10 @@ namespace mlenv::cli {
 namespace {
 
 constexpr const char* kToolsName = "compare-tools";
-constexpr double kBudget = 540;  // seconds, so that all of it takes less than ten minutes
+constexpr double kBudget = 530;  // seconds, so that all of it takes less than ten minutes
 constexpr double kQuickBudget = 95;
 // With what preparing takes of it: a first start may give the image to an engine.
-constexpr double kTotal = 575;
+constexpr double kTotal = 550;
 constexpr double kQuickTotal = 105;
 constexpr double kQuickPreparing = 50;
 
@@ -141,10 +141,11 @@ CompareBench::CompareBench(Ui& ui, const CompareWords& words)
   make_bare(ui);
   bench.minders = &minders_.emplace();
   if (tools) bench.port = compare::free_port();
-  // What is made once, the tools and unpacked trees, may come on top.
+  // What is made once, the tools and unpacked trees, may come on top. To remove the bare host's
+  // files takes as long as to make them.
   constexpr double kMostGone = 20;
   const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begun;
-  options.gone_seconds = std::min(gone.count(), kMostGone);
+  options.gone_seconds = 2 * std::min(gone.count(), kMostGone);
 }
 
 void CompareBench::choose_sides(const Store& store, const CompareWords& words) {

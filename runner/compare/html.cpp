@@ -172,7 +172,8 @@ class Page {
     }
     add("</tbody></table>\n");
     if (has_chart(row)) {
-      add("<div class=\"chart\" style=\"--bars: {}\"><canvas data-row=\"{}\" role=\"img\" aria-label=\"chart of the "
+      add("<div class=\"chart\" style=\"--bars: {}\"><canvas data-row=\"{}\" role=\"img\" "
+          "aria-label=\"chart of the "
           "table "
           "beside it: {}\"></canvas></div>\n",
           bars_of(row), html_text(row.id), html_text(row.title));

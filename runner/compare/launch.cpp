@@ -138,8 +138,7 @@ Launched launch(const Minder& minder, const Command& command, std::chrono::milli
   return launched;
 }
 
-Waiting::Waiting(const Minder& minder, Command command)
-    : in_(make_pipe()), out_(make_pipe()) {
+Waiting::Waiting(const Minder& minder, Command command) : in_(make_pipe()), out_(make_pipe()) {
   const Fd nowhere = open_file("/dev/null", O_RDWR);
   command.stdin_fd = in_.read_end.get();
   command.stdout_fd = out_.write_end.get();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/error.hpp"
 #include "runner/compare/rounds.hpp"
@@ -126,8 +127,7 @@ class Measurement {
     try {
       const Command command =
           command_on(bench_, side.active, {which, {"sh", "-c", "echo"}, true, false});
-      const Launched launched =
-          launch(minder_of(bench_, side.active), command, deadline, signals_);
+      const Launched launched = launch(minder_of(bench_, side.active), command, deadline, signals_);
       if (launched.stopped) return "interrupted";
       return launched.exit.code == 0 && !launched.timed_out ? "" : why_of(launched, deadline);
     } catch (const Error& error) {
@@ -225,6 +225,11 @@ class Measurement {
     PlannedProbe& planned = planned_[number];
     std::vector<Rounds::Taker>& takers = rounds_[number].takers;
     std::vector<const Side*> failed;
+    std::optional<Activity> first;  // who reads lines of a log sees how far it is
+    if (planned.done == 0) {
+      first.emplace(progress_, fmt::format("measuring {} for the first time, {} sides",
+                                           rounds_[number].probe->id, takers.size()));
+    }
     std::size_t waiting = takers.size();
     // The first start that counts takes the place of the one before.
     const bool counts_first = planned.warm_up > 0 && planned.done == planned.warm_up;

@@ -16,7 +16,7 @@ struct Ready {
 };
 
 struct ProbePart {
-  ProbeSpec probe;                         ///< with the rows that can be; without any: none can
+  ProbeSpec probe;                          ///< with the rows that can be; without any: none can
   std::map<std::string, std::string> whys;  ///< by row
 };
 /// Of the rows that are asked for.

@@ -116,7 +116,8 @@ void take_figures(Found& found, const Bench& bench, const ProbeSpec& probe,
   switch (probe.kind) {
     case ProbeKind::start:
       add_mark(found, launched, "user", "start.user");
-      if (launched.last_line && !launched.timed_out) found.values["stop"] = launched.seconds - *launched.last_line;
+      if (launched.last_line && !launched.timed_out)
+        found.values["stop"] = launched.seconds - *launched.last_line;
       break;
     case ProbeKind::cold:
       add_mark(found, launched, "user", "start.cold");

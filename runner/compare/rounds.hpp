@@ -44,8 +44,7 @@ inline bool is_basic(const ProbeSpec& probe) {
 /// What a first start reads is in memory for the next one. The cold ones read it each time, and
 /// tools are measured by what they do after their start.
 inline bool needs_warm_up(const ProbeSpec& probe) {
-  return is_basic(probe) || probe.kind == ProbeKind::training ||
-         probe.kind == ProbeKind::instances;
+  return is_basic(probe) || probe.kind == ProbeKind::training || probe.kind == ProbeKind::instances;
 }
 
 }  // namespace mlenv::compare

@@ -130,7 +130,7 @@ constexpr std::array kRows = {
 
 std::vector<std::string> fio(std::vector<std::string> words) {
   std::vector<std::string> all = {
-      "fio",        "--name=compare",   "--filename=fio.data", "--size=64M", "--runtime=500ms",
+      "fio",          "--name=compare",   "--filename=fio.data", "--size=64M", "--runtime=500ms",
       "--time_based", "--ioengine=psync", "--output-format=json"};
   all.insert(all.end(), words.begin(), words.end());
   return all;
@@ -165,10 +165,10 @@ std::vector<ToolSpec> network_tools() {
 }
 
 ProbeSpec of_tools(const char* id, std::vector<ToolSpec> tools) {
-  constexpr double kEach = 1.3;       // seconds
+  constexpr double kEach = 1.3;  // seconds
   constexpr std::uint64_t kWanted = 8;
-  ProbeSpec probe{id, ProbeKind::tools, {}, kEach * static_cast<double>(tools.size()), kWanted,
-                  kFewestStarts, {}};
+  ProbeSpec probe{id,      ProbeKind::tools, {}, kEach * static_cast<double>(tools.size()),
+                  kWanted, kFewestStarts,    {}};
   for (const ToolSpec& one : tools) probe.rows.push_back(one.row);
   probe.tools = std::move(tools);
   return probe;

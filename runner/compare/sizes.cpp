@@ -151,7 +151,7 @@ std::uint64_t bytes_of(const std::vector<Layer>& layers) {
 namespace {
 
 MachineSize size_of_machine(const SizeQuestion& question, const Store& store,
-                       const std::vector<SideResult>& sides, Progress& progress) {
+                            const std::vector<SideResult>& sides, Progress& progress) {
   const bool takes_part = std::any_of(sides.begin(), sides.end(), [](const SideResult& side) {
     return side.id == "vm" && !side.why;
   });

@@ -30,8 +30,7 @@ Found without(const std::string& why) {
 }
 
 /// By the run that ends: what it wrote stays where it is.
-Found keep_layer(const Bench& bench, ActiveSide side, milliseconds deadline,
-                 StopSignals& signals) {
+Found keep_layer(const Bench& bench, ActiveSide side, milliseconds deadline, StopSignals& signals) {
   side.options.emplace_back("--keep");
   const Command command = command_on(bench, side, {Which::image, {"sh", "-c", kWrite}});
   const Launched launched = launch(minder_of(bench, side), command, deadline, signals);
@@ -66,7 +65,8 @@ std::set<std::string> containers_of(const ContainerEngine& engine) {
 }
 
 std::optional<double> image_bytes(const ContainerEngine& engine, const std::string& image) {
-  const Captured answer = ask(engine, {"image", "inspect", "--format", "{{.Size}}", image}, kAnswer);
+  const Captured answer =
+      ask(engine, {"image", "inspect", "--format", "{{.Size}}", image}, kAnswer);
   const std::string_view text = trim(answer.out);
   double bytes = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);

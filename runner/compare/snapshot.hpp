@@ -1,5 +1,6 @@
 #pragma once
-// What a run wrote, kept so that another one can go on from it: `mlenv run --keep`, `docker commit`.
+// What a run wrote, kept so that another one can go on from it: `mlenv run --keep`, `docker
+// commit`.
 #include "runner/compare/probes.hpp"
 
 namespace mlenv::compare {

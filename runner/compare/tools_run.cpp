@@ -18,8 +18,8 @@ void take_figure(const std::string& row, const ToolSaid& said, const std::string
     found.values[row] = *value;
   } else if (said.status && *said.status != 0) {
     const std::string last = complaint_of(said.text);
-    found.whys[row] = fmt::format("it ended with status {}{}", *said.status,
-                                  last.empty() ? "" : ": " + last);
+    found.whys[row] =
+        fmt::format("it ended with status {}{}", *said.status, last.empty() ? "" : ": " + last);
   } else {
     found.whys[row] = worked ? "it gave no such figure" : otherwise;
   }
@@ -42,15 +42,15 @@ Found run_together(const Bench& bench, const std::vector<ToolSpec>& tools, const
   return found;
 }
 
-Found run_one_by_one(const Bench& bench, const std::vector<ToolSpec>& tools,
-                     const ActiveSide& side, milliseconds deadline, StopSignals& signals) {
+Found run_one_by_one(const Bench& bench, const std::vector<ToolSpec>& tools, const ActiveSide& side,
+                     milliseconds deadline, StopSignals& signals) {
   Found found;
   const Clock::time_point until = Clock::now() + deadline;
   for (const ToolSpec& tool : tools) {
     const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
     const Command command = command_on(bench, side, {Which::tools, tool.argv, true});
-    const Launched launched = launch(minder_of(bench, side), command,
-                                     std::max(left, milliseconds(1)), signals);
+    const Launched launched =
+        launch(minder_of(bench, side), command, std::max(left, milliseconds(1)), signals);
     found.stopped |= launched.stopped;
     found.timed_out |= launched.timed_out;
     if (found.stopped) return found;
@@ -63,8 +63,7 @@ Found run_one_by_one(const Bench& bench, const std::vector<ToolSpec>& tools,
 
 }  // namespace
 
-std::vector<ToolSpec> tools_on(const Bench& bench, const ProbeSpec& probe,
-                               const ActiveSide& side) {
+std::vector<ToolSpec> tools_on(const Bench& bench, const ProbeSpec& probe, const ActiveSide& side) {
   std::vector<ToolSpec> tools = probe.tools;
   for (ToolSpec& tool : tools) {
     for (std::string& word : tool.argv) {

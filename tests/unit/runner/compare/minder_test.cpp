@@ -90,8 +90,8 @@ TEST_F(CompareMinder, WhatIsAskedCanTakeAwayWhatItMade) {
   const TemporaryFolder folder(temporary_root());
   const fs::path made = folder.path() / "made";
   const Minder minder(Ending::ask);
-  const std::string script =
-      "trap 'rm " + made.string() + "; exit' TERM; : >" + made.string() + "; echo; sleep 1000 & wait";
+  const std::string script = "trap 'rm " + made.string() + "; exit' TERM; : >" + made.string() +
+                             "; echo; sleep 1000 & wait";
   std::optional<Started> started = start(minder, script);
   EXPECT_TRUE(says_something());
   EXPECT_TRUE(fs::exists(made));

@@ -62,9 +62,8 @@ TEST(CompareProbePart, DensityNeedsTheMemoryOfInstances) {
 }
 
 TEST(CompareTools, WordsStandForWhatTheSideHas) {
-  const std::string script =
-      tools_script(tools_on(bench(), probe_named("network"), side("vm"))) +
-      tools_script(tools_on(bench(), probe_named("processors"), side("vm")));
+  const std::string script = tools_script(tools_on(bench(), probe_named("network"), side("vm"))) +
+                             tools_script(tools_on(bench(), probe_named("processors"), side("vm")));
   EXPECT_NE(script.find("-c 10.0.2.2 -p 5201 2>&1\n"), std::string::npos) << script;
   EXPECT_NE(script.find("--threads=3 "), std::string::npos) << script;
   EXPECT_EQ(script.find("HOST"), std::string::npos) << script;
