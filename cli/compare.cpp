@@ -138,10 +138,12 @@ void check_files(const fs::path& file, const Comparison& question, const Compare
   if (fs::exists(file)) require_same(file, read_comparison(file), question);
 }
 
-void add_computed(Ui& ui, const CompareBench& made, Comparison& comparison) {
+void add_computed(Ui& ui, const CompareBench& made, const compare::StopSignals& signals,
+                  Comparison& comparison) {
   compare::SizeQuestion question{&made.image, made.previous ? &*made.previous : nullptr,
                                  made.options.rows};
   constexpr double kQuickCopies = 3;  // seconds
+  question.stopped = [&] { return signals.any(); };
   if (made.options.quick) {
     question.seconds = kQuickCopies;
     question.machine_seconds = 0;
@@ -178,7 +180,7 @@ Comparison measure_now(Ui& ui, const CompareBench& made, const CompareWords& wor
     }
   }
   comparison.rows = std::move(measured.rows);
-  if (signals.came() == 0) add_computed(ui, made, comparison);
+  if (signals.came() == 0) add_computed(ui, made, signals, comparison);
   comparison.sessions.push_back(std::move(session));
   compare::conclude(comparison);
   return comparison;

@@ -110,6 +110,11 @@ int StopSignals::came() {
   return came_;
 }
 
+bool StopSignals::any() const {
+  pollfd fd{fd_.get(), POLLIN, 0};
+  return came_ != 0 || ::poll(&fd, 1, 0) > 0;
+}
+
 Launched launch(const Minder& minder, const Command& command, std::chrono::milliseconds deadline,
                 StopSignals& signals) {
   Launched launched;

@@ -23,6 +23,8 @@ class StopSignals {
   int fd() const { return fd_.get(); }
   /// The first that came; 0: none.
   int came();
+  /// Whether any came; may be asked by several threads, as long as none asks which.
+  bool any() const;
 
  private:
   Fd fd_;

@@ -53,7 +53,8 @@ std::vector<fs::path> files_below(const std::vector<fs::path>& places) {
 
 }  // namespace
 
-MachineSize machine_size(const Store& store, const Image& image, double seconds) {
+MachineSize machine_size(const Store& store, const Image& image, double seconds,
+                         const std::function<bool()>& stopped) {
   const SideFiles of = machine_files(store.root(), image.digest().str());
   if (!of.why.empty()) return {0, of.why};
   const Clock::time_point begun = Clock::now();
@@ -65,9 +66,11 @@ MachineSize machine_size(const Store& store, const Image& image, double seconds)
     const std::vector<off_t> chunks = chunks_of(file.get());
     pool.for_each(chunks.size(), [&](std::size_t i) {
       if (std::chrono::duration<double>(Clock::now() - begun).count() > seconds) late = true;
+      if (stopped()) late = true;
       if (!late) bytes += packed_bytes(file.get(), chunks[i]);
     });
   }
+  if (stopped()) return {0, "interrupted"};
   if (late) {
     return {0, fmt::format("compressing its disk takes longer than {:.0f} s here", seconds)};
   }

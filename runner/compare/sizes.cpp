@@ -40,7 +40,9 @@ struct Copies {
   std::string why;  ///< there are none
 };
 
-Copies copies_of(const Store& store, const std::vector<Layer>& layers, double most) {
+Copies copies_of(const Store& store, const std::vector<Layer>& layers,
+                 const SizeQuestion& question) {
+  const double most = question.seconds;
   constexpr int kCopies = 6;
   constexpr double kSlow = 100e6;  // bytes a second that most disks have
   Copies copies;
@@ -48,6 +50,7 @@ Copies copies_of(const Store& store, const std::vector<Layer>& layers, double mo
   if (static_cast<double>(bytes_of(layers)) / kSlow > most) copies.why = "no time left";
   try {
     for (int i = 0; i < kCopies && spent < most && !layers.empty() && copies.why.empty(); ++i) {
+      if (question.stopped()) return {{}, "interrupted"};
       copies.seconds.push_back(copy_seconds(store, layers));
       spent += copies.seconds.back();
     }
@@ -162,7 +165,7 @@ MachineSize size_of_machine(const SizeQuestion& question, const Store& store,
   if (question.machine_seconds == 0) return {0, "not with --quick: its disk is compressed for it"};
   const Activity activity(progress, "compressing the virtual machine's disk");
   try {
-    return machine_size(store, *question.image, question.machine_seconds);
+    return machine_size(store, *question.image, question.machine_seconds, question.stopped);
   } catch (const Error& error) {
     return {0, why_of(error)};
   }
@@ -191,7 +194,7 @@ void add_sizes(const SizeQuestion& question, const Store& store,
   if (asked("size.migrate")) add_row("size.migrate", {one(moved), how}, machine, sides, rows);
   if (!asked("time.migrate")) return;
   const Activity activity(progress, "copying layers");
-  const Copies copies = copies_of(store, moved, question.seconds);
+  const Copies copies = copies_of(store, moved, question);
   add_row("time.migrate", {copies.seconds, "a measured copy on this host", copies.why},
           {0, kDiskFile}, sides, rows);
 }

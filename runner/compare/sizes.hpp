@@ -1,5 +1,6 @@
 #pragma once
 // Rows that follow from digests and sizes of layers, and one measured copy.
+#include <functional>
 #include <optional>
 
 #include "base/progress.hpp"
@@ -12,6 +13,7 @@ struct SizeQuestion {
   const Image* image = nullptr;
   const Image* previous = nullptr;  ///< what the other host has; nullptr: the same before an update
   std::vector<std::string> rows;    ///< asked for; empty: all
+  std::function<bool()> stopped = [] { return false; };  ///< asked by several threads
   double seconds = 10;              ///< for copies; those of more than fits are not begun
   double machine_seconds = 15;      ///< to compress the virtual machine's disk; 0: it is not done
 };

@@ -59,6 +59,13 @@ if [ "$(value vm.json start.user vm .summary)" != null ]; then
   equal "marked as emulated" "$([ "$accelerator" = tcg ] && echo 1 || echo 0)" "$marked"
 fi
 
+if [ "$MLENV_TEST_LONG" = 1 ] && [ "$(value vm.json start.user vm .summary)" != null ]; then
+  note "how large its disk is when it travels: between half of and twice what gzip makes of it"
+  compare tools --sides vm --rows size.ship --budget 5s --json-file size.json >table 2>err
+  packed=$(as_root find "$MLENV_STORE"/vm/disks "$MLENV_STORE"/vm/kernels -type f -exec gzip -1c {} + | wc -c)
+  holds "$(value size.json size.ship vm .summary.median) | . > $packed / 2 and . < $packed * 2" "the machine's size"
+fi
+
 note "no claim where intervals touch"
 jq -e '[.rows[] | .sides[] | select(.relation == "overlap" or .relation == "too-few") | .ratio] | all(. == null)' one.json >/dev/null ||
   fail "something is claimed: $(cat one.json)"
@@ -77,7 +84,7 @@ grep -q 'not equal: built-in container had --cpus=0.3 of its own' table || fail 
 note "a throttled disk is in its rows"
 whole_disk() { # whole_disk FOLDER: numbers of the disk that it lies on, as limits of control groups know it
   local folder
-  folder=/sys/dev/block/$(findmnt -no MAJ:MIN -T "$1")
+  folder=/sys/dev/block/$(findmnt -no MAJ:MIN -T "$1" | tr -d ' ')
   [ ! -e "$folder/partition" ] || folder=$folder/..
   cat "$folder/dev"
 }
@@ -150,7 +157,7 @@ equal "pages in one file" 0 "$(grep -cE '<(script src|link|img|iframe)' page.htm
 
 script -qec "stty cols 70; $MLENV compare --show one.json" /dev/null >narrow </dev/null
 grep -q '^start, to the first instruction' narrow || fail "$(cat narrow)"
-equal "widest line of a side in a narrow terminal" 1 "$(awk '/^  (bare|built)/ && length > most { most = length } END { print most > 0 && most <= 71 }' narrow)"
+equal "widest line of a side in a narrow terminal" 1 "$(awk '/^  (bare|built)/ && length > most { most = length } END { print (most > 0 && most <= 71) }' narrow)"
 ! grep -q '^ROW' narrow || fail "the wide table: $(cat narrow)"
 script -qec "stty cols 200; $MLENV compare --show one.json" /dev/null >wide </dev/null
 grep -q '^ROW' wide || fail "not as a table: $(cat wide)"
