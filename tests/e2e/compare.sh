@@ -74,12 +74,12 @@ jq -e '[.rows[] | .sides[0] as $base | .sides[] | select(.ratio != null) |
   fail "a claim over intervals that touch: $(cat one.json)"
 
 note "a planted slow-down is in its row"
-compare tools --tools tools --sides bare,builtin --rows cpu.integer,isolation.processes --budget 50s --option builtin=--cpus=0.3 \
+compare tools --tools tools --sides bare,builtin --rows cpu.integer,isolation.processes --budget 50s --option builtin=--cpus=0.2 \
   --json-file slow.json >table 2>err
 equal "the processor's row" worse "$(value slow.json cpu.integer builtin .relation)"
-holds "$(value slow.json cpu.integer builtin .ratio) < 0.6" "a third of a processor"
+holds "$(value slow.json cpu.integer builtin .ratio) < 0.6" "a fifth of a processor"
 equal "another row" "$(value one.json isolation.processes builtin .summary.median)" "$(value slow.json isolation.processes builtin .summary.median)"
-grep -q 'not equal: built-in container had --cpus=0.3 of its own' table || fail "not said: $(cat table)"
+grep -q 'not equal: built-in container had --cpus=0.2 of its own' table || fail "not said: $(cat table)"
 
 note "a throttled disk is in its rows"
 whole_disk() { # whole_disk FOLDER: numbers of the disk that it lies on, as limits of control groups know it
