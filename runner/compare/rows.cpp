@@ -165,7 +165,7 @@ std::vector<ToolSpec> network_tools() {
 }
 
 ProbeSpec of_tools(const char* id, std::vector<ToolSpec> tools) {
-  constexpr double kEach = 1.3;  // seconds
+  constexpr double kEach = 1.3;          // seconds
   constexpr std::uint64_t kWanted = 10;  // of nine one may be out of line without a wider interval
   ProbeSpec probe{id,      ProbeKind::tools, {}, kEach * static_cast<double>(tools.size()),
                   kWanted, kFewestStarts,    {}};

@@ -14,8 +14,8 @@ struct SizeQuestion {
   const Image* previous = nullptr;  ///< what the other host has; nullptr: the same before an update
   std::vector<std::string> rows;    ///< asked for; empty: all
   std::function<bool()> stopped = [] { return false; };  ///< asked by several threads
-  double seconds = 10;              ///< for copies; those of more than fits are not begun
-  double machine_seconds = 15;      ///< to compress the virtual machine's disk; 0: it is not done
+  double seconds = 10;          ///< for copies; those of more than fits are not begun
+  double machine_seconds = 15;  ///< to compress the virtual machine's disk; 0: it is not done
 };
 
 /// Layers that change when one Debian package of the base does: the base alone, since each other

@@ -106,7 +106,7 @@ exec "$program" "\$@"
 WRAPPER
     chmod 755 "throttled/$runtime"
   done
-  PATH=$work/throttled:$PATH compare tools --tools tools --sides bare,builtin --rows disk.read,disk.write,cpu.integer --budget 60s \
+  PATH=$work/throttled:$PATH compare tools --tools tools --sides bare,builtin --quick --rows disk.read,disk.write,cpu.integer --budget 100s \
     --json-file disk.json >table 2>err
   for row in disk.read disk.write; do
     equal "the throttled $row" worse "$(value disk.json "$row" builtin .relation)"
@@ -179,17 +179,21 @@ if [ "$MLENV_TEST_LONG" = 1 ]; then
 fi
 
 note "interrupted, it shows what is there"
-as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare tools --sides builtin --rows start.user,command --budget 60s \
-  --json-file cut.json -- sleep 31.7 >table 2>err &
-pid=$!
-wait_until 30 pgrep -f '^sleep 31.7$'
-kill -TERM "$(pgrep -x mlenv -P "$pid" || echo "$pid")"
+in_background() { # in_background ARGUMENT…: of compare; its own id is in the file `id`
+  rm -f id
+  # shellcheck disable=SC2016  # for that shell
+  as_root sh -c 'echo $$ >id; exec "$@"' sh env MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare "$@" >table 2>err &
+  compared=$!
+}
+in_background tools --sides builtin --rows start.user,command --budget 60s --json-file cut.json -- sleep "31.$$"
+wait_until 30 pgrep -f "^sleep 31.$$\$"
+as_root kill -TERM "$(cat id)"
 status=0
-wait "$pid" || status=$?
+wait "$compared" || status=$?
 equal "status" 143 "$status"
 equal "the command's row" interrupted "$(value cut.json command.wall builtin .why)"
 "$root/tests/schema/check.py" <cut.json
-! pgrep -f '^sleep 31.7$' >/dev/null || fail "the command goes on"
+! pgrep -f "^sleep 31.$$\$" >/dev/null || fail "the command goes on"
 
 note "a snapshot, and what a cold start reads"
 compare tools --sides bare,builtin --rows snapshot,start.cold --budget 20s --json-file snapshot.json >table 2>err
@@ -202,16 +206,16 @@ holds "$(value snapshot.json start.cold builtin .summary.count) >= 1" "cold star
 
 note "killed outright, it leaves neither its command nor a daemon of that behind"
 for side in bare builtin; do
-  as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare tools --sides "$side" --rows command --budget 60s \
-    --json-file killed.json -- sh -c 'setsid sleep 32.7 & sleep 33.7' >table 2>err &
-  pid=$!
-  wait_until 30 pgrep -f '^sleep 32.7$'
-  wait_until 30 pgrep -f '^sleep 33.7$'
-  as_root kill -KILL "$(pgrep -x mlenv -P "$pid" || echo "$pid")"
-  wait "$pid" || true
-  gone() { ! pgrep -f '^sleep 3[23].7$'; }
+  in_background tools --sides "$side" --rows command --budget 60s --json-file killed.json -- \
+    sh -c "setsid sleep 32.$$ & sleep 33.$$"
+  wait_until 30 pgrep -f "^sleep 32.$$\$"
+  wait_until 30 pgrep -f "^sleep 33.$$\$"
+  as_root kill -KILL "$(cat id)"
+  wait "$compared" || true
+  gone() { ! pgrep -f "^sleep 3[23].$$\$"; }
   wait_until 20 gone
 done
+compare tools --sides builtin --rows stop --budget 1s --json-file killed.json >table 2>err # takes its records away
 
 if [ "$MLENV_TEST_LONG" = 1 ]; then
   note "the same tool in a container made by hand"
