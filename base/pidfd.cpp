@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/spawn.hpp"
 
 namespace mlenv {
 
@@ -20,8 +21,7 @@ Exit reap(pid_t pid) {
   while (::waitpid(pid, &status, 0) < 0) {
     if (errno != EINTR) throw os_error(errno, "cannot wait for process {}", pid);
   }
-  if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), true};
-  return {WEXITSTATUS(status), false};
+  return decoded_exit(status);
 }
 
 }  // namespace mlenv

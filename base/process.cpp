@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,66 +12,14 @@
 #include <cstdlib>
 
 #include "base/error.hpp"
+#include "base/spawn.hpp"
 #include "base/text.hpp"
-
-extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace mlenv {
 namespace {
 
 constexpr std::size_t kCaptureLimit = std::size_t{64} << 20;
 using Clock = std::chrono::steady_clock;
-
-class SpawnSetup {
- public:
-  SpawnSetup() {
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawnattr_init(&attributes);
-  }
-  SpawnSetup(const SpawnSetup&) = delete;
-  SpawnSetup& operator=(const SpawnSetup&) = delete;
-  ~SpawnSetup() {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  }
-  posix_spawn_file_actions_t actions{};
-  posix_spawnattr_t attributes{};
-};
-
-void redirect(SpawnSetup& setup, const Command& command) {
-  if (command.stdin_fd < 0) {
-    ::posix_spawn_file_actions_addopen(&setup.actions, 0, "/dev/null", O_RDONLY, 0);
-  } else {
-    ::posix_spawn_file_actions_adddup2(&setup.actions, command.stdin_fd, 0);
-  }
-  ::posix_spawn_file_actions_adddup2(&setup.actions, command.stdout_fd, 1);
-  ::posix_spawn_file_actions_adddup2(&setup.actions, command.stderr_fd, 2);
-  for (const auto& [ours, theirs] : command.extra_fds) {
-    ::posix_spawn_file_actions_adddup2(&setup.actions, ours, theirs);
-  }
-  if (!command.folder.empty()) {
-    ::posix_spawn_file_actions_addchdir_np(&setup.actions, command.folder.c_str());
-  }
-}
-
-void set_attributes(SpawnSetup& setup, bool own_group) {
-  sigset_t none;
-  sigemptyset(&none);
-  ::posix_spawnattr_setsigmask(&setup.attributes, &none);
-  sigset_t defaults;
-  sigemptyset(&defaults);
-  sigaddset(&defaults, SIGPIPE);
-  ::posix_spawnattr_setsigdefault(&setup.attributes, &defaults);
-  int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
-  if (own_group) flags |= POSIX_SPAWN_SETPGROUP;
-  ::posix_spawnattr_setpgroup(&setup.attributes, 0);
-  ::posix_spawnattr_setflags(&setup.attributes, static_cast<short>(flags));
-}
-
-Exit decode(int status) {
-  if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), true};
-  return {WEXITSTATUS(status), false};
-}
 
 int poll_for(std::vector<pollfd>& fds, std::optional<Clock::time_point> until) {
   while (true) {
@@ -106,20 +53,9 @@ ssize_t write_quietly(int fd, std::string_view data) {
   return count;
 }
 
-Child::Child(const Command& command) : own_group_(command.own_group) {
-  SpawnSetup setup;
-  redirect(setup, command);
-  set_attributes(setup, command.own_group);
-  std::vector<char*> argv = c_strings(command.argv);
-  std::vector<char*> env;
-  if (command.env) env = c_strings(*command.env);
-  const int error = ::posix_spawnp(&pid_, argv.at(0), &setup.actions, &setup.attributes,
-                                   argv.data(), command.env ? env.data() : environ);
-  if (error != 0) {
-    pid_ = -1;
-    throw failure("cannot-start", "cannot start `{}`", command.argv.at(0))
-        .because(errno_text(error));
-  }
+Child::Child(const Command& command)
+    : pid_(spawn(command, command.own_group ? Leads::group : Leads::nothing)),
+      own_group_(command.own_group) {
   pidfd_ = Fd{static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0))};
 }
 
@@ -157,7 +93,7 @@ std::optional<Exit> Child::wait(std::optional<std::chrono::milliseconds> deadlin
   while (::waitpid(pid_, &status, 0) < 0) {
     if (errno != EINTR) throw os_error(errno, "cannot wait for process {}", pid_);
   }
-  exit_ = decode(status);
+  exit_ = decoded_exit(status);
   return exit_;
 }
 

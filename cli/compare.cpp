@@ -1,5 +1,7 @@
 #include "cli/compare.hpp"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include <algorithm>
 #include <memory>
 
@@ -136,11 +138,16 @@ void check_files(const fs::path& file, const Comparison& question, const Compare
   if (fs::exists(file)) require_same(file, read_comparison(file), question);
 }
 
-void add_computed(Ui& ui, const CompareBench& made, Comparison& comparison) {
+void add_computed(Ui& ui, const CompareBench& made, const compare::StopSignals& signals,
+                  Comparison& comparison) {
   compare::SizeQuestion question{&made.image, made.previous ? &*made.previous : nullptr,
                                  made.options.rows};
   constexpr double kQuickCopies = 3;  // seconds
-  if (made.options.quick) question.seconds = kQuickCopies;
+  question.stopped = [&] { return signals.any(); };
+  if (made.options.quick) {
+    question.seconds = kQuickCopies;
+    question.machine_seconds = 0;
+  }
   if (compare::is_asked("memory.density", made.options.rows)) {
     compare::add_density(comparison.rows, comparison.sides);
   }
@@ -173,7 +180,7 @@ Comparison measure_now(Ui& ui, const CompareBench& made, const CompareWords& wor
     }
   }
   comparison.rows = std::move(measured.rows);
-  if (signals.came() == 0) add_computed(ui, made, comparison);
+  if (signals.came() == 0) add_computed(ui, made, signals, comparison);
   comparison.sessions.push_back(std::move(session));
   compare::conclude(comparison);
   return comparison;
@@ -221,6 +228,12 @@ Kept keep(const fs::path& file, const Comparison& now, std::optional<double> own
   return kept;
 }
 
+/// Columns of the terminal that answers go to; 0: they go elsewhere.
+std::size_t answer_width() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 void show(Ui& ui, const Comparison& comparison, const CompareWords& words) {
   if (!words.html.empty()) {
     write_file(words.html, compare::html_page(comparison));
@@ -231,7 +244,7 @@ void show(Ui& ui, const Comparison& comparison, const CompareWords& words) {
   } else if (words.markdown) {
     for (const std::string& line : compare::markdown(comparison)) ui.answer(printable(line));
   } else {
-    for (const std::string& line : compare_text(comparison)) ui.answer(line);
+    for (const std::string& line : compare_text(comparison, answer_width())) ui.answer(line);
   }
 }
 

@@ -44,37 +44,33 @@ std::string cell_text(const CellWords& words, const compare::Cell& cell) {
 }
 
 std::string times_of(const compare::Cell& cell) {
-  if (!cell.ratio) return "";
-  return fmt::format(" (×{:.2f})", *cell.ratio);
+  return cell.ratio ? fmt::format(" (×{})", compare::times_text(*cell.ratio)) : "";
 }
 
-void add_table(Lines& lines, const Comparison& comparison) {
-  const std::vector<const SideResult*> sides = sides_there(comparison);
-  std::vector<Lines> table(1, {"ROW"});
-  for (const SideResult* const side : sides) {
-    const std::string mark = common_mark(comparison, side->id);
-    table.front().push_back(printable(side->title) + (mark.empty() ? "" : ", " + mark));
-  }
-  for (const RowResult& row : comparison.rows) {
-    Lines& cells = table.emplace_back(Lines{printable(row.title)});
-    for (const SideResult* const side : sides) {
-      const compare::Cell* const cell = find_cell(row, side->id);
-      if (cell == nullptr) {
-        cells.emplace_back("-");
-        continue;
-      }
-      cells.push_back(printable(cell_text(words_of(comparison, row, *cell), *cell)) +
-                      times_of(*cell));
-      const std::string mark = mark_of(comparison, *cell);
-      if (!mark.empty() && common_mark(comparison, side->id).empty()) cells.back() += ", " + mark;
-    }
-  }
-  std::vector<std::size_t> widths(sides.size() + 1, 0);
+std::string title_of(const Comparison& comparison, const SideResult& side) {
+  const std::string mark = common_mark(comparison, side.id);
+  return printable(side.title) + (mark.empty() ? "" : ", " + mark);
+}
+
+std::string whole_cell(const Comparison& comparison, const RowResult& row, const SideResult& side) {
+  const compare::Cell* const cell = find_cell(row, side.id);
+  if (cell == nullptr) return "-";
+  std::string text =
+      printable(cell_text(words_of(comparison, row, *cell), *cell)) + times_of(*cell);
+  const std::string mark = mark_of(comparison, *cell);
+  if (!mark.empty() && common_mark(comparison, side.id).empty()) text += ", " + mark;
+  return text;
+}
+
+/// Lines of cells, each column as wide as it needs.
+Lines aligned(const std::vector<Lines>& table) {
+  std::vector<std::size_t> widths(table.front().size(), 0);
   for (const Lines& cells : table) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       widths[i] = std::max(widths[i], utf8_length(cells[i]));
     }
   }
+  Lines lines;
   for (const Lines& cells : table) {
     std::string line;
     for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -82,6 +78,49 @@ void add_table(Lines& lines, const Comparison& comparison) {
     }
     lines.push_back(line);
   }
+  return lines;
+}
+
+/// A row a line, a side a column.
+Lines wide_table(const Comparison& comparison, const std::vector<const SideResult*>& sides) {
+  std::vector<Lines> table(1, {"ROW"});
+  for (const SideResult* const side : sides) table.front().push_back(title_of(comparison, *side));
+  for (const RowResult& row : comparison.rows) {
+    Lines& cells = table.emplace_back(Lines{printable(row.title)});
+    for (const SideResult* const side : sides) cells.push_back(whole_cell(comparison, row, *side));
+  }
+  return aligned(table);
+}
+
+/// A row a paragraph, a side a line: of those that have something.
+Lines narrow_table(const Comparison& comparison, const std::vector<const SideResult*>& sides) {
+  std::vector<Lines> table;
+  for (const RowResult& row : comparison.rows) {
+    table.push_back({printable(row.title)});
+    for (const SideResult* const side : sides) {
+      const std::string cell = whole_cell(comparison, row, *side);
+      if (cell != "-") table.push_back({"  " + title_of(comparison, *side), cell});
+    }
+  }
+  std::size_t widest = 0;
+  for (const Lines& cells : table) {
+    if (cells.size() > 1) widest = std::max(widest, utf8_length(cells.front()));
+  }
+  Lines lines;
+  for (const Lines& cells : table) {
+    lines.push_back(cells.size() > 1 ? padded(cells[0], widest) + "  " + cells[1] : cells[0]);
+  }
+  return lines;
+}
+
+void add_table(Lines& lines, const Comparison& comparison, std::size_t width) {
+  const std::vector<const SideResult*> sides = sides_there(comparison);
+  Lines table = wide_table(comparison, sides);
+  const bool fits = std::all_of(table.begin(), table.end(), [&](const std::string& line) {
+    return utf8_length(line) <= width;
+  });
+  if (width > 0 && !fits) table = narrow_table(comparison, sides);
+  lines.insert(lines.end(), table.begin(), table.end());
 }
 
 /// Reasons, each once, with what it holds for.
@@ -106,13 +145,13 @@ void add_gaps(Lines& lines, const Comparison& comparison) {
 
 }  // namespace
 
-std::vector<std::string> compare_text(const Comparison& comparison) {
+std::vector<std::string> compare_text(const Comparison& comparison, std::size_t width) {
   Lines lines;
   lines.push_back(fmt::format("{}, {} on {}, {} processors", printable(comparison.terms.image_name),
                               printable(comparison.host.cpu), printable(comparison.host.name),
                               comparison.terms.processors));
   lines.emplace_back();
-  add_table(lines, comparison);
+  add_table(lines, comparison, width);
   lines.emplace_back();
   for (const SideResult& side : comparison.sides) {
     const std::string title = printable(side.title);
@@ -126,7 +165,8 @@ std::vector<std::string> compare_text(const Comparison& comparison) {
   add_gaps(lines, comparison);
   for (const std::string& remark : remarks_of(comparison)) lines.push_back(printable(remark));
   lines.emplace_back(
-      "±: half of the interval that holds the median with 95 % confidence (less below six starts). "
+      "±: half of the interval that holds the median with 95 % confidence (less below six starts); "
+      "without it: one start. "
       "×: times the first side's, where the intervals do not touch; elsewhere no difference is "
       "claimed.");
   return lines;

@@ -7,6 +7,7 @@
 
 namespace mlenv::cli {
 
-std::vector<std::string> compare_text(const compare::Comparison& comparison);
+/// A table where it fits into `width` columns (0: always), else a paragraph for each row.
+std::vector<std::string> compare_text(const compare::Comparison& comparison, std::size_t width);
 
 }  // namespace mlenv::cli

@@ -16,6 +16,7 @@
 #include "cli/usage.hpp"
 #include "cli/watch.hpp"
 #include "recipes/compat/cuda_releases.hpp"
+#include "runner/compare/minder.hpp"
 #include "runner/facts/probe.hpp"
 #include "runner/launch/local_nodes.hpp"
 #include "runner/local/detached.hpp"
@@ -157,5 +158,6 @@ int main(int argc, char** argv) {
     return *status;
   if (const std::optional<int> status = mlenv::job::node_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::cli::probe_main(argc, argv)) return *status;
+  if (const std::optional<int> status = mlenv::compare::minder_main(argc, argv)) return *status;
   return mlenv::cli::main_with(argc, argv);
 }

@@ -69,7 +69,7 @@ void conclude_row(RowResult& row) {
     const Relation relation = relate(*cell.summary, *base->summary, better);
     cell.relation = name_of(relation);
     const bool claims = relation == Relation::better || relation == Relation::worse;
-    if (claims && base->summary->median > 0) {
+    if (claims && base->summary->median > 0 && cell.summary->median > 0) {
       cell.ratio = cell.summary->median / base->summary->median;
     }
   }

@@ -158,17 +158,21 @@ std::string figure(double value, std::string_view unit) {
   return unit.empty() ? digits(value, true) : fmt::format("{} {}", digits(value, true), unit);
 }
 
+std::string times_text(double times) { return digits(times, false); }
+
 std::string claim_of(const Comparison& in, const RowResult& row, const Cell& cell) {
   const Cell* const base = base_of(row);
   if (base == nullptr || !cell.ratio) return {};
-  return fmt::format("{:.2f} times {}", *cell.ratio, title_of(in, base->side));
+  return fmt::format("{} times {}", times_text(*cell.ratio), title_of(in, base->side));
 }
 
 CellWords words_of(const Comparison& in, const RowResult& row, const Cell& cell) {
   CellWords words;
   if (cell.summary) {
     words.measured = true;
-    words.value = figure(cell.summary->median, row.unit);
+    // Of memory less than nothing is what others gave back meanwhile.
+    const bool is_lost = row.id.starts_with("memory.") && cell.summary->median <= 0;
+    words.value = is_lost ? "lost in the noise" : figure(cell.summary->median, row.unit);
     if (cell.summary->count > 1) {
       words.interval = fmt::format("{} to {}", figure(cell.summary->low, row.unit),
                                    figure(cell.summary->high, row.unit));

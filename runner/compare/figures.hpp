@@ -19,6 +19,9 @@ struct CellWords {
 };
 CellWords words_of(const Comparison& in, const RowResult& row, const Cell& cell);
 
+/// `1.84`, `23.7`, `252`: how many times something is another.
+std::string times_text(double times);
+
 /// What is claimed of a cell against the first side: `1.84 times bare host`; empty:
 /// nothing.
 std::string claim_of(const Comparison& in, const RowResult& row, const Cell& cell);

@@ -12,6 +12,7 @@
 #include "runner/compare/published.hpp"
 #include "runner/compare/rows.hpp"
 #include "runner/compare/scripts.hpp"
+#include "runner/compare/side.hpp"
 
 namespace mlenv::compare {
 namespace {
@@ -30,6 +31,7 @@ constexpr std::array kGroups = {
     Group{"data", "Loading data"},
     Group{"disk", "Disk"},
     Group{"network", "Network"},
+    Group{"snapshot", "Snapshot"},
     Group{"size", "To ship and to update"},
     Group{"time", "To move"},
     Group{"isolation", "Isolation"},
@@ -88,9 +90,14 @@ class Page {
     for (const SideResult& side : from_.sides) {
       const std::string how = side.why ? "not measured: " + *side.why : about_side(from_, side.id);
       add("<dt>{}{}</dt><dd>{}</dd>\n", html_text(side.title), marked(common_mark(from_, side.id)),
-          html_text(how.empty() ? "measured" : how));
+          html_text(how.empty() ? how_started(side.id) : how));
     }
     add("</dl>\n");
+  }
+
+  static std::string how_started(const std::string& id) {
+    const SideSpec* const spec = find_side_spec(id);
+    return spec != nullptr ? std::string(spec->how) : "measured";
   }
 
   static std::string marked(const std::string& mark) {
@@ -165,10 +172,11 @@ class Page {
     }
     add("</tbody></table>\n");
     if (has_chart(row)) {
-      add("<div class=\"chart\"><canvas data-row=\"{}\" role=\"img\" aria-label=\"chart of the "
+      add("<div class=\"chart\" style=\"--bars: {}\"><canvas data-row=\"{}\" role=\"img\" "
+          "aria-label=\"chart of the "
           "table "
           "beside it: {}\"></canvas></div>\n",
-          html_text(row.id), html_text(row.title));
+          bars_of(row), html_text(row.id), html_text(row.title));
     }
     std::string better;
     // Of a file that anybody may have written.
@@ -179,10 +187,13 @@ class Page {
         row.computed ? "computed:" : "measured by", html_text(row.command));
   }
 
+  static std::ptrdiff_t bars_of(const RowResult& row) {
+    return std::count_if(row.sides.begin(), row.sides.end(),
+                         [](const Cell& cell) { return cell.summary.has_value(); });
+  }
   static bool has_chart(const RowResult& row) {
     constexpr std::ptrdiff_t kFewest = 2;
-    return std::count_if(row.sides.begin(), row.sides.end(),
-                         [](const Cell& cell) { return cell.summary.has_value(); }) >= kFewest;
+    return bars_of(row) >= kFewest;
   }
 
   void method() {

@@ -43,8 +43,7 @@ class Streams {
   Streams(Pipe& out, Pipe& err, Launched& into)
       : out_(&out.read_end), err_(&err.read_end), into_(into), begun_(Clock::now()) {}
 
-  Clock::time_point begun() const { return begun_; }
-  void begin() { begun_ = Clock::now(); }
+  void begin(Clock::time_point begun) { begun_ = begun; }
   bool are_open() const { return *out_ || *err_; }
 
   /// false: time is up, or a signal came.
@@ -111,7 +110,12 @@ int StopSignals::came() {
   return came_;
 }
 
-Launched launch(const Command& command, Ending ending, std::chrono::milliseconds deadline,
+bool StopSignals::any() const {
+  pollfd fd{fd_.get(), POLLIN, 0};
+  return came_ != 0 || ::poll(&fd, 1, 0) > 0;
+}
+
+Launched launch(const Minder& minder, const Command& command, std::chrono::milliseconds deadline,
                 StopSignals& signals) {
   Launched launched;
   Pipe out = make_pipe();
@@ -120,9 +124,9 @@ Launched launch(const Command& command, Ending ending, std::chrono::milliseconds
   with_pipes.stdout_fd = out.write_end.get();
   with_pipes.stderr_fd = err.write_end.get();
   Streams streams(out, err, launched);
-  streams.begin();
-  const Clock::time_point until = streams.begun() + deadline;
-  Started child(with_pipes, ending);
+  Started child(minder, with_pipes);
+  streams.begin(child.begun());
+  const Clock::time_point until = child.begun() + deadline;
   out.write_end.reset();
   err.write_end.reset();
   bool in_time = true;
@@ -133,18 +137,18 @@ Launched launch(const Command& command, Ending ending, std::chrono::milliseconds
     return launched;
   }
   const std::optional<Exit> exit = child.wait(std::chrono::milliseconds(left_until(until)));
-  launched.seconds = seconds_since(streams.begun());
+  launched.seconds = seconds_since(child.begun());
   launched.timed_out = !exit;
   if (exit) launched.exit = *exit;
   return launched;
 }
 
-Waiting::Waiting(Command command, Ending ending) : in_(make_pipe()), out_(make_pipe()) {
+Waiting::Waiting(const Minder& minder, Command command) : in_(make_pipe()), out_(make_pipe()) {
   const Fd nowhere = open_file("/dev/null", O_RDWR);
   command.stdin_fd = in_.read_end.get();
   command.stdout_fd = out_.write_end.get();
   command.stderr_fd = nowhere.get();
-  child_.emplace(command, ending);
+  child_.emplace(minder, command);
   in_.read_end.reset();
   out_.write_end.reset();
 }

@@ -1,7 +1,6 @@
 #pragma once
 // One start of a command from outside: when it said what, when it ended. It has ended when the call
-// returns, and so has its group on the bare host; `mlenv run` is asked first, and has a moment to
-// take away what it made.
+// returns, as its minder ends things.
 #include <chrono>
 #include <csignal>
 #include <map>
@@ -24,6 +23,8 @@ class StopSignals {
   int fd() const { return fd_.get(); }
   /// The first that came; 0: none.
   int came();
+  /// Whether any came; may be asked by several threads, as long as none asks which.
+  bool any() const;
 
  private:
   Fd fd_;
@@ -42,18 +43,18 @@ struct Launched {
   std::string err;
 };
 
-/// Starts it and waits for its end; kills it at the deadline or when a signal
+/// Starts it and waits for its end; ends it at the deadline or when a signal
 /// came. Its standard input is empty, and standard output lines are looked at as they come.
-Launched launch(const Command& command, Ending ending, std::chrono::milliseconds deadline,
+Launched launch(const Minder& minder, const Command& command, std::chrono::milliseconds deadline,
                 StopSignals& signals);
 
 /// A command that says a line and then waits for the end of its standard input.
 class Waiting {
  public:
-  Waiting(Command command, Ending ending);
+  Waiting(const Minder& minder, Command command);
   /// Until it has said its line; false: it ended, time is up, or a signal came.
   bool ready(std::chrono::milliseconds deadline, StopSignals& signals);
-  /// Lets it end; kills it where it does not.
+  /// Lets it end; ends it where it does not.
   void end(std::chrono::milliseconds deadline);
 
  private:

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/error.hpp"
-#include "runner/compare/output.hpp"
+#include "runner/compare/rounds.hpp"
 #include "runner/compare/schedule.hpp"
 #include "runner/compare/tools_server.hpp"
 
@@ -20,16 +21,6 @@ milliseconds milliseconds_of(double seconds) {
   constexpr double kMilli = 1000;
   return milliseconds(static_cast<std::int64_t>(std::ceil(std::max(seconds, 0.0) * kMilli)));
 }
-
-bool is_cold(const ProbeSpec& probe) {
-  return probe.kind == ProbeKind::cold || probe.kind == ProbeKind::cold_training;
-}
-
-struct Side {
-  ActiveSide active;
-  bool tools = false;  ///< the tools' image starts there
-  double start = 0;    ///< seconds of one
-};
 
 /// Some rows follow from digests and other figures.
 bool is_probed(std::string_view row) {
@@ -55,7 +46,9 @@ class Measurement {
     prepare();
     const double gone = seconds_since(begun_);
     budget_ = options_.budget_seconds;
-    if (options_.total_seconds > 0) budget_ = std::min(budget_, options_.total_seconds - gone);
+    if (options_.total_seconds > 0) {
+      budget_ = std::min(budget_, options_.total_seconds - options_.gone_seconds - gone);
+    }
     begun_ = Clock::now();
     if (signals_.came() == 0) go_through();
     found_.signal = signals_.came();
@@ -80,11 +73,7 @@ class Measurement {
     cell.side = side;
     return found->sides.emplace_back(std::move(cell));
   }
-  /// What fits on the host follows from the memory of one instance.
-  bool is_asked_for(std::string_view row) const {
-    return is_asked(row, options_.rows) ||
-           (row == "memory.added" && is_asked("memory.density", options_.rows));
-  }
+  bool is_asked_for(std::string_view row) const { return is_measured_for(row, options_.rows); }
 
   /// Each side is started once, which is its warm-up, and tells whether it is there.
   void prepare() {
@@ -104,7 +93,9 @@ class Measurement {
         // Each has its share, and what those before it left over.
         const double share =
             (options_.preparing_seconds - seconds_since(begun_)) / static_cast<double>(waiting);
-        try_side({{&spec, result.options}}, share, result);
+        Side side;
+        side.active = {&spec, result.options};
+        try_side(std::move(side), share, result);
       }
       --waiting;
       found_.sides.push_back(std::move(result));
@@ -136,37 +127,12 @@ class Measurement {
     try {
       const Command command =
           command_on(bench_, side.active, {which, {"sh", "-c", "echo"}, true, false});
-      const Launched launched = launch(command, ending_on(side.active), deadline, signals_);
+      const Launched launched = launch(minder_of(bench_, side.active), command, deadline, signals_);
       if (launched.stopped) return "interrupted";
       return launched.exit.code == 0 && !launched.timed_out ? "" : why_of(launched, deadline);
     } catch (const Error& error) {
       return why_of(error);
     }
-  }
-
-  bool needs_tools(const ProbeSpec& probe) const {
-    return probe.kind == ProbeKind::tool || (probe.kind == ProbeKind::script && !bench_.has_python);
-  }
-
-  static bool reads_past_cache(const ProbeSpec& probe) {
-    return std::find(probe.argv.begin(), probe.argv.end(), "--direct=1") != probe.argv.end();
-  }
-
-  /// Why a probe cannot be on that side; empty: it can.
-  std::string hindrance(const ProbeSpec& probe, const Side& side) const {
-    if (needs_tools(probe) && !side.tools) {
-      return options_.tools_why.empty() ? "the image with the tools does not start there"
-                                        : options_.tools_why;
-    }
-    if (side.active.spec->id == "vm" && reads_past_cache(probe)) {
-      return "its shared folder does not go past this host's page cache";
-    }
-    const bool trains = probe.kind == ProbeKind::training || probe.kind == ProbeKind::cold_training;
-    if (trains && !bench_.has_python) return "the image has no Python";
-    if (probe.argv.size() > 1 && probe.argv.front() == "iperf3" && !server_) {
-      return "iperf3 did not start on this host";
-    }
-    return "";
   }
 
   /// Of the person's command nothing is known: it gets its chance however little time there is.
@@ -176,31 +142,50 @@ class Measurement {
     return std::min(probe.seconds, budget_ / kShare / static_cast<double>(sides_.size()));
   }
 
+  /// The most important stands first: what nobody would do without, then what fast sides take part
+  /// in, then the rest of the slow ones.
   void plan() {
-    for (const ProbeSpec& probe : probe_specs()) {
-      PlannedProbe planned;
-      planned.wanted = options_.quick ? probe.wanted_quick : probe.wanted;
-      planned.waits = is_cold(probe);
-      // What a first start reads is in memory for the next one. The cold ones read it each time.
-      planned.warm_up = planned.wanted > 1 && !is_cold(probe) ? 1 : 0;
-      const std::string left_out = planned.wanted == 0 ? "not with --quick" : "";
-      planned.wanted += planned.warm_up;
-      const bool asked = std::any_of(probe.rows.begin(), probe.rows.end(),
-                                     [&](std::string_view row) { return is_asked_for(row); });
-      const bool has_command = probe.kind != ProbeKind::command || !bench_.command.empty();
-      std::vector<const Side*>& takes = takes_.emplace_back();
-      for (const Side& side : sides_) {
-        if (!asked || !has_command) continue;
-        const std::string why = left_out.empty() ? hindrance(probe, side) : left_out;
-        if (why.empty()) {
-          takes.push_back(&side);
-          planned.guessed.push_back(guess(probe) + side.start);
-        } else {
-          give_up(probe, side, why);
-        }
+    const auto plan_all = [&](bool basic, bool slow) {
+      for (const ProbeSpec& probe : probe_specs()) {
+        if (is_basic(probe) == basic) plan_rounds(probe, slow);
       }
-      planned_.push_back(std::move(planned));
+    };
+    plan_all(true, false);
+    plan_all(true, true);
+    plan_all(false, false);
+    plan_all(false, true);
+  }
+
+  void plan_rounds(const ProbeSpec& probe, bool slow) {
+    PlannedProbe planned;
+    planned.wanted = options_.quick ? probe.wanted_quick : probe.wanted;
+    planned.waits = is_cold(probe);
+    const bool left_out = planned.wanted == 0;
+    if (slow && options_.quick) planned.wanted = std::min<std::uint64_t>(planned.wanted, 1);
+    // Whether it is there was tried with several starts, which read what a slow one reads.
+    planned.warm_up = planned.wanted > 1 && !slow && needs_warm_up(probe) ? 1 : 0;
+    planned.wanted += planned.warm_up;
+    Rounds rounds;
+    rounds.probe = &probe;
+    for (const Side& side : sides_) {
+      if (is_slow(side) != slow) continue;
+      const Ready ready{side.tools, options_.tools_why, server_.has_value()};
+      ProbePart part = part_on(probe, bench_, side.active, ready, options_.rows);
+      if (left_out) part = without(part.probe.rows, "not with --quick");
+      for (const auto& [row, why] : part.whys) cell_of(row, side.active.spec->id).why = why;
+      if (part.probe.rows.empty()) continue;
+      planned.guessed.push_back(guess(part.probe) + side.start);
+      rounds.takers.push_back({&side, std::move(part.probe)});
+      rounds.sides.emplace_back(side.active.spec->id);
     }
+    planned_.push_back(std::move(planned));
+    rounds_.push_back(std::move(rounds));
+  }
+
+  static ProbePart without(const std::vector<std::string_view>& rows, const char* why) {
+    ProbePart none;
+    for (const std::string_view row : rows) none.whys[std::string(row)] = why;
+    return none;
   }
 
   void go_through() {
@@ -214,7 +199,7 @@ class Measurement {
       activity.advance(1);
     }
     for (std::size_t i = 0; i < planned_.size(); ++i) {
-      planned_[i].waits = !is_cold(probe_specs()[i]);
+      planned_[i].waits = !is_cold(*rounds_[i].probe);
     }
     while (const auto next = next_probe(planned_, left())) {
       if (!round(*next)) return;
@@ -237,30 +222,37 @@ class Measurement {
 
   /// false: a signal came.
   bool round(std::size_t number) {
-    const ProbeSpec& probe = probe_specs()[number];
     PlannedProbe& planned = planned_[number];
-    std::vector<const Side*>& sides = takes_[number];
+    std::vector<Rounds::Taker>& takers = rounds_[number].takers;
     std::vector<const Side*> failed;
-    std::size_t waiting = sides.size();
+    std::optional<Activity> first;  // who reads lines of a log sees how far it is
+    if (planned.done == 0) {
+      first.emplace(progress_, fmt::format("measuring {} for the first time, {} sides",
+                                           rounds_[number].probe->id, takers.size()));
+    }
+    std::size_t waiting = takers.size();
     // The first start that counts takes the place of the one before.
     const bool counts_first = planned.warm_up > 0 && planned.done == planned.warm_up;
-    for (const std::size_t at : turn(sides.size(), planned.done)) {
-      const Side& side = *sides[at];
-      const milliseconds most = deadline(probe, planned.guessed[at], waiting--);
+    for (const std::size_t at : turn(takers.size(), planned.done)) {
+      const auto& [side, part] = takers[at];
+      const milliseconds most = deadline(part, planned.guessed[at], waiting--);
       // One that took the time of others is not what they failed by.
       if (left() <= 0 || (planned.done > 0 && planned.guessed[at] > left())) continue;
-      const Found found = run_probe(bench_, probe, side.active, most, signals_);
+      const Found found = run_probe(bench_, part, side->active, most, signals_);
       if (found.stopped || signals_.came() != 0) return false;
       planned.guessed[at] = std::max(found.seconds, planned.guessed[at] / 2);
       if (planned.done == 0) planned.guessed[at] = found.seconds;
-      if (found.values.empty() && found.texts.empty()) failed.push_back(&side);
-      if (counts_first) forget_warm_up(probe, side, found);
-      take(probe, side, found);
+      const bool gave_nothing = found.values.empty() && found.texts.empty();
+      if (gave_nothing || found.timed_out) failed.push_back(side);
+      if (counts_first) forget_warm_up(part, *side, found);
+      take(part, *side, found);
     }
     ++planned.done;
     for (const Side* const side : failed) {
-      const auto at = std::find(sides.begin(), sides.end(), side) - sides.begin();
-      sides.erase(sides.begin() + at);
+      const auto at = std::find_if(takers.begin(), takers.end(),
+                                   [&](const Rounds::Taker& one) { return one.side == side; }) -
+                      takers.begin();
+      takers.erase(takers.begin() + at);
       planned.guessed.erase(planned.guessed.begin() + at);
     }
     return true;
@@ -285,7 +277,7 @@ class Measurement {
     constexpr double kShare = 0.25;
     double seconds = 0;
     for (std::size_t i = 0; i < planned_.size(); ++i) {
-      if (planned_[i].done > 0 || probe_specs()[i].kind == ProbeKind::command) continue;
+      if (planned_[i].done > 0 || rounds_[i].probe->kind == ProbeKind::command) continue;
       for (const double guess : planned_[i].guessed) seconds += guess;
     }
     return std::min(seconds, kShare * budget_);
@@ -301,10 +293,11 @@ class Measurement {
   /// Said of what has its first start alone.
   void tell_warm_up() {
     for (std::size_t i = 0; i < planned_.size(); ++i) {
-      for (const std::string_view row : probe_specs()[i].rows) {
-        if (planned_[i].warm_up == 0 || planned_[i].done != 1 || !is_asked_for(row)) continue;
-        for (const SideResult& side : found_.sides) {
-          Cell& cell = cell_of(row, side.id);
+      if (planned_[i].warm_up == 0 || planned_[i].done != 1) continue;
+      for (const std::string_view row : rounds_[i].probe->rows) {
+        if (!is_asked_for(row)) continue;
+        for (const std::string& side : rounds_[i].sides) {
+          Cell& cell = cell_of(row, side);
           if (cell.samples.empty()) continue;
           const std::string before = cell.note ? *cell.note + "; " : "";
           cell.note = before + "one start, not warmed up";
@@ -335,12 +328,6 @@ class Measurement {
     }
   }
 
-  void give_up(const ProbeSpec& probe, const Side& side, const std::string& why) {
-    for (const std::string_view row : probe.rows) {
-      if (is_asked_for(row)) cell_of(row, side.active.spec->id).why = why;
-    }
-  }
-
   /// Every row says something of every side.
   void explain_gaps() {
     tell_warm_up();
@@ -366,8 +353,8 @@ class Measurement {
   Progress& progress_;
   Measured found_;
   std::vector<Side> sides_;
-  std::vector<PlannedProbe> planned_;            ///< of probe_specs()
-  std::vector<std::vector<const Side*>> takes_;  ///< who takes part, by probe
+  std::vector<PlannedProbe> planned_;
+  std::vector<Rounds> rounds_;  ///< of planned_
   std::optional<Started> server_;
   double budget_ = 0;
   Clock::time_point begun_ = Clock::now();

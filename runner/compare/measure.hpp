@@ -20,6 +20,7 @@ struct MeasureOptions {
   double budget_seconds = 0;       ///< to measure in
   double preparing_seconds = 300;  ///< for first starts, of all sides together
   double total_seconds = 0;        ///< of both; 0: no limit but theirs
+  double gone_seconds = 0;         ///< of the total, before
 };
 
 struct Measured {

@@ -143,8 +143,27 @@ std::optional<Used> read_used(std::string_view err) {
   return Used{*cpu, *memory};
 }
 
-bool answers_in_json(std::string_view row) {
-  return row.starts_with("disk.") || row.starts_with("network.");
+std::map<std::string, ToolSaid> read_tools(std::string_view output) {
+  constexpr std::string_view kTool = "tool ";
+  constexpr std::string_view kStatus = "status ";
+  std::map<std::string, ToolSaid> tools;
+  ToolSaid* current = nullptr;
+  for (const std::string_view line : split(output, '\n')) {
+    const std::string_view ours =
+        line.starts_with(kOurs) ? line.substr(kOurs.size()) : std::string_view{};
+    if (ours.starts_with(kTool)) {
+      current = &tools[std::string(trim(ours.substr(kTool.size())))];
+    } else if (current == nullptr) {
+      continue;
+    } else if (ours.starts_with(kStatus)) {
+      const auto status = whole_number(trim(ours.substr(kStatus.size())));
+      if (status) current->status = static_cast<int>(*status);
+      current = nullptr;
+    } else {
+      current->text += std::string(line) + "\n";
+    }
+  }
+  return tools;
 }
 
 std::optional<double> read_tool(std::string_view row, std::string_view output) {

@@ -24,8 +24,14 @@ struct Used {
 };
 std::optional<Used> read_used(std::string_view err);
 
-/// Whether its tool says it in JSON, on standard output alone.
-bool answers_in_json(std::string_view row);
+/// What one of several tools printed, and how it ended.
+struct ToolSaid {
+  std::string text;
+  std::optional<int> status;  ///< nothing: it did not end
+};
+/// By row, of the output of tools_script.
+std::map<std::string, ToolSaid> read_tools(std::string_view output);
+
 /// Of a row that a tool measures, in the row's unit; nullopt where the text does not have it.
 std::optional<double> read_tool(std::string_view row, std::string_view output);
 

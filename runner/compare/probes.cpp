@@ -1,12 +1,14 @@
 #include "runner/compare/probes.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <list>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "runner/compare/output.hpp"
+#include "runner/compare/side_files.hpp"
+#include "runner/compare/snapshot.hpp"
+#include "runner/compare/tools_run.hpp"
 
 namespace mlenv::compare {
 namespace {
@@ -36,32 +38,20 @@ Wanted command_wanted(const Bench& bench) {
   return wanted;
 }
 
-Wanted tool_wanted(const Bench& bench, const ProbeSpec& probe, const ActiveSide& side) {
-  Wanted wanted{Which::tools, probe.argv, true};
-  for (std::string& word : wanted.argv) {
-    if (word == "--threads=N") word = fmt::format("--threads={}", bench.terms.processors);
-  }
-  if (wanted.argv.front() == "iperf3") {
-    wanted.argv.insert(wanted.argv.end(),
-                       {std::string(side.spec->network), "-p", fmt::format("{}", bench.port)});
-  }
-  return wanted;
-}
-
-Wanted wanted_by(const Bench& bench, const ProbeSpec& probe, const ActiveSide& side) {
+Wanted wanted_by(const Bench& bench, const ProbeSpec& probe) {
   switch (probe.kind) {
     case ProbeKind::training:
     case ProbeKind::cold_training:
       return training(probe.kind == ProbeKind::cold_training);
     case ProbeKind::command:
       return command_wanted(bench);
-    case ProbeKind::tool:
-      return tool_wanted(bench, probe, side);
     case ProbeKind::script:
-      return tools_or_image(bench, {"python3", probe.argv.front()});
+      return tools_or_image(bench, {"python3", probe.script});
     case ProbeKind::start:
     case ProbeKind::cold:
     case ProbeKind::instances:
+    case ProbeKind::tools:
+    case ProbeKind::snapshot:
       break;
   }
   return {Which::image, {"sh", "-c", std::string(kHello)}, false};
@@ -108,6 +98,9 @@ const char* limit_of(std::string_view row, const ActiveSide& side) {
   if (side.spec->id == "vm" && row == "network.latency") {
     return "from the guest to QEMU alone, which ends TCP there";
   }
+  if (side.spec->id == "vm" && (row == "isolation.calls" || row == "isolation.capabilities")) {
+    return "of a kernel of its own";
+  }
   if (side.spec->id == "bare" && row.starts_with("command.")) {
     return "programs that it finds by PATH are this host's";
   }
@@ -123,7 +116,8 @@ void take_figures(Found& found, const Bench& bench, const ProbeSpec& probe,
   switch (probe.kind) {
     case ProbeKind::start:
       add_mark(found, launched, "user", "start.user");
-      if (launched.last_line) found.values["stop"] = launched.seconds - *launched.last_line;
+      if (launched.last_line && !launched.timed_out)
+        found.values["stop"] = launched.seconds - *launched.last_line;
       break;
     case ProbeKind::cold:
       add_mark(found, launched, "user", "start.cold");
@@ -137,20 +131,14 @@ void take_figures(Found& found, const Bench& bench, const ProbeSpec& probe,
       add_mark(found, launched, "import", "start.cold-import");
       break;
     case ProbeKind::command:
-      add_command(found, launched);
-      break;
-    case ProbeKind::tool:
-      for (const std::string_view row : probe.rows) {
-        const bool json = answers_in_json(row);
-        if (const auto value = read_tool(row, json ? launched.out : launched.out + launched.err)) {
-          found.values[std::string(row)] = *value;
-        }
-      }
+      if (!launched.timed_out) add_command(found, launched);
       break;
     case ProbeKind::script:
       tell_kernel(found, bench);
       break;
     case ProbeKind::instances:
+    case ProbeKind::tools:
+    case ProbeKind::snapshot:
       break;
   }
 }
@@ -199,7 +187,7 @@ Found run_instances(const Bench& bench, const ActiveSide& side, milliseconds dea
   const Clock::time_point until = Clock::now() + deadline;
   double first = 0;
   for (std::uint64_t i = 0; i < bench.instances; ++i) {
-    all.emplace_back(command_on(bench, side, wanted), ending_on(side));
+    all.emplace_back(minder_of(bench, side), command_on(bench, side, wanted));
     const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
     if (!all.back().ready(std::max(left, milliseconds(0)), signals)) {
       found.stopped = signals.came() != 0;
@@ -222,8 +210,8 @@ Found run_instances(const Bench& bench, const ActiveSide& side, milliseconds dea
 
 }  // namespace
 
-Ending ending_on(const ActiveSide& side) {
-  return side.spec->id == "bare" ? Ending::kill : Ending::ask;
+const Minder& minder_of(const Bench& bench, const ActiveSide& side) {
+  return side.spec->id == "bare" ? bench.minders->bare : bench.minders->runs;
 }
 
 Command command_on(const Bench& bench, const ActiveSide& side, const Wanted& wanted) {
@@ -261,17 +249,6 @@ std::string why_of(const Error& error) {
   return text;
 }
 
-void forget_pages(const std::vector<fs::path>& folders) {
-  for (const fs::path& folder : folders) {
-    for (const fs::directory_entry& entry :
-         fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied)) {
-      if (entry.is_symlink() || !entry.is_regular_file()) continue;
-      const Fd fd{::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
-      if (fd) (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
-    }
-  }
-}
-
 Found run_probe(const Bench& bench, const ProbeSpec& probe, const ActiveSide& side,
                 milliseconds deadline, StopSignals& signals) {
   const Clock::time_point begun = Clock::now();
@@ -279,17 +256,24 @@ Found run_probe(const Bench& bench, const ProbeSpec& probe, const ActiveSide& si
   std::string why = "it gave no such figure";
   const bool is_cold = probe.kind == ProbeKind::cold || probe.kind == ProbeKind::cold_training;
   try {
-    if (is_cold && side.spec->id != "bare" && side.spec->id != "builtin") {
-      why = "where it keeps its files is not known here";
+    const SideFiles cold = is_cold ? files_on(bench, side) : SideFiles{};
+    if (!cold.why.empty()) {
+      why = cold.why;
     } else if (probe.kind == ProbeKind::instances) {
       found = run_instances(bench, side, deadline, signals);
+    } else if (probe.kind == ProbeKind::tools) {
+      found = run_tools(bench, probe, side, deadline, signals);
+    } else if (probe.kind == ProbeKind::snapshot) {
+      found = run_snapshot(bench, side, deadline, signals);
     } else {
-      const Command command = command_on(bench, side, wanted_by(bench, probe, side));
-      if (is_cold) forget_pages(bench.trees);
-      const Launched launched = launch(command, ending_on(side), deadline, signals);
+      const Command command = command_on(bench, side, wanted_by(bench, probe));
+      if (is_cold) forget_pages(cold.places);
+      const Launched launched = launch(minder_of(bench, side), command, deadline, signals);
       found.stopped = launched.stopped;
+      found.timed_out = launched.timed_out;
       const bool worked = !launched.timed_out && launched.exit.code == 0;
-      if (worked) take_figures(found, bench, probe, launched);
+      // How far it came in its time counts all the same.
+      if (worked || launched.timed_out) take_figures(found, bench, probe, launched);
       if (!worked) why = why_of(launched, deadline);
     }
   } catch (const Error& error) {

@@ -12,11 +12,19 @@
 
 namespace mlenv::compare {
 
+/// Whoever starts things: one ends all that is left of a command, one asks `mlenv run` to do so.
+struct Minders {
+  Minder bare{Ending::kill};
+  Minder runs{Ending::ask};
+};
+
 /// What is there to measure with.
 struct Bench {
   SideTerms terms;
+  const Minders* minders = nullptr;
   const BareImage* bare = nullptr;  ///< nullptr: the bare host takes no part
   const BareImage* bare_tools = nullptr;
+  fs::path store;                    ///< its folder
   std::vector<fs::path> trees;       ///< of the image, unpacked
   std::vector<std::string> command;  ///< the person's own
   bool has_python = false;           ///< in the image
@@ -36,11 +44,12 @@ struct Found {
   std::map<std::string, std::string> whys;   ///< by row: no figure
   std::optional<std::string> device;         ///< that training ran on
   double seconds = 0;                        ///< that all of it took
+  bool timed_out = false;                    ///< another start would take as long
   bool stopped = false;                      ///< by a signal: nothing of it counts
 };
 
-/// How what was started there is ended.
-Ending ending_on(const ActiveSide& side);
+/// Whoever starts what is started there.
+const Minder& minder_of(const Bench& bench, const ActiveSide& side);
 /// What starts `wanted` there. Throws `cannot-start`.
 Command command_on(const Bench& bench, const ActiveSide& side, const Wanted& wanted);
 
@@ -52,9 +61,5 @@ std::string why_of(const Launched& launched, std::chrono::milliseconds deadline)
 
 /// An error's frames as one line.
 std::string why_of(const Error& error);
-
-/// Puts the files below `folders` out of the page cache, as far as they are clean and nobody has
-/// them mapped. Needs no rights but to read them.
-void forget_pages(const std::vector<fs::path>& folders);
 
 }  // namespace mlenv::compare

@@ -42,6 +42,17 @@ Machine machine_of(const VmUse& vm) {
   return machine;
 }
 
+std::optional<RunRecord> newest_record(const RunRecords& records, const std::string& label) {
+  for (const std::string& id : ours(records, label.substr(kLabel.size() + 1))) {
+    try {
+      return records.read_brief(id);
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return std::nullopt;
+}
+
 Machine newest_machine(const RunRecords& records, const std::string& label) {
   for (const std::string& id : ours(records, label)) {
     try {

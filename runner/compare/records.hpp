@@ -13,6 +13,8 @@ inline constexpr std::string_view kLabel = "mlenv.compare";
 
 /// `vm` was: `q35, kvm, kernel 6.1.0`, and why it is emulated.
 Machine machine_of(const VmUse& vm);
+/// Of the newest run with `label` (K=V); nullopt: there is none.
+std::optional<RunRecord> newest_record(const RunRecords& records, const std::string& label);
 /// Of the newest run with the label that has one; `unknown` where none has.
 Machine newest_machine(const RunRecords& records, const std::string& label);
 

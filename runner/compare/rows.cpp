@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/error.hpp"
 #include "recipes/text.hpp"
@@ -12,6 +13,7 @@ namespace {
 constexpr Better kLower = Better::lower;
 constexpr Better kHigher = Better::higher;
 constexpr Better kNeither = Better::neither;
+constexpr std::uint64_t kFewestStarts = 5;  // that something is claimed of
 
 constexpr std::array kRows = {
     RowSpec{"command.wall", "your command, wall time", "s", kLower,
@@ -89,6 +91,12 @@ constexpr std::array kRows = {
     RowSpec{"memory.density", "idle instances that fit on this host", "instances", kHigher,
             "An upper bound: real jobs need memory of their own.",
             "MemAvailable divided by the memory of each further instance", true},
+    RowSpec{"snapshot.time", "snapshot of what a run wrote, time", "s", kLower,
+            "Until another run could go on from there: checkpoints of a whole environment.",
+            "mlenv run --keep, docker commit, podman commit, after 32 MiB were written"},
+    RowSpec{"snapshot.size", "the same, size", "bytes", kLower,
+            "What has to be kept, or moved, beside the image.",
+            "mlenv run --keep, docker commit, podman commit, after 32 MiB were written"},
     RowSpec{"size.ship", "size to ship", "bytes", kLower,
             "What a new host has to fetch before the first start.",
             "sizes of the image's layers; of the virtual machine's disk", true},
@@ -120,17 +128,53 @@ constexpr std::array kRows = {
         "python isolation.py: each is tried with arguments that do nothing"},
 };
 
-const std::vector<std::string> kSysbench = {"sysbench", "cpu", "--threads=1", "--time=1", "run"};
-
 std::vector<std::string> fio(std::vector<std::string> words) {
   std::vector<std::string> all = {
-      "fio",         "--name=compare", "--filename=fio.data", "--size=64M",
-      "--runtime=1", "--time_based",   "--ioengine=psync",    "--output-format=json"};
+      "fio",          "--name=compare",   "--filename=fio.data", "--size=64M", "--runtime=500ms",
+      "--time_based", "--ioengine=psync", "--output-format=json"};
   all.insert(all.end(), words.begin(), words.end());
   return all;
 }
 
-std::vector<ProbeSpec> first_probes() {
+std::vector<ToolSpec> processor_tools() {
+  return {
+      {"cpu.integer", {"sysbench", "cpu", "--threads=1", "--time=1", "run"}},
+      {"cpu.float",
+       {"stress-ng", "--matrix", "1", "--matrix-method", "prod", "-t", "1", "--metrics-brief"}},
+      {"cpu.all", {"sysbench", "cpu", "--threads=N", "--time=1", "run"}},
+      {"memory.bandwidth",
+       {"sysbench", "memory", "--memory-block-size=64M", "--memory-total-size=1T", "--time=1",
+        "run"}},
+  };
+}
+
+std::vector<ToolSpec> disk_tools() {
+  return {
+      {"disk.read", fio({"--rw=read", "--bs=1M", "--direct=1"})},
+      {"disk.random", fio({"--rw=randread", "--bs=4k", "--direct=1"})},
+      {"disk.write", fio({"--rw=write", "--bs=1M", "--direct=1"})},
+      {"disk.fsync", fio({"--rw=write", "--bs=4k", "--fdatasync=1"})},
+  };
+}
+
+std::vector<ToolSpec> network_tools() {
+  return {
+      {"network.bandwidth", {"iperf3", "-J", "-t", "1", "-c", "HOST"}},
+      {"network.latency", {"iperf3", "-J", "-t", "1", "-b", "1M", "-l", "128", "-c", "HOST"}},
+  };
+}
+
+ProbeSpec of_tools(const char* id, std::vector<ToolSpec> tools) {
+  constexpr double kEach = 1.3;          // seconds
+  constexpr std::uint64_t kWanted = 10;  // of nine one may be out of line without a wider interval
+  ProbeSpec probe{id,      ProbeKind::tools, {}, kEach * static_cast<double>(tools.size()),
+                  kWanted, kFewestStarts,    {}};
+  for (const ToolSpec& one : tools) probe.rows.push_back(one.row);
+  probe.tools = std::move(tools);
+  return probe;
+}
+
+std::vector<ProbeSpec> all_probes() {
   using K = ProbeKind;
   return {
       {"command", K::command, {"command.wall", "command.cpu", "command.memory"}, 10, 10, 5, {}},
@@ -142,7 +186,7 @@ std::vector<ProbeSpec> first_probes() {
        10,
        5,
        {}},
-      {"cpu-integer", K::tool, {"cpu.integer"}, 1.2, 10, 5, kSysbench},
+      of_tools("processors", processor_tools()),
       {"isolation",
        K::script,
        {"isolation.kernel", "isolation.processes", "isolation.devices", "isolation.capabilities",
@@ -150,73 +194,13 @@ std::vector<ProbeSpec> first_probes() {
        0.3,
        1,
        1,
-       {"isolation.py"}},
+       {},
+       "isolation.py"},
       {"instances", K::instances, {"memory.rest", "memory.added"}, 2, 6, 5, {}},
-  };
-}
-
-std::vector<ProbeSpec> further_probes() {
-  using K = ProbeKind;
-  return {
-      {"disk-read", K::tool, {"disk.read"}, 2, 8, 5, fio({"--rw=read", "--bs=1M", "--direct=1"})},
-      {"network-bandwidth",
-       K::tool,
-       {"network.bandwidth"},
-       1.3,
-       8,
-       5,
-       {"iperf3", "-J", "-t", "1", "-c"}},
-      {"memory-bandwidth",
-       K::tool,
-       {"memory.bandwidth"},
-       1.3,
-       8,
-       5,
-       {"sysbench", "memory", "--memory-block-size=64M", "--memory-total-size=1T", "--time=1",
-        "run"}},
-      {"data-load", K::script, {"data.load"}, 1.5, 8, 5, {"loading.py"}},
-      {"disk-fsync",
-       K::tool,
-       {"disk.fsync"},
-       1.5,
-       8,
-       5,
-       fio({"--rw=write", "--bs=4k", "--fdatasync=1"})},
-      {"cpu-float",
-       K::tool,
-       {"cpu.float"},
-       1.3,
-       8,
-       5,
-       {"stress-ng", "--matrix", "1", "--matrix-method", "prod", "-t", "1", "--metrics-brief"}},
-      {"cpu-all",
-       K::tool,
-       {"cpu.all"},
-       1.3,
-       8,
-       5,
-       {"sysbench", "cpu", "--threads=N", "--time=1", "run"}},
-      {"disk-random",
-       K::tool,
-       {"disk.random"},
-       1.5,
-       8,
-       5,
-       fio({"--rw=randread", "--bs=4k", "--direct=1"})},
-      {"disk-write",
-       K::tool,
-       {"disk.write"},
-       1.5,
-       8,
-       5,
-       fio({"--rw=write", "--bs=1M", "--direct=1"})},
-      {"network-latency",
-       K::tool,
-       {"network.latency"},
-       1.3,
-       8,
-       5,
-       {"iperf3", "-J", "-t", "1", "-b", "1M", "-l", "128", "-c"}},
+      of_tools("disk", disk_tools()),
+      of_tools("network", network_tools()),
+      {"snapshot", K::snapshot, {"snapshot.time", "snapshot.size"}, 1.5, 6, 5, {}},
+      {"data-load", K::script, {"data.load"}, 1.5, 8, 5, {}, "loading.py"},
       {"cold", K::cold, {"start.cold"}, 1.5, 6, 5, {}},
       {"cold-training", K::cold_training, {"start.cold-import"}, 10, 5, 0, {}},
   };
@@ -245,12 +229,7 @@ RowResult row_of(const RowSpec& spec) {
 }
 
 const std::vector<ProbeSpec>& probe_specs() {
-  static const std::vector<ProbeSpec> specs = [] {
-    std::vector<ProbeSpec> all = first_probes();
-    std::vector<ProbeSpec> more = further_probes();
-    for (ProbeSpec& one : more) all.push_back(std::move(one));
-    return all;
-  }();
+  static const std::vector<ProbeSpec> specs = all_probes();
   return specs;
 }
 

@@ -35,8 +35,14 @@ enum class ProbeKind {
   cold_training,
   command,    ///< the person's own
   instances,  ///< several that wait, for their memory
-  tool,       ///< a program of the tools' image
+  tools,      ///< programs of the tools' image, one after the other
   script,     ///< a Python file of ours
+  snapshot,   ///< what a container wrote, kept
+};
+
+struct ToolSpec {
+  std::string_view row;           ///< that its output gives
+  std::vector<std::string> argv;  ///< words that a shell takes as they are
 };
 
 struct ProbeSpec {
@@ -46,7 +52,8 @@ struct ProbeSpec {
   double seconds = 0;                  ///< guessed, until it has been run once
   std::uint64_t wanted = 0;            ///< starts on each side
   std::uint64_t wanted_quick = 0;
-  std::vector<std::string> argv;  ///< of a tool
+  std::vector<ToolSpec> tools;
+  const char* script = "";
 };
 
 /// The most important first: what there is no time for is what stands last.

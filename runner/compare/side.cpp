@@ -11,12 +11,12 @@ namespace {
 constexpr std::string_view kLoopback = "127.0.0.1";
 
 constexpr std::array kSides = {
-    SideSpec{"bare", "bare host", kLoopback},
-    SideSpec{"builtin", "built-in container", kLoopback},
-    SideSpec{"docker", "Docker", kLoopback},
-    SideSpec{"podman", "podman", kLoopback},
+    SideSpec{"bare", "bare host", "the image's own programs, without any container", kLoopback},
+    SideSpec{"builtin", "built-in container", "mlenv run", kLoopback},
+    SideSpec{"docker", "Docker", "mlenv run --runtime docker", kLoopback},
+    SideSpec{"podman", "podman", "mlenv run --runtime podman", kLoopback},
     // QEMU's user network has the host there.
-    SideSpec{"vm", "virtual machine", "10.0.2.2"},
+    SideSpec{"vm", "virtual machine", "mlenv run --runtime vm", "10.0.2.2"},
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace mlenv::compare {
 struct SideSpec {
   std::string_view id;  ///< also a value of `--runtime`, but for the bare host
   std::string_view title;
+  std::string_view how;      ///< it is started
   std::string_view network;  ///< where a process on it finds this host's loopback
 };
 /// In the report's order; the first one is what the others are held against.

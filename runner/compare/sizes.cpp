@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/error.hpp"
+#include "runner/compare/machine_size.hpp"
 #include "runner/compare/output.hpp"
 #include "runner/compare/probes.hpp"
 #include "runner/compare/rows.hpp"
@@ -14,12 +15,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-bool is_container(const SideResult& side) { return side.id != "bare" && side.id != "vm"; }
-
 constexpr const char* kBare =
     "nothing is shipped to a bare host as one thing: its packages are installed there";
-constexpr const char* kDisk =
-    "how large the virtual machine's disk is when it travels is not known here";
+constexpr const char* kDiskFile = "its disk travels as a file, in the time that the link takes";
 
 /// Seconds to read, verify and write these layers.
 double copy_seconds(const Store& store, const std::vector<Layer>& layers) {
@@ -42,7 +40,9 @@ struct Copies {
   std::string why;  ///< there are none
 };
 
-Copies copies_of(const Store& store, const std::vector<Layer>& layers, double most) {
+Copies copies_of(const Store& store, const std::vector<Layer>& layers,
+                 const SizeQuestion& question) {
+  const double most = question.seconds;
   constexpr int kCopies = 6;
   constexpr double kSlow = 100e6;  // bytes a second that most disks have
   Copies copies;
@@ -50,6 +50,7 @@ Copies copies_of(const Store& store, const std::vector<Layer>& layers, double mo
   if (static_cast<double>(bytes_of(layers)) / kSlow > most) copies.why = "no time left";
   try {
     for (int i = 0; i < kCopies && spent < most && !layers.empty() && copies.why.empty(); ++i) {
+      if (question.stopped()) return {{}, "interrupted"};
       copies.seconds.push_back(copy_seconds(store, layers));
       spent += copies.seconds.back();
     }
@@ -66,16 +67,28 @@ struct SameFigures {
   std::string why{};  ///< there are none
 };
 
-void add_row(const char* id, const SameFigures& same, const std::vector<SideResult>& sides,
-             std::vector<RowResult>& rows) {
+/// Of the virtual machine: the disk as a whole, whatever of it changed.
+void fill_machine(const MachineSize& machine, Cell& cell) {
+  if (machine.why.empty()) {
+    cell.samples.push_back({static_cast<double>(machine.bytes), 0});
+    cell.note = "measured: its disk as a whole and its kernel, compressed";
+  } else {
+    cell.why = machine.why;
+  }
+}
+
+void add_row(const char* id, const SameFigures& same, const MachineSize& machine,
+             const std::vector<SideResult>& sides, std::vector<RowResult>& rows) {
   RowResult row = row_of(*find_spec(id));
   for (const SideResult& side : sides) {
     Cell& cell = row.sides.emplace_back();
     cell.side = side.id;
     if (side.why) {
       cell.why = side.why;
-    } else if (!is_container(side)) {
-      cell.why = side.id == "bare" ? kBare : kDisk;
+    } else if (side.id == "bare") {
+      cell.why = kBare;
+    } else if (side.id == "vm") {
+      fill_machine(machine, cell);
     } else if (same.values.empty()) {
       cell.why =
           same.why.empty() ? "the image does not say which of its layers is the base" : same.why;
@@ -138,6 +151,28 @@ std::uint64_t bytes_of(const std::vector<Layer>& layers) {
   return bytes;
 }
 
+namespace {
+
+MachineSize size_of_machine(const SizeQuestion& question, const Store& store,
+                            const std::vector<SideResult>& sides, Progress& progress) {
+  const bool takes_part = std::any_of(sides.begin(), sides.end(), [](const SideResult& side) {
+    return side.id == "vm" && !side.why;
+  });
+  const bool asked = is_asked("size.ship", question.rows) ||
+                     is_asked("size.update", question.rows) ||
+                     is_asked("size.migrate", question.rows);
+  if (!takes_part || !asked) return {};
+  if (question.machine_seconds == 0) return {0, "not with --quick: its disk is compressed for it"};
+  const Activity activity(progress, "compressing the virtual machine's disk");
+  try {
+    return machine_size(store, *question.image, question.machine_seconds, question.stopped);
+  } catch (const Error& error) {
+    return {0, why_of(error)};
+  }
+}
+
+}  // namespace
+
 void add_sizes(const SizeQuestion& question, const Store& store,
                const std::vector<SideResult>& sides, std::vector<RowResult>& rows,
                Progress& progress) {
@@ -145,22 +180,23 @@ void add_sizes(const SizeQuestion& question, const Store& store,
   const std::vector<Layer> base = layers_of_base(*question.image);
   const std::vector<Layer> moved =
       question.previous != nullptr ? layers_beyond(*question.image, *question.previous) : base;
+  const MachineSize machine = size_of_machine(question, store, sides, progress);
   const std::string how = question.previous != nullptr
                               ? "computed: layers that the version before does not have"
                               : "computed: the base's layer";
   if (asked("size.ship")) {
-    add_row("size.ship", {one(question.image->layers), "computed: all layers, compressed"}, sides,
-            rows);
+    add_row("size.ship", {one(question.image->layers), "computed: all layers, compressed"}, machine,
+            sides, rows);
   }
   if (asked("size.update")) {
-    add_row("size.update", {one(base), "computed: the base's layer"}, sides, rows);
+    add_row("size.update", {one(base), "computed: the base's layer"}, machine, sides, rows);
   }
-  if (asked("size.migrate")) add_row("size.migrate", {one(moved), how}, sides, rows);
+  if (asked("size.migrate")) add_row("size.migrate", {one(moved), how}, machine, sides, rows);
   if (!asked("time.migrate")) return;
   const Activity activity(progress, "copying layers");
-  const Copies copies = copies_of(store, moved, question.seconds);
-  add_row("time.migrate", {copies.seconds, "a measured copy on this host", copies.why}, sides,
-          rows);
+  const Copies copies = copies_of(store, moved, question);
+  add_row("time.migrate", {copies.seconds, "a measured copy on this host", copies.why},
+          {0, kDiskFile}, sides, rows);
 }
 
 void add_density(std::vector<RowResult>& rows, const std::vector<SideResult>& sides) {

@@ -1,5 +1,6 @@
 #pragma once
 // Rows that follow from digests and sizes of layers, and one measured copy.
+#include <functional>
 #include <optional>
 
 #include "base/progress.hpp"
@@ -12,7 +13,9 @@ struct SizeQuestion {
   const Image* image = nullptr;
   const Image* previous = nullptr;  ///< what the other host has; nullptr: the same before an update
   std::vector<std::string> rows;    ///< asked for; empty: all
-  double seconds = 10;              ///< for copies; those of more than fits are not begun
+  std::function<bool()> stopped = [] { return false; };  ///< asked by several threads
+  double seconds = 10;          ///< for copies; those of more than fits are not begun
+  double machine_seconds = 15;  ///< to compress the virtual machine's disk; 0: it is not done
 };
 
 /// Layers that change when one Debian package of the base does: the base alone, since each other
@@ -23,8 +26,8 @@ std::vector<Layer> layers_beyond(const Image& image, const Image& other);
 std::uint64_t bytes_of(const std::vector<Layer>& layers);
 
 /// Adds the computed rows to `rows`, with a cell for each of `sides`; copies layers into a scratch
-/// folder of the store where the time of it is asked for. That they cannot be copied is a reason in
-/// the row.
+/// folder of the store where the time of it is asked for, and compresses the virtual machine's disk
+/// where that takes part. That either cannot be done is a reason in the row.
 void add_sizes(const SizeQuestion& question, const Store& store,
                const std::vector<SideResult>& sides, std::vector<RowResult>& rows,
                Progress& progress);

@@ -38,7 +38,7 @@ std::optional<Started> start_server(const Bench& bench, StopSignals& signals) {
     Command command = command_on(bench, on, {Which::tools, words});
     command.stdout_fd = nowhere.get();
     command.stderr_fd = nowhere.get();
-    Started child(command, ending_on(on));
+    Started child(minder_of(bench, on), command);
     constexpr int kTries = 100;
     constexpr int kPause = 100;  // ms
     for (int i = 0; i < kTries && signals.came() == 0; ++i) {

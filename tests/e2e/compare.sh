@@ -15,7 +15,7 @@ python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not in
 if [ "$MLENV_TEST_LONG" = 1 ]; then trap 'status=$?; set +e; end_engines; (exit "$status"); finish_test' EXIT; fi
 
 base_store
-printf 'name: tools\nbase: debian:bookworm\npython: "3.11"\nsystem: [sysbench]\n' >"$work/tools.yaml"
+printf 'name: tools\nbase: debian:bookworm\npython: "3.11"\nsystem: [sysbench, fio]\n' >"$work/tools.yaml"
 build_digest "$work/tools.yaml" >/dev/null
 cd "$work"
 
@@ -59,6 +59,13 @@ if [ "$(value vm.json start.user vm .summary)" != null ]; then
   equal "marked as emulated" "$([ "$accelerator" = tcg ] && echo 1 || echo 0)" "$marked"
 fi
 
+if [ "$MLENV_TEST_LONG" = 1 ] && [ "$(value vm.json start.user vm .summary)" != null ]; then
+  note "how large its disk is when it travels: between half of and twice what gzip makes of it"
+  compare tools --sides vm --rows size.ship --budget 5s --json-file size.json >table 2>err
+  packed=$(as_root find "$MLENV_STORE"/vm/disks "$MLENV_STORE"/vm/kernels -type f -exec gzip -1c {} + | wc -c)
+  holds "$(value size.json size.ship vm .summary.median) | . > $packed / 2 and . < $packed * 2" "the machine's size"
+fi
+
 note "no claim where intervals touch"
 jq -e '[.rows[] | .sides[] | select(.relation == "overlap" or .relation == "too-few") | .ratio] | all(. == null)' one.json >/dev/null ||
   fail "something is claimed: $(cat one.json)"
@@ -67,12 +74,49 @@ jq -e '[.rows[] | .sides[0] as $base | .sides[] | select(.ratio != null) |
   fail "a claim over intervals that touch: $(cat one.json)"
 
 note "a planted slow-down is in its row"
-compare tools --tools tools --sides bare,builtin --rows cpu.integer,isolation.processes --budget 50s --option builtin=--cpus=0.3 \
+compare tools --tools tools --sides bare,builtin --rows cpu.integer,isolation.processes --budget 50s --option builtin=--cpus=0.2 \
   --json-file slow.json >table 2>err
 equal "the processor's row" worse "$(value slow.json cpu.integer builtin .relation)"
-holds "$(value slow.json cpu.integer builtin .ratio) < 0.6" "a third of a processor"
+holds "$(value slow.json cpu.integer builtin .ratio) < 0.6" "a fifth of a processor"
 equal "another row" "$(value one.json isolation.processes builtin .summary.median)" "$(value slow.json isolation.processes builtin .summary.median)"
-grep -q 'not equal: built-in container had --cpus=0.3 of its own' table || fail "not said: $(cat table)"
+grep -q 'not equal: built-in container had --cpus=0.2 of its own' table || fail "not said: $(cat table)"
+
+note "a throttled disk is in its rows"
+whole_disk() { # whole_disk FOLDER: numbers of the disk that it lies on, as limits of control groups know it
+  local folder
+  folder=/sys/dev/block/$(findmnt -no MAJ:MIN -T "$1" | tr -d ' ')
+  [ ! -e "$folder/partition" ] || folder=$folder/..
+  cat "$folder/dev"
+}
+if disk=$(whole_disk "$MLENV_STORE" 2>/dev/null); then
+  # The runtimes themselves, given bundles with such a limit.
+  mkdir throttled
+  for runtime in runc crun; do
+    program=$(command -v "$runtime") || continue
+    cat >"throttled/$runtime" <<WRAPPER
+#!/usr/bin/env bash
+bundle=\$(printf '%s\n' "\$@" | grep -xA1 -e --bundle | tail -n 1)
+if [ -n "\$bundle" ]; then
+  jq '[{major: ${disk%:*}, minor: ${disk#*:}, rate: 30000000}] as \$limit |
+    .linux.resources.blockIO = {throttleReadBpsDevice: \$limit, throttleWriteBpsDevice: \$limit}' \
+    "\$bundle/config.json" >"\$bundle/config.new"
+  mv "\$bundle/config.new" "\$bundle/config.json"
+fi
+exec "$program" "\$@"
+WRAPPER
+    chmod 755 "throttled/$runtime"
+  done
+  PATH=$work/throttled:$PATH compare tools --tools tools --sides bare,builtin --quick --rows disk.read,disk.write,cpu.integer --budget 100s \
+    --json-file disk.json >table 2>err
+  for row in disk.read disk.write; do
+    equal "the throttled $row" worse "$(value disk.json "$row" builtin .relation)"
+    holds "$(value disk.json "$row" builtin .summary.high) < 60e6" "$row under its limit"
+    holds "$(value disk.json "$row" bare .summary.low) > $(value disk.json "$row" builtin .summary.high)" "$row without a limit"
+  done
+  holds "$(value disk.json cpu.integer builtin .summary.median) > $(value disk.json cpu.integer bare .summary.median) * 0.3" "another row"
+else
+  note "left out: the store lies on no disk that can be throttled"
+fi
 
 note "a command of one's own, and a rerun"
 mkdir project
@@ -111,6 +155,13 @@ grep -q '^| start, to the first instruction |' page.md || fail "$(cat page.md)"
 compare --show one.json --html page.html >table
 equal "pages in one file" 0 "$(grep -cE '<(script src|link|img|iframe)' page.html || true)"
 
+script -qec "stty cols 70; $MLENV compare --show one.json" /dev/null >narrow </dev/null
+grep -q '^start, to the first instruction' narrow || fail "$(cat narrow)"
+equal "widest line of a side in a narrow terminal" 1 "$(awk '/^  (bare|built)/ && length > most { most = length } END { print (most > 0 && most <= 71) }' narrow)"
+! grep -q '^ROW' narrow || fail "the wide table: $(cat narrow)"
+script -qec "stty cols 200; $MLENV compare --show one.json" /dev/null >wide </dev/null
+grep -q '^ROW' wide || fail "not as a table: $(cat wide)"
+
 note "a row that follows from another one, and secrets"
 compare tools --rows memory.density --sides builtin --budget 15s --json-file density.json >table 2>err
 equal "rows" "memory.added memory.density" "$(jq -r '[.rows[].id] | join(" ")' density.json)"
@@ -128,17 +179,43 @@ if [ "$MLENV_TEST_LONG" = 1 ]; then
 fi
 
 note "interrupted, it shows what is there"
-as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare tools --sides builtin --rows start.user,command --budget 60s \
-  --json-file cut.json -- sleep 31.7 >table 2>err &
-pid=$!
-wait_until 30 pgrep -f '^sleep 31.7$'
-kill -TERM "$(pgrep -x mlenv -P "$pid" || echo "$pid")"
+in_background() { # in_background ARGUMENT…: of compare; its own id is in the file `id`
+  rm -f id
+  # shellcheck disable=SC2016  # for that shell
+  as_root sh -c 'echo $$ >id; exec "$@"' sh env MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare "$@" >table 2>err &
+  compared=$!
+}
+in_background tools --sides builtin --rows start.user,command --budget 60s --json-file cut.json -- sleep "31.$$"
+wait_until 30 pgrep -f "^sleep 31.$$\$"
+as_root kill -TERM "$(cat id)"
 status=0
-wait "$pid" || status=$?
+wait "$compared" || status=$?
 equal "status" 143 "$status"
 equal "the command's row" interrupted "$(value cut.json command.wall builtin .why)"
 "$root/tests/schema/check.py" <cut.json
-! pgrep -f '^sleep 31.7$' >/dev/null || fail "the command goes on"
+! pgrep -f "^sleep 31.$$\$" >/dev/null || fail "the command goes on"
+
+note "a snapshot, and what a cold start reads"
+compare tools --sides bare,builtin --rows snapshot,start.cold --budget 20s --json-file snapshot.json >table 2>err
+holds "$(value snapshot.json snapshot.size builtin .summary.low) >= 33554432" "what was written is kept"
+holds "$(value snapshot.json snapshot.size builtin .summary.high) < 40e6" "nothing else is"
+holds "$(value snapshot.json snapshot.time builtin .summary.median) > 0" "a snapshot's time"
+equal "a snapshot of the bare host" "what is written on a bare host is nowhere apart" "$(value snapshot.json snapshot.time bare .why)"
+equal "kept layers" "" "$(as_root find "$MLENV_STORE/kept" -mindepth 1 -maxdepth 1 ! -name '*.lock' 2>/dev/null)"
+holds "$(value snapshot.json start.cold builtin .summary.count) >= 1" "cold starts"
+
+note "killed outright, it leaves neither its command nor a daemon of that behind"
+for side in bare builtin; do
+  in_background tools --sides "$side" --rows command --budget 60s --json-file killed.json -- \
+    sh -c "setsid sleep 32.$$ & sleep 33.$$"
+  wait_until 30 pgrep -f "^sleep 32.$$\$"
+  wait_until 30 pgrep -f "^sleep 33.$$\$"
+  as_root kill -KILL "$(cat id)"
+  wait "$compared" || true
+  gone() { ! pgrep -f "^sleep 3[23].$$\$"; }
+  wait_until 20 gone
+done
+compare tools --sides builtin --rows stop --budget 1s --json-file killed.json >table 2>err # takes its records away
 
 if [ "$MLENV_TEST_LONG" = 1 ]; then
   note "the same tool in a container made by hand"
@@ -174,6 +251,12 @@ if [ "$MLENV_TEST_LONG" = 1 ]; then
     --budget 60s --json-file engines.json >table 2>err
   for side in docker podman; do
     holds "$(value engines.json start.user "$side" .summary.count) >= 5" "starts with $side: $(cat table)"
+  done
+  as_engine_root env MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare tools --sides docker,podman --rows start.cold,snapshot \
+    --budget 40s --json-file engines2.json >table 2>err
+  for side in docker podman; do
+    holds "$(value engines2.json start.cold "$side" .summary.count) >= 1" "cold starts with $side: $(cat table)"
+    holds "$(value engines2.json snapshot.size "$side" .summary.low) >= 33e6" "a snapshot with $side: $(cat table)"
   done
   cat table
 

@@ -7,6 +7,7 @@
 #include "base/sandbox/sandbox.hpp"
 #include "runner/launch/local_nodes.hpp"
 #include "runner/local/detached.hpp"
+#include "runner/compare/minder.hpp"
 #include "runner/local/run.hpp"
 #include "runner/node/agent.hpp"
 #include "runner/record/run_recorder.hpp"
@@ -22,6 +23,7 @@ int main(int argc, char** argv) {
           mlenv::record_main(argc, argv, [] { return mlenv::temporary_root() / "mlenv-tests"; }))
     std::_Exit(*status);
   if (const std::optional<int> status = mlenv::job::node_main(argc, argv)) std::_Exit(*status);
+  if (const auto status = mlenv::compare::minder_main(argc, argv)) std::_Exit(*status);
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

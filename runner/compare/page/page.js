@@ -42,6 +42,9 @@
     return [by, unit.endsWith("/s") ? name + "/s" : name];
   };
 
+  // Thousands as the tables have them.
+  const spaced = (value) => value.toLocaleString("en").replaceAll(",", " ");
+
   const draw = (canvas) => {
     const { bars, unit } = rows[canvas.dataset.row];
     const most = Math.max(...bars.map((bar) => bar.high));
@@ -61,8 +64,8 @@
         },
         scales: {
           x: { beginAtZero: true, suggestedMax: most / by * 1.02, title: { display: true, text: name, color: color("--faint") },
-            ticks: { color: color("--faint"), maxTicksLimit: 5 }, grid: { color: color("--line") } },
-          y: { ticks: { color: color("--text") }, grid: { display: false } },
+            ticks: { color: color("--faint"), maxTicksLimit: 5, callback: spaced }, grid: { color: color("--line") } },
+          y: { ticks: { color: color("--text"), autoSkip: false }, grid: { display: false } },
         },
       },
       plugins: [intervals],

@@ -8,10 +8,22 @@ const views = [
   { name: "desktop", viewport: { width: 1280, height: 900 }, colorScheme: "light" },
   { name: "dark", viewport: { width: 1280, height: 900 }, colorScheme: "dark" },
   { name: "phone", viewport: { width: 390, height: 800 }, colorScheme: "light" },
+  { name: "paper", viewport: { width: 690, height: 1000 }, colorScheme: "light", media: "print" },
   { name: "plain", viewport: { width: 1280, height: 900 }, colorScheme: "light", javaScriptEnabled: false },
 ];
 
-async function look(browser, file, folder, { name, ...settings }) {
+// What reaches over the right end of what holds it, and would be cut there.
+function cut() {
+  const faults = [];
+  for (const one of document.querySelectorAll("canvas, article td, article th")) {
+    if (one.getBoundingClientRect().right > one.closest("article").getBoundingClientRect().right + 1) {
+      faults.push(`cut: ${one.closest("article").id}: ${one.localName}`);
+    }
+  }
+  return faults;
+}
+
+async function look(browser, file, folder, { name, media, ...settings }) {
   const context = await browser.newContext(settings);
   const page = await context.newPage();
   const faults = [];
@@ -21,10 +33,12 @@ async function look(browser, file, folder, { name, ...settings }) {
     if (request.url() !== `file://${file}`) faults.push(`fetched: ${request.url()}`);
   });
   await page.goto(`file://${file}`);
+  if (media) await page.emulateMedia({ media });
   if (!(await page.locator("article table").count())) faults.push("no table");
   const wide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
   if (wide) faults.push("wider than the screen");
   if (settings.javaScriptEnabled !== false) {
+    faults.push(...(await page.evaluate(cut)));
     const drawn = await page.evaluate(() => [...document.querySelectorAll("canvas")].filter(
       (one) => one.getContext("2d").getImageData(0, 0, one.width, one.height).data.some((byte) => byte !== 0)).length);
     if (drawn !== (await page.locator("canvas").count())) faults.push(`${drawn} charts are drawn`);

@@ -60,7 +60,6 @@ TEST(CompareOutput, Fio) {
   constexpr const char* kText =
       "note: a line before\n{\"jobs\":[{\"read\":{\"bw_bytes\":1000,\"iops\":250.5},"
       "\"write\":{\"bw_bytes\":0},\"sync\":{\"lat_ns\":{\"mean\":1500000.0}}}]}\na line after";
-  EXPECT_TRUE(answers_in_json("disk.read") && !answers_in_json("cpu.float"));
   EXPECT_DOUBLE_EQ(*read_tool("disk.read", kText), 1000);
   EXPECT_DOUBLE_EQ(*read_tool("disk.random", kText), 250.5);
   EXPECT_DOUBLE_EQ(*read_tool("disk.fsync", kText), 0.0015);
@@ -95,6 +94,20 @@ TEST(CompareOutput, TheKernelsFiles) {
   EXPECT_DOUBLE_EQ(times->busy, 31);
   EXPECT_DOUBLE_EQ(times->steal, 4);
   EXPECT_FALSE(read_cpu_times("cpu 1 2").has_value());
+}
+
+TEST(CompareOutput, OfSeveralToolsEachHasItsOwn) {
+  const auto tools = read_tools(
+      "mlenv-compare tool cpu.integer\nevents per second: 12\n\nmlenv-compare status 0\nnoise\n"
+      "mlenv-compare tool disk.read\nfio: no room\nmlenv-compare status 1\n"
+      "mlenv-compare tool disk.write\nhalf");
+  ASSERT_EQ(tools.size(), 3U);
+  EXPECT_EQ(read_tool("cpu.integer", tools.at("cpu.integer").text), 12);
+  EXPECT_EQ(tools.at("cpu.integer").status, 0);
+  EXPECT_EQ(tools.at("disk.read").status, 1);
+  EXPECT_EQ(complaint_of(tools.at("disk.read").text), "fio: no room");
+  EXPECT_FALSE(tools.at("disk.write").status.has_value());
+  EXPECT_TRUE(read_tools("mlenv-compare status 0\n").empty());
 }
 
 }  // namespace
