@@ -74,17 +74,18 @@ std::string noted(const fs::path& notes, std::string_view kind) {
 }  // namespace
 
 VirtualMachine::VirtualMachine(QemuMachine machine, const fs::path& folder,
-                               const std::string& setup)
+                               const std::string& setup, int scratch)
     : folder_(folder) {
   make_folders(folder_);
   machine.console = folder_ / "console";
   machine.port = 3;
+  machine.scratch = 4;
   SocketPair port = socket_pair();
   const Fd words = open_file(folder_ / "qemu", O_WRONLY | O_CREAT | O_TRUNC, 0600);
   Command command;
   command.argv = qemu_words(machine);
   command.stdout_fd = command.stderr_fd = words.get();
-  command.extra_fds = {{port.theirs.get(), machine.port}};
+  command.extra_fds = {{port.theirs.get(), machine.port}, {scratch, machine.scratch}};
   qemu_.emplace(command);
   start_link(port.ours.get(), setup);
 }
@@ -148,6 +149,12 @@ std::string VirtualMachine::why() const {
 std::uint64_t VirtualMachine::memory_kills() const {
   const std::string count = noted(folder_ / "notes", vm::kNoteMemory);
   return count.empty() ? 0 : std::strtoull(count.c_str(), nullptr, 10);
+}
+
+bool VirtualMachine::lost_writes() const {
+  // The guest's kernel says so of its second disk; a program learns of it only by fsync(2).
+  const std::string console = read_file_if_exists(folder_ / "console").value_or("");
+  return console.find("I/O error, dev vdb") != std::string::npos;
 }
 
 VirtualMachine::~VirtualMachine() {

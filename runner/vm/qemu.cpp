@@ -45,6 +45,13 @@ void add_devices(const QemuMachine& machine, Words& words) {
                                      "file.read-only=on,file.locking=off,file.filename={}",
                                      escaped(machine.spec.disk)));
   words.add("-device", "virtio-blk-pci,drive=disk");
+  // What the guest frees goes back to the file. A full host is told to the guest: QEMU would stop
+  // it without a word.
+  words.add("-add-fd", fmt::format("fd={},set=1", machine.scratch));
+  words.add("-blockdev",
+            "driver=raw,node-name=scratch,discard=unmap,file.driver=file,file.discard=unmap,"
+            "file.locking=off,file.filename=/dev/fdset/1");
+  words.add("-device", "virtio-blk-pci,drive=scratch,werror=report,rerror=report");
   words.add("-device", "virtio-serial-pci");
   words.add("-chardev", fmt::format("socket,id=port,fd={}", machine.port));
   words.add("-device", fmt::format("virtserialport,chardev=port,name={}", vm::kPortName));
