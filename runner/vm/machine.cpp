@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 
 #include "base/error.hpp"
 #include "base/pidfd.hpp"
@@ -144,6 +145,22 @@ std::string VirtualMachine::why() const {
   if (!qemu.empty()) return qemu;
   const std::string console = last_lines(read_file_if_exists(folder_ / "console").value_or(""));
   return console.empty() ? "it does not say why" : console;
+}
+
+std::string VirtualMachine::end() {
+  // Its socket may be closed a moment before it is gone.
+  const std::optional<Exit> exit = qemu_->wait(std::chrono::seconds{2});
+  if (exit && exit->signalled) {
+    constexpr int kSignalled = 128;
+    const char* const name = ::sigabbrev_np(exit->code - kSignalled);
+    return fmt::format("QEMU was ended by SIG{}", name == nullptr ? "" : name);
+  }
+  const std::string console = read_file_if_exists(folder_ / "console").value_or("");
+  if (const std::size_t at = console.find("Kernel panic - "); at != std::string::npos) {
+    return fmt::format("its kernel says: {}", trim(console.substr(at, console.find('\n', at) - at)));
+  }
+  const std::string qemu = last_lines(read_file_if_exists(folder_ / "qemu").value_or(""));
+  return qemu.empty() ? "it was shut down from within" : qemu;
 }
 
 std::uint64_t VirtualMachine::memory_kills() const {

@@ -37,6 +37,9 @@ class VirtualMachine {
   /// Why it failed, in the words of whoever knows.
   std::string why() const;
 
+  /// Once it is gone by itself: who or what ended it.
+  std::string end();
+
   Keeper& keeper() { return keeper_; }
   /// Processes that its kernel killed so far for want of memory.
   std::uint64_t memory_kills() const;

@@ -82,7 +82,11 @@ std::vector<std::string> qemu_words(const QemuMachine& machine) {
   words.add("-kernel", machine.spec.kernel);
   words.add("-initrd", machine.initial_disk.string());
   // An emulated machine that has to share its host's processors may seem to have no timer.
-  words.add("-append", "console=ttyS0 quiet panic=-1 reboot=t no_timer_check rdinit=/init");
+  std::string append = "console=ttyS0 quiet panic=-1 reboot=t no_timer_check rdinit=/init";
+  // An emulated one measures how fast its counter goes while others keep it from going at all, and
+  // would then have a clock that runs several times too fast.
+  if (!is_kvm) append += " tsc=unstable";
+  words.add("-append", append);
   words.add("-chardev", fmt::format("file,id=console,path={}", escaped(machine.console.string())));
   words.add("-serial", "chardev:console");
   add_devices(machine, words);

@@ -346,6 +346,10 @@ PreparedRun::Attempt VmRun::run(JobWatch& watch, const std::function<void()>& st
       server.start(request, std::move(files), std::move(back));
     });
     const std::optional<Keeper::End> end = keeper.ended();
+    if (!end && !watch.must_end()) {
+      throw failure("vm-ended", "the virtual machine ended before the command")
+          .because(machine_->end());
+    }
     attempt.end.exit = end ? end->exit : Exit{128 + SIGKILL, true};
     if (end) usage_ = usage_of(end->use);
     attempt.end.out_of_memory = machine_->memory_kills() > kills;

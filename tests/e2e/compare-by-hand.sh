@@ -124,7 +124,7 @@ processor=max
 in_machine() { # in_machine start|tools
   as_root setsid --wait timeout 120 qemu-system-x86_64 -machine q35 -accel "$accelerator" -cpu "$processor" -smp "$(nproc)" -m "$memory" \
     -nodefaults -display none -no-reboot -serial stdio -kernel "kernel/boot/vmlinuz-$version" -initrd initial.cpio \
-    -append "console=ttyS0 quiet panic=-1 reboot=t no_timer_check by_hand=$1" \
+    -append "console=ttyS0 quiet panic=-1 reboot=t no_timer_check tsc=unstable by_hand=$1" \
     -drive "file=disk.ext4,format=raw,if=virtio,snapshot=on" \
     -fsdev local,id=folder,security_model=passthrough,path=folder -device virtio-9p-pci,fsdev=folder,mount_tag=folder \
     </dev/null 2>machine.err | tr -d '\r'
