@@ -113,7 +113,7 @@ void declare_run_options(CLI::App& app, RunWords& into) {
   app.add_option("--pids-limit", into.pids, "at most so many processes and threads");
   app.add_option("--shm-size", into.shm, "size of /dev/shm; by default half of the memory");
   app.add_option("--disk", into.disk,
-                 "of --runtime vm: room for what it writes; by default most of what is free");
+                 "of --runtime vm: room for what it writes; by default what is free");
   many("--ulimit", into.ulimits, "NAME=SOFT[:HARD], as nofile=65536 or memlock=unlimited");
   app.add_flag("--rdma", into.rdma, "give it the InfiniBand devices, and memory to lock");
   many("--label", into.labels, "K=V, kept in the run's record");
