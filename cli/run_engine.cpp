@@ -13,8 +13,6 @@ ContainerEngine engine_for(Ui& ui, const std::string& name, const Image& image) 
   return engine;
 }
 
-std::vector<std::string> shell_words() {
-  return {"/bin/sh", "-c", shell_choice()};
-}
+std::vector<std::string> shell_words() { return {"/bin/sh", "-c", shell_choice()}; }
 
 }  // namespace mlenv::cli

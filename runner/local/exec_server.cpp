@@ -64,9 +64,8 @@ void put_variable(std::vector<std::string>& all, const std::string& variable) {
 Bundle bundle_of(Bundle bundle, const ExecRequest& request, const ImageRoot& image) {
   bundle.argv = request.argv;
   if (bundle.argv.empty()) {
-    bundle.argv = {best_shell([&](const std::string& path) {
-      return image.program(path) == ImageRoot::Program::found;
-    })};
+    bundle.argv = {best_shell(
+        [&](const std::string& path) { return image.program(path) == ImageRoot::Program::found; })};
   }
   bundle.terminal = request.terminal;
   if (request.terminal && !request.term.empty()) {

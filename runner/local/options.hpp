@@ -85,7 +85,7 @@ struct JobLabel {
 struct JobOptions {
   JobLimits limits;
   std::vector<Ulimit> ulimits;
-  std::optional<std::uint64_t> shm_bytes;  ///< nothing: up to half of the memory
+  std::optional<std::uint64_t> shm_bytes;   ///< nothing: up to half of the memory
   std::optional<std::uint64_t> disk_bytes;  ///< of a virtual machine, for what is written
   std::vector<MemoryFolder> tmpfs;
   bool read_only = false;               ///< the image; /tmp and HOME can be written

@@ -157,7 +157,8 @@ std::string VirtualMachine::end() {
   }
   const std::string console = read_file_if_exists(folder_ / "console").value_or("");
   if (const std::size_t at = console.find("Kernel panic - "); at != std::string::npos) {
-    return fmt::format("its kernel says: {}", trim(console.substr(at, console.find('\n', at) - at)));
+    return fmt::format("its kernel says: {}",
+                       trim(console.substr(at, console.find('\n', at) - at)));
   }
   const std::string qemu = last_lines(read_file_if_exists(folder_ / "qemu").value_or(""));
   return qemu.empty() ? "it was shut down from within" : qemu;

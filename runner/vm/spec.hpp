@@ -17,7 +17,7 @@ struct VmSpec {
   std::uint64_t memory_bytes = 0;
   std::uint64_t cpus = 1;
   std::uint64_t disk_bytes = 0;  ///< of the disk for what is written
-  bool quiet = false;  ///< nothing is said of emulation
+  bool quiet = false;            ///< nothing is said of emulation
   friend bool operator==(const VmSpec&, const VmSpec&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {

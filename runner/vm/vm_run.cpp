@@ -355,8 +355,9 @@ PreparedRun::Attempt VmRun::run(JobWatch& watch, const std::function<void()>& st
     attempt.end.out_of_memory = machine_->memory_kills() > kills;
     if (machine_->lost_writes()) {
       throw failure("vm-disk", "what the run wrote to the image did not all get to the disk")
-          .because("this machine's disk, where the store is, is full or broken; later reads give "
-                   "something else")
+          .because(
+              "this machine's disk, where the store is, is full or broken; later reads give "
+              "something else")
           .hint("make room, or write large files to the project or to a `--volume`");
     }
     // What the command left running goes with it, and lets go of terminal and streams.

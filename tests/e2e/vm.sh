@@ -114,7 +114,13 @@ kill -KILL "$(pgrep -f "[n]ode-name=disk.*$work/store")"
 status=0
 wait "$pid" || status=$?
 equal "status" 125 "$status"
+grep -q '"code":"vm-ended"' "$work/err" || fail "$(cat "$work/err")"
+grep -q 'QEMU was ended by SIGKILL' "$work/err" || fail "$(cat "$work/err")"
 equal "the record" "vm-ended" "$("$MLENV" runs show last --json | jq -r .end.failure.code)"
+
+note "its kernel fails"
+failing_with vm-ended vm --json --no-project small -- sh -c 'echo c >/proc/sysrq-trigger; sleep 60'
+grep -q 'Kernel panic' "$work/err" || fail "$(cat "$work/err")"
 
 note "an ordinary user"
 as_root cp -a "$MLENV_STORE" "$user_home/store"

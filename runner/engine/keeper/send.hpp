@@ -1,6 +1,6 @@
 #pragma once
-// A frame of the protocol on its way, with open files. For mlenv, its keeper, and what stands between
-// them and a virtual machine; neither of the latter has a library of ours.
+// A frame of the protocol on its way, with open files. For mlenv, its keeper, and what stands
+// between them and a virtual machine; neither of the latter has a library of ours.
 #include <sys/socket.h>
 #include <array>
 #include <cerrno>

@@ -179,8 +179,9 @@ TEST(LayerMerge, HidesForLowerLayersAlone) {
 TEST_F(Disk, ToWriteToIsEmptyAndHasNoName) {
   constexpr std::uint64_t kSize = std::uint64_t{3} << 30U;
   constexpr std::uint64_t kBlock = 512;  // of stat(2)
-  const Fd file = make_scratch_disk(folder_.path(), kSize);
-  EXPECT_TRUE(list_folder(folder_.path()).empty());
+  const TemporaryFolder own{folder_.path()};
+  const Fd file = make_scratch_disk(own.path(), kSize);
+  EXPECT_TRUE(list_folder(own.path()).empty());
   struct stat status {};
   ASSERT_EQ(::fstat(file.get(), &status), 0);
   EXPECT_EQ(static_cast<std::uint64_t>(status.st_size), kSize);
