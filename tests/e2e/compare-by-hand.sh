@@ -167,14 +167,21 @@ hand() { # hand FILE ROW SCALE
   awk -v row="$2" -v scale="$3" '$1 == row { printf "%s%.9g", (n++ ? "," : "["), $2 * scale } END { print n ? "]" : "[]" }' "$1"
 }
 disagreements=0
+unsteady=()
 judged() { # judged ROW SCALE SIDE FILE
-  local ours hand
+  local ours hand found
   ours=$(ours ours.json "$1" "$3")
   hand=$(hand "$4" "$1" "$2")
   if [ "$(jq length <<<"$ours")" -lt 5 ] || [ "$(jq length <<<"$hand")" -lt 5 ]; then
     fail "$1 on $3: too few samples: $ours, $hand"
   fi
-  echo "$1 $3 $(verdict "$ours" "$hand")"
+  found=$(verdict "$ours" "$hand")
+  echo "$1 $3 $found"
+  # Where one of the intervals is as wide as the factor that has to be seen, nothing can be said.
+  if [ "$(jq '[.ours, .hand] | all(.high < .low * 1.5)' <<<"$found")" != true ]; then
+    unsteady+=("$1 on $3")
+    return
+  fi
   agree "$ours" "$hand" || disagreements=$((disagreements + 1))
   # What is planted is seen, in either direction, with these very samples.
   ! agree "$ours" "$(jq -c 'map(. * 2)' <<<"$hand")" || fail "$1 on $3: a factor of two would not be seen"
@@ -188,3 +195,4 @@ for side in container vm; do
   echo "start.user $name $(verdict "$(ours start.json start.user "$name")" "$(hand "$side.hand" start.user 1)")"
 done
 equal "rows that are another by hand" 0 "$disagreements"
+if [ ${#unsteady[@]} -gt 0 ]; then skip "the machine is too busy to compare $(printf '%s, ' "${unsteady[@]}")and the rest agrees"; fi
