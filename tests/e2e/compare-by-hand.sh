@@ -151,7 +151,7 @@ declare -p sudo >functions
 note "measured in turn, $rounds rounds"
 for ((round = 1; round <= rounds; ++round)); do
   compare tools --tools tools --sides builtin,vm --memory "${memory}m" --json-file ours.json \
-    --rows cpu.integer,memory.bandwidth,disk.fsync --budget 32s >table 2>err || fail "$(cat err)"
+    --rows cpu.integer,memory.bandwidth,disk.fsync --budget 50s >table 2>err || fail "$(cat err)"
   in_container config.tools >>container.hand
   in_machine tools >>vm.hand
   compare tools --tools tools --sides builtin,vm --memory "${memory}m" --json-file start.json --rows start.user --budget 8s >table 2>err
