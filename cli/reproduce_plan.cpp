@@ -289,6 +289,8 @@ Reproduction plan_reproduction(Ui& ui, const ReproduceOptions& options, const Ru
     const std::string network = run.options.network == "host" ? "" : run.options.network;
     check_vm_options(run.options, network, run.devices);
     check_vm_devices(devices.gpus, devices.devices);
+  } else {
+    run.options.disk_bytes.reset();
   }
   if (!run.engine) run.trees = unpack_image(ui.store(), plan.image, ui.progress());
   if (in_vm) run.vm = vm_for(ui, run, plan.image);

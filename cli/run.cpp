@@ -196,6 +196,10 @@ int run_image(Options options, Ui& ui) {
   if (in_vm) {
     check_vm_options(choice.options, options.words.network, choice.devices);
     check_vm_devices(devices.gpus, devices.devices);
+  } else if (choice.options.disk_bytes) {
+    throw usage_error("usage", "`--disk` is a virtual machine's")
+        .because("containers write to the disk of the store, or of their engine")
+        .hint("leave it out, or add `--runtime vm`");
   }
   PreparedRun prepared = prepare(options, ui, std::move(mounts), job.has_value());
   LocalRun& run = prepared.run;

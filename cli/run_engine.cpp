@@ -1,6 +1,7 @@
 #include "cli/run_engine.hpp"
 
 #include "runner/engine/engine_image.hpp"
+#include "runner/local/shell.hpp"
 
 namespace mlenv::cli {
 
@@ -12,12 +13,6 @@ ContainerEngine engine_for(Ui& ui, const std::string& name, const Image& image) 
   return engine;
 }
 
-std::vector<std::string> shell_words() {
-  return {"/bin/sh", "-c",
-          "for shell in /bin/bash /usr/bin/bash /bin/zsh /usr/bin/zsh /bin/ash; do\n"
-          "  [ ! -x $shell ] || exec $shell\n"
-          "done\n"
-          "exec /bin/sh"};
-}
+std::vector<std::string> shell_words() { return {"/bin/sh", "-c", shell_choice()}; }
 
 }  // namespace mlenv::cli

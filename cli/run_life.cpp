@@ -13,6 +13,8 @@
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
 #include "runner/local/detached.hpp"
+#include "runner/local/option_words.hpp"
+#include "runner/local/shell.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv::cli {
@@ -44,21 +46,6 @@ void check_name(const std::string& name) {
 }
 
 }  // namespace
-
-std::optional<std::uint64_t> parse_size(std::string_view text) {
-  constexpr std::array<std::pair<char, std::uint64_t>, 3> kUnits = {
-      {{'k', 1'000}, {'M', 1'000'000}, {'G', 1'000'000'000}}};
-  constexpr std::size_t kMostDigits = 9;
-  std::uint64_t unit = 1;
-  for (const auto& [letter, bytes] : kUnits) {
-    if (!text.empty() && text.back() == letter) unit = bytes;
-  }
-  if (unit != 1) text.remove_suffix(1);
-  const bool digits = !text.empty() && text.size() <= kMostDigits &&
-                      std::all_of(text.begin(), text.end(), is_digit);
-  if (!digits) return std::nullopt;
-  return std::stoull(std::string(text)) * unit;
-}
 
 std::chrono::milliseconds duration_of(std::string_view option, const std::string& text) {
   const std::optional<std::chrono::milliseconds> time = parse_duration(text);
@@ -101,12 +88,7 @@ Life parse_life(const LifeWords& words) {
     life.run.grace = duration_of("--stop-timeout", words.stop_timeout);
   }
   life.run.restart = restart_of(words.restart);
-  const std::optional<std::uint64_t> size = parse_size(words.log_size);
-  if (!size) {
-    throw usage_error("usage", "`--log-size {}` is no size", words.log_size)
-        .hint("write a number and `k`, `M` or `G`: `256M`");
-  }
-  life.most_log_bytes = *size;
+  life.most_log_bytes = parse_size("--log-size", words.log_size);
   return life;
 }
 
@@ -155,14 +137,12 @@ int run_detached(Ui& ui, LocalRun run, RunStart start, const Life& life,
 }
 
 std::string best_shell(const std::vector<fs::path>& trees) {
-  for (const char* path : {"bin/bash", "usr/bin/bash", "bin/zsh", "usr/bin/zsh", "bin/ash"}) {
-    const bool found = std::any_of(trees.begin(), trees.end(), [&](const fs::path& tree) {
+  return mlenv::best_shell([&](const std::string& path) {
+    return std::any_of(trees.begin(), trees.end(), [&](const fs::path& tree) {
       std::error_code error;
-      return fs::exists(fs::symlink_status(tree / path, error));
+      return fs::exists(fs::symlink_status(tree / path.substr(1), error));
     });
-    if (found) return "/" + std::string(path);
-  }
-  return "/bin/sh";
+  });
 }
 
 }  // namespace mlenv::cli

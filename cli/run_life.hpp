@@ -54,8 +54,6 @@ void answer_started(const Ui& ui, const BegunRun& run);
 int run_detached(Ui& ui, LocalRun run, RunStart start, const Life& life,
                  const std::function<std::string(const std::string& id)>& url = {});
 
-/// `64M`, `1G`, `500k`, `4096`: decimal, as all sizes here. nullopt for what is none.
-std::optional<std::uint64_t> parse_size(std::string_view text);
 /// Of an option: throws `usage` for what is no duration.
 std::chrono::milliseconds duration_of(std::string_view option, const std::string& text);
 

@@ -80,7 +80,8 @@ const std::vector<std::string_view>& run_options_with_words() {
                                                    "--memory",     "--memory-swap",
                                                    "--cpus",       "--cpuset-cpus",
                                                    "--pids-limit", "--shm-size",
-                                                   "--ulimit",     "--label"};
+                                                   "--disk",       "--ulimit",
+                                                   "--label"};
   return names;
 }
 
@@ -111,6 +112,8 @@ void declare_run_options(CLI::App& app, RunWords& into) {
   app.add_option("--cpuset-cpus", into.cpuset, "only these processors: 0-3,8");
   app.add_option("--pids-limit", into.pids, "at most so many processes and threads");
   app.add_option("--shm-size", into.shm, "size of /dev/shm; by default half of the memory");
+  app.add_option("--disk", into.disk,
+                 "of --runtime vm: room for what it writes; by default what is free");
   many("--ulimit", into.ulimits, "NAME=SOFT[:HARD], as nofile=65536 or memlock=unlimited");
   app.add_flag("--rdma", into.rdma, "give it the InfiniBand devices, and memory to lock");
   many("--label", into.labels, "K=V, kept in the run's record");
@@ -122,6 +125,7 @@ RunChoice parse_run_words(const RunWords& words) {
   options.limits = limits_of(words);
   for (const std::string& word : words.ulimits) options.ulimits.push_back(parse_ulimit(word));
   if (!words.shm.empty()) options.shm_bytes = parse_size("--shm-size", words.shm);
+  if (!words.disk.empty()) options.disk_bytes = parse_size("--disk", words.disk);
   options.read_only = words.read_only;
   if (!words.user.empty()) options.user = words.user;
   options.groups = words.groups;

@@ -16,7 +16,7 @@ namespace mlenv::cli {
 
 struct RunWords {
   std::vector<std::string> env_files, mounts, tmpfs, groups, caches, ports, ulimits, labels;
-  std::string user, hostname, network, memory, memory_swap, cpus, cpuset, pids, shm;
+  std::string user, hostname, network, memory, memory_swap, cpus, cpuset, pids, shm, disk;
   bool read_only = false;
   bool rdma = false;
 };

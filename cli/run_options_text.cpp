@@ -36,6 +36,7 @@ void add_limits(const JobOptions& options, OptionWords& into) {
   into.add_if("--cpuset-cpus", options.limits.cpuset);
   into.add_if("--pids-limit", options.limits.pids);
   into.add_if("--shm-size", options.shm_bytes);
+  into.add_if("--disk", options.disk_bytes);
   for (const Ulimit& one : options.ulimits) {
     into.add("--ulimit", fmt::format("{}={}:{}", one.name, number(one.soft), number(one.hard)));
   }

@@ -108,8 +108,10 @@ std::string busy_text(const RunRecord& record) {
 
 std::string vm_text(const VmUse& vm) {
   const std::string kind = vm.accelerator == "kvm" ? "KVM" : "emulated: " + vm.why;
-  return fmt::format("{}, Linux {}, {}, {}; {}", vm.machine, vm.kernel,
-                     counted(vm.cpus, "processor"), human_bytes(vm.memory_bytes), kind);
+  const std::string disk =
+      vm.disk_bytes > 0 ? fmt::format(", {} for what it writes", human_bytes(vm.disk_bytes)) : "";
+  return fmt::format("{}, Linux {}, {}, {}{}; {}", vm.machine, vm.kernel,
+                     counted(vm.cpus, "processor"), human_bytes(vm.memory_bytes), disk, kind);
 }
 
 std::string code_text(const CodeState& code) {

@@ -10,6 +10,7 @@
 #include "cli/vm_kernel.hpp"
 #include "images/stacked_trees.hpp"
 #include "runner/vm/disk/image_disk.hpp"
+#include "runner/vm/disk/scratch_disk.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -53,6 +54,24 @@ std::uint64_t processors_of(const JobLimits& limits) {
   throw usage_error("vm-option", "a virtual machine has whole processors: `--cpus {}`",
                     *limits.cpus)
       .hint(fmt::format("write `--cpus {}`", std::ceil(*limits.cpus)));
+}
+
+std::uint64_t disk_of(const JobOptions& options, const fs::path& store) {
+  if (!options.disk_bytes) return usual_scratch_bytes(store);
+  const std::uint64_t bytes = *options.disk_bytes;
+  if (bytes < kLeastScratch || bytes > kMostScratch) {
+    throw usage_error("vm-option", "`--disk` is too {} for a virtual machine",
+                      bytes < kLeastScratch ? "little" : "much")
+        .because(fmt::format("it may be between {} and {}", human_bytes(kLeastScratch),
+                             human_bytes(kMostScratch)))
+        .hint("leave it out: most of what is free is there for it");
+  }
+  const std::uint64_t free = free_bytes(store);
+  if (bytes <= free) return bytes;
+  throw usage_error("vm-option", "`--disk` is more than this machine's disk has")
+      .because(fmt::format("where the store is, {} are free, and {} are asked for",
+                           human_bytes(free), human_bytes(bytes)))
+      .hint("leave it out: most of what is free is there for it");
 }
 
 std::string require_qemu() {
@@ -111,6 +130,7 @@ VmSpec vm_for(Ui& ui, const LocalRun& run, const Image& image) {
   spec.remembered = (cache_folder() / "kvm").string();
   spec.memory_bytes = memory_of(run.options.limits);
   spec.cpus = processors_of(run.options.limits);
+  spec.disk_bytes = disk_of(run.options, ui.store().root());
   spec.quiet = ui.options.quiet;
   return spec;
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "runner/engine/keeper/send.hpp"
 #include "runner/engine/keeper/whole.hpp"
 
 namespace mlenv {
@@ -83,34 +84,8 @@ struct Keeper::Frame {
 };
 
 bool Keeper::send(Word kind, std::string_view bytes, const std::vector<int>& files) const {
-  const keeper::Head head{static_cast<std::uint32_t>(bytes.size()), kind};
-  std::string all = bytes_of(head);
-  all += bytes;
-  std::array<char, CMSG_SPACE(sizeof(int) * keeper::kMostFiles)> control{};
-  iovec part{all.data(), sizeof head};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (!files.empty()) {
-    const std::size_t size = sizeof(int) * files.size();
-    message.msg_control = control.data();
-    message.msg_controllen = CMSG_SPACE(size);
-    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(size);
-    std::memcpy(CMSG_DATA(rights), files.data(), size);
-  }
-  // The head alone carries files, and is sent whole.
-  if (::sendmsg(connection_.get(), &message, MSG_NOSIGNAL) < 0) return false;
-  std::string_view rest = std::string_view(all).substr(sizeof head);
-  while (!rest.empty()) {
-    const ssize_t count = ::send(connection_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    rest.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
+  return keeper::send_frame(connection_.get(), {static_cast<std::uint32_t>(bytes.size()), kind},
+                            bytes, files);
 }
 
 Keeper::Frame Keeper::receive() {

@@ -17,6 +17,7 @@
 #include "base/paths.hpp"
 #include "base/pidfd.hpp"
 #include "runner/local/program.hpp"
+#include "runner/local/shell.hpp"
 #include "runner/local/stage.hpp"
 
 namespace mlenv {
@@ -51,13 +52,6 @@ void leave_the_stage(std::vector<int> kept) {
 
 namespace {
 
-std::string best_shell(const ImageRoot& image) {
-  for (const char* path : {"/bin/bash", "/usr/bin/bash", "/bin/zsh", "/bin/ash"}) {
-    if (image.program(path) == ImageRoot::Program::found) return path;
-  }
-  return "/bin/sh";
-}
-
 std::string name_of(const std::string& variable) { return variable.substr(0, variable.find('=')); }
 
 void put_variable(std::vector<std::string>& all, const std::string& variable) {
@@ -69,7 +63,10 @@ void put_variable(std::vector<std::string>& all, const std::string& variable) {
 
 Bundle bundle_of(Bundle bundle, const ExecRequest& request, const ImageRoot& image) {
   bundle.argv = request.argv;
-  if (bundle.argv.empty()) bundle.argv = {best_shell(image)};
+  if (bundle.argv.empty()) {
+    bundle.argv = {best_shell(
+        [&](const std::string& path) { return image.program(path) == ImageRoot::Program::found; })};
+  }
   bundle.terminal = request.terminal;
   if (request.terminal && !request.term.empty()) {
     put_variable(bundle.env, "TERM=" + request.term);

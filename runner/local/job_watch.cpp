@@ -51,10 +51,10 @@ void answer_where(int connection, const WatchedJob* job) {
   if (job == nullptr) return answer(connection, between_attempts());
   const std::optional<pid_t> pid = job->first_process();
   if (!pid) {
-    return answer(connection,
-                  failure("run-unseen", "the processes of this run cannot be seen")
-                      .because("docker or podman has them where mlenv's process ids do not reach")
-                      .hint("`docker stats`, `podman stats` tell what they use"));
+    const auto [why, hint] = job->elsewhere();
+    return answer(
+        connection,
+        failure("run-unseen", "the processes of this run cannot be seen").because(why).hint(hint));
   }
   try {
     const Fd first = open_pidfd(*pid);

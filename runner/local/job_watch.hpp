@@ -32,6 +32,15 @@ class WatchedJob {
   virtual void kill() = 0;
   /// The first process of its PID namespace, as we see it; nothing where that is not ours to know.
   virtual std::optional<pid_t> first_process() const { return std::nullopt; }
+  /// Who has it then, and who knows what it uses.
+  struct Elsewhere {
+    std::string why;
+    std::string hint;
+  };
+  virtual Elsewhere elsewhere() const {
+    return {"docker or podman has them where mlenv's process ids do not reach",
+            "`docker stats`, `podman stats` tell what they use"};
+  }
 };
 
 class JobWatch {

@@ -85,7 +85,8 @@ struct JobLabel {
 struct JobOptions {
   JobLimits limits;
   std::vector<Ulimit> ulimits;
-  std::optional<std::uint64_t> shm_bytes;  ///< nothing: up to half of the memory
+  std::optional<std::uint64_t> shm_bytes;   ///< nothing: up to half of the memory
+  std::optional<std::uint64_t> disk_bytes;  ///< of a virtual machine, for what is written
   std::vector<MemoryFolder> tmpfs;
   bool read_only = false;               ///< the image; /tmp and HOME can be written
   std::optional<std::string> user;      ///< `USER[:GROUP]`; nothing: the image's
@@ -101,6 +102,7 @@ struct JobOptions {
     visit("limits", self.limits);
     visit("ulimits", self.ulimits);
     visit("shm_bytes", self.shm_bytes);
+    visit("disk_bytes", self.disk_bytes);
     visit("tmpfs", self.tmpfs);
     visit("read_only", self.read_only);
     visit("user", self.user);

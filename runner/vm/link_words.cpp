@@ -12,6 +12,7 @@
 #include <csignal>
 #include <utility>
 
+#include "runner/engine/keeper/send.hpp"
 #include "runner/engine/keeper/whole.hpp"
 #include "runner/vm/link_parts.hpp"
 
@@ -66,31 +67,9 @@ struct Link::Word {
   }
 };
 
+/// With its head.
 void Link::tell(int socket, std::string_view bytes, const std::vector<int>& files) {
-  std::array<char, CMSG_SPACE(sizeof(int) * keeper::kMostFiles)> control{};
-  std::string head{bytes.substr(0, sizeof(Head))};
-  iovec part{head.data(), head.size()};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (!files.empty()) {
-    const std::size_t size = sizeof(int) * files.size();
-    message.msg_control = control.data();
-    message.msg_controllen = CMSG_SPACE(size);
-    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(size);
-    std::memcpy(CMSG_DATA(rights), files.data(), size);
-  }
-  if (::sendmsg(socket, &message, MSG_NOSIGNAL) < 0) return;
-  bytes.remove_prefix(head.size());
-  while (!bytes.empty()) {
-    const ssize_t count = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
+  (void)keeper::send_frame(socket, head_of(bytes), bytes.substr(sizeof(Head)), files);
 }
 
 void Link::hear_socket(std::uint16_t number) {

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 
 #include "base/error.hpp"
 #include "base/pidfd.hpp"
@@ -74,17 +75,18 @@ std::string noted(const fs::path& notes, std::string_view kind) {
 }  // namespace
 
 VirtualMachine::VirtualMachine(QemuMachine machine, const fs::path& folder,
-                               const std::string& setup)
+                               const std::string& setup, int scratch)
     : folder_(folder) {
   make_folders(folder_);
   machine.console = folder_ / "console";
   machine.port = 3;
+  machine.scratch = 4;
   SocketPair port = socket_pair();
   const Fd words = open_file(folder_ / "qemu", O_WRONLY | O_CREAT | O_TRUNC, 0600);
   Command command;
   command.argv = qemu_words(machine);
   command.stdout_fd = command.stderr_fd = words.get();
-  command.extra_fds = {{port.theirs.get(), machine.port}};
+  command.extra_fds = {{port.theirs.get(), machine.port}, {scratch, machine.scratch}};
   qemu_.emplace(command);
   start_link(port.ours.get(), setup);
 }
@@ -145,9 +147,32 @@ std::string VirtualMachine::why() const {
   return console.empty() ? "it does not say why" : console;
 }
 
+std::string VirtualMachine::end() {
+  // Its socket may be closed a moment before it is gone.
+  const std::optional<Exit> exit = qemu_->wait(std::chrono::seconds{2});
+  if (exit && exit->signalled) {
+    constexpr int kSignalled = 128;
+    const char* const name = ::sigabbrev_np(exit->code - kSignalled);
+    return fmt::format("QEMU was ended by SIG{}", name == nullptr ? "" : name);
+  }
+  const std::string console = read_file_if_exists(folder_ / "console").value_or("");
+  if (const std::size_t at = console.find("Kernel panic - "); at != std::string::npos) {
+    return fmt::format("its kernel says: {}",
+                       trim(console.substr(at, console.find('\n', at) - at)));
+  }
+  const std::string qemu = last_lines(read_file_if_exists(folder_ / "qemu").value_or(""));
+  return qemu.empty() ? "it was shut down from within" : qemu;
+}
+
 std::uint64_t VirtualMachine::memory_kills() const {
   const std::string count = noted(folder_ / "notes", vm::kNoteMemory);
   return count.empty() ? 0 : std::strtoull(count.c_str(), nullptr, 10);
+}
+
+bool VirtualMachine::lost_writes() const {
+  // The guest's kernel says so of its second disk; a program learns of it only by fsync(2).
+  const std::string console = read_file_if_exists(folder_ / "console").value_or("");
+  return console.find("I/O error, dev vdb") != std::string::npos;
 }
 
 VirtualMachine::~VirtualMachine() {

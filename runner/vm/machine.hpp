@@ -21,8 +21,10 @@ struct BootWatch {
 /// Its end is theirs. Both are children of this process.
 class VirtualMachine {
  public:
-  /// `folder` is this run's own; `setup` what the guest is told first (setup.hpp).
-  VirtualMachine(QemuMachine machine, const fs::path& folder, const std::string& setup);
+  /// `folder` is this run's own; `setup` what the guest is told first (setup.hpp); `scratch` an
+  /// open disk (disk/scratch_disk.hpp).
+  VirtualMachine(QemuMachine machine, const fs::path& folder, const std::string& setup,
+                 int scratch);
   VirtualMachine(const VirtualMachine&) = delete;
   VirtualMachine& operator=(const VirtualMachine&) = delete;
   /// Lets the guest write what it has in memory, where it still answers.
@@ -35,9 +37,14 @@ class VirtualMachine {
   /// Why it failed, in the words of whoever knows.
   std::string why() const;
 
+  /// Once it is gone by itself: who or what ended it.
+  std::string end();
+
   Keeper& keeper() { return keeper_; }
   /// Processes that its kernel killed so far for want of memory.
   std::uint64_t memory_kills() const;
+  /// What the guest wrote did not get to its scratch disk: this machine's is full, or broken.
+  bool lost_writes() const;
 
  private:
   void start_link(int port, const std::string& setup);

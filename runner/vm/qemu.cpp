@@ -45,6 +45,13 @@ void add_devices(const QemuMachine& machine, Words& words) {
                                      "file.read-only=on,file.locking=off,file.filename={}",
                                      escaped(machine.spec.disk)));
   words.add("-device", "virtio-blk-pci,drive=disk");
+  // What the guest frees goes back to the file. A full host is told to the guest: QEMU would stop
+  // it without a word.
+  words.add("-add-fd", fmt::format("fd={},set=1", machine.scratch));
+  words.add("-blockdev",
+            "driver=raw,node-name=scratch,discard=unmap,file.driver=file,file.discard=unmap,"
+            "file.locking=off,file.filename=/dev/fdset/1");
+  words.add("-device", "virtio-blk-pci,drive=scratch,werror=report,rerror=report");
   words.add("-device", "virtio-serial-pci");
   words.add("-chardev", fmt::format("socket,id=port,fd={}", machine.port));
   words.add("-device", fmt::format("virtserialport,chardev=port,name={}", vm::kPortName));
@@ -75,7 +82,11 @@ std::vector<std::string> qemu_words(const QemuMachine& machine) {
   words.add("-kernel", machine.spec.kernel);
   words.add("-initrd", machine.initial_disk.string());
   // An emulated machine that has to share its host's processors may seem to have no timer.
-  words.add("-append", "console=ttyS0 quiet panic=-1 reboot=t no_timer_check rdinit=/init");
+  std::string append = "console=ttyS0 quiet panic=-1 reboot=t no_timer_check rdinit=/init";
+  // An emulated one measures how fast its counter goes while others keep it from going at all, and
+  // would then have a clock that runs several times too fast.
+  if (!is_kvm) append += " tsc=unstable";
+  words.add("-append", append);
   words.add("-chardev", fmt::format("file,id=console,path={}", escaped(machine.console.string())));
   words.add("-serial", "chardev:console");
   add_devices(machine, words);

@@ -19,6 +19,7 @@ struct QemuMachine {
   bool owners_kept = true;  ///< of what the guest makes in it; else all of it is this process's
   fs::path console;         ///< a file for what the kernel says
   int port = 3;             ///< its descriptor of the serial port's socket
+  int scratch = 4;          ///< its descriptor of the disk that is written to
   std::vector<PublishedPort> ports;
   bool has_network = true;
 };

@@ -16,7 +16,8 @@ struct VmSpec {
   std::string remembered;      ///< a folder of this user's, for whether KVM works here
   std::uint64_t memory_bytes = 0;
   std::uint64_t cpus = 1;
-  bool quiet = false;  ///< nothing is said of emulation
+  std::uint64_t disk_bytes = 0;  ///< of the disk for what is written
+  bool quiet = false;            ///< nothing is said of emulation
   friend bool operator==(const VmSpec&, const VmSpec&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -29,6 +30,7 @@ struct VmSpec {
     visit("remembered", self.remembered);
     visit("memory_bytes", self.memory_bytes);
     visit("cpus", self.cpus);
+    visit("disk_bytes", self.disk_bytes);
     visit("quiet", self.quiet);
   }
 };
@@ -42,6 +44,7 @@ struct VmUse {
   std::string kernel_lock;
   std::uint64_t memory_bytes = 0;
   std::uint64_t cpus = 1;
+  std::uint64_t disk_bytes = 0;  ///< 0: what was written lay in memory
   friend bool operator==(const VmUse&, const VmUse&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -52,6 +55,7 @@ struct VmUse {
     visit("kernel_lock", self.kernel_lock);
     visit("memory_bytes", self.memory_bytes);
     visit("cpus", self.cpus);
+    visit("disk_bytes", self.disk_bytes);
   }
 };
 

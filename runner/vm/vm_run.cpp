@@ -27,6 +27,7 @@
 #include "runner/local/run_names.hpp"
 #include "runner/local/terminal.hpp"
 #include "runner/local/throwaway.hpp"
+#include "runner/vm/disk/scratch_disk.hpp"
 #include "runner/vm/initial_disk.hpp"
 #include "runner/vm/setup.hpp"
 
@@ -91,6 +92,10 @@ class VmJob final : public WatchedJob {
   int ended_fd() const override { return keeper_.fd(); }
   void signal(int number) override { keeper_.signal(number); }
   void kill() override { keeper_.signal(SIGKILL); }
+  Elsewhere elsewhere() const override {
+    return {"they are in a virtual machine, which has a kernel of its own",
+            "`mlenv exec RUN -- top -b -n 1` asks in there, where the image has `top`"};
+  }
 
  private:
   const Keeper& keeper_;
@@ -225,8 +230,12 @@ void VmRun::boot(int socket, int signals) {
   const VmSpec& spec = run_.vm.value();
   const KvmMemory memory{spec.remembered, spec.qemu};
   AcceleratorChoice choice = choose_accelerator(kvm_problem(), memory.read());
-  use_ = {"",       "", kMachineType, spec.kernel_version, spec.kernel_lock, spec.memory_bytes,
-          spec.cpus};
+  use_.machine = kMachineType;
+  use_.kernel = spec.kernel_version;
+  use_.kernel_lock = spec.kernel_lock;
+  use_.memory_bytes = spec.memory_bytes;
+  use_.cpus = spec.cpus;
+  use_.disk_bytes = spec.disk_bytes;
   QemuMachine machine;
   machine.spec = spec;
   machine.initial_disk = folder_ / "initial";
@@ -241,7 +250,8 @@ void VmRun::boot(int socket, int signals) {
   while (true) {
     const bool is_kvm = choice.accelerator == Accelerator::kvm;
     machine.accelerator = choice.accelerator;
-    machine_.emplace(machine, folder_ / (is_kvm ? "kvm" : "tcg"), told);
+    const Fd scratch = make_scratch_disk(run_.scratch, spec.disk_bytes);
+    machine_.emplace(machine, folder_ / (is_kvm ? "kvm" : "tcg"), told, scratch.get());
     const Boot boot =
         machine_->wait({socket, signals, choice.is_tried ? kPatience : kFirstPatience});
     if (boot == Boot::signalled) {
@@ -336,9 +346,20 @@ PreparedRun::Attempt VmRun::run(JobWatch& watch, const std::function<void()>& st
       server.start(request, std::move(files), std::move(back));
     });
     const std::optional<Keeper::End> end = keeper.ended();
+    if (!end && !watch.must_end()) {
+      throw failure("vm-ended", "the virtual machine ended before the command")
+          .because(machine_->end());
+    }
     attempt.end.exit = end ? end->exit : Exit{128 + SIGKILL, true};
     if (end) usage_ = usage_of(end->use);
     attempt.end.out_of_memory = machine_->memory_kills() > kills;
+    if (machine_->lost_writes()) {
+      throw failure("vm-disk", "what the run wrote to the image did not all get to the disk")
+          .because(
+              "this machine's disk, where the store is, is full or broken; later reads give "
+              "something else")
+          .hint("make room, or write large files to the project or to a `--volume`");
+    }
     // What the command left running goes with it, and lets go of terminal and streams.
     attempt.last = !end || !keeper.reset({});
   }

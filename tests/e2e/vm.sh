@@ -71,6 +71,57 @@ equal "a signal" 143 "$(status_of vm --network none --no-project small -- \
   sh -c 'head -c 3000000 /dev/zero; ls /sys/class/net; kill -TERM $$')"
 equal "bytes" 3000003 "$(wc -c <"$work/out")"
 
+note "more than its memory is written; then the memory is too little"
+cat >"$work/project/greedy.py" <<'PYTHON'
+block = bytes(1 << 20)
+with open("/large", "wb") as file:
+    for _ in range(300):
+        file.write(block)
+print(open("/sys/devices/system/clocksource/clocksource0/current_clocksource").read().strip(), flush=True)
+all = []
+while True:
+    all.append(bytearray(1 << 20))
+PYTHON
+equal "killed" 137 "$(cd "$work/project" && status_of "$MLENV" run --runtime vm --memory 160m --cpus 1 --disk 1g small -- \
+  sh -c 'df -B1 --output=size / | tail -n 1; exec python3 greedy.py')"
+room=$(head -n 1 "$work/out")
+if [ "$room" -lt 900000000 ] || [ "$room" -gt 1073741824 ]; then fail "its size: $(cat "$work/out")"; fi
+"$MLENV" runs show last --json >"$work/record"
+equal "the record" "killed true 1073741824" "$(jq -r '"\(.state) \(.end.out_of_memory) \(.vm.disk_bytes)"' "$work/record")"
+# An emulated counter tells a wrong time on a busy machine.
+clock=$(sed -n 2p "$work/out")
+[ "$(jq -r .vm.accelerator "$work/record")" = kvm ] || [ "$clock" != tsc ] || fail "its clock is $clock"
+equal "scratch folders" "" "$(find "$MLENV_STORE/tmp" -mindepth 1 -maxdepth 1)"
+
+note "this machine's disk is full"
+as_root mount -t tmpfs -o size=64m tmpfs "$MLENV_STORE/tmp"
+failing_with vm-disk "$MLENV" --json run --runtime vm --memory 256m --cpus 1 --no-project small -- \
+  sh -c 'head -c 100000000 /dev/zero >/large; sync; exit 0'
+as_root umount -l "$MLENV_STORE/tmp"
+verify_store
+
+note "QEMU is killed"
+failing_with usage "$MLENV" --json run --disk 1g small -- true
+failing_with vm-option vm --json --disk 1m small -- true
+failing_with vm-option vm --json --disk 4t small -- true
+(cd "$work/project" && exec "$MLENV" --json run --runtime vm --memory 512m --cpus 1 small -- sh -c 'echo ready; sleep 600') \
+  >"$work/out" 2>"$work/err" &
+pid=$!
+started+=("$pid")
+wait_until 60 grep -q ready "$work/out"
+failing_with run-unseen "$MLENV" --json watch last --for 1s
+kill -KILL "$(pgrep -f "[n]ode-name=disk.*$work/store")"
+status=0
+wait "$pid" || status=$?
+equal "status" 125 "$status"
+grep -q '"code":"vm-ended"' "$work/err" || fail "$(cat "$work/err")"
+grep -q 'QEMU was ended by SIGKILL' "$work/err" || fail "$(cat "$work/err")"
+equal "the record" "vm-ended" "$("$MLENV" runs show last --json | jq -r .end.failure.code)"
+
+note "its kernel fails"
+failing_with vm-ended vm --json --no-project small -- sh -c 'echo c >/proc/sysrq-trigger; sleep 60'
+grep -q 'Kernel panic' "$work/err" || fail "$(cat "$work/err")"
+
 note "an ordinary user"
 as_root cp -a "$MLENV_STORE" "$user_home/store"
 as_root chown -R "$user_id:$user_id" "$user_home/store"
@@ -90,6 +141,17 @@ kill -INT "$pid"
 status=0
 wait "$pid" || status=$?
 equal "the command's own answer to it" 9 "$status"
+leaves_nothing
+
+note "Ctrl-C while it starts"
+env --default-signal=INT "$MLENV" run --runtime vm --memory 512m --cpus 1 --no-project small -- true >"$work/out" 2>"$work/err" &
+pid=$!
+started+=("$pid")
+wait_until 60 pgrep -f "[n]ode-name=disk.*$work/store"
+kill -INT "$pid"
+status=0
+wait "$pid" || status=$?
+equal "its status" 130 "$status"
 leaves_nothing
 
 note "kill -9"

@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <cerrno>
 
+#include "runner/engine/keeper/send.hpp"
 #include "runner/engine/keeper/whole.hpp"
 
 namespace mlenv::keeper {
@@ -48,24 +49,8 @@ bool receive(int fd, Frame& frame) {
 }
 
 void say(int fd, Word kind, std::span<const char> bytes, int file) {
-  Head head{static_cast<std::uint32_t>(bytes.size()), kind};
-  std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  iovec part{&head, sizeof head};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (file >= 0) {
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof file);
-    std::memcpy(CMSG_DATA(rights), &file, sizeof file);
-  }
-  if (::sendmsg(fd, &message, MSG_NOSIGNAL) >= 0) {
-    (void)write_whole(fd, bytes.data(), bytes.size());
-  }
+  const Head head{static_cast<std::uint32_t>(bytes.size()), kind};
+  (void)send_frame(fd, head, bytes, {&file, file >= 0 ? std::size_t{1} : 0});
 }
 
 void answer(int fd, int error, Failed::Step step) {

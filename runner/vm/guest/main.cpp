@@ -30,7 +30,7 @@ namespace {
 constexpr const char* kKeeperSocket = "/dev/mlenv-keeper";
 
 [[noreturn]] void power_off() {
-  ::sync();
+  sync_shares();
   ::reboot(RB_POWER_OFF);
   // Without power management: q35 resets, and mlenv has told QEMU not to start again.
   ::reboot(RB_AUTOBOOT);
@@ -149,7 +149,7 @@ void serve(int port) {
   if (keeper > 0) ::kill(keeper, SIGKILL);
   while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
   }
-  ::sync();
+  sync_shares();
   link.send(Kind::bye, "");
   link.flush();
 }

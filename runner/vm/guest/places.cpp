@@ -23,6 +23,7 @@ namespace mlenv::vm {
 namespace {
 
 constexpr const char* kDisk = "/dev/vda";
+constexpr const char* kScratch = "/dev/vdb";
 constexpr const char* kRoot = "/root";
 constexpr const char* kShares = "/shares";
 constexpr unsigned long kPlain = MS_NOSUID | MS_NODEV;
@@ -52,6 +53,7 @@ struct Setup {
 using Problem = std::string;
 
 std::string writable_folder;  // NOLINT: of the setup, until the image is sealed
+int shares_root = -1;         // NOLINT: open as long as this machine lives
 
 Problem problem(const std::string& what) {
   const int error = errno;
@@ -127,12 +129,15 @@ void wait_for(const char* path) {
   }
 }
 
-/// The image's disk, which cannot be written, below a layer in memory.
+/// The image's disk, which cannot be written, below one that is thrown away.
 Problem mount_image() {
   wait_for(kDisk);
   if (Problem why = mount_at(kDisk, "/image", "ext4", MS_RDONLY, "noload"); !why.empty())
     return why;
-  if (Problem why = mount_at("layer", "/layer", "tmpfs", 0, "mode=0755,size=75%"); !why.empty()) {
+  wait_for(kScratch);
+  // All zeros: its tables need not be cleared. What is removed is to take no room of the host's.
+  if (Problem why = mount_at(kScratch, "/layer", "ext4", 0, "noinit_itable,discard");
+      !why.empty()) {
     return why;
   }
   (void)::mkdir("/layer/upper", 0755);
@@ -154,6 +159,7 @@ Problem take_shares(Setup& setup) {
       !why.empty()) {
     return why;
   }
+  shares_root = ::open(kShares, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   for (Share& share : setup.shares) {
     const std::string path = std::string(kShares) + "/" + std::to_string(share.mount);
     share.mount = static_cast<int>(
@@ -310,6 +316,10 @@ std::string make_places(std::string_view text) {
   raise_loopback();
   if (setup.has_network) return raise_network();
   return {};
+}
+
+void sync_shares() {
+  if (shares_root >= 0) (void)::syncfs(shares_root);
 }
 
 void seal_image() {

@@ -13,4 +13,7 @@ std::string make_places(std::string_view text);
 /// of the setup stays open.
 void seal_image();
 
+/// What was written to the shared folders is there; the image's own disk is thrown away.
+void sync_shares();
+
 }  // namespace mlenv::vm

@@ -27,6 +27,7 @@ TEST(StageMessages, ARequestComesBackWhole) {
   run.options.limits = {1U << 30U, 1U << 31U, true, 1.5, "0-1", 100};
   run.options.ulimits = {{"nofile", 1024, {}}};
   run.options.shm_bytes = 7;
+  run.options.disk_bytes = 8;
   run.options.tmpfs = {{"/m", {"size=1"}}};
   run.options.read_only = true;
   run.options.user = "jo:video";

@@ -1,4 +1,7 @@
 // An image as an ext4 disk; e2fsck and debugfs, which are not ours, say what is on it.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include "base/process.hpp"
@@ -6,6 +9,7 @@
 #include "runner/vm/disk/ext4_writer.hpp"
 #include "runner/vm/disk/image_disk.hpp"
 #include "runner/vm/disk/layer_merge.hpp"
+#include "runner/vm/disk/scratch_disk.hpp"
 #include "tests/support/error_code.hpp"
 #include "tests/support/random_image.hpp"
 
@@ -170,6 +174,30 @@ TEST(LayerMerge, HidesForLowerLayersAlone) {
   EXPECT_FALSE(merge.shows("a", Kind::other));
   EXPECT_FALSE(merge.shows("a/b/c", Kind::other));
   EXPECT_TRUE(merge.shows("ab", Kind::other));
+}
+
+TEST_F(Disk, ToWriteToIsEmptyAndHasNoName) {
+  constexpr std::uint64_t kSize = std::uint64_t{3} << 30U;
+  constexpr std::uint64_t kBlock = 512;  // of stat(2)
+  const TemporaryFolder own{folder_.path()};
+  const Fd file = make_scratch_disk(own.path(), kSize);
+  EXPECT_TRUE(list_folder(own.path()).empty());
+  struct stat status {};
+  ASSERT_EQ(::fstat(file.get(), &status), 0);
+  EXPECT_EQ(static_cast<std::uint64_t>(status.st_size), kSize);
+  EXPECT_EQ(status.st_nlink, 0U);
+  EXPECT_LT(static_cast<std::uint64_t>(status.st_blocks) * kBlock, kSize / 1000);
+  const fs::path disk = fmt::format("/proc/{}/fd/{}", ::getpid(), file.get());
+  expect_sound(disk);
+  EXPECT_NE(debugfs(disk, "ls -p /").find("/2/040755/0/0/./"), std::string::npos);
+}
+
+TEST_F(Disk, ToWriteToIsMostOfWhatIsFree) {
+  const std::uint64_t free = free_bytes(folder_.path());
+  const std::uint64_t usual = usual_scratch_bytes(folder_.path());
+  EXPECT_GE(usual, kLeastScratch);
+  EXPECT_LE(usual, std::max(free, kLeastScratch));
+  EXPECT_EQ(code_of([&] { (void)free_bytes(folder_.path() / "absent"); }), "absent");
 }
 
 }  // namespace

@@ -111,6 +111,8 @@ TEST(Qemu, Words) {
   EXPECT_TRUE(has(words, "-machine q35"));
   EXPECT_TRUE(has(words, "-accel tcg -cpu max -smp 2 -m 1024M"));
   EXPECT_TRUE(has(words, "file.filename=/a,,b"));
+  EXPECT_TRUE(has(words, "-add-fd fd=4,set=1"));
+  EXPECT_TRUE(has(words, "drive=scratch,werror=report"));
   EXPECT_TRUE(has(words, "hostfwd=tcp:127.0.0.1:8080-:80"));
   EXPECT_TRUE(has(words, "virtio-net-pci"));
   EXPECT_TRUE(has(words, "security_model=passthrough"));
@@ -119,6 +121,8 @@ TEST(Qemu, Words) {
   machine.accelerator = Accelerator::kvm;
   const std::string other = words_of(machine);
   EXPECT_TRUE(has(other, "-accel kvm -cpu host"));
+  EXPECT_TRUE(has(words, "tsc=unstable"));
+  EXPECT_FALSE(has(other, "tsc=unstable"));
   EXPECT_TRUE(has(other, "security_model=none"));
   EXPECT_FALSE(has(other, "-netdev"));
 }
