@@ -72,7 +72,7 @@ struct PreparedJob {
   Image image;
   RunStart start;
   std::uint64_t most_log_bytes = 0;
-  std::string gpus;  ///< the word of `--gpus`
+  std::string gpus;                         ///< the word of `--gpus`
   std::optional<ImageFacts> image_facts{};  ///< that nodes are judged by
 };
 /// The status of the job.

@@ -98,9 +98,9 @@ class Drive {
     if (!fresh_ports(number, with)) return given_up(std::move(result), with);
     for (const std::size_t node : with) {
       const NodeState& state = nodes_.state(node);
-      Place place = place_of(plan_.job, with.size(),
-                             {state.offer.name, state.offer.address, state.offer.interface},
-                             *state.hello);
+      Place place =
+          place_of(plan_.job, with.size(),
+                   {state.offer.name, state.offer.address, state.offer.interface}, *state.hello);
       place.gpus = gpus_seen(plan_.gpus, *state.facts);
       result.places.push_back(std::move(place));
     }
@@ -170,8 +170,9 @@ class Drive {
 
   RankStart start_of(const Running& one, std::size_t world) const {
     const Rank& rank = one.result.rank;
-    RankStart start{rank.rank, plan_.start, plan_.run, plan_.code_digest.has_value(),
-                    plan_.most_log_bytes, plan_.gpus};
+    RankStart start{
+        rank.rank, plan_.start, plan_.run, plan_.code_digest.has_value(), plan_.most_log_bytes,
+        plan_.gpus};
     start.run.env = rank.env;
     start.run.env.insert(start.run.env.end(), plan_.run.env.begin(), plan_.run.env.end());
     start.record.job =

@@ -28,8 +28,8 @@ struct DrivePlan {
   std::string id;            ///< of the job's record
   std::string image_digest;  ///< of the manifest
   std::optional<std::string> code_digest;
-  LocalRun run;    ///< what all ranks share; the variables of a rank come below its `env`
-  RunStart start;  ///< the same, for their records
+  LocalRun run;      ///< what all ranks share; the variables of a rank come below its `env`
+  RunStart start;    ///< the same, for their records
   std::string gpus;  ///< of each node: as RankStart has it
   /// What nodes are judged by before anything starts; nothing: nobody asks.
   std::optional<ImageFacts> image_facts;

@@ -3,6 +3,7 @@
 # bits by each engine, the loss of one node, and after a node's power was cut the weights of an
 # undisturbed run. JAX; PyTorch, TensorFlow's MultiWorkerMirroredStrategy and its parameter servers
 # with MLENV_TEST_LONG=1.
+# shellcheck disable=SC2016,SC2054 # what stands in single quotes is for others; a list for --hosts
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

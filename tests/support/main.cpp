@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "base/sandbox/sandbox.hpp"
+#include "runner/compare/minder.hpp"
 #include "runner/launch/local_nodes.hpp"
 #include "runner/local/detached.hpp"
-#include "runner/compare/minder.hpp"
 #include "runner/local/run.hpp"
 #include "runner/node/agent.hpp"
 #include "runner/record/run_recorder.hpp"

@@ -33,7 +33,8 @@ TEST(NodeGpus, AreThoseThatABatchSystemHasGiven) {
             "3 ");
   // Named ones are the person's own affair.
   EXPECT_EQ(devices(node_choice("device=7", {{"SLURM_STEP_GPUS", "2"}})), "7 ");
-  EXPECT_EQ(devices(node_choice("all", {{"CUDA_VISIBLE_DEVICES", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"}})),
+  EXPECT_EQ(devices(node_choice(
+                "all", {{"CUDA_VISIBLE_DEVICES", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"}})),
             "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6 ");
 }
 
