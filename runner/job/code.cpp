@@ -182,7 +182,7 @@ Error no_commit(const fs::path& folder, const std::string& revision) {
 std::string resolve(const fs::path& folder, const std::string& revision) {
   try {
     const GitRepository repository{folder};
-    const std::string commit = first_line(repository.ask(
+    std::string commit = first_line(repository.ask(
         {"rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"}));
     const std::string tree = repository.ask({"ls-tree", "-r", "-z", commit, "."});
     for (const std::string_view entry : split(tree, '\0')) {

@@ -24,7 +24,7 @@ constexpr std::uint64_t kMostRanks = 4096;
 constexpr std::uint64_t kMostGpus = 1024;
 constexpr std::uint64_t kMostRestarts = 1'000'000;
 
-std::string quoted(std::vector<std::string_view> names) {
+std::string quoted(const std::vector<std::string_view>& names) {
   std::vector<std::string> all;
   for (const std::string_view name : names) all.push_back(fmt::format("`{}`", name));
   return join(all, ", ");

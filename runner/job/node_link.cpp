@@ -116,8 +116,10 @@ void NodeLink::Impl::hear() {
 void NodeLink::Impl::send() {
   if (lost || !channel.reader().begun()) return;
   fill();
-  // That it is gone is told by the other stream, after its last words.
-  if (!channel.send()) return take();
+  if (!channel.send()) {
+    take();  // its last words
+    return lose(why_it_closed());
+  }
   fill();
 }
 

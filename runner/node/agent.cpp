@@ -65,7 +65,7 @@ class Agent {
       hear_controller();
       hear_signals();
       job_.tell();
-      if (!channel_.send()) end(milliseconds(0), /*regular=*/false);
+      if (!channel_.send()) lose_controller();
       tick();
     }
     return status_;
@@ -95,7 +95,10 @@ class Agent {
       if (error.code() != "bad-stream") throw;
       leave(error.what(), milliseconds(0));
     }
-    if (open) return;
+    if (!open) lose_controller();
+  }
+
+  void lose_controller() {
     channel_.close();
     end(milliseconds(0), /*regular=*/false);
   }
@@ -166,9 +169,9 @@ class Agent {
 };
 
 /// Its last words, when it could not even begin.
-int give_up(Channel& channel, const Error& error) {
+int give_up(Channel& channel, const std::string& why) {
   constexpr int kPatience = 5000;  // milliseconds
-  channel.say(Leaving{error.what()});
+  channel.say(Leaving{why});
   while (channel.send() && channel.queued() > 0) {
     pollfd out{channel.write_fd(), POLLOUT, 0};
     if (::poll(&out, 1, kPatience) <= 0) break;
@@ -194,8 +197,8 @@ int serve_as_node(NodeStream stream, const AgentSettings& settings) {
     // Relative to where we were started; ranks' supervisors are elsewhere.
     Store store{settings.store.empty() ? default_node_store() : fs::absolute(settings.store)};
     return Agent{channel, store, settings.link}.serve();
-  } catch (const Error& error) {
-    return give_up(channel, error);
+  } catch (const std::exception& error) {
+    return give_up(channel, error.what());
   }
 }
 

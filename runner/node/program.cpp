@@ -7,7 +7,7 @@ namespace mlenv::job {
 
 fs::path node_program() {
   constexpr const char* kName = "mlenv-node";
-  const fs::path own = own_executable();
+  fs::path own = own_executable();
   if (own.filename() == kName) return own;
   const fs::path folder = own.parent_path();
   for (const fs::path& path : {folder / kName, folder.parent_path() / "libexec/mlenv" / kName}) {

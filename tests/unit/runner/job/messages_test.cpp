@@ -18,7 +18,7 @@ std::vector<Message> read_in_pieces(const std::string& bytes, std::size_t piece,
   return read;
 }
 
-StartRank start() { return {3, "{\"a\":1}", std::string("\0\xff\n", 3), true, 77}; }
+StartRank start() { return {3, "{\"a\":1}", std::string("\0\xff\n", 3), true, 77, {}}; }
 
 TEST(NodeMessages, ComeOutAsTheyWentIn) {
   NodeHello hello;
