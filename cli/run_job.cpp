@@ -16,6 +16,7 @@
 #include "runner/job/code.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
+#include "runner/job/patient_streams.hpp"
 #include "runner/job/words.hpp"
 #include "runner/launch/local_nodes.hpp"
 #include "runner/launch/ssh_nodes.hpp"
@@ -41,7 +42,9 @@ std::unique_ptr<job::NodeStarter> starter_for(Ui& ui, const JobChoice& choice) {
 /// Sending, and a note for each thing that happens to nodes.
 class JobShow {
  public:
-  explicit JobShow(Ui& ui) : ui_(ui), output_({ui.color(), false}, job::write_to_streams) {}
+  explicit JobShow(Ui& ui) : ui_(ui), output_({ui.color(), false}, [this](bool to_out, std::string_view text) {
+          streams_.add(to_out, text);
+        }) {}
 
   job::DriveEvents events() {
     job::DriveEvents events;
@@ -55,14 +58,25 @@ class JobShow {
       output_.flush();
       if (attempt.failure) tell(*attempt.failure, attempt);
     };
+    events.poll_for = [this](std::vector<pollfd>& fds) { streams_.add_to(fds); };
+    events.polled = [this](const pollfd* seen) { streams_.write(seen); };
     return events;
   }
+  JobShow(const JobShow&) = delete;
+  JobShow& operator=(const JobShow&) = delete;
+  ~JobShow() { finish(); }
+  /// Waits until all is shown.
+  void finish() { streams_.finish(); }
 
  private:
-  void note(const std::string& text) const { ui_.say("mlenv: " + printable(text)); }
+  void note(const std::string& text) { say("mlenv: " + printable(text)); }
+  /// After what was written before, and without waiting.
+  void say(const std::string& line) {
+    if (!ui_.options.quiet) streams_.add(false, line + "\n");
+  }
 
   /// What went wrong first, and the last that was heard of it.
-  void tell(const job::FirstFailure& failure, const job::AttemptResult& attempt) const {
+  void tell(const job::FirstFailure& failure, const job::AttemptResult& attempt) {
     if (failure.what == job::FirstFailure::What::node) {
       note(fmt::format("first, node {} was lost: {}", failure.node, failure.why));
       return;
@@ -75,11 +89,12 @@ class JobShow {
     if (attempt.ranks.size() == 1) return;  // they stand just above
     for (std::size_t i = from; i < count; ++i) {
       const std::optional<LogLine> line = parse_log_line(rank.last_lines[i]);
-      if (line) ui_.say("    " + printable(line->text));
+      if (line) say("    " + printable(line->text));
     }
   }
 
   Ui& ui_;
+  job::PatientStreams streams_;
   job::JobOutput output_;
 };
 
@@ -188,6 +203,7 @@ int run_job(Ui& ui, PreparedJob job) {
   events.control = control.get();
   const job::JobOutcome outcome =
       job::drive_recorded(ui.store(), *starter, plan, recorder, std::move(events));
+  show.finish();
   say_end(ui, outcome, plan.id);
   return outcome.exit_code;
 }

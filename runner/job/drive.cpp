@@ -24,6 +24,10 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kLastLines = 20;
 constexpr int kOwnFailure = 125;
 
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 std::string now_text() { return utc_text(std::chrono::system_clock::now()); }
 
 /// Those whose end is the job's. With a chief it alone is: workers, parameter servers and the
@@ -42,11 +46,31 @@ std::uint64_t gpus_seen(const std::string& word, const Facts& facts) {
   return choice.kind == GpuChoice::Kind::named ? choice.devices.size() : facts.gpus->size();
 }
 
+/// Ctrl-Z does nothing while it lives: nodes would take a controller that is stopped for dead.
+/// Children are as they would be (a handler does not outlive exec).
+class WithoutStops {
+ public:
+  WithoutStops() {
+    struct sigaction nothing {};
+    nothing.sa_handler = [](int) {};
+    nothing.sa_flags = SA_RESTART;
+    ::sigaction(SIGTSTP, &nothing, &before_);
+  }
+  WithoutStops(const WithoutStops&) = delete;
+  WithoutStops& operator=(const WithoutStops&) = delete;
+  ~WithoutStops() { ::sigaction(SIGTSTP, &before_, nullptr); }
+
+ private:
+  struct sigaction before_ {};
+};
+
 struct Running {
   RankResult result;
   std::size_t node = 0;
   std::deque<std::string> lines{};
   bool over = false;
+  std::string lost_by{};  ///< why its node had it end; empty: it did not
+  double lost_at = 0;     ///< seconds since 1970
 };
 
 class Drive {
@@ -57,9 +81,11 @@ class Drive {
   }
 
   JobOutcome run() {
+    nodes_.require_offers();
     for (std::uint64_t number = 0;; ++number) {
       gather();
-      if (ending()) break;
+      between_ = ending();
+      if (between_) break;
       if (events_.ready) events_.ready(nodes_.states());
       outcome_.attempts.push_back(attempt(number));
       const AttemptResult& last = outcome_.attempts.back();
@@ -95,12 +121,13 @@ class Drive {
     result.started = now_text();
     number_ = number;
     const std::vector<std::size_t> with = nodes_.ready();
-    if (!fresh_ports(number, with)) return given_up(std::move(result), with);
+    if (!fresh_ports(with) || ending()) return given_up(std::move(result), with);
     for (const std::size_t node : with) {
       const NodeState& state = nodes_.state(node);
-      Place place =
-          place_of(plan_.job, with.size(),
-                   {state.offer.name, state.offer.address, state.offer.interface}, *state.hello);
+      Place place = place_of(plan_.job, with.size(),
+                             {state.offer.name, state.offer.address, state.offer.interface},
+                             *state.hello);
+      place.ports = *nodes_.ports(node);
       place.gpus = gpus_seen(plan_.gpus, *state.facts);
       result.places.push_back(std::move(place));
     }
@@ -135,17 +162,24 @@ class Drive {
     return result;
   }
 
-  /// The first attempt has those of the nodes' hello. False: a node is gone.
-  bool fresh_ports(std::uint64_t number, const std::vector<std::size_t>& with) {
+  /// Ports that are free now, on each node. False: a node is gone, or the job is to end. Throws
+  /// `no-port` where a node has fewer than the job needs.
+  bool fresh_ports(const std::vector<std::size_t>& with) {
     const std::size_t count = ports_needed(plan_.job);
-    if (number > 0) {
-      for (const std::size_t node : with) nodes_.ask_ports(node, count);
+    for (const std::size_t node : with) {
+      if (nodes_.link(node) == nullptr) return false;
+      nodes_.ask_ports(node, count);
     }
     while (true) {
       bool all = true;
       for (const std::size_t node : with) {
         if (nodes_.link(node) == nullptr) return false;
-        all = all && nodes_.has_ports(node, count);
+        const auto& ports = nodes_.ports(node);
+        all = all && ports;
+        if (!ports || ports->size() >= count) continue;
+        throw failure("no-port", "node `{}` has {} free ports, and its ranks need {}",
+                      nodes_.state(node).offer.name, ports->size(), count)
+            .hint("run fewer ranks on each node (`--ranks-per-node`)");
       }
       if (all) return true;
       if (ending()) return false;
@@ -180,23 +214,28 @@ class Drive {
     return start;
   }
 
+  /// What a node says of others' ranks, or of one that has ended, is not heeded.
+  bool runs_on(std::size_t node, std::uint64_t rank) const {
+    return rank < ranks_.size() && ranks_[rank].node == node && !ranks_[rank].over;
+  }
+
   RankEvents rank_events() {
     RankEvents events;
-    events.started = [this](std::size_t, std::uint64_t rank, const std::string& run) {
-      if (rank >= ranks_.size()) return;
+    events.started = [this](std::size_t node, std::uint64_t rank, const std::string& run) {
+      if (!runs_on(node, rank)) return;
       ranks_[rank].result.run = run;
       if (events_.started) events_.started(number_, rank);
       if (first_signal_ != 0) signal_rank(ranks_[rank], first_signal_);
     };
-    events.line = [this](std::size_t, std::uint64_t rank, const std::string& line) {
-      if (rank >= ranks_.size()) return;
+    events.line = [this](std::size_t node, std::uint64_t rank, const std::string& line) {
+      if (!runs_on(node, rank)) return;
       std::deque<std::string>& kept = ranks_[rank].lines;
       kept.push_back(line);
       if (kept.size() > kLastLines) kept.pop_front();
       if (events_.line) events_.line(number_, rank, line);
     };
-    events.ended = [this](std::size_t, std::uint64_t rank, const RankEnd& end) {
-      if (rank < ranks_.size()) rank_ended(ranks_[rank], end);
+    events.ended = [this](std::size_t node, std::uint64_t rank, const RankEnd& end) {
+      if (runs_on(node, rank)) rank_ended(ranks_[rank], end);
     };
     events.failed = [this](std::size_t node, const std::string& during, const Error& error) {
       if (ranks_.empty()) return;
@@ -209,12 +248,23 @@ class Drive {
   }
 
   void rank_ended(Running& one, const RankEnd& end) {
-    one.result.end = end;
     one.over = true;
+    if (!end.ended_by_node.empty() && !one.result.stopped) return ended_by_node(one, end);
+    one.result.end = end;
     const bool failed = end.exit_code != 0 || end.failure;
     if (!failed || stopping_) return;
     notice(fmt::format("rank {} on {} {}; the others are ended", one.result.rank.rank,
                        one.result.node, how_it_ended(end)));
+    stop_others();
+  }
+
+  /// As if the node were lost: the status is not the command's own.
+  void ended_by_node(Running& one, const RankEnd& end) {
+    one.lost_by = end.ended_by_node;
+    one.lost_at = seconds_now();
+    if (stopping_) return;
+    notice(fmt::format("node {} is lost: {}; the ranks of others are ended", one.result.node,
+                       end.ended_by_node));
     stop_others();
   }
 
@@ -241,12 +291,18 @@ class Drive {
     });
   }
 
+  static void told_to_end(Running& one) {
+    if (one.result.stopped) return;
+    one.result.stopped = true;
+    one.result.stop_sent = seconds_now();
+  }
+
   /// SIGTERM to all that still run; they have the grace.
   void stop_others() {
     stopping_ = true;
     for (Running& one : ranks_) {
       if (one.over) continue;
-      one.result.stopped = true;
+      told_to_end(one);
       if (NodeLink* link = nodes_.link(one.node)) {
         link->stop(one.result.rank.rank, plan_.job.grace);
       }
@@ -260,7 +316,7 @@ class Drive {
     kill_at_.reset();
     for (Running& one : ranks_) {
       if (one.over) continue;
-      one.result.stopped = true;
+      told_to_end(one);
       if (NodeLink* link = nodes_.link(one.node)) {
         link->stop(one.result.rank.rank, std::chrono::milliseconds{0});
       }
@@ -275,7 +331,9 @@ class Drive {
       results.push_back(one.result);
       const NodeState& state = nodes_.state(one.node);
       offsets[state.offer.name] = state.clock_offset;
-      if (!one.result.end && state.lost) {
+      if (!one.lost_by.empty()) {
+        lost[one.node] = {state.offer.name, one.lost_at, one.lost_by};
+      } else if (!one.result.end && state.lost) {
         lost[one.node] = {state.offer.name, nodes_.last_heard(one.node), *state.lost};
       }
     }
@@ -291,15 +349,19 @@ class Drive {
     fds.push_back({signals_.fd(), POLLIN, 0});
     fds.push_back({events_.control, POLLIN, 0});
     for (const Fd& one : asking_) fds.push_back({one.get(), POLLIN, 0});
+    const std::size_t others = fds.size();
+    if (events_.poll_for) events_.poll_for(fds);
     if (::poll(fds.data(), fds.size(), kTick) < 0 && errno != EINTR) {
       throw os_error(errno, "cannot wait for the nodes");
     }
+    if (events_.polled) events_.polled(fds.data() + others);
     const std::vector<pollfd> seen{fds.begin(),
                                    fds.begin() + static_cast<std::ptrdiff_t>(of_nodes)};
     nodes_.take(seen);
     nodes_.tick();
     while (const int number = signals_.next()) take_signal(number);
-    take_requests({fds.begin() + static_cast<std::ptrdiff_t>(of_nodes) + 1, fds.end()});
+    take_requests({fds.begin() + static_cast<std::ptrdiff_t>(of_nodes) + 1,
+                   fds.begin() + static_cast<std::ptrdiff_t>(others)});
     if (ends_at_ && Clock::now() >= *ends_at_) end_all(EndedBy::timeout, plan_.job.grace);
   }
 
@@ -341,7 +403,10 @@ class Drive {
       kill_at_ = Clock::now() + plan_.job.grace;
     }
     if (again) kill_at_ = Clock::now();
-    for (const Running& one : ranks_) signal_rank(one, number);
+    for (Running& one : ranks_) {
+      if (ends && !one.over) told_to_end(one);
+      signal_rank(one, number);
+    }
     if (ends) stopping_ = true;
   }
 
@@ -356,31 +421,47 @@ class Drive {
 
   void conclude() {
     constexpr int kSignalled = 128;
-    outcome_.exit_code = status_of_ranks();
-    if (outcome_.ended_by == EndedBy::timeout) outcome_.exit_code = kTimedOutStatus;
-    if (!outcome_.attempts.empty()) return;
-    if (outcome_.ended_by == EndedBy::stop) outcome_.exit_code = kSignalled + SIGTERM;
-    if (outcome_.signal != 0) outcome_.exit_code = kSignalled + outcome_.signal;
+    const bool asked = outcome_.signal != 0 || outcome_.ended_by != EndedBy::itself;
+    const bool ran = !outcome_.attempts.empty() && !outcome_.attempts.back().ranks.empty();
+    if (!asked) {
+      outcome_.exit_code = status_of_ranks();
+    } else if (outcome_.ended_by == EndedBy::timeout) {
+      outcome_.exit_code = kTimedOutStatus;
+    } else {
+      const int signal = outcome_.signal != 0 ? outcome_.signal : SIGTERM;
+      outcome_.exit_code = ran && !between_ ? own_status(kSignalled + signal) : kSignalled + signal;
+    }
+  }
+
+  /// Of ranks that were told to end: 0 where all took that well, else the first status that a
+  /// program gave itself, else `otherwise`.
+  int own_status(int otherwise) const {
+    constexpr std::uint64_t kSignalled = 128;
+    bool well = true;
+    for (const RankResult& rank : outcome_.attempts.back().ranks) {
+      if (!is_essential(rank.rank, plan_.job)) continue;
+      if (!rank.end || rank.end->exit_code >= kSignalled) {
+        well = false;
+      } else if (rank.end->exit_code != 0) {
+        return static_cast<int>(rank.end->exit_code);
+      }
+    }
+    return well ? 0 : otherwise;
   }
 
   int status_of_ranks() const {
     if (outcome_.attempts.empty()) return kOwnFailure;
     const AttemptResult& last = outcome_.attempts.back();
-    if (last.failure && last.failure->what == FirstFailure::What::node) return kOwnFailure;
-    const auto status = [](const RankResult& rank) {
-      return rank.end ? static_cast<int>(rank.end->exit_code) : kOwnFailure;
-    };
-    if (last.failure) return status(last.ranks.at(last.failure->rank));
-    if (outcome_.ended_by == EndedBy::itself && outcome_.signal == 0) return 0;
-    for (const RankResult& rank : last.ranks) {
-      if (is_essential(rank.rank, plan_.job) && status(rank) != 0) return status(rank);
-    }
-    return 0;
+    if (!last.failure) return 0;
+    if (last.failure->what == FirstFailure::What::node) return kOwnFailure;
+    const RankResult& rank = last.ranks.at(last.failure->rank);
+    return rank.end ? static_cast<int>(rank.end->exit_code) : kOwnFailure;
   }
 
   const DrivePlan& plan_;
   const DriveEvents& events_;
   SignalQueue signals_;
+  WithoutStops no_stops_;
   DrivenNodes nodes_;
   std::vector<Running> ranks_;  ///< of the attempt that goes on, by rank
   std::uint64_t number_ = 0;    ///< of that attempt
@@ -389,6 +470,7 @@ class Drive {
   std::optional<Clock::time_point> ends_at_;
   int first_signal_ = 0;
   bool stopping_ = false;
+  bool between_ = false;  ///< it was ended before its next attempt
   std::optional<Error> fatal_;
   JobOutcome outcome_;
 };

@@ -6,6 +6,7 @@
 // An attempt is over when each of its ranks has ended or its node is lost. The first rank that
 // fails, or the first node that is lost, ends it for all: the others get SIGTERM, and SIGKILL after
 // `Job::grace`.
+#include <poll.h>
 #include <functional>
 #include <map>
 #include <optional>
@@ -55,7 +56,8 @@ struct RankResult {
   std::string node;
   std::string run;             ///< id of its record on its node; empty: it was not started
   std::optional<RankEnd> end;  ///< nothing: its node was lost
-  bool stopped = false;        ///< it was told to end before it did
+  bool stopped = false;        ///< it was told to end before it was heard to have ended
+  double stop_sent = 0;        ///< seconds since 1970, by our clock: when it was told
   std::vector<std::string> last_lines{};  ///< the newest of its log, as they lie there
 };
 
@@ -77,8 +79,9 @@ struct AttemptResult {
 };
 
 struct JobOutcome {
-  /// 0; the status of the rank that failed first; 125 where a node was lost; 128+n where signal n
-  /// ended the job; 124 at its deadline.
+  /// 0; the status of the rank that failed first; 125 where a node was lost; 124 at its deadline;
+  /// after signal n to us that of the first rank that had one of its own, else 128+n (15 for
+  /// `mlenv stop`).
   int exit_code = 0;
   int signal = 0;  ///< that ended it; 0: none
   EndedBy ended_by = EndedBy::itself;
@@ -97,6 +100,9 @@ struct DriveEvents {
   /// A line as it lies in the rank's log (record/run_log.hpp).
   std::function<void(std::uint64_t attempt, std::uint64_t rank, const std::string& line)> line{};
   std::function<void(const AttemptResult&)> attempt_ended{};
+  /// Others who wait in the controller's poll(2): what for, appended; and what came of it.
+  std::function<void(std::vector<pollfd>&)> poll_for{};
+  std::function<void(const pollfd*)> polled{};
   /// A listening control socket (local/control.hpp), on which `mlenv stop` asks; -1: none.
   int control = -1;
 };

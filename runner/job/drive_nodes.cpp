@@ -1,5 +1,6 @@
 #include "runner/job/drive_nodes.hpp"
 
+#include <sys/ioctl.h>
 #include <algorithm>
 
 #include "recipes/text.hpp"
@@ -10,6 +11,12 @@ namespace {
 
 double seconds(std::chrono::system_clock::time_point when) {
   return std::chrono::duration<double>(when.time_since_epoch()).count();
+}
+
+/// Not its end alone.
+bool has_bytes(int fd) {
+  int count = 0;
+  return ::ioctl(fd, FIONREAD, &count) != 0 || count > 0;
 }
 
 Error about_node(Error error, const std::string& node) {
@@ -35,11 +42,15 @@ bool DrivenNodes::is_ready(const Node& node) const {
 bool DrivenNodes::advance() {
   bury();
   std::uint64_t there = 0;
+  std::uint64_t untried = 0;
   bool coming = false;
   for (const Node& node : nodes_) {
     if (!node.gone) ++there;
-    if (!node.gone && !is_ready(node)) coming = true;
+    if (node.gone && !node.barred) ++untried;
+    if (node.gone ? node.last_words_by.has_value() : !is_ready(node)) coming = true;
   }
+  // Nothing travels to nodes that can no longer be enough.
+  if (there + untried < plan_.job.nodes.least) return false;
   for (std::size_t i = 0; i < nodes_.size() && there < plan_.job.nodes.most; ++i) {
     if (!nodes_[i].gone || nodes_[i].barred) continue;
     open(i);
@@ -72,12 +83,19 @@ void DrivenNodes::require_enough() const {
     }
   }
   if (!first) {
-    throw failure("no-node", "the job needs {} nodes, and there are {}", plan_.job.nodes.least,
-                  nodes_.size())
+    throw failure("no-node", "the job needs {} nodes, and {} are ready", plan_.job.nodes.least,
+                  found)
         .hint("ask for fewer (`--nodes`), or give it more");
   }
   if (!others.empty()) first->because("nor can " + join(others, ", "));
   throw Error{*std::move(first)};
+}
+
+void DrivenNodes::require_offers() const {
+  if (nodes_.size() >= plan_.job.nodes.least) return;
+  throw failure("no-node", "the job needs {} nodes, and there are {}", plan_.job.nodes.least,
+                nodes_.size())
+      .hint("ask for fewer (`--nodes`), or give it more");
 }
 
 void DrivenNodes::forgive() {
@@ -92,6 +110,9 @@ void DrivenNodes::open(std::size_t index) {
   node.state = {node.state.offer, {}, {}, false, false, {}, 0};
   node.barred = true;  // for this round, should it fail
   node.leaving = false;
+  node.ports.reset();
+  node.last_words_by.reset();
+  node.process.reset();
   node.began = std::chrono::steady_clock::now();
   node.heard = std::chrono::system_clock::now();
   try {
@@ -99,7 +120,7 @@ void DrivenNodes::open(std::size_t index) {
     node.link =
         std::make_unique<NodeLink>(node.process->take_stream(), plan_.link, events_of(index));
     node.gone = false;
-    node.link->meet(plan_.id, ports_needed(plan_.job));
+    node.link->meet(plan_.id, 0);
   } catch (const Error& error) {
     node.error = error;
     node.gone = true;
@@ -118,9 +139,7 @@ NodeEvents DrivenNodes::events_of(std::size_t index) {
     node.error = failure("wrong-image", "its image is {}, not {}", digest, plan_.image_digest);
   };
   events.code_ready = [&node](const std::string&) { node.state.code = true; };
-  events.ports = [&node](const std::vector<std::uint16_t>& ports) {
-    node.state.hello->ports = ports;
-  };
+  events.ports = [&node](const std::vector<std::uint16_t>& ports) { node.ports = ports; };
   events.sending = [this, &node](std::uint64_t sent, std::uint64_t all) {
     if (events_.sending) events_.sending(node.state.offer.name, sent, all);
   };
@@ -169,24 +188,31 @@ void DrivenNodes::lost(Node& node, const std::string& why) {
 }
 
 void DrivenNodes::bury() {
+  constexpr std::chrono::seconds kLastWords{2};
   for (Node& node : nodes_) {
-    if (!node.gone || !node.link) continue;
-    node.link.reset();
-    const std::string said = node.process->last_words();
-    node.process.reset();
-    if (node.error || node.leaving) continue;
-    node.error = failure("no-node", "the connection to it ended: {}", node.state.lost.value_or(""));
-    if (!said.empty()) node.error->because(said);
+    if (!node.gone) continue;
+    if (node.link) {
+      node.link.reset();
+      node.process->let_go();
+      node.last_words_by = std::chrono::steady_clock::now() + kLastWords;
+    }
+    if (node.last_words_by) hear_last_words(node);
   }
 }
 
-void DrivenNodes::ask_ports(std::size_t node, std::size_t count) {
-  nodes_[node].state.hello->ports.clear();
-  nodes_[node].link->ask_ports(count);
+/// Whoever carried the streams (ssh, srun) says why within moments; nobody waits for that here.
+void DrivenNodes::hear_last_words(Node& node) {
+  if (!node.process->gone() && std::chrono::steady_clock::now() < *node.last_words_by) return;
+  node.last_words_by.reset();
+  const std::string said = node.process->last_words();
+  if (node.error || node.leaving) return;
+  node.error = failure("no-node", "the connection to it ended: {}", node.state.lost.value_or(""));
+  if (!said.empty()) node.error->because(said);
 }
 
-bool DrivenNodes::has_ports(std::size_t node, std::size_t count) const {
-  return nodes_[node].state.hello->ports.size() >= count;
+void DrivenNodes::ask_ports(std::size_t node, std::size_t count) {
+  nodes_[node].ports.reset();
+  nodes_[node].link->ask_ports(count);
 }
 
 std::vector<pollfd> DrivenNodes::poll_for() const {
@@ -204,7 +230,7 @@ void DrivenNodes::take(const std::vector<pollfd>& seen) {
     Node& node = nodes_[i];
     if (node.gone || !node.link) continue;
     if (seen[2 * i].revents != 0) {
-      node.heard = std::chrono::system_clock::now();
+      if (has_bytes(node.link->read_fd())) node.heard = std::chrono::system_clock::now();
       node.link->take();
     }
     if (!node.gone && seen[2 * i + 1].revents != 0) node.link->send();
@@ -215,6 +241,7 @@ void DrivenNodes::take(const std::vector<pollfd>& seen) {
 void DrivenNodes::tick() {
   const auto now = std::chrono::steady_clock::now();
   for (Node& node : nodes_) {
+    if (node.process) (void)node.process->gone();
     if (node.gone || !node.link) continue;
     node.link->tick();
     if (!node.gone && !node.state.hello && now - node.began > plan_.meeting) {
@@ -247,15 +274,18 @@ void DrivenNodes::say_goodbye() {
 }
 
 bool DrivenNodes::all_gone() const {
-  return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.gone; });
+  return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) {
+    return node.gone && (!node.process || node.process->gone());
+  });
 }
 
 void DrivenNodes::drop_all() {
   for (Node& node : nodes_) {
     node.gone = true;
     node.leaving = true;
+    node.link.reset();
+    if (node.process) node.process->let_go();
   }
-  bury();
 }
 
 }  // namespace mlenv::job

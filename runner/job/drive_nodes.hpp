@@ -32,8 +32,13 @@ class DrivenNodes {
   void require_enough() const;
   /// A new round: what failed before may be tried again.
   void forgive();
+  /// Throws `no-node` where the engine has fewer nodes than the job needs, whatever becomes of them.
+  void require_offers() const;
   void ask_ports(std::size_t node, std::size_t count);
-  bool has_ports(std::size_t node, std::size_t count) const;
+  /// Nothing: it has not answered yet.
+  const std::optional<std::vector<std::uint16_t>>& ports(std::size_t node) const {
+    return nodes_[node].ports;
+  }
 
   /// Each that is there: what to poll for, and what was seen. In the same order.
   std::vector<pollfd> poll_for() const;
@@ -57,6 +62,9 @@ class DrivenNodes {
     bool barred = false;   ///< it failed in this round
     bool leaving = false;  ///< it was told good-bye
     std::optional<Error> error{};
+    std::optional<std::vector<std::uint16_t>> ports{};
+    /// Until then its process may say why it ended; nothing: nobody asks any more.
+    std::optional<std::chrono::steady_clock::time_point> last_words_by{};
     std::chrono::steady_clock::time_point began{};
     std::chrono::system_clock::time_point heard{};
   };
@@ -66,6 +74,7 @@ class DrivenNodes {
   void met(std::size_t index, const NodeHello& hello);
   void lost(Node& node, const std::string& why);
   void bury();  ///< links of those that are gone
+  void hear_last_words(Node& node);
 
   Store& store_;
   NodeStarter& starter_;

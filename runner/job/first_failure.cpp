@@ -27,8 +27,9 @@ double ended_at(const RankResult& rank, const std::map<std::string, double>& off
   }
 }
 
-bool failed(const RankResult& rank) {
-  if (!rank.end || rank.stopped) return false;
+/// One that was told to end counts where it had ended before.
+bool failed(const RankResult& rank, double ended) {
+  if (!rank.end || (rank.stopped && ended >= rank.stop_sent)) return false;
   return rank.end->exit_code != 0 || rank.end->failure.has_value();
 }
 
@@ -45,8 +46,9 @@ std::optional<FirstFailure> first_failure(const std::vector<RankResult>& ranks,
     when = at;
   };
   for (const RankResult& rank : ranks) {
-    if (!failed(rank)) continue;
-    take(ended_at(rank, clock_offsets), {FirstFailure::What::rank, rank.rank.rank, rank.node, {}});
+    const double ended = rank.end ? ended_at(rank, clock_offsets) : kNever;
+    if (!failed(rank, ended)) continue;
+    take(ended, {FirstFailure::What::rank, rank.rank.rank, rank.node, {}});
   }
   for (const LostNode& node : lost) {
     take(node.last_heard, {FirstFailure::What::node, 0, node.name, node.why});

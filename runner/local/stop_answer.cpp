@@ -8,7 +8,12 @@ namespace mlenv {
 std::optional<StopRequest> answer_stop_alone(Fd connection) {
   const Packet packet = receive_packet(connection.get());
   if (packet.bytes.empty()) return std::nullopt;
-  const ControlRequest request = parse_request_packet(packet.bytes);
+  ControlRequest request;
+  try {
+    request = parse_request_packet(packet.bytes);
+  } catch (const std::exception&) {
+    // Of another version of mlenv: it is told the same as of what is no request to stop.
+  }
   if (request.stop) {
     (void)send_packet(connection.get(), render_outcome(Exit{}));
     return request.stop;

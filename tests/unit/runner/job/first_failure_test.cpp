@@ -5,6 +5,8 @@
 namespace mlenv::job {
 namespace {
 
+constexpr double kTen = 1772359200;  // 2026-03-01T10:00:00Z
+
 /// A rank that ended so many seconds after ten, by its node's clock.
 RankResult ended(std::uint64_t rank, const char* node, int second, std::uint64_t status) {
   RankResult result;
@@ -23,7 +25,6 @@ RankResult ended(std::uint64_t rank, const char* node, int second, std::uint64_t
   return result;
 }
 
-constexpr double kTen = 1772359200;  // 2026-03-01T10:00:00Z
 
 TEST(FirstFailure, IsNoneWhereAllEndedWell) {
   EXPECT_FALSE(first_failure({ended(0, "a", 1, 0), ended(1, "b", 2, 0)}, {}, {}));
@@ -48,9 +49,19 @@ TEST(FirstFailure, SetsClocksRight) {
 TEST(FirstFailure, IsNoRankThatWasToldToEnd) {
   RankResult told = ended(0, "a", 1, 143);
   told.stopped = true;
+  told.stop_sent = kTen;
   const auto first = first_failure({told, ended(1, "b", 3, 9)}, {}, {});
   ASSERT_TRUE(first);
   EXPECT_EQ(first->rank, 1U);
+}
+
+TEST(FirstFailure, IsARankThatHadEndedWhenItWasToldTo) {
+  RankResult slow = ended(0, "a", 2, 3);
+  slow.stopped = true;
+  slow.stop_sent = kTen + 4;
+  const auto first = first_failure({slow, ended(1, "b", 3, 9)}, {}, {});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->rank, 0U);
 }
 
 TEST(FirstFailure, IsTheNodeThatWentBeforeOthersNoticed) {
