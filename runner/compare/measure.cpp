@@ -227,8 +227,10 @@ class Measurement {
     std::vector<const Side*> failed;
     std::optional<Activity> first;  // who reads lines of a log sees how far it is
     if (planned.done == 0) {
-      first.emplace(progress_, fmt::format("measuring {} for the first time, {} sides",
-                                           rounds_[number].probe->id, takers.size()));
+      std::string sides;
+      for (const std::string& one : rounds_[number].sides) sides += " " + one;
+      first.emplace(progress_,
+                    fmt::format("first round of {}:{}", rounds_[number].probe->id, sides));
     }
     std::size_t waiting = takers.size();
     // The first start that counts takes the place of the one before.
