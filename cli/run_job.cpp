@@ -42,7 +42,8 @@ std::unique_ptr<job::NodeStarter> starter_for(Ui& ui, const JobChoice& choice) {
 /// Sending, and a note for each thing that happens to nodes.
 class JobShow {
  public:
-  explicit JobShow(Ui& ui) : ui_(ui), output_({ui.color(), false}, [this](bool to_out, std::string_view text) {
+  explicit JobShow(Ui& ui)
+      : ui_(ui), output_({ui.color(), false}, [this](bool to_out, std::string_view text) {
           streams_.add(to_out, text);
         }) {}
 

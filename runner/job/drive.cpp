@@ -124,9 +124,9 @@ class Drive {
     if (!fresh_ports(with) || ending()) return given_up(std::move(result), with);
     for (const std::size_t node : with) {
       const NodeState& state = nodes_.state(node);
-      Place place = place_of(plan_.job, with.size(),
-                             {state.offer.name, state.offer.address, state.offer.interface},
-                             *state.hello);
+      Place place =
+          place_of(plan_.job, with.size(),
+                   {state.offer.name, state.offer.address, state.offer.interface}, *state.hello);
       place.ports = *nodes_.ports(node);
       place.gpus = gpus_seen(plan_.gpus, *state.facts);
       result.places.push_back(std::move(place));

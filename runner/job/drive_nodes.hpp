@@ -32,7 +32,8 @@ class DrivenNodes {
   void require_enough() const;
   /// A new round: what failed before may be tried again.
   void forgive();
-  /// Throws `no-node` where the engine has fewer nodes than the job needs, whatever becomes of them.
+  /// Throws `no-node` where the engine has fewer nodes than the job needs, whatever becomes of
+  /// them.
   void require_offers() const;
   void ask_ports(std::size_t node, std::size_t count);
   /// Nothing: it has not answered yet.

@@ -43,9 +43,10 @@ void PatientStreams::add(bool to_out, std::string_view text) {
   }
   std::string whole;
   if (stream.dropped > 0) {
-    whole = fmt::format("mlenv: {} bytes are left out here, since nobody read them; `mlenv logs` "
-                        "has them\n",
-                        std::exchange(stream.dropped, 0));
+    whole = fmt::format(
+        "mlenv: {} bytes are left out here, since nobody read them; `mlenv logs` "
+        "has them\n",
+        std::exchange(stream.dropped, 0));
   }
   whole += text;
   stream.bytes += whole.size();

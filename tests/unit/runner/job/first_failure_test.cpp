@@ -25,7 +25,6 @@ RankResult ended(std::uint64_t rank, const char* node, int second, std::uint64_t
   return result;
 }
 
-
 TEST(FirstFailure, IsNoneWhereAllEndedWell) {
   EXPECT_FALSE(first_failure({ended(0, "a", 1, 0), ended(1, "b", 2, 0)}, {}, {}));
 }
