@@ -66,8 +66,8 @@ std::string take_setting(Host& host, std::string_view key, std::string_view valu
     host.user = value;
     return is_name(value, "._-@\\$") ? "" : fmt::format("`{}` is no user", printable(value));
   }
-  static const std::vector<std::string_view> kKeys = {"slots", "address", "user", "port"};
-  const std::string_view near = nearest(key, kKeys);
+  static const std::vector<std::string_view> known = {"slots", "address", "user", "port"};
+  const std::string_view near = nearest(key, known);
   return fmt::format("a host has no `{}`{}", printable(key),
                      near.empty() ? ": it has slots, address, user, port"
                                   : fmt::format("; did you mean `{}`?", near));

@@ -5,7 +5,7 @@
 #   with_ssh           an sshd on each, its key pinned on `head`
 #   with_slurm         munge, slurmctld on `head`, slurmd on the others; all idle
 #   on NODE COMMAND…   there, as root, with an environment of its own
-#   power_cut NODE     kill -9 of its first process; power_on NODE: it boots again
+#   power_cut NODE     without a last word; power_on NODE: it boots again, the same to its peers
 #   shape NODE RATE    its link both ways, as tc(8) writes rates; `off`
 # A node has namespaces of its own of network, mounts, host name, processes and IPC, a private /run,
 # /tmp and /root, and eth0 in 10.77.0.0/24 on a bridge in a namespace without any other use. Nothing
@@ -75,7 +75,8 @@ power_on() {
   wait_until 20 test -e "$own/up"
   bed_init[$name]=$(bed_child "${bed_pid[$name]}")
   bed_cables=$((bed_cables + 1))
-  in_switch ip link add "port$bed_cables" type veth peer name eth0 netns "${bed_init[$name]}"
+  in_switch ip link add "port$bed_cables" type veth peer name eth0 \
+    address "02:00:00:00:00:$(printf %02x "${bed_address[$name]##*.}")" netns "${bed_init[$name]}"
   in_switch ip link set "port$bed_cables" master switch up
   on "$name" ip link set lo up
   on "$name" ip addr add "${bed_address[$name]}/24" dev eth0
@@ -85,7 +86,9 @@ power_on() {
   if [ -d "$bed/slurm" ]; then start_slurm "$name"; fi
 }
 
+# The cable first, or the kernel would still send the end of each connection.
 power_cut() {
+  in_switch ip link set "$(cat "$bed/$1/port")" down
   kill -9 "${bed_init[$1]}"
   wait "${bed_pid[$1]}" 2>/dev/null || true
   unset "bed_pid[$1]"
