@@ -195,4 +195,4 @@ for side in container vm; do
   echo "start.user $name $(verdict "$(ours start.json start.user "$name")" "$(hand "$side.hand" start.user 1)")"
 done
 equal "rows that are another by hand" 0 "$disagreements"
-if [ ${#unsteady[@]} -gt 0 ]; then skip "the machine is too busy to compare $(printf '%s, ' "${unsteady[@]}")and the rest agrees"; fi
+if [ ${#unsteady[@]} -gt 0 ]; then skip "the machine is too busy to compare$(printf ' [%s]' "${unsteady[@]}")"; fi
