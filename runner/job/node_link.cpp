@@ -31,8 +31,9 @@ void tell(const Event& event, Args&&... args) {
 }
 
 RankEnd end_of(RankEnded&& ended) {
-  return {ended.exit_code, ended.signal, ended.out_of_memory, std::move(ended.failure),
-          std::move(ended.record)};
+  return {ended.exit_code,         ended.signal,
+          ended.out_of_memory,     std::move(ended.failure),
+          std::move(ended.record), std::move(ended.ended_by_node)};
 }
 
 }  // namespace

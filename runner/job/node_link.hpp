@@ -92,6 +92,9 @@ struct RankEnd {
   bool out_of_memory = false;
   std::optional<RunFailure> failure;  ///< mlenv could not run it
   std::string record;                 ///< mlenv.run/1 of it, as the node has it; may be empty
+  /// Why its node, not its controller, had it end: its status says nothing of the command. Empty:
+  /// it did not.
+  std::string ended_by_node{};
 };
 
 struct NodeEvents {

@@ -234,10 +234,13 @@ void NodeJob::tick() {
   for (const auto& one : ranks_) one->tick();
 }
 
-void NodeJob::end(std::chrono::milliseconds grace) {
+void NodeJob::end(std::chrono::milliseconds grace, const std::string& why) {
   ending_ = true;
   works_.clear();  // their processes are killed
-  for (const auto& one : ranks_) one->stop(grace);
+  for (const auto& one : ranks_) {
+    if (!why.empty()) one->blame(why);
+    one->stop(grace);
+  }
 }
 
 void NodeJob::kill_ranks() {

@@ -32,8 +32,9 @@ class NodeJob {
   /// Now and then.
   void tick();
 
-  /// Nothing new is begun, ranks are stopped.
-  void end(std::chrono::milliseconds grace);
+  /// Nothing new is begun, ranks are stopped. `why`: it is the node that has them end; empty: the
+  /// controller.
+  void end(std::chrono::milliseconds grace, const std::string& why);
   void kill_ranks();
   /// Nothing of it runs.
   bool gone() const;
