@@ -39,6 +39,7 @@ class Channel {
   Clock::time_point last_said() const { return last_said_; }
   Clock::time_point last_heard() const { return last_heard_; }
   void close() { stream_ = {}; }
+  void close_reading() { stream_.from.reset(); }
 
  private:
   NodeStream stream_;

@@ -129,9 +129,11 @@ class Drive {
                    {state.offer.name, state.offer.address, state.offer.interface}, *state.hello);
       place.ports = *nodes_.ports(node);
       place.gpus = gpus_seen(plan_.gpus, *state.facts);
+      place.host = state.hello->host;
       result.places.push_back(std::move(place));
     }
     const JobPlan plan = job::plan(plan_.job, result.places, plan_.id, number);
+    hosts_ = with.size() > 1 ? etc_hosts_of(result.places) : "";
     if (events_.planned) events_.planned(number, result.places, plan);
     start_ranks(plan, with);
     while (!all_over()) {
@@ -465,6 +467,7 @@ class Drive {
   DrivenNodes nodes_;
   std::vector<Running> ranks_;  ///< of the attempt that goes on, by rank
   std::uint64_t number_ = 0;    ///< of that attempt
+  std::string hosts_;           ///< its nodes, for /etc/hosts
   std::vector<Fd> asking_;      ///< connections that have not said yet what they want
   std::optional<Clock::time_point> kill_at_;
   std::optional<Clock::time_point> ends_at_;

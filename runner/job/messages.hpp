@@ -119,7 +119,7 @@ struct StartRank {
   std::string run;     ///< stage.hpp
   bool code_as_project = false;
   std::uint64_t most_log_bytes = 0;
-  std::string gpus;
+  std::string gpus{};
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("rank", self.rank);
@@ -128,6 +128,7 @@ struct StartRank {
     visit("code_as_project", self.code_as_project);
     visit("most_log_bytes", self.most_log_bytes);
     visit("gpus", self.gpus);
+    visit("hosts", self.hosts);
   }
 };
 
@@ -233,6 +234,7 @@ struct RankEnded {
   bool out_of_memory = false;
   std::optional<RunFailure> failure;
   std::string record;
+  std::string ended_by_node{};
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("rank", self.rank);
@@ -241,6 +243,7 @@ struct RankEnded {
     visit("out_of_memory", self.out_of_memory);
     visit("failure", self.failure);
     visit("record", self.record);
+    visit("ended_by_node", self.ended_by_node);
   }
 };
 

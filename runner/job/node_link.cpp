@@ -31,8 +31,9 @@ void tell(const Event& event, Args&&... args) {
 }
 
 RankEnd end_of(RankEnded&& ended) {
-  return {ended.exit_code, ended.signal, ended.out_of_memory, std::move(ended.failure),
-          std::move(ended.record)};
+  return {ended.exit_code,         ended.signal,
+          ended.out_of_memory,     std::move(ended.failure),
+          std::move(ended.record), std::move(ended.ended_by_node)};
 }
 
 }  // namespace
@@ -251,7 +252,7 @@ void NodeLink::send_code(Store& store, const std::string& digest) {
 
 void NodeLink::start(const RankStart& rank) {
   impl_->say(StartRank{rank.rank, render_run_start(rank.record), render_request(rank.run),
-                       rank.code_as_project, rank.most_log_bytes, rank.gpus});
+                       rank.code_as_project, rank.most_log_bytes, rank.gpus, rank.hosts});
 }
 void NodeLink::signal(std::uint64_t rank, int number) {
   impl_->say(SignalRank{rank, static_cast<std::uint64_t>(number)});

@@ -83,6 +83,8 @@ struct RankStart {
   bool code_as_project = false;  ///< the job's code (send_code) is what LocalRun::project is
   std::uint64_t most_log_bytes = 0;
   std::string gpus{};  ///< of its node: a word of `--gpus`, or `auto` (node_gpus.hpp); empty: none
+  /// Lines for /etc/hosts, before those of the node; empty: none.
+  std::string hosts{};
 };
 
 /// How a rank ended.
@@ -92,6 +94,9 @@ struct RankEnd {
   bool out_of_memory = false;
   std::optional<RunFailure> failure;  ///< mlenv could not run it
   std::string record;                 ///< mlenv.run/1 of it, as the node has it; may be empty
+  /// Why its node, not its controller, had it end: its status says nothing of the command. Empty:
+  /// it did not.
+  std::string ended_by_node{};
 };
 
 struct NodeEvents {

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::chrono::seconds kMostMaking{20};
 /// An agent kills its ranks, unmounts and removes folders.
-constexpr std::chrono::seconds kMostLeaving{20};
+constexpr std::chrono::seconds kMostLeaving{22};
 /// A bridge has 1023 ports.
 constexpr std::size_t kMostNodes = 1000;
 
@@ -121,6 +121,12 @@ class StartedLocal final : public StartedNode {
       : lifeline_(std::move(lifeline)), child_(command, kMostLeaving) {}
   NodeStream take_stream() override { return child_.take_stream(); }
   std::string last_words() override { return child_.last_words(); }
+  bool gone() override { return child_.gone(); }
+  /// The node's first process gives the agent time, and ends what is left (local_node.cpp).
+  void let_go() override {
+    lifeline_.reset();
+    child_.let_go();
+  }
 
  private:
   Fd lifeline_;

@@ -20,12 +20,24 @@ struct NodeOffer {
 
 /// An agent that was started: its streams, and the process on this machine that holds them (ssh,
 /// srun, the agent itself).
+///
+/// An owner that has other nodes to look after never waits for one: `let_go`, then `gone` now and
+/// then until it is true, then `last_words`.
 class StartedNode {
  public:
+  /// Of one that was not let go: gives it the time that it may need. Of one that was: ends it at
+  /// once, as a power cut would.
   virtual ~StartedNode() = default;
   virtual NodeStream take_stream() = 0;
   /// After the streams have closed: what ssh or srun said of it, for the message; empty: nothing.
+  /// Waits a moment for the process's end, but not once it was let go.
   virtual std::string last_words() = 0;
+  /// Its process has ended and is reaped. Waits for nothing. To be called now and then of one that
+  /// is used, too: what it writes to standard error is thrown away but for the end.
+  virtual bool gone() = 0;
+  /// Asks it to end, once its streams are closed. Waits for nothing; what has not ended when it had
+  /// all the time that it may need is killed by `gone`.
+  virtual void let_go() = 0;
 };
 
 class NodeStarter {

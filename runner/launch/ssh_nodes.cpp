@@ -19,6 +19,8 @@ class StartedSsh final : public StartedNode {
       : host_(std::move(host)), child_(command, kMostLeaving) {}
   NodeStream take_stream() override { return child_.take_stream(); }
   std::string last_words() override { return explained_ssh(child_.last_words(), host_); }
+  bool gone() override { return child_.gone(); }
+  void let_go() override { child_.let_go(); }
 
  private:
   Host host_;

@@ -4,6 +4,8 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -12,6 +14,7 @@ namespace mlenv::job {
 namespace {
 
 constexpr std::size_t kMostWords = 4096;
+constexpr std::size_t kMostKept = 4 * kMostWords;
 
 Fd memory_file() {
   Fd file{::memfd_create("mlenv-words", MFD_CLOEXEC)};
@@ -49,6 +52,7 @@ StartedChild::StartedChild(Command command, std::chrono::milliseconds most_leavi
 
 StartedChild::~StartedChild() {
   stream_ = {};
+  if (end_by_) return;  // ~Child kills it
   try {
     (void)child_->wait(most_leaving_);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch): ~Child kills it
@@ -57,14 +61,42 @@ StartedChild::~StartedChild() {
 
 std::string StartedChild::last_words() {
   // The streams are closed: what it has to say it says now.
-  (void)child_->wait(std::chrono::seconds{2});
+  if (!end_by_) (void)child_->wait(std::chrono::seconds{2});
+  return last_lines(said_before_ + words_in_file());
+}
+
+bool StartedChild::gone() {
+  if (child_->wait(std::chrono::milliseconds{0})) return true;
+  forget_old_words();
+  if (!end_by_ || Clock::now() < *end_by_) return false;
+  // srun takes its step along where it is asked; what does not listen is made to.
+  constexpr std::chrono::seconds kMostAsked{2};
+  child_->signal(told_to_end_ ? SIGKILL : SIGTERM);
+  if (!std::exchange(told_to_end_, true)) end_by_ = Clock::now() + kMostAsked;
+  return child_->wait(std::chrono::milliseconds{0}).has_value();
+}
+
+void StartedChild::let_go() {
+  stream_ = {};
+  if (!end_by_) end_by_ = Clock::now() + most_leaving_;
+}
+
+/// A node may go on for weeks: its words must not fill the memory. What is written between the look
+/// and the cut is lost.
+void StartedChild::forget_old_words() {
+  if (::lseek(said_.get(), 0, SEEK_END) <= static_cast<off_t>(kMostKept)) return;
+  said_before_ = words_in_file();
+  (void)::ftruncate(said_.get(), 0);
+}
+
+std::string StartedChild::words_in_file() const {
   const auto size = static_cast<std::uint64_t>(::lseek(said_.get(), 0, SEEK_END));
   const std::uint64_t length = std::min<std::uint64_t>(size, 2 * kMostWords);
   std::string text(length, '\0');
   const ssize_t count =
       ::pread(said_.get(), text.data(), length, static_cast<off_t>(size - length));
   text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
-  return last_lines(text);
+  return text;
 }
 
 }  // namespace mlenv::job

@@ -23,11 +23,20 @@ class StartedChild final : public StartedNode {
   ~StartedChild() override;
   NodeStream take_stream() override { return std::move(stream_); }
   std::string last_words() override;
+  bool gone() override;
+  void let_go() override;
 
  private:
+  using Clock = std::chrono::steady_clock;
+  void forget_old_words();
+  std::string words_in_file() const;
+
   NodeStream stream_;
   std::chrono::milliseconds most_leaving_;
-  Fd said_;  ///< a file in memory: its standard error
+  std::optional<Clock::time_point> end_by_;  ///< it was let go
+  bool told_to_end_ = false;
+  Fd said_;                  ///< a file in memory: its standard error
+  std::string said_before_;  ///< the end of what was in it when it was emptied
   std::optional<Child> child_;
 };
 

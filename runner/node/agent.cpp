@@ -65,7 +65,7 @@ class Agent {
       hear_controller();
       hear_signals();
       job_.tell();
-      if (!channel_.send()) lose_controller();
+      if (!channel_.send()) part("the connection to it closed");
       tick();
     }
     return status_;
@@ -95,12 +95,10 @@ class Agent {
       if (error.code() != "bad-stream") throw;
       leave(error.what(), milliseconds(0));
     }
-    if (!open) lose_controller();
-  }
-
-  void lose_controller() {
-    channel_.close();
-    end(milliseconds(0), /*regular=*/false);
+    if (open) return;
+    // What passes its words on may still be there (srun, say, whose own input ended).
+    channel_.close_reading();
+    leave("its connection to mlenv closed", milliseconds(0));
   }
 
   void hear_signals() {
@@ -113,7 +111,7 @@ class Agent {
 
   void on(const Message& message) {
     if (const auto* meet = std::get_if<Meet>(&message)) return on_meet(*meet);
-    if (std::holds_alternative<Bye>(message)) return end(milliseconds(0), /*regular=*/true);
+    if (std::holds_alternative<Bye>(message)) return end(milliseconds(0), "");
     job_.take(message);
   }
 
@@ -135,20 +133,30 @@ class Agent {
     const auto now = Clock::now();
     if (now - channel_.last_said() >= link_.beat) channel_.say(Beat{});
     const milliseconds most = met_ ? link_.silence : kUntilMet;
-    if (now - channel_.last_heard() >= most) end(milliseconds(0), /*regular=*/false);
+    if (now - channel_.last_heard() >= most) {
+      const double seconds = std::chrono::duration<double>(most).count();
+      leave(fmt::format("nothing was heard of mlenv for {:.3g} s", seconds), milliseconds(0));
+    }
     if (ending_since_ && now - *ending_since_ >= kMostEnding) job_.kill_ranks();
   }
 
   void leave(const std::string& why, milliseconds grace) {
     if (!ending_since_) channel_.say(Leaving{why});
-    end(grace, /*regular=*/false);
+    end(grace, why);
   }
 
-  void end(milliseconds grace, bool regular) {
+  /// Nobody is there to be told.
+  void part(const std::string& why) {
+    channel_.close();
+    end(milliseconds(0), why);
+  }
+
+  /// `why` is empty where the controller asked for it.
+  void end(milliseconds grace, const std::string& why) {
     if (ending_since_) return;
     ending_since_ = Clock::now();
-    status_ = regular ? 0 : 1;
-    job_.end(grace);
+    status_ = why.empty() ? 0 : 1;
+    job_.end(grace, why);
   }
 
   /// What a controller that is there has not heard yet is waited for, but not for long.

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "runner/local/stage.hpp"
 #include "runner/node/hello.hpp"
+#include "runner/node/hosts.hpp"
 #include "runner/node/node_gpus.hpp"
 #include "runner/node/version.hpp"
 
@@ -107,10 +108,12 @@ void NodeJob::on_offer(const OfferCode& offer) {
   if (lacking.empty()) begin_when_complete(kProject);
 }
 
-fs::path NodeJob::code_folder() {
+fs::path NodeJob::job_folder() {
   if (!folder_) folder_.emplace(store_.scratch());
-  return folder_->path() / Digest::parse(archive_).hex();
+  return folder_->path();
 }
+
+fs::path NodeJob::code_folder() { return job_folder() / Digest::parse(archive_).hex(); }
 
 void NodeJob::begin_when_complete(const std::string& during) {
   const std::string store = store_.root().string();
@@ -176,11 +179,25 @@ DetachedRun NodeJob::run_of(const StartRank& start) {
   for (const CdiName& one : gpus.names) {
     made.start.devices.push_back(one.kind + "=" + one.device);
   }
+  if (!start.hosts.empty()) {
+    made.run.mounts.insert(made.run.mounts.begin(), Mount{hosts_file(start.hosts), "/etc/hosts", true});
+  }
   if (start.code_as_project) {
     if (code_.empty()) throw failure("absent", "the node was not given the job's code");
     made.run.project = code_folder();
   }
   return made;
+}
+
+/// The job's nodes by name before what this one knows: a rank that looks its own host up must find
+/// the address by which others reach it, and not a loopback (Debian's 127.0.1.1).
+fs::path NodeJob::hosts_file(const std::string& hosts) {
+  const fs::path path = job_folder() / "hosts";
+  write_file(path, hosts_with_own(hosts, read_file_if_exists("/etc/hosts").value_or("")),
+             /*durable=*/false);
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read |
+                            fs::perms::others_read);
+  return path;
 }
 
 void NodeJob::on_start(const StartRank& start) {
@@ -234,10 +251,13 @@ void NodeJob::tick() {
   for (const auto& one : ranks_) one->tick();
 }
 
-void NodeJob::end(std::chrono::milliseconds grace) {
+void NodeJob::end(std::chrono::milliseconds grace, const std::string& why) {
   ending_ = true;
   works_.clear();  // their processes are killed
-  for (const auto& one : ranks_) one->stop(grace);
+  for (const auto& one : ranks_) {
+    if (!why.empty()) one->blame(why);
+    one->stop(grace);
+  }
 }
 
 void NodeJob::kill_ranks() {

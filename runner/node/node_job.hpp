@@ -32,8 +32,9 @@ class NodeJob {
   /// Now and then.
   void tick();
 
-  /// Nothing new is begun, ranks are stopped.
-  void end(std::chrono::milliseconds grace);
+  /// Nothing new is begun, ranks are stopped. `why`: it is the node that has them end; empty: the
+  /// controller.
+  void end(std::chrono::milliseconds grace, const std::string& why);
   void kill_ranks();
   /// Nothing of it runs.
   bool gone() const;
@@ -52,7 +53,9 @@ class NodeJob {
   void ready(const std::string& during, const std::string& digest);
   DetachedRun run_of(const StartRank& start);
   RankRun* rank(std::uint64_t number);
+  fs::path job_folder();
   fs::path code_folder();
+  fs::path hosts_file(const std::string& hosts);
 
   Channel& channel_;
   Store& store_;

@@ -76,7 +76,7 @@ bool RankRun::tell_lines(Channel& channel) {
 }
 
 RankEnded RankRun::end() const {
-  RankEnded ended{rank_, 0, std::nullopt, false, std::nullopt, ""};
+  RankEnded ended{rank_, 0, std::nullopt, false, std::nullopt, "", ended_by_node_};
   if (!run_.id().empty()) ended.record = record_text(runs_, run_.id());
   if (const std::optional<RunOutcome>& outcome = run_.outcome()) {
     ended.exit_code = static_cast<std::uint64_t>(outcome->exit.code);
@@ -113,6 +113,10 @@ void RankRun::ask_to_stop() {
     // One that has just ended needs none.
     if (error.code() != "run-ended") kill();
   }
+}
+
+void RankRun::blame(const std::string& why) {
+  if (!over_ && ended_by_node_.empty()) ended_by_node_ = why;
 }
 
 void RankRun::tick() {

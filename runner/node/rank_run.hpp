@@ -31,6 +31,8 @@ class RankRun {
   void signal(int number);
   /// As `mlenv stop` does it; before the command runs, once it does.
   void stop(std::chrono::milliseconds grace);
+  /// From now on its end is not the command's own: RankEnd::ended_by_node.
+  void blame(const std::string& why);
   /// Kills it, where stopping it has come to nothing.
   void tick();
   void kill();
@@ -47,6 +49,7 @@ class RankRun {
   std::optional<std::chrono::milliseconds> stop_waits_;  ///< the grace
   std::optional<Clock::time_point> kill_at_;
   Fd stopping_;  ///< the connection on which that was asked
+  std::string ended_by_node_;
   bool told_start_ = false;
   bool over_ = false;
   bool told_end_ = false;

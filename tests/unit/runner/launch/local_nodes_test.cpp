@@ -40,6 +40,7 @@ class Shell {
   bool is_gone() { return take().empty(); }
   StartedNode& node() { return *started_; }
   void hang_up() { stream_ = {}; }
+  int input() const { return stream_.to.get(); }
 
  private:
   std::string take() {
@@ -154,6 +155,57 @@ TEST(LocalNodes, WhatTheAgentSaysOnStandardErrorIsItsLastWords) {
   Shell node{*starter, starter->offers()[0]};
   (void)node.ask("echo first >&2; echo the reason >&2; exit 3");
   EXPECT_EQ(node.node().last_words(), "first\nthe reason");
+}
+
+/// Asks again and again until it is, as a controller does; false when it never is.
+bool goes(StartedNode& node) {
+  constexpr int kPause = 20;  // milliseconds
+  constexpr int kMost = 1500;
+  for (int i = 0; i < kMost; ++i) {
+    if (node.gone()) return true;
+    (void)::poll(nullptr, 0, kPause);
+  }
+  return false;
+}
+
+TEST(LocalNodes, OneThatIsLetGoEndsBesideOthers) {
+  const auto starter = shells(1);
+  Shell node{*starter, starter->offers()[0]};
+  (void)node.ask("echo the reason >&2");
+  EXPECT_FALSE(node.node().gone());
+  node.hang_up();
+  node.node().let_go();
+  EXPECT_TRUE(goes(node.node()));
+  EXPECT_EQ(node.node().last_words(), "the reason");
+  EXPECT_LT(init_of("n1"), 0);
+}
+
+TEST(LocalNodes, OneThatDoesNotListenEndsWithItsOwner) {
+  const auto starter = shells(1);
+  {
+    Shell node{*starter, starter->offers()[0]};
+    (void)node.ask("trap '' TERM HUP");
+    write_all(node.input(), as_bytes(std::string_view("sleep 1000\n")));
+    ASSERT_GT(init_of("n1"), 1);
+    node.hang_up();
+    node.node().let_go();
+    EXPECT_FALSE(node.node().gone());
+    EXPECT_EQ(node.node().last_words(), "");
+  }
+  for (int i = 0; i < 500 && init_of("n1") > 0; ++i) (void)::poll(nullptr, 0, 20);
+  EXPECT_LT(init_of("n1"), 0);
+}
+
+TEST(LocalNodes, OfManyWordsTheLastAreKept) {
+  const auto starter = shells(1);
+  Shell node{*starter, starter->offers()[0]};
+  for (int i = 0; i < 3; ++i) {
+    (void)node.ask("head -c 100000 /dev/zero | tr '\\0' x >&2");
+    EXPECT_FALSE(node.node().gone());
+  }
+  (void)node.ask("echo >&2; echo the reason >&2; exit 3");
+  EXPECT_TRUE(goes(node.node()));
+  EXPECT_EQ(node.node().last_words(), "the reason");
 }
 
 TEST(LocalNodes, AnAgentThatIsNotThereIsSaid) {

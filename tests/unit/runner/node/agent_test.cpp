@@ -258,7 +258,33 @@ TEST_F(AgentEndTest, ByASignal) {
     ::kill(node.pid(), SIGTERM);
     EXPECT_TRUE(node.until([&] { return node.heard().lost.has_value(); }));
     EXPECT_EQ(node.heard().lost, "its agent was ended by SIGTERM");
+    EXPECT_EQ(node.heard().ended.at(0).ended_by_node, "its agent was ended by SIGTERM");
   });
+}
+
+TEST_F(AgentTest, ARankThatItsNodeEndedDidNotEndWell) {
+  const Image made = image();
+  TestNode node{node_store()};
+  make_ready(node, made);
+  const test::Heard& heard = node.heard();
+  node.link().start(rank(0, made, "trap 'exit 0' TERM; echo up; while :; do sleep 0.1; done"));
+  node.link().start(rank(1, made, "exit 0"));
+  ASSERT_TRUE(node.until([&] { return heard.output.contains(0) && heard.ended.contains(1); }));
+  EXPECT_EQ(heard.ended.at(1).ended_by_node, "");
+  ::kill(node.pid(), SIGINT);
+  ASSERT_TRUE(node.until([&] { return heard.lost.has_value(); }));
+  ASSERT_TRUE(heard.ended.contains(0));
+  EXPECT_EQ(heard.ended.at(0).exit_code, 0U);
+  EXPECT_EQ(heard.ended.at(0).ended_by_node, "its agent was ended by SIGINT");
+}
+
+TEST_F(AgentTest, AControllerThatIsSilentIsToldWhenItListensAgain) {
+  const Image made = image();
+  TestNode node{node_store(), {milliseconds(200), milliseconds(1000)}};
+  make_ready(node, made);
+  ASSERT_TRUE(node.end().has_value());  // nothing is said meanwhile
+  ASSERT_TRUE(node.until([&] { return node.heard().lost.has_value(); }));
+  EXPECT_EQ(node.heard().lost, "nothing was heard of mlenv for 1 s");
 }
 TEST_F(AgentEndTest, ByForce) {
   leaves_nothing([](TestNode& node) { node.kill(); });
