@@ -1,16 +1,14 @@
 #include "cli/logs_job.hpp"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <map>
 #include <memory>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.hpp"
 #include "cli/folder_events.hpp"
+#include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
 #include "runner/record/run_log.hpp"
@@ -84,7 +82,11 @@ class ShownJob {
   }
   void show(const RankLine& line) {
     if (line.text < options_.since) return;
-    if (ui_.options.json) return show_json(line);
+    if (ui_.options.json) {
+      const std::string record = job::log_line_json(line.attempt, line.rank, line.text);
+      if (!record.empty()) ui_.answer(record);
+      return;
+    }
     if (!shown_ || *shown_ != line.attempt) {
       if (shown_) ui_.say(fmt::format("mlenv: restart {}", line.attempt));
       shown_ = line.attempt;
@@ -95,20 +97,6 @@ class ShownJob {
   void flush() { output_.flush(); }
 
  private:
-  void show_json(const RankLine& line) const {
-    const std::optional<LogLine> parsed = parse_log_line(line.text);
-    if (!parsed) return;
-    constexpr std::array<const char*, 3> kNames = {"stdout", "stderr", "mlenv"};
-    const nlohmann::json record = {{"schema", "mlenv.log-line/1"},
-                                   {"time", parsed->time},
-                                   {"stream", kNames.at(static_cast<std::size_t>(parsed->stream))},
-                                   {"text", parsed->text},
-                                   {"complete", parsed->ends},
-                                   {"attempt", line.attempt},
-                                   {"rank", line.rank}};
-    ui_.answer(record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  }
-
   const Ui& ui_;
   const JobLogOptions& options_;
   job::JobOutput output_;

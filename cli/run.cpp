@@ -165,7 +165,8 @@ std::optional<JobChoice> job_of(const Options& options, const RunChoice& choice,
       options.job,
       {options.words, choice, life, options.runtime, options.tty, !options.jupyter.empty(),
        !options.matrix.axes.empty(), layer.keep || !layer.from.empty(),
-       repeat.deterministic || !repeat.outputs.empty(), !options.life.stop_timeout.empty()},
+       repeat.deterministic || !repeat.outputs.empty(), !options.life.stop_timeout.empty(),
+       options.no_project},
       file);
 }
 
@@ -223,6 +224,7 @@ int run_image(Options options, Ui& ui) {
   if (in_vm) run.vm = vm_for(ui, run, prepared.image);
   RunBackground background{options.image, {}, !options.no_check, layer_of(options.layer)};
   if (job) {
+    if (job->code) run.project = fs::absolute(job->code->folder).lexically_normal();
     RunStart start = run_start(run, prepared.image, background);
     record_life(life, start);
     return run_job(ui, {*job, std::move(run), std::move(prepared.image), std::move(start),

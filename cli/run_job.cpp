@@ -14,10 +14,12 @@
 #include "recipes/text.hpp"
 #include "runner/job/agreement.hpp"
 #include "runner/job/code.hpp"
+#include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
 #include "runner/job/patient_streams.hpp"
 #include "runner/job/words.hpp"
+#include "runner/launch/hosts.hpp"
 #include "runner/launch/local_nodes.hpp"
 #include "runner/launch/ssh_nodes.hpp"
 #include "runner/local/control.hpp"
@@ -30,11 +32,13 @@ namespace {
 
 constexpr std::size_t kShownLines = 12;  // of the rank that failed first
 
-/// Of engines that this process drives itself.
-std::unique_ptr<job::NodeStarter> starter_for(Ui& ui, const JobChoice& choice) {
+/// Of engines that this process drives itself; the job has the ranks then that fit on their nodes.
+std::unique_ptr<job::NodeStarter> starter_for(Ui& ui, JobChoice& choice) {
   const fs::path store = fs::absolute(ui.store().root());
   if (choice.engine == "ssh") {
-    return job::ssh_nodes({job::hosts_of(choice.hosts), job::node_program()});
+    std::vector<job::Host> hosts = job::hosts_of(choice.hosts);
+    choice.job.ranks_per_node = job::ranks_in_slots(hosts, choice.ranks);
+    return job::ssh_nodes({std::move(hosts), job::node_program()});
   }
   return job::local_nodes({choice.job.nodes.most, store, {}});
 }
@@ -52,8 +56,10 @@ class JobShow {
     events.notice = [this](const std::string& text) { note(text); };
     events.planned = [this](std::uint64_t, const std::vector<job::Place>&,
                             const job::JobPlan& plan) { output_.begin(plan.ranks.size()); };
-    events.line = [this](std::uint64_t, std::uint64_t rank, const std::string& line) {
-      output_.show(rank, line);
+    events.line = [this](std::uint64_t attempt, std::uint64_t rank, const std::string& line) {
+      if (!ui_.options.json) return output_.show(rank, line);
+      const std::string record = job::log_line_json(attempt, rank, line);
+      if (!record.empty()) ui_.answer(record);
     };
     events.attempt_ended = [this](const job::AttemptResult& attempt) {
       output_.flush();
@@ -157,10 +163,26 @@ int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& star
   return 0;
 }
 
+/// What looks like a secret does not travel, and a program may miss it.
+void say_kept_back(const Ui& ui, const job::CodeSnapshot& code) {
+  if (code.kept_back.empty()) return;
+  constexpr std::size_t kShown = 4;
+  std::vector<std::string> names;
+  for (const std::string& path : code.kept_back) names.push_back("`" + printable(path) + "`");
+  ui.say(
+      fmt::format("mlenv: the code travels without {}: such names are those of secrets (`!{}` in "
+                  "`.mlenvignore` takes it along)",
+                  listed(names, kShown), printable(code.kept_back.front())));
+}
+
 /// The project as the nodes get it.
-std::optional<std::string> snapshot(Ui& ui, LocalRun& run) {
+std::optional<std::string> snapshot(Ui& ui, const LocalRun& run, const JobChoice& choice) {
   if (!run.project) return std::nullopt;
-  const job::CodeSnapshot code = job::snapshot_of(ui.store(), *run.project);
+  const bool of_commit = choice.code && !choice.code->revision.empty();
+  const job::CodeSnapshot code =
+      of_commit ? job::snapshot_of_commit(ui.store(), *run.project, choice.code->revision)
+                : job::snapshot_of(ui.store(), *run.project);
+  say_kept_back(ui, code);
   return code.digest.str();
 }
 
@@ -194,6 +216,8 @@ int run_job(Ui& ui, PreparedJob job) {
   if (job.choice.dry_run) return show_plan(ui, job, *starter);
   job::DrivePlan plan = drive_plan(ui, job);
   RunStart start = job.start;
+  // What lies in the folder now is not what a commit's ranks run.
+  if (job.choice.code && !job.choice.code->revision.empty()) start.project.reset();
   start.launch =
       job::recorded_launch(plan.job, job.choice.engine, starter->offers(), plan.code_digest);
   RunRecorder recorder{runs_folder(ui.store().root()), start};
@@ -205,6 +229,7 @@ int run_job(Ui& ui, PreparedJob job) {
   const job::JobOutcome outcome =
       job::drive_recorded(ui.store(), *starter, plan, recorder, std::move(events));
   show.finish();
+  if (ui.options.json) ui.answer(job::job_end_json(plan.id, outcome));
   say_end(ui, outcome, plan.id);
   return outcome.exit_code;
 }
@@ -213,7 +238,7 @@ job::DrivePlan drive_plan(Ui& ui, PreparedJob& job) {
   job::DrivePlan plan;
   {
     const Interruption interruption{ui.options.quiet || ui.options.json};
-    plan.code_digest = snapshot(ui, job.run);
+    plan.code_digest = snapshot(ui, job.run, job.choice);
   }
   plan.job = job.choice.job;
   plan.image_digest = job.image.digest().str();

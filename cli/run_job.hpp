@@ -8,6 +8,7 @@
 #include "cli/run_life.hpp"
 #include "cli/run_options.hpp"
 #include "cli/ui.hpp"
+#include "runner/job/code.hpp"
 #include "runner/job/drive.hpp"
 #include "runner/job/parts.hpp"
 
@@ -24,15 +25,16 @@ struct JobWords {
   std::string restarts;
   std::string checkpoints;
   std::string servers;
+  std::string code;
   bool evaluator = false;
   std::vector<std::string> site;  ///< for sbatch
   bool dry_run = false;
 };
 /// Those that take the next word.
 inline constexpr std::string_view kJobOptionsWithWords[] = {
-    "--nodes",       "--engine",    "--hosts",       "--ranks-per-node",
-    "--strategy",    "--framework", "--interface",   "--restarts",
-    "--checkpoints", "--servers",   "--slurm-option"};
+    "--nodes",       "--engine",    "--hosts",     "--ranks-per-node",
+    "--strategy",    "--framework", "--interface", "--restarts",
+    "--checkpoints", "--servers",   "--code",      "--slurm-option"};
 void add_job_options(CLI::App& app, JobWords& words);
 
 /// What else was asked for.
@@ -47,6 +49,7 @@ struct BesideJob {
   bool layer = false;   ///< --keep, --from
   bool repeat = false;  ///< --deterministic, --outputs
   bool grace_given = false;
+  bool no_project = false;
 };
 
 /// The job's words, understood: without image, command and mounts.
@@ -55,11 +58,13 @@ struct JobChoice {
   std::string engine;  ///< `local`, `ssh`, `slurm`
   std::string hosts;
   std::vector<std::string> site;
-  bool framework_given = false;  ///< else the image's
+  std::optional<job::CodeWords> code;  ///< nothing: the project, as it lies there
+  std::optional<std::uint64_t> ranks;  ///< on each node; nothing: what hosts' slots say, or 1
+  bool framework_given = false;        ///< else the image's
   bool dry_run = false;
 };
 /// nullopt: it is no job. Options go before `file`, what a job.yaml says. Throws `usage` for what
-/// does not go together, `bad-job`, `bad-mount`.
+/// does not go together, `bad-job`, `bad-mount`, `bad-code`.
 std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob& beside,
                                          const std::optional<job::JobParts>& file);
 

@@ -1,20 +1,15 @@
-#include <fcntl.h>
-#include <poll.h>
-#include <unistd.h>
-#include <array>
 #include <chrono>
+#include <csignal>
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.hpp"
+#include "base/digest.hpp"
 #include "base/json.hpp"
-#include "base/printable.hpp"
 #include "cli/run_job.hpp"
-#include "runner/job/job_output.hpp"
+#include "cli/slurm_follow.hpp"
+#include "runner/job/job_folders.hpp"
 #include "runner/job/plan_file.hpp"
-#include "runner/launch/slurm_job.hpp"
 #include "runner/launch/slurm_script.hpp"
-#include "runner/local/signal_queue.hpp"
 #include "runner/node/program.hpp"
 #include "runner/node/version.hpp"
 #include "runner/record/run_recorder.hpp"
@@ -22,117 +17,97 @@
 namespace mlenv::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+/// Of a command that SIGHUP ended.
+constexpr int kHungUp = 128 + SIGHUP;
 
 /// mlenv-node where all nodes find it: in the store, under its digest.
-fs::path shared_program(const fs::path& store) {
-  const fs::path own = job::node_program();
-  const std::string bytes = read_file(own);
-  const fs::path folder = store / "node" / Digest::of(bytes).hex();
-  const fs::path shared = folder / "mlenv-node";
-  if (!fs::exists(shared)) {
-    make_folders(folder);
-    write_file(shared, bytes);
-  }
-  fs::permissions(shared, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec);
-  return shared;
-}
-
-/// What a file gains, on standard output.
-class Tail {
+class SharedProgram {
  public:
-  explicit Tail(fs::path file) : file_(std::move(file)) {}
-  void show() {
-    if (!fd_) fd_ = Fd{::open(file_.c_str(), O_RDONLY | O_CLOEXEC)};
-    std::array<char, std::size_t{64} << 10U> buffer{};
-    while (fd_) {
-      const ssize_t count = ::read(fd_.get(), buffer.data(), buffer.size());
-      if (count <= 0) return;
-      job::write_to_streams(true, {buffer.data(), static_cast<std::size_t>(count)});
+  explicit SharedProgram(const fs::path& store)
+      : bytes_(read_file(job::node_program())),
+        path_(store / "node" / Digest::of(bytes_).hex() / "mlenv-node") {}
+  const fs::path& path() const { return path_; }
+  void make() const {
+    if (!fs::exists(path_)) {
+      make_folders(path_.parent_path());
+      write_file(path_, bytes_);
     }
+    fs::permissions(path_, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec);
   }
 
  private:
-  fs::path file_;
-  Fd fd_;
+  std::string bytes_;
+  fs::path path_;
 };
 
-void say_state(const Ui& ui, const std::string& id, const job::SlurmState& state) {
-  std::string text = fmt::format("mlenv: job {} of Slurm: {}", id, state.state);
-  if (!state.reason.empty() && state.reason != "None") text += " (" + state.reason + ")";
-  if (!state.nodes.empty()) text += " on " + state.nodes;
-  ui.say(printable(text));
+int show_script(const Ui& ui, const std::string& text) {
+  if (ui.options.json) {
+    ui.answer(canonical({{"schema", "mlenv.job-script/1"}, {"engine", "slurm"}, {"script", text}}));
+  } else {
+    ui.answer_exactly(text.substr(0, text.size() - 1));
+  }
+  return 0;
 }
 
-/// To its end; a signal cancels it.
-job::SlurmState follow(const Ui& ui, const std::string& id, const fs::path& output) {
-  constexpr std::chrono::seconds kAsk{1};
-  constexpr std::chrono::minutes kMostSilence{10};
-  constexpr int kLook = 200;  // milliseconds
-  const SignalQueue signals;
-  Tail tail{output};
-  job::SlurmState last;
-  auto asked = Clock::now() - kAsk;
-  auto heard = Clock::now();
-  while (true) {
-    pollfd waiting{signals.fd(), POLLIN, 0};
-    (void)::poll(&waiting, 1, kLook);
-    while (signals.next() != 0) job::cancel_in_slurm(id);
-    tail.show();
-    if (Clock::now() - asked < kAsk) continue;
-    asked = Clock::now();
-    const std::optional<job::SlurmState> state = job::ask_slurm(id);
-    if (!state && asked - heard > kMostSilence) {
-      throw failure("no-slurm", "Slurm has not answered for ten minutes")
-          .hint(fmt::format("job {} may still run: `scontrol show job {}`", id, id));
-    }
-    if (!state) continue;
-    heard = asked;
-    if (state->state != last.state) say_state(ui, id, *state);
-    last = *state;
-    if (!last.is_over()) continue;
-    tail.show();
-    return last;
-  }
+job::PlanFile plan_file(Ui& ui, PreparedJob& job, const fs::path& store) {
+  job::PlanFile file;
+  file.version = job::own_version();
+  file.engine = "slurm";
+  file.store = store;
+  file.json = ui.options.json;
+  file.plan = drive_plan(ui, job);
+  return file;
+}
+
+std::vector<std::string> needs_of(const job::DrivePlan& plan) {
+  std::vector<std::string> needs = {plan.image_digest};
+  if (plan.code_digest) needs.push_back(*plan.code_digest);
+  return needs;
+}
+
+/// With the job's folder, which goes again where Slurm does not take it.
+SubmittedJob submit(Ui& ui, const fs::path& path, const job::PlanFile& file,
+                    const std::string& script) {
+  job::JobFolder folder{path};
+  folder.need(needs_of(file.plan));
+  write_file(path / "job", job::render_plan_file(file));
+  write_file(path / "job.sh", script);
+  SubmittedJob submitted{job::submit_to_slurm(path / "job.sh"), path, file.store};
+  folder.keep();
+  ui.say(fmt::format("mlenv: job {} of Slurm: submitted, its output goes to {}", submitted.id,
+                     (path / "out").string()));
+  return submitted;
 }
 
 }  // namespace
 
 int run_in_slurm(Ui& ui, PreparedJob job) {
+  const auto now = std::chrono::system_clock::now();
   const fs::path store = fs::absolute(ui.store().root());
-  const fs::path folder = store / "jobs" / new_run_id(std::chrono::system_clock::now());
-  const job::SlurmScript script{
-      job.choice.job.name.empty() ? job.start.image.name : job.choice.job.name,
-      (folder / "out").string(),
-      job.choice.site,
-      {shared_program(store).string(), "lead", folder.string()}};
-  const std::string text = job::slurm_script(job.choice.job, script);
-  if (job.choice.dry_run) {
-    if (ui.options.json) {
-      ui.answer(
-          canonical({{"schema", "mlenv.job-script/1"}, {"engine", "slurm"}, {"script", text}}));
-    } else {
-      ui.answer_exactly(text.substr(0, text.size() - 1));
-    }
-    return 0;
-  }
-  job::PlanFile file;
-  file.version = job::own_version();
-  file.engine = "slurm";
-  file.store = store;
-  file.plan = drive_plan(ui, job);
-  make_folders(folder);
-  fs::permissions(folder, fs::perms::owner_all);
-  write_file(folder / "job", job::render_plan_file(file));
-  write_file(folder / "job.sh", text);
-  const std::string id = job::submit_to_slurm(folder / "job.sh");
-  const job::SlurmState end = follow(ui, id, folder / "out");
-  const std::optional<std::string> record = read_file_if_exists(folder / "record");
-  if (end.status() != 0 && record) {
+  const fs::path folder = job::jobs_folder(store) / new_run_id(now);
+  const SharedProgram program{store};
+  const std::string script = job::slurm_script(
+      job.choice.job, {job.choice.job.name.empty() ? job.start.image.name : job.choice.job.name,
+                       (folder / "out").string(),
+                       job.choice.site,
+                       {program.path().string(), "lead", folder.string()}});
+  if (job.choice.dry_run) return show_script(ui, script);
+  job::sweep_job_folders(store, now);
+  program.make();
+  const job::PlanFile file = plan_file(ui, job, store);
+  const SignalQueue signals;  // from before there is a job that could be left alone
+  const SubmittedJob submitted = submit(ui, folder, file, script);
+  const std::optional<job::SlurmState> end = follow_in_slurm(ui, submitted, signals);
+  if (!end) return kHungUp;
+  const std::string record = job::record_of_job(folder);
+  if (record.empty()) {
+    std::error_code ignored;  // it never began
+    if (!fs::exists(folder / "out")) fs::remove_all(folder, ignored);
+  } else if (end->status() != 0) {
     ui.say(fmt::format("mlenv: the job ended with status {}; `mlenv runs show {}` tells more",
-                       end.status(), record->substr(0, record->find('\n'))));
+                       end->status(), record));
   }
-  return end.status();
+  return end->status();
 }
 
 }  // namespace mlenv::cli

@@ -32,6 +32,7 @@ void refuse_without(const JobWords& words) {
                        : !words.checkpoints.empty()    ? "--checkpoints"
                        : !words.servers.empty()        ? "--servers"
                        : words.evaluator               ? "--evaluator"
+                       : !words.code.empty()           ? "--code"
                        : !words.site.empty()           ? "--slurm-option"
                        : words.dry_run                 ? "--dry-run"
                                                        : nullptr;
@@ -41,7 +42,7 @@ void refuse_without(const JobWords& words) {
       .hint("`--nodes 3` runs the command on three; `--nodes 1` on one");
 }
 
-void refuse_together(const BesideJob& beside) {
+void refuse_together(const JobWords& words, const BesideJob& beside) {
   if (beside.terminal) throw not_with("-t", "ranks have no standard input");
   if (beside.jupyter) throw not_with("--jupyter", "a notebook runs on one machine");
   if (beside.matrix) throw not_with("--matrix", "its variations run on this machine");
@@ -59,6 +60,10 @@ void refuse_together(const BesideJob& beside) {
   }
   if (!beside.runtime.empty() && beside.runtime != "builtin") {
     throw not_with("--runtime", "nodes run containers by their own runc or crun");
+  }
+  if (beside.no_project && !words.code.empty()) {
+    throw usage_error("usage", "`--code` and `--no-project` do not go together")
+        .hint("without a project ranks have the image's files alone");
   }
   if (!beside.choice.options.ports.empty()) {
     throw not_with("--publish", "ranks have their nodes' network");
@@ -187,6 +192,10 @@ void add_job_options(CLI::App& app, JobWords& words) {
   app.add_option("--restarts", words.restarts, "start all ranks again so often after a failure")
       ->type_name("N");
   app.add_option("--checkpoints", words.checkpoints, "a folder that all nodes share: SRC[:DST]");
+  take_word_of(
+      app.add_option("--code", words.code, "the ranks' code: FOLDER, or FOLDER@REVISION of git")
+          ->type_name("FOLDER"),
+      WordKind::file);
   take_one_word(app.add_option("--slurm-option", words.site,
                                "a word for sbatch: `--slurm-option=--partition=gpu`"));
   app.add_flag("--dry-run", words.dry_run, "show what would be started, and start nothing");
@@ -198,7 +207,7 @@ std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob&
     refuse_without(words);
     return std::nullopt;
   }
-  refuse_together(beside);
+  refuse_together(words, beside);
   JobChoice choice;
   choice.engine = engine_of(words);
   choice.hosts = words.hosts;
@@ -206,6 +215,8 @@ std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob&
   choice.dry_run = words.dry_run;
   const job::JobParts options = parts_of(words, beside);
   const job::JobParts parts = file ? job::merged(*file, options) : options;
+  if (!words.code.empty()) choice.code = job::parse_code(words.code);
+  choice.ranks = parts.ranks_per_node;
   choice.framework_given = parts.framework.has_value();
   choice.job = job::job_of(parts);
   return choice;

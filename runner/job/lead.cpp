@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "images/store.hpp"
+#include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
 #include "runner/job/plan_file.hpp"
@@ -46,11 +47,14 @@ int lead_job(const fs::path& folder, std::string_view version) {
   events.planned = [&](std::uint64_t, const std::vector<Place>&, const JobPlan& ranks) {
     output.begin(ranks.ranks.size());
   };
-  events.line = [&](std::uint64_t, std::uint64_t rank, const std::string& line) {
-    output.show(rank, line);
+  events.line = [&](std::uint64_t attempt, std::uint64_t rank, const std::string& line) {
+    if (!file.json) return output.show(rank, line);
+    write_to_streams(true, log_line_json(attempt, rank, line) + "\n");
   };
   events.attempt_ended = [&](const AttemptResult&) { output.flush(); };
-  return drive_recorded(store, *starter, plan, recorder, std::move(events)).exit_code;
+  const JobOutcome outcome = drive_recorded(store, *starter, plan, recorder, std::move(events));
+  if (file.json) write_to_streams(true, job_end_json(plan.id, outcome) + "\n");
+  return outcome.exit_code;
 }
 
 }  // namespace

@@ -79,6 +79,7 @@ std::string render_plan_file(const PlanFile& file) {
       {"version", file.version},
       {"engine", file.engine},
       {"store", file.store.native()},
+      {"json", file.json},
       {"job", written(plan.job)},
       {"image", plan.image_digest},
       {"gpus", plan.gpus},
@@ -108,6 +109,7 @@ PlanFile parse_plan_file(std::string_view bytes, std::string_view shown, std::st
     }
     file.engine = value.at("engine");
     file.store = value.at("store").get<std::string>();
+    file.json = value.at("json");
     DrivePlan& plan = file.plan;
     plan.job = job_of(value.at("job"));
     plan.image_digest = value.at("image");

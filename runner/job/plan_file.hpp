@@ -12,7 +12,8 @@ struct PlanFile {
   std::string version;  ///< of the mlenv that wrote it
   std::string engine;
   fs::path store;
-  DrivePlan plan;  ///< without an id, which the record gives
+  bool json = false;  ///< what ranks write, as records (job_json.hpp)
+  DrivePlan plan;     ///< without an id, which the record gives
 };
 
 /// Bytes of one build for itself: the version is checked, and nothing is promised between versions.

@@ -158,4 +158,19 @@ std::vector<Host> hosts_of(const std::string& words) {
   return hosts;
 }
 
+std::uint64_t ranks_in_slots(const std::vector<Host>& hosts, std::optional<std::uint64_t> said) {
+  if (hosts.empty()) return said.value_or(1);
+  const auto fewer = [](const Host& a, const Host& b) { return a.slots < b.slots; };
+  if (!said)
+    return std::max<std::uint64_t>(1, std::min_element(hosts.begin(), hosts.end(), fewer)->slots);
+  for (const Host& host : hosts) {
+    if (host.slots == 0 || host.slots >= *said) continue;
+    throw usage_error("bad-hosts", "`{}` takes {} (`slots={}`), and each node is to have {}",
+                      host.name, counted(host.slots, "rank"), host.slots, *said)
+        .hint(
+            fmt::format("`--ranks-per-node {}`, or other slots in the file of hosts", host.slots));
+  }
+  return *said;
+}
+
 }  // namespace mlenv::job

@@ -7,6 +7,7 @@
 //
 // or its names, `gpu1,gpu2`. OpenMPI's files of hosts are read as they are.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,5 +29,9 @@ struct Host {
 std::vector<Host> parse_hosts(const std::string& text, const fs::path& shown);
 /// What `--hosts` says: a file where there is one of that name, else names between commas.
 std::vector<Host> hosts_of(const std::string& words);
+
+/// Ranks on each node: `said`, or where nothing is said and all hosts name their slots, the least
+/// of these, else 1. Throws `bad-hosts` (usage) where a host has fewer slots than that.
+std::uint64_t ranks_in_slots(const std::vector<Host>& hosts, std::optional<std::uint64_t> said);
 
 }  // namespace mlenv::job

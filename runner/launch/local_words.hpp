@@ -34,7 +34,9 @@ std::string name_of(std::size_t node);
 std::vector<std::string> render(const LocalNode& node);
 LocalNode parse_local_node(const std::vector<std::string>& words);
 
-/// /etc/hosts of every node.
+/// /etc/hosts of every node: each node's name and address, and the loopback as `localhost` alone.
+/// Frameworks that meet at a host's own name (JAX's gloo on processors) are sent to themselves by
+/// the `127.0.1.1 NAME` that Debian writes, and fail where the name leads nowhere.
 std::string hosts_file(std::size_t count, AddressRange range);
 
 /// The node's whole life, in the process that was started for it; the agent's exit status. Throws

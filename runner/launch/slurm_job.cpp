@@ -129,4 +129,19 @@ void cancel_in_slurm(const std::string& id) {
   throw failure("no-slurm", "Slurm does not cancel job {}", id).because(last_lines(told.err));
 }
 
+void signal_in_slurm(const std::string& id, const std::string& signal) {
+  const Captured told = ask({"scancel", "--batch", "--signal=" + signal, id});
+  if (told.exit.code == 0) return;
+  throw failure("no-slurm", "Slurm does not pass SIG{} on to job {}", signal, id)
+      .because(last_lines(told.err));
+}
+
+void AskingPace::hurry() { wait_ = kLeast; }
+
+void AskingPace::asked(const std::string& state) {
+  constexpr std::chrono::milliseconds kMost{30'000};
+  wait_ = !state.empty() && state != last_ ? kLeast : std::min(wait_ * 3 / 2, kMost);
+  if (!state.empty()) last_ = state;
+}
+
 }  // namespace mlenv::job

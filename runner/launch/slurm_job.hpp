@@ -1,6 +1,7 @@
 #pragma once
 // A job of Slurm's from outside: submitted, looked at, cancelled. Asks the programs of Slurm, as a
 // person does.
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,5 +37,23 @@ std::optional<SlurmState> ask_slurm(const std::string& id);
 /// SIGTERM to the batch script and every step; SIGKILL after the site's KillWait. Throws
 /// `no-slurm`.
 void cancel_in_slurm(const std::string& id);
+/// `USR1`, `USR2` … to the batch script alone, which passes it on to the ranks. Throws `no-slurm`.
+void signal_in_slurm(const std::string& id, const std::string& signal);
+
+/// How long to wait before Slurm is asked again: a second where something has happened, up to half
+/// a minute where nothing does, since its daemon serves all jobs of a cluster.
+class AskingPace {
+ public:
+  /// Something has happened that it will tell of.
+  void hurry();
+  /// It was asked, and the job's state was this; empty: it did not answer.
+  void asked(const std::string& state);
+  std::chrono::milliseconds wait() const { return wait_; }
+
+ private:
+  static constexpr std::chrono::milliseconds kLeast{1000};
+  std::chrono::milliseconds wait_ = kLeast;
+  std::string last_;
+};
 
 }  // namespace mlenv::job

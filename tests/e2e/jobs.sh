@@ -147,6 +147,38 @@ m runs show last >"$work/out"
 shown '^nodes +3 nodes by local, 1 rank each, allreduce'
 shown '^rank +1 on n2, worker: status 7'
 
+note "as records"
+equal "status" 7 "$(status_of m --json run --nodes 2 small -- sh -c '[ "$RANK" = 0 ] && exec sleep 600; echo "hello $RANK"; exit 7')"
+equal "lines" "0 1 stdout hello 1" \
+  "$(jq -r 'select(.schema == "mlenv.log-line/1" and .stream != "mlenv")|"\(.attempt) \(.rank) \(.stream) \(.text)"' "$work/out")"
+equal "the last record" "mlenv.job-end/1 7 1 0 1 n2 ended with status 7" \
+  "$(tail -n 1 "$work/out" | jq -r '"\(.schema) \(.exit_code) \(.attempts) \(.failure|"\(.attempt) \(.rank) \(.node) \(.why)")"')"
+equal "its id" "$(record .start.id)" "$(tail -n 1 "$work/out" | jq -r .id)"
+if python3 -c 'import jsonschema' 2>/dev/null; then
+  m --json runs show last >>"$work/out"
+  m --json logs last >>"$work/out"
+  python3 "$root/tests/schema/check.py" <"$work/out" >"$work/met" || fail "a record that does not fit its schema"
+  equal "schemas" "mlenv.job-end/1 mlenv.log-line/1 mlenv.run/1" "$(xargs <"$work/met")"
+fi
+
+note "other code: a commit, another folder; what stays behind"
+equal "status" 0 "$(status_of m run --nodes 1 --code .@HEAD small -- tail -n 1 meet.py)"
+grep -q '# changed' "$work/out" && fail "that is not what the commit holds"
+equal "the code of a clean checkout, and no folder" "$before null" "$(record '"\(.start.launch.code_digest) \(.start.project)"')"
+mkdir "$work/other"
+echo secret >"$work/other/.env"
+echo code >"$work/other/code"
+equal "status" 0 "$(status_of m run --nodes 1 --code "$work/other" small -- ls -A)"
+equal "files" code "$(cat "$work/out")"
+said '^mlenv: the code travels without `\.env`: .*`!\.env`'
+echo '!.env' >"$work/other/.mlenvignore"
+equal "status" 0 "$(status_of m run --nodes 1 --code "$work/other" small -- cat .env)"
+equal "taken along" secret "$(cat "$work/out")"
+failing_with bad-code m --json run --nodes 1 --code absent small -- true
+failing_with no-commit m --json run --nodes 1 --code .@absent small -- true
+failing_with usage m --json run --nodes 1 --code . --no-project small -- true
+failing_with usage m --json run --code . small -- true
+
 note "a node's power is cut"
 rm -f "$work/checkpoints"/*
 m run --nodes 3 --checkpoints "$work/checkpoints" --restarts 1 -e STEPS=400 small -- \

@@ -65,6 +65,11 @@ image=$registry/team/small:v1
   "$MLENV" run --no-project -v "$work/result:/result" --outputs /result small -- touch /result/file
   "$MLENV" --json reproduce last
   "$MLENV" --json runs rm last
+  "$MLENV" --json -q run --nodes 2 --no-project small -- echo x
+  "$MLENV" --json logs last
+  "$MLENV" --json runs show last
+  "$MLENV" --json run --nodes 2 --dry-run small -- true
+  "$MLENV" --json run --nodes 2 --engine slurm --dry-run small -- true
   "$MLENV" --json -q run --no-project --results "$work/results" --matrix a=1,2 small -- true
 } >>"$lines"
 [ ! -s "$work/err" ] || fail "without --progress nothing but failures goes to stderr: $(cat "$work/err")"

@@ -71,6 +71,8 @@ shown '^#SBATCH --nodes=2$'
 shown '^#SBATCH --time=0-02:01:00$'
 shown '^exec .*/mlenv-node lead '
 [ -z "$(on head squeue -h)" ] || fail "a dry run submitted something"
+[ ! -e "$MLENV_STORE/node" ] || fail "a dry run put mlenv-node into the store"
+[ ! -e "$MLENV_STORE/jobs" ] || fail "a dry run wrote a job"
 
 note "ranks run, one on each node"
 ends_with 0 job --nodes 3 -v "$work/shared:/shared" -e STEPS=20 small -- python train.py
@@ -82,6 +84,38 @@ wait_until 20 nothing_left_anywhere
 
 note "the status of the command is that of the job"
 ends_with 7 job --nodes 2 small -- sh -c 'exit 7'
+
+note "as records, whoever drives it"
+ends_with 7 on_head "$MLENV" --json run --engine slurm --nodes 2 small -- sh -c '[ "$RANK" = 0 ] && exec sleep 600; echo "hello $RANK"; exit 7'
+equal "lines" "1 hello 1" "$(jq -r 'select(.schema == "mlenv.log-line/1" and .stream == "stdout")|"\(.rank) \(.text)"' "$work/out")"
+equal "the last record" "mlenv.job-end/1 7 1" "$(tail -n 1 "$work/out" | jq -r '"\(.schema) \(.exit_code) \(.failure.rank)"')"
+equal "its needs" 2 "$(cat "$MLENV_STORE"/jobs/*/needs | sort -u | grep -c '^sha256:')"
+
+note "SIGUSR1 is passed on; a lost login leaves the job to itself"
+rm -f "$work/shared"/*
+follow() { # follow OPTION…: the job in the background; $follower is its mlenv
+  job "$@" </dev/null >"$work/out" 2>"$work/err" &
+  running=$!
+}
+submitted() { grep -qE '^mlenv: job [0-9]+ of Slurm: submitted' "$work/err"; }
+# followers: mlenv itself, as `head` numbers processes.
+followers() { on head pgrep -f -- '^[^ ]*/mlenv run --engine slurm'; }
+follow --nodes 2 -v "$work/shared:/shared" small -- sh -c 'trap "echo heard >/shared/usr-$RANK" USR1; trap "exit 0" TERM; touch /shared/up-$RANK; while :; do sleep 0.1; done'
+wait_until 60 test -e "$work/shared/up-0"
+wait_until 60 test -e "$work/shared/up-1"
+submitted || fail "its id is not said: $(cat "$work/err")"
+on head kill -USR1 "$(followers)"
+wait_until 30 test -e "$work/shared/usr-0"
+wait_until 30 test -e "$work/shared/usr-1"
+on head kill -HUP "$(followers)"
+status=0
+wait "$running" || status=$?
+equal "after SIGHUP" 129 "$status"
+said 'goes on without this terminal: `mlenv logs -f .*`scancel [0-9]+`'
+[ -n "$(on head squeue -h)" ] || fail "the job did not go on"
+on head scancel "$(on head squeue -h -o %i)"
+wait_until 30 nothing_left_anywhere
+wait_until 30 all_idle
 
 note "scancel reaches the ranks as SIGTERM"
 rm -f "$work/shared"/*
@@ -117,8 +151,10 @@ wait_until 30 all_idle
 
 note "without Slurm's programs, and without its daemon"
 on head pkill slurmctld
+jobs=$(find "$MLENV_STORE/jobs" -mindepth 1 -maxdepth 1 | wc -l)
 failing_with no-slurm on_head "$MLENV" --json run --engine slurm --nodes 1 small -- true
 said 'does not take the job'
+equal "nothing stays of it" "$jobs" "$(find "$MLENV_STORE/jobs" -mindepth 1 -maxdepth 1 | wc -l)"
 on head mount --bind /dev/null "$(command -v sbatch)"
 failing_with no-slurm on_head "$MLENV" --json run --engine slurm --nodes 1 small -- true
 said 'there is no `sbatch` here'

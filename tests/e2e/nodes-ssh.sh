@@ -151,6 +151,13 @@ wait_until 20 nothing_left node2
 power_on node3
 ends_with 0 job --hosts hosts --nodes 3 small -- python meet.py
 
+note "slots of hosts bound the ranks on each"
+failing_with bad-hosts job --hosts hosts --nodes 2 --ranks-per-node 3 --json small -- true
+said 'takes 2 ranks'
+printf 'node1 slots=2 address=10.77.0.2\nnode3 slots=3\n' >slots
+ends_with 0 job --hosts slots --nodes 2 small -- sh -c 'echo $LOCAL_WORLD_SIZE of $WORLD_SIZE'
+equal "two each" 4 "$(grep -c ': 2 of 4$' "$work/out")"
+
 note "kill -9 of the controller leaves nothing anywhere"
 job --hosts hosts --nodes 3 small -- sh -c 'echo up; sleep 7782' </dev/null >"$work/out" 2>"$work/err" &
 (wait_until 60 grep -q '^2: up' "$work/out") || fail "$(cat "$work/out" "$work/err")"

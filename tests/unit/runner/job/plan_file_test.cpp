@@ -12,6 +12,7 @@ PlanFile whole() {
   file.version = "1.2";
   file.engine = "slurm";
   file.store = "/shared/store";
+  file.json = true;
   DrivePlan& plan = file.plan;
   plan.image_digest = "sha256:abc";
   plan.code_digest = "sha256:def";
@@ -43,6 +44,7 @@ TEST(PlanFile, ComesBackAsItWas) {
   const PlanFile back = parse_plan_file(bytes, "job", "1.2");
   EXPECT_EQ(back.engine, "slurm");
   EXPECT_EQ(back.store, "/shared/store");
+  EXPECT_TRUE(back.json);
   const DrivePlan& plan = back.plan;
   EXPECT_EQ(plan.image_digest, "sha256:abc");
   EXPECT_EQ(plan.code_digest, "sha256:def");

@@ -222,14 +222,6 @@ TEST(PlanTest, AddressesOfIpv6AreInBracketsWhereAPortFollows) {
   EXPECT_EQ(env["JAX_COORDINATOR_ADDRESS"], "[fd00::1]:20001");
 }
 
-TEST(PlanTest, NamesOfTheNodesForEtcHosts) {
-  std::vector<Place> places = places_for(Job{}, 2);
-  places[1].host = "node17";
-  EXPECT_EQ(etc_hosts_of(places),
-            "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
-            "10.9.0.1 n0\n10.9.0.2 n1 node17\n");
-}
-
 TEST(PlanTest, RolesThatDoNotFit) {
   for (const auto& [job, nodes] :
        {std::pair{servers(1), std::size_t{2}}, std::pair{servers(3), std::size_t{4}},

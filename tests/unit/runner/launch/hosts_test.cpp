@@ -85,5 +85,17 @@ TEST(Hosts, AFileOfThatNameIsRead) {
             (std::vector<Host>{{"gpu7", 8, "", "", 0}}));
 }
 
+TEST(Hosts, SlotsBoundTheRanks) {
+  const std::vector<Host> all = parse_hosts("a slots=4\nb slots=2\n", "hosts");
+  EXPECT_EQ(ranks_in_slots(all, std::nullopt), 2U);
+  EXPECT_EQ(ranks_in_slots(all, 1), 1U);
+  EXPECT_EQ(ranks_in_slots(all, 2), 2U);
+  EXPECT_EQ(code_of([&] { (void)ranks_in_slots(all, 3); }), "bad-hosts");
+  const std::vector<Host> some = parse_hosts("a slots=4\nb\n", "hosts");
+  EXPECT_EQ(ranks_in_slots(some, std::nullopt), 1U);
+  EXPECT_EQ(ranks_in_slots(some, 4), 4U);
+  EXPECT_EQ(code_of([&] { (void)ranks_in_slots(some, 5); }), "bad-hosts");
+}
+
 }  // namespace
 }  // namespace mlenv::job

@@ -93,6 +93,24 @@ TEST(SlurmState, IsReadAsAccountsHaveIt) {
   EXPECT_EQ(parse_sacct(""), std::nullopt);
 }
 
+TEST(SlurmPace, SlowsDownWhileNothingChanges) {
+  using std::chrono::seconds;
+  AskingPace pace;
+  EXPECT_EQ(pace.wait(), seconds{1});
+  pace.asked("PENDING");
+  EXPECT_EQ(pace.wait(), seconds{1});
+  for (int i = 0; i < 20; ++i) pace.asked("PENDING");
+  EXPECT_EQ(pace.wait(), seconds{30});
+  pace.asked("");
+  EXPECT_EQ(pace.wait(), seconds{30});
+  pace.asked("RUNNING");
+  EXPECT_EQ(pace.wait(), seconds{1});
+  pace.asked("");
+  EXPECT_GT(pace.wait(), seconds{1});
+  pace.hurry();
+  EXPECT_EQ(pace.wait(), seconds{1});
+}
+
 TEST(SlurmSteps, AreUnbufferedOrNothingPassesBeforeALineEnds) {
   const std::vector<std::string> words = srun_words("/usr/bin/srun", "node2");
   EXPECT_NE(std::find(words.begin(), words.end(), "--unbuffered"), words.end());

@@ -1,0 +1,189 @@
+#include "cli/slurm_follow.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+#include <array>
+#include <chrono>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "runner/job/job_folders.hpp"
+#include "runner/job/job_json.hpp"
+#include "runner/job/job_output.hpp"
+#include "runner/record/run_records.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::minutes kMostSilence{10};
+constexpr std::chrono::seconds kLookForEnd{1};
+constexpr int kLook = 200;  // milliseconds
+
+/// What the output gains: text as it is, of a job with --json each record as an answer, and what
+/// mlenv remarked between them beside it.
+class Tail {
+ public:
+  Tail(const Ui& ui, fs::path file) : ui_(ui), file_(std::move(file)) {}
+
+  /// Whether there was something.
+  bool show() {
+    bool any = false;
+    if (!fd_) fd_ = Fd{::open(file_.c_str(), O_RDONLY | O_CLOEXEC)};
+    std::array<char, std::size_t{64} << 10U> buffer{};
+    while (fd_) {
+      const ssize_t count = ::read(fd_.get(), buffer.data(), buffer.size());
+      if (count <= 0) break;
+      any = true;
+      take({buffer.data(), static_cast<std::size_t>(count)});
+    }
+    return any;
+  }
+  /// The newest record of an end, of which a job has one for each time that Slurm started it.
+  const std::string& last_end() const { return last_end_; }
+
+ private:
+  void take(std::string_view text) {
+    if (!ui_.options.json) return job::write_to_streams(true, text);
+    begun_ += text;
+    std::size_t start = 0;
+    for (std::size_t end = 0; (end = begun_.find('\n', start)) != std::string::npos;) {
+      take_line(begun_.substr(start, end - start));
+      start = end + 1;
+    }
+    begun_.erase(0, start);
+  }
+  void take_line(const std::string& line) {
+    if (!line.starts_with('{')) return ui_.say(printable(line));
+    if (job::is_job_end(line)) {
+      last_end_ = line;
+    } else {
+      ui_.answer(line);
+    }
+  }
+
+  const Ui& ui_;
+  fs::path file_;
+  Fd fd_;
+  std::string begun_;
+  std::string last_end_;
+};
+
+class Follower {
+ public:
+  Follower(const Ui& ui, const SubmittedJob& job)
+      : ui_(ui), job_(job), tail_(ui, job.folder / "out") {}
+
+  std::optional<job::SlurmState> to_the_end(const SignalQueue& signals) {
+    while (true) {
+      pollfd waiting{signals.fd(), POLLIN, 0};
+      (void)::poll(&waiting, 1, kLook);
+      while (const int signal = signals.next()) {
+        if (!heed(signal)) return std::nullopt;
+      }
+      const bool wrote = tail_.show();
+      if (wrote ? last_.state == "PENDING" : has_just_ended()) pace_.hurry();
+      if (Clock::now() - asked_ < pace_.wait() || !ask()) continue;
+      tail_.show();
+      say_json_end();
+      return last_;
+    }
+  }
+
+ private:
+  void note(const std::string& text) const { ui_.say("mlenv: " + printable(text)); }
+
+  /// False: nobody is there any more who follows it.
+  bool heed(int signal) {
+    pace_.hurry();
+    try {
+      switch (signal) {
+        case SIGUSR1:
+          job::signal_in_slurm(job_.id, "USR1");
+          break;
+        case SIGUSR2:
+          job::signal_in_slurm(job_.id, "USR2");
+          break;
+        case SIGHUP:
+          say_how_to_go_on();
+          return false;
+        default:
+          job::cancel_in_slurm(job_.id);
+      }
+    } catch (const Error& error) {
+      note(error.what());  // it may have just ended, which the next answer tells
+    }
+    return true;
+  }
+
+  void say_how_to_go_on() const {
+    const std::string record = job::record_of_job(job_.folder);
+    const std::string look = record.empty()
+                                 ? fmt::format("`squeue -j {}` shows whether it has begun", job_.id)
+                                 : fmt::format("`mlenv logs -f {}` follows it", record);
+    note(fmt::format("job {} of Slurm goes on without this terminal: {}, `scancel {}` ends it",
+                     job_.id, look, job_.id));
+  }
+
+  /// Whether its record has an end that was not there before. A job that is put back into the queue
+  /// has another record then.
+  bool has_just_ended() {
+    if (Clock::now() - looked_ < kLookForEnd) return false;
+    looked_ = Clock::now();
+    const std::string record = job::record_of_job(job_.folder);
+    if (record.empty() || record == ended_) return false;
+    if (!fs::exists(runs_folder(job_.store) / record / "end.json")) return false;
+    ended_ = record;
+    return true;
+  }
+
+  /// Whether it is over.
+  bool ask() {
+    asked_ = Clock::now();
+    const std::optional<job::SlurmState> state = job::ask_slurm(job_.id);
+    pace_.asked(state ? state->state : "");
+    if (!state) {
+      if (asked_ - heard_ <= kMostSilence) return false;
+      throw failure("no-slurm", "Slurm has not answered for ten minutes")
+          .hint(fmt::format("job {} may still run: `scontrol show job {}`", job_.id, job_.id));
+    }
+    heard_ = asked_;
+    if (state->state != last_.state) say_state(*state);
+    last_ = *state;
+    return last_.is_over();
+  }
+
+  void say_state(const job::SlurmState& state) const {
+    std::string text = fmt::format("job {} of Slurm: {}", job_.id, state.state);
+    if (!state.reason.empty() && state.reason != "None") text += " (" + state.reason + ")";
+    if (!state.nodes.empty()) text += " on " + state.nodes;
+    note(text);
+  }
+
+  void say_json_end() const {
+    if (!ui_.options.json) return;
+    ui_.answer(
+        job::job_end_json(job::record_of_job(job_.folder), last_.status(), tail_.last_end()));
+  }
+
+  const Ui& ui_;
+  const SubmittedJob& job_;
+  Tail tail_;
+  job::AskingPace pace_;
+  job::SlurmState last_;
+  Clock::time_point asked_ = Clock::now() - kLookForEnd;
+  Clock::time_point heard_ = Clock::now();
+  Clock::time_point looked_ = Clock::now();
+  std::string ended_;  ///< record
+};
+
+}  // namespace
+
+std::optional<job::SlurmState> follow_in_slurm(const Ui& ui, const SubmittedJob& job,
+                                               const SignalQueue& signals) {
+  return Follower{ui, job}.to_the_end(signals);
+}
+
+}  // namespace mlenv::cli

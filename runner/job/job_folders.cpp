@@ -1,0 +1,63 @@
+#include "runner/job/job_folders.hpp"
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "runner/record/run_records.hpp"
+
+namespace mlenv::job {
+namespace {
+
+constexpr std::chrono::hours kKept{7 * 24};
+
+/// Whether the job in the folder ended before `when`. A job that has not begun may still wait.
+bool ended_before(const fs::path& folder, const RunRecords& records,
+                  std::chrono::system_clock::time_point when) {
+  const std::string id = record_of_job(folder);
+  if (id.empty()) return false;
+  if (!fs::exists(records.folder_of(id))) return true;
+  const RunRecord record = records.read_brief(id);
+  if (!record.end) return false;
+  const auto ended = parse_utc(record.end->ended);
+  return ended && *ended < when;
+}
+
+}  // namespace
+
+JobFolder::JobFolder(fs::path path) : path_(std::move(path)) {
+  make_folders(path_);
+  fs::permissions(path_, fs::perms::owner_all);
+}
+
+JobFolder::~JobFolder() {
+  std::error_code ignored;
+  if (!kept_) fs::remove_all(path_, ignored);
+}
+
+void JobFolder::need(const std::vector<std::string>& digests) const {
+  std::string text;
+  for (const std::string& digest : digests) text += digest + "\n";
+  write_file(path_ / "needs", text);
+}
+
+fs::path jobs_folder(const fs::path& store) { return store / "jobs"; }
+
+std::string record_of_job(const fs::path& folder) {
+  const std::optional<std::string> text = read_file_if_exists(folder / "record");
+  return text ? std::string(trim(*text)) : std::string{};
+}
+
+void sweep_job_folders(const fs::path& store, std::chrono::system_clock::time_point now) {
+  const RunRecords records{runs_folder(store)};
+  std::error_code ignored;
+  std::vector<fs::path> old;
+  for (const auto& entry : fs::directory_iterator(jobs_folder(store), ignored)) {
+    try {
+      if (ended_before(entry.path(), records, now - kKept)) old.push_back(entry.path());
+    } catch (const Error&) {
+      continue;  // a record that cannot be read tells nothing
+    }
+  }
+  for (const fs::path& folder : old) fs::remove_all(folder, ignored);
+}
+
+}  // namespace mlenv::job

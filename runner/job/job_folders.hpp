@@ -1,0 +1,44 @@
+#pragma once
+// STORE/jobs/ID: what a job needs that a batch system starts hours later: `job` (plan_file.hpp),
+// `job.sh`, `out` (what it prints), `record` (its record's id, once it runs), and `needs`.
+//
+// `needs` names, a digest on each line, the image and the code that no name of the store may lead
+// to any more when the job's turn comes. Nothing takes unnamed blobs out of a store yet; what is to
+// do so has to keep those that a `needs` names, with all that an image among them names.
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/files.hpp"
+
+namespace mlenv::job {
+
+/// Made for one job, readable by its owner alone (it holds the environment); taken away again
+/// unless it is kept.
+class JobFolder {
+ public:
+  explicit JobFolder(fs::path path);
+  JobFolder(const JobFolder&) = delete;
+  JobFolder& operator=(const JobFolder&) = delete;
+  ~JobFolder();
+  const fs::path& path() const { return path_; }
+  void need(const std::vector<std::string>& digests) const;
+  /// From now on it is the job's.
+  void keep() { kept_ = true; }
+
+ private:
+  fs::path path_;
+  bool kept_ = false;
+};
+
+fs::path jobs_folder(const fs::path& store);
+
+/// Id of the record of the job in that folder; empty: it has not begun.
+std::string record_of_job(const fs::path& folder);
+
+/// Takes away folders of jobs that ended more than a week ago, or whose record is gone. What cannot
+/// be taken away stays.
+void sweep_job_folders(const fs::path& store, std::chrono::system_clock::time_point now);
+
+}  // namespace mlenv::job

@@ -1,0 +1,82 @@
+#include "runner/job/job_json.hpp"
+
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "runner/record/run_log.hpp"
+
+namespace mlenv::job {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kJobEnd = "mlenv.job-end/1";
+
+/// In one line; what is not UTF-8 is replaced.
+std::string line_of(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json end_of(const std::string& id, int exit_code) {
+  return {{"schema", kJobEnd},
+          {"id", id.empty() ? Json() : Json(id)},
+          {"exit_code", exit_code},
+          {"attempts", 0},
+          {"failure", nullptr}};
+}
+
+Json failure_of(const AttemptResult& attempt) {
+  if (!attempt.failure) return nullptr;
+  const FirstFailure& failure = *attempt.failure;
+  const bool of_rank = failure.what == FirstFailure::What::rank;
+  std::string why = failure.why;
+  if (of_rank) {
+    const std::optional<RankEnd>& end = attempt.ranks.at(failure.rank).end;
+    why = end ? how_it_ended(*end) : "was lost";
+  }
+  return {{"attempt", attempt.number},
+          {"rank", of_rank ? Json(failure.rank) : Json()},
+          {"node", failure.node},
+          {"why", why}};
+}
+
+}  // namespace
+
+std::string log_line_json(std::uint64_t attempt, std::uint64_t rank, std::string_view line) {
+  const std::optional<LogLine> parsed = parse_log_line(line);
+  if (!parsed) return {};
+  constexpr std::array<const char*, 3> kNames = {"stdout", "stderr", "mlenv"};
+  return line_of({{"schema", "mlenv.log-line/1"},
+                  {"time", parsed->time},
+                  {"stream", kNames.at(static_cast<std::size_t>(parsed->stream))},
+                  {"text", parsed->text},
+                  {"complete", parsed->ends},
+                  {"attempt", attempt},
+                  {"rank", rank}});
+}
+
+std::string job_end_json(const std::string& id, const JobOutcome& outcome) {
+  Json end = end_of(id, outcome.exit_code);
+  end["attempts"] = outcome.attempts.size();
+  if (outcome.exit_code != 0 && !outcome.attempts.empty()) {
+    end["failure"] = failure_of(outcome.attempts.back());
+  }
+  return line_of(end);
+}
+
+std::string job_end_json(const std::string& id, int exit_code, std::string_view told) {
+  Json end = end_of(id, exit_code);
+  const Json other = Json::parse(told, nullptr, false);
+  if (other.is_object()) end.update(other);
+  end["exit_code"] = exit_code;
+  return line_of(end);
+}
+
+bool is_job_end(std::string_view line) {
+  if (line.find(kJobEnd) == std::string_view::npos) return false;
+  const Json value = Json::parse(line, nullptr, false);
+  return value.is_object() && value.value("schema", Json()) == kJobEnd;
+}
+
+}  // namespace mlenv::job

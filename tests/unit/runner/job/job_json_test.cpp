@@ -1,0 +1,65 @@
+#include "runner/job/job_json.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "runner/record/run_log.hpp"
+
+namespace mlenv::job {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(JobJson, ALineSaysWhoseItIs) {
+  const std::string line =
+      render_log_line({"2026-03-01T12:00:00.250Z", LogStream::err, false, "x\xff"});
+  const Json record = Json::parse(log_line_json(1, 7, line.substr(0, line.find('\n'))));
+  EXPECT_EQ(record.at("stream"), "stderr");
+  EXPECT_EQ(record.at("attempt"), 1);
+  EXPECT_EQ(record.at("rank"), 7);
+  EXPECT_EQ(record.at("complete"), false);
+  EXPECT_EQ(log_line_json(1, 7, "no line"), "");
+}
+
+JobOutcome with_failure(FirstFailure failure) {
+  JobOutcome outcome;
+  outcome.exit_code = 125;
+  AttemptResult attempt;
+  attempt.number = 2;
+  attempt.ranks.resize(1);
+  attempt.failure = std::move(failure);
+  outcome.attempts = {{}, {}, attempt};
+  return outcome;
+}
+
+TEST(JobJson, TheEndSaysWhatFailedFirst) {
+  const std::string node = job_end_json(
+      "20260301-120000-000001", with_failure({FirstFailure::What::node, 0, "n2", "silent"}));
+  EXPECT_TRUE(is_job_end(node));
+  const Json end = Json::parse(node);
+  EXPECT_EQ(end.at("exit_code"), 125);
+  EXPECT_EQ(end.at("attempts"), 3);
+  EXPECT_EQ(end.at("failure"),
+            (Json{{"attempt", 2}, {"rank", nullptr}, {"node", "n2"}, {"why", "silent"}}));
+  const Json rank =
+      Json::parse(job_end_json("", with_failure({FirstFailure::What::rank, 0, "n1", ""})));
+  EXPECT_EQ(rank.at("failure").at("rank"), 0);
+  EXPECT_EQ(rank.at("failure").at("why"), "was lost");
+  EXPECT_TRUE(rank.at("id").is_null());
+}
+
+TEST(JobJson, ThatOfAnotherDriverHasOurStatus) {
+  const std::string told = job_end_json("20260301-120000-000001", with_failure({}));
+  const Json end = Json::parse(job_end_json("other", 143, told));
+  EXPECT_EQ(end.at("id"), "20260301-120000-000001");
+  EXPECT_EQ(end.at("attempts"), 3);
+  EXPECT_EQ(end.at("exit_code"), 143);
+  const Json none = Json::parse(job_end_json("", 1, ""));
+  EXPECT_TRUE(none.at("id").is_null());
+  EXPECT_EQ(none.at("attempts"), 0);
+  EXPECT_FALSE(is_job_end("{\"text\":\"mlenv.job-end/1\"}"));
+  EXPECT_FALSE(is_job_end("mlenv.job-end/1"));
+}
+
+}  // namespace
+}  // namespace mlenv::job
