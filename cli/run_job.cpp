@@ -59,7 +59,7 @@ class JobShow {
     events.line = [this](std::uint64_t attempt, std::uint64_t rank, const std::string& line) {
       if (!ui_.options.json) return output_.show(rank, line);
       const std::string record = job::log_line_json(attempt, rank, line);
-      if (!record.empty()) ui_.answer(record);
+      if (!record.empty()) streams_.add(true, record + "\n");
     };
     events.attempt_ended = [this](const job::AttemptResult& attempt) {
       output_.flush();

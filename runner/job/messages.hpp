@@ -120,6 +120,7 @@ struct StartRank {
   bool code_as_project = false;
   std::uint64_t most_log_bytes = 0;
   std::string gpus{};
+  std::string hosts{};  ///< as RankStart has it
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("rank", self.rank);

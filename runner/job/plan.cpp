@@ -117,4 +117,14 @@ JobPlan plan(const Job& job, const std::vector<Place>& places, const std::string
   return made;
 }
 
+std::string etc_hosts_of(const std::vector<Place>& places) {
+  std::string text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
+  for (const Place& place : places) {
+    text += fmt::format("{} {}", place.address, place.name);
+    if (!place.host.empty() && place.host != place.name) text += " " + place.host;
+    text += '\n';
+  }
+  return text;
+}
+
 }  // namespace mlenv::job

@@ -49,4 +49,9 @@ std::size_t ports_needed(const Job& job);
 JobPlan plan(const Job& job, const std::vector<Place>& places, const std::string& job_id,
              std::uint64_t attempt);
 
+/// /etc/hosts of every rank: each node's names and address, and the loopback as `localhost` alone.
+/// Frameworks that meet at a host's own name (JAX's gloo on processors) are sent to themselves by
+/// the `127.0.1.1 NAME` that Debian writes, and fail where the name leads nowhere.
+std::string etc_hosts_of(const std::vector<Place>& places);
+
 }  // namespace mlenv::job

@@ -335,5 +335,13 @@ INSTANTIATE_TEST_SUITE_P(All, AnyPlanTest,
                                                           Framework::jax, Framework::tensorflow,
                                                           Framework::mpi)));
 
+TEST(PlanTest, NamesOfTheNodesForEtcHosts) {
+  std::vector<Place> places = places_for(Job{}, 2);
+  places[1].host = "node17";
+  EXPECT_EQ(etc_hosts_of(places),
+            "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
+            "10.9.0.1 n0\n10.9.0.2 n1 node17\n");
+}
+
 }  // namespace
 }  // namespace mlenv::job
