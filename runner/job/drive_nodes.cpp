@@ -44,13 +44,16 @@ bool DrivenNodes::advance() {
   std::uint64_t there = 0;
   std::uint64_t untried = 0;
   bool coming = false;
+  bool words_due = false;
   for (const Node& node : nodes_) {
     if (!node.gone) ++there;
     if (node.gone && !node.barred) ++untried;
-    if (node.gone ? node.last_words_by.has_value() : !is_ready(node)) coming = true;
+    if (!node.gone && !is_ready(node)) coming = true;
+    if (node.last_words_by) words_due = true;
   }
   // Nothing travels to nodes that can no longer be enough.
-  if (there + untried < plan_.job.nodes.least) return false;
+  if (there + untried < plan_.job.nodes.least) return words_due;
+  coming = coming || words_due;
   for (std::size_t i = 0; i < nodes_.size() && there < plan_.job.nodes.most; ++i) {
     if (!nodes_[i].gone || nodes_[i].barred) continue;
     open(i);
