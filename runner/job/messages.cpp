@@ -7,6 +7,7 @@
 
 #include "base/printable.hpp"
 #include "base/record_json.hpp"
+#include "runner/job/record_scan.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -16,11 +17,14 @@ using Json = nlohmann::json;
 constexpr std::size_t kLengthBytes = 4;
 constexpr std::size_t kRankBytes = 8;
 constexpr unsigned kByteBits = 8;
-/// More than any message needs: an image's manifest and config, a record with its host's facts.
-constexpr std::size_t kMostFrame = std::size_t{24} << 20;
+/// More than any message needs that has no large part, and than is sent of a blob or a log at once.
+constexpr std::size_t kMostFrame = std::size_t{1} << 20;
+/// An image's manifest and config, a record with its host's facts.
+constexpr std::size_t kMostLargeFrame = std::size_t{24} << 20;
 constexpr std::size_t kMostNoise = std::size_t{64} << 10;
 
 constexpr char kRecordFrame = 'R';
+constexpr char kLargeFrame = 'M';  ///< a record, too
 constexpr char kBytesFrame = 'B';
 constexpr char kLineFrame = 'L';
 
@@ -30,6 +34,12 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
     "begin_blob", "",      "give_up",   "start_rank", "signal_rank", "stop_rank",
     "bye",        "hello", "want",      "ready",      "facts",       "ports",
     "started",    "",      "ended",     "failed",     "leaving"};
+constexpr std::array<std::string_view, 4> kLarge = {"offer_image", "start_rank", "facts", "ended"};
+
+bool may_be_large(std::string_view name) {
+  return std::find(kLarge.begin(), kLarge.end(), name) != kLarge.end();
+}
+std::size_t most_of(char kind) { return kind == kLargeFrame ? kMostLargeFrame : kMostFrame; }
 
 Error bad_stream(std::string why) {
   return failure("bad-stream", "the two ends of a node's link misunderstood each other")
@@ -52,7 +62,7 @@ std::uint64_t read_number(std::string_view text) {
 
 std::string frame(char kind, std::string_view head, std::string_view body) {
   const std::size_t size = 1 + head.size() + body.size();
-  if (size > kMostFrame) {
+  if (size > most_of(kind)) {
     throw bad_stream(fmt::format("a message of {} bytes is too large", size));
   }
   std::string text;
@@ -61,39 +71,6 @@ std::string frame(char kind, std::string_view head, std::string_view body) {
   text += kind;
   return text.append(head).append(body);
 }
-
-/// Looks through a record, which the reader goes into as deep as it is nested: no message of ours
-/// is deep, and one that is would take all of the stack.
-class DepthCheck final : public nlohmann::json_sax<Json> {
- public:
-  bool null() override { return true; }
-  bool boolean(bool /*value*/) override { return true; }
-  bool number_integer(number_integer_t /*value*/) override { return true; }
-  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
-  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
-  bool string(string_t& /*value*/) override { return true; }
-  bool binary(binary_t& /*value*/) override { return true; }
-  bool key(string_t& /*value*/) override { return true; }
-  bool start_object(std::size_t /*count*/) override { return enter(); }
-  bool start_array(std::size_t /*count*/) override { return enter(); }
-  bool end_object() override { return leave(); }
-  bool end_array() override { return leave(); }
-  bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
-                   const nlohmann::detail::exception& /*why*/) override {
-    return false;
-  }
-
- private:
-  bool enter() {
-    constexpr int kDeepest = 32;
-    return ++depth_ <= kDeepest;
-  }
-  bool leave() {
-    --depth_;
-    return true;
-  }
-  int depth_ = 0;
-};
 
 template <std::size_t Index = 0>
 Message read_record_of(std::string_view name, const Json& value) {
@@ -112,14 +89,13 @@ Message read_record_of(std::string_view name, const Json& value) {
   }
 }
 
-Message read_record(std::string_view body) {
-  DepthCheck check;
-  if (!Json::sax_parse(body.begin(), body.end(), &check, Json::input_format_t::cbor)) {
-    throw bad_stream("a message is malformed");
-  }
+Message read_record(std::string_view body, bool large) {
+  if (!is_plain_record(body)) throw bad_stream("a message is malformed");
   try {
     const Json value = Json::from_cbor(body.begin(), body.end());
-    return read_record_of(value.at("say").get_ref<const std::string&>(), value.at("with"));
+    const auto& name = value.at("say").get_ref<const std::string&>();
+    if (large && !may_be_large(name)) throw bad_stream("a message is too large");
+    return read_record_of(name, value.at("with"));
   } catch (const Json::exception&) {
     throw bad_stream("a message is malformed");
   } catch (const Error& error) {
@@ -131,7 +107,7 @@ Message read_record(std::string_view body) {
 Message read_frame(std::string_view text) {
   const char kind = text.front();
   const std::string_view body = text.substr(1);
-  if (kind == kRecordFrame) return read_record(body);
+  if (kind == kRecordFrame || kind == kLargeFrame) return read_record(body, kind == kLargeFrame);
   if (kind == kBytesFrame) return BlobBytes{std::string(body)};
   if (kind == kLineFrame && body.size() >= kRankBytes) {
     return RankLine{read_number(body.substr(0, kRankBytes)), std::string(body.substr(kRankBytes))};
@@ -175,7 +151,9 @@ std::string render_message(const Message& message) {
       message);
   const std::vector<std::uint8_t> cbor =
       Json::to_cbor({{"say", kNames.at(message.index())}, {"with", with}});
-  return frame(kRecordFrame, {}, {reinterpret_cast<const char*>(cbor.data()), cbor.size()});
+  const bool large = cbor.size() >= kMostFrame && may_be_large(kNames.at(message.index()));
+  return frame(large ? kLargeFrame : kRecordFrame, {},
+               {reinterpret_cast<const char*>(cbor.data()), cbor.size()});
 }
 
 std::string stream_marker() { return fmt::format("{}{}\n", kStreamMarker, kProtocol); }
@@ -193,7 +171,9 @@ std::optional<Message> MessageReader::next() {
   const std::string_view rest = std::string_view(bytes_).substr(at_);
   if (rest.size() < kLengthBytes) return std::nullopt;
   const std::uint64_t size = read_number(rest.substr(0, kLengthBytes));
-  if (size == 0 || size > kMostFrame) {
+  // Before the rest of it is waited for.
+  const bool kind_known = rest.size() > kLengthBytes;
+  if (size == 0 || size > (kind_known ? most_of(rest[kLengthBytes]) : kMostLargeFrame)) {
     throw bad_stream(fmt::format("`{}` is no message", printable(rest.substr(0, kLengthBytes))));
   }
   if (rest.size() - kLengthBytes < size) return std::nullopt;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "images/store.hpp"
 #include "runner/job/blob_sender.hpp"
 #include "runner/job/channel.hpp"
@@ -30,7 +31,34 @@ void tell(const Event& event, Args&&... args) {
   if (event) event(std::forward<Args>(args)...);
 }
 
+// What a node says a person may come to read: on one line, or it could speak for mlenv.
+
+RunFailure shown(const RunFailure& failure) {
+  return {printable(failure.code), printable(failure.message)};
+}
+
+NodeHello shown(NodeHello hello) {
+  for (std::string* const text :
+       {&hello.host, &hello.version, &hello.boot_id, &hello.runtime, &hello.clock, &hello.store}) {
+    *text = printable(*text);
+  }
+  for (NodeHello::Interface& one : hello.interfaces) {
+    one.name = printable(one.name);
+    one.address = printable(one.address);
+  }
+  return hello;
+}
+
+Failed shown(Failed failed) {
+  failed.code = printable(failed.code);
+  failed.hint = printable(failed.hint);
+  for (std::string& frame : failed.frames) frame = printable(frame);
+  return failed;
+}
+
 RankEnd end_of(RankEnded&& ended) {
+  if (ended.failure) ended.failure = shown(*ended.failure);
+  ended.ended_by_node = printable(ended.ended_by_node);
   return {ended.exit_code,         ended.signal,
           ended.out_of_memory,     std::move(ended.failure),
           std::move(ended.record), std::move(ended.ended_by_node)};
@@ -149,20 +177,20 @@ void NodeLink::Impl::tick() {
 void NodeLink::Impl::on(Message&& message) {
   if (auto* line = std::get_if<RankLine>(&message))
     return tell(events.line, line->rank, line->line);
-  if (auto* hello = std::get_if<Hello>(&message)) return tell(events.met, hello->hello);
+  if (auto* hello = std::get_if<Hello>(&message)) return tell(events.met, shown(hello->hello));
   if (auto* want = std::get_if<Want>(&message)) return on_want(*want);
   if (auto* ready = std::get_if<Ready>(&message)) return on_ready(*ready);
   if (auto* failed = std::get_if<Failed>(&message)) return on_failed(*failed);
   if (auto* ports = std::get_if<FreePorts>(&message)) return tell(events.ports, ports->ports);
   if (auto* facts = std::get_if<FactsText>(&message)) return on_facts(*facts);
   if (auto* started = std::get_if<RankStarted>(&message)) {
-    return tell(events.started, started->rank, started->run);
+    return tell(events.started, started->rank, printable(started->run));
   }
   if (auto* ended = std::get_if<RankEnded>(&message)) {
     const std::uint64_t rank = ended->rank;
     return tell(events.ended, rank, end_of(std::move(*ended)));
   }
-  if (auto* words = std::get_if<Leaving>(&message)) leaving = words->why;
+  if (auto* words = std::get_if<Leaving>(&message)) leaving = printable(words->why);
 }
 
 /// What was not offered is not sent, whatever the node asks for.
@@ -180,7 +208,7 @@ void NodeLink::Impl::on_want(const Want& want) {
 }
 
 void NodeLink::Impl::on_ready(const Ready& ready) {
-  tell(ready.during == kImage ? events.image_ready : events.code_ready, ready.digest);
+  tell(ready.during == kImage ? events.image_ready : events.code_ready, printable(ready.digest));
 }
 
 void NodeLink::Impl::on_facts(const FactsText& text) {
@@ -195,7 +223,7 @@ void NodeLink::Impl::on_facts(const FactsText& text) {
 
 void NodeLink::Impl::on_failed(const Failed& failed) {
   blobs.forget(failed.during);
-  tell(events.failed, failed.during, failed.error());
+  tell(events.failed, printable(failed.during), shown(failed).error());
 }
 
 void NodeLink::Impl::offer(Store& store, std::string_view during, const Message& message) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/printable.hpp"
+#include "runner/job/record_scan.hpp"
 #include "tests/support/error_code.hpp"
 
 namespace mlenv::job {
@@ -88,8 +90,39 @@ TEST(NodeMessages, NeitherAreBytesThatAreNone) {
   EXPECT_EQ(code(std::string("\1\0\0\0?", 5)), "bad-stream");  // of no kind
   EXPECT_EQ(code(std::string("\2\0\0\0R\xff", 6)), "bad-stream");
   EXPECT_EQ(code(std::string("\5\0\0\0L1234", 9)), "bad-stream");
-  // Lists in lists.
-  EXPECT_EQ(code(std::string("\x41\x42\x0f\0R", 5) + std::string(1000000, '\x81')), "bad-stream");
+  // Things in things, for which the reader would call itself: lists, maps, strings in pieces, tags.
+  for (const char* const one : {"\x81", "\xa1", "\x9f", "\xbf", "\x7f", "\x5f", "\xc0"}) {
+    const std::string small = std::string("\x41\x42\x0f\0R", 5) + std::string(1000000, *one);
+    EXPECT_EQ(code(small), "bad-stream") << printable(one);
+    const std::string large = std::string("\x01\x2d\x31\x01M", 5) + std::string(20000000, *one);
+    EXPECT_EQ(code(large), "bad-stream") << printable(one);
+  }
+  // More than one of its kind may have, before it is all there.
+  EXPECT_EQ(code(std::string("\1\0\x10\1R", 5)), "bad-stream");
+  EXPECT_EQ(code(std::string("\1\0\x10\1L", 5)), "bad-stream");
+  EXPECT_EQ(code(std::string("\1\0\0\3M", 5)), "bad-stream");
+}
+
+TEST(NodeMessages, OnlyWhatHasLargePartsMayBeLarge) {
+  const std::string much(3 << 20, 'x');
+  const std::string ended = render_message(RankEnded{1, 0, {}, false, {}, much});
+  EXPECT_EQ(std::get<RankEnded>(read_in_pieces(ended, ended.size(), false).at(0)).record, much);
+  EXPECT_EQ(code_of([&] { (void)render_message(Leaving{much}); }), "bad-stream");
+  std::string leaving = ended;
+  leaving.replace(leaving.find("ended"), 5, "hello");
+  EXPECT_EQ(code_of([&] { (void)read_in_pieces(leaving, leaving.size(), false); }), "bad-stream");
+}
+
+TEST(NodeMessages, ARecordIsOfOneItemWithAllItsLengths) {
+  EXPECT_TRUE(is_plain_record("\xa1\x61x\x82\x01\xf6"));
+  EXPECT_TRUE(is_plain_record(std::string(16, '\x81') + "\x01"));
+  EXPECT_FALSE(is_plain_record(std::string(17, '\x81') + "\x01"));
+  EXPECT_FALSE(is_plain_record("\x01\x01"));
+  EXPECT_FALSE(is_plain_record("\x63xy"));
+  EXPECT_FALSE(is_plain_record("\xbb\x80\xff\xff\xff\xff\xff\xff\xff\x01"));
+  EXPECT_FALSE(is_plain_record(""));
+  // A list of many nothings.
+  EXPECT_FALSE(is_plain_record(std::string("\x9a\0\3\0\0", 5) + std::string(196608, '\xf6')));
 }
 
 }  // namespace
