@@ -101,8 +101,7 @@ int run_in_slurm(Ui& ui, PreparedJob job) {
   if (!end) return kHungUp;
   const std::string record = job::record_of_job(folder);
   if (record.empty()) {
-    std::error_code ignored;  // it never began
-    if (!fs::exists(folder / "out")) fs::remove_all(folder, ignored);
+    if (!fs::exists(folder / "out")) job::remove_job_folder(folder);  // it never began
   } else if (end->status() != 0) {
     ui.say(fmt::format("mlenv: the job ended with status {}; `mlenv runs show {}` tells more",
                        end->status(), record));

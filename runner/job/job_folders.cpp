@@ -29,8 +29,7 @@ JobFolder::JobFolder(fs::path path) : path_(std::move(path)) {
 }
 
 JobFolder::~JobFolder() {
-  std::error_code ignored;
-  if (!kept_) fs::remove_all(path_, ignored);
+  if (!kept_) remove_job_folder(path_);
 }
 
 void JobFolder::need(const std::vector<std::string>& digests) const {
@@ -46,6 +45,14 @@ std::string record_of_job(const fs::path& folder) {
   return text ? std::string(trim(*text)) : std::string{};
 }
 
+void remove_job_folder(const fs::path& folder) noexcept {
+  try {
+    remove_tree(folder);
+  } catch (const std::exception&) {
+    return;  // the next submission tries again
+  }
+}
+
 void sweep_job_folders(const fs::path& store, std::chrono::system_clock::time_point now) {
   const RunRecords records{runs_folder(store)};
   std::error_code ignored;
@@ -57,7 +64,7 @@ void sweep_job_folders(const fs::path& store, std::chrono::system_clock::time_po
       continue;  // a record that cannot be read tells nothing
     }
   }
-  for (const fs::path& folder : old) fs::remove_all(folder, ignored);
+  for (const fs::path& folder : old) remove_job_folder(folder);
 }
 
 }  // namespace mlenv::job

@@ -37,6 +37,9 @@ fs::path jobs_folder(const fs::path& store);
 /// Id of the record of the job in that folder; empty: it has not begun.
 std::string record_of_job(const fs::path& folder);
 
+/// Takes it away, as far as that can be done.
+void remove_job_folder(const fs::path& folder) noexcept;
+
 /// Takes away folders of jobs that ended more than a week ago, or whose record is gone. What cannot
 /// be taken away stays.
 void sweep_job_folders(const fs::path& store, std::chrono::system_clock::time_point now);

@@ -132,8 +132,16 @@ note "a node without an OCI runtime"
 on node3 which -a runc crun >"$work/runtimes" || true
 while read -r runtime; do on node3 mount --bind /dev/null "$runtime" </dev/null; done <"$work/runtimes"
 ends_with 125 job --hosts hosts --nodes 3 small -- true
-said 'node3.*neither `runc` nor `crun`'
+said 'node `node3` cannot take part'
+said 'neither runc nor crun'
 while read -r runtime; do on node3 umount "$runtime" </dev/null; done <"$work/runtimes"
+
+note "slots of hosts bound the ranks on each"
+failing_with bad-hosts job --hosts hosts --nodes 2 --ranks-per-node 3 --json small -- true
+said 'takes 2 ranks'
+printf 'node1 slots=2 address=10.77.0.2\nnode3 slots=3\n' >slots
+ends_with 0 job --hosts slots --nodes 2 small -- sh -c 'echo $LOCAL_WORLD_SIZE of $WORLD_SIZE'
+equal "two each" 4 "$(grep -c ': 2 of 4$' "$work/out")"
 
 note "a node's power is cut"
 job --hosts hosts --nodes 3 small -- sh -c 'echo up; sleep 7781' </dev/null >"$work/out" 2>"$work/err" &
@@ -149,14 +157,8 @@ note "noticed, and all ended, $((SECONDS - cut)) s after the cut"
 wait_until 20 nothing_left node1
 wait_until 20 nothing_left node2
 power_on node3
+wait_until 60 on head ssh -o BatchMode=yes -o ConnectTimeout=5 node3 true
 ends_with 0 job --hosts hosts --nodes 3 small -- python meet.py
-
-note "slots of hosts bound the ranks on each"
-failing_with bad-hosts job --hosts hosts --nodes 2 --ranks-per-node 3 --json small -- true
-said 'takes 2 ranks'
-printf 'node1 slots=2 address=10.77.0.2\nnode3 slots=3\n' >slots
-ends_with 0 job --hosts slots --nodes 2 small -- sh -c 'echo $LOCAL_WORLD_SIZE of $WORLD_SIZE'
-equal "two each" 4 "$(grep -c ': 2 of 4$' "$work/out")"
 
 note "kill -9 of the controller leaves nothing anywhere"
 job --hosts hosts --nodes 3 small -- sh -c 'echo up; sleep 7782' </dev/null >"$work/out" 2>"$work/err" &

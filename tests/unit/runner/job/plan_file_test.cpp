@@ -61,7 +61,7 @@ TEST(PlanFile, ComesBackAsItWas) {
   EXPECT_EQ(plan.job.deadline, whole().plan.job.deadline);
   EXPECT_EQ(plan.job.checkpoints->target, "/checkpoints");
   // All of it, written again.
-  EXPECT_EQ(render_plan_file({"1.2", back.engine, back.store, plan}), bytes);
+  EXPECT_EQ(render_plan_file({"1.2", back.engine, back.store, true, plan}), bytes);
 }
 
 TEST(PlanFile, OfAnotherVersionOrNoneIsRefused) {

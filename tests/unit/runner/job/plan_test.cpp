@@ -270,7 +270,9 @@ class AnyPlanTest : public testing::TestWithParam<std::tuple<Strategy, Framework
       auto env = env_of(rank);
       EXPECT_EQ(env["RANK"], std::to_string(i));
       EXPECT_EQ(env["MASTER_PORT"], std::to_string(places[0].ports[0]));
-      if (env.count("MLENV_SHARD") != 0) EXPECT_TRUE(shards.insert(env["MLENV_SHARD"]).second);
+      if (env.count("MLENV_SHARD") != 0) {
+        EXPECT_TRUE(shards.insert(env["MLENV_SHARD"]).second);
+      }
     }
     for (const auto& [role, of] : indices) EXPECT_EQ(*of.rbegin() + 1, of.size()) << role;
     EXPECT_EQ(shards.size(), indices["worker"].size());
