@@ -123,7 +123,7 @@ void show_job_log(const Ui& ui, const RunRecords& records, const std::string& id
   // Before the logs are read: what ranks wrote is all there when the job has ended.
   bool goes_on = records.goes_on(id);
   const auto look = [&] {
-    const RecordedRanks ranks = records.read_brief(id).ranks.value_or(RecordedRanks{});
+    RecordedRanks ranks = records.read_brief(id).ranks.value_or(RecordedRanks{});
     log.look(ranks, events);
     shown.of(ranks);
     return ranks;

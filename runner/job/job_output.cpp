@@ -43,16 +43,16 @@ void JobOutput::show(std::uint64_t rank, std::string_view line) {
   text += parsed->text;
   if (!parsed->ends && text.size() < kLongest && world_ > 1) return;
   if (parsed->ends || world_ > 1) text += '\n';
-  write(key, std::move(text));
+  write(key, text);
   begun_.erase(key);
 }
 
 void JobOutput::flush() {
-  for (auto& [key, text] : begun_) write(key, std::move(text) + "\n");
+  for (auto& [key, text] : begun_) write(key, text + "\n");
   begun_.clear();
 }
 
-void JobOutput::write(const Key& key, std::string text) const {
+void JobOutput::write(const Key& key, const std::string& text) const {
   std::string whole;
   if (world_ > 1) {
     const std::string prefix = rank_prefix(key.rank, world_);

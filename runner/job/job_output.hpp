@@ -33,7 +33,7 @@ class JobOutput {
     LogStream stream;
     auto operator<=>(const Key&) const = default;
   };
-  void write(const Key& key, std::string text) const;
+  void write(const Key& key, const std::string& text) const;
   Style style_;
   Write write_;
   std::uint64_t world_ = 1;

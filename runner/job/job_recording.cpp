@@ -100,7 +100,7 @@ void JobRecording::ended(const AttemptResult& attempt) {
   write();
 }
 
-DriveEvents JobRecording::around(DriveEvents then) {
+DriveEvents JobRecording::around(const DriveEvents& then) {
   notice_ = then.notice;
   DriveEvents events = then;
   events.ready = [this, ready = then.ready](const std::vector<NodeState>& nodes) {
@@ -159,7 +159,7 @@ JobOutcome drive_recorded(Store& store, NodeStarter& starter, const DrivePlan& p
     if (then) then(nodes);
   };
   try {
-    JobOutcome outcome = drive(store, starter, plan, recording.around(std::move(events)));
+    JobOutcome outcome = drive(store, starter, plan, recording.around(events));
     RunOutcome run;
     run.exit.code = outcome.exit_code;
     run.exit.signalled = outcome.signal != 0 && outcome.exit_code == 128 + outcome.signal;

@@ -21,7 +21,7 @@ class JobRecording {
   JobRecording(fs::path folder, std::uint64_t most_log_bytes);
 
   /// The events, which are written down before they reach `then`.
-  DriveEvents around(DriveEvents then);
+  DriveEvents around(const DriveEvents& then);
 
  private:
   void write();

@@ -40,9 +40,8 @@ std::string hosts_with_own(const std::string& hosts, std::string_view own) {
   for (const std::string_view line : split(own, '\n')) {
     const std::vector<std::string> words = words_of(line);
     if (words.empty()) continue;
-    const bool names_a_node = std::any_of(words.begin() + 1, words.end(), [&](const auto& word) {
-      return names.contains(word);
-    });
+    const bool names_a_node = std::any_of(words.begin() + 1, words.end(),
+                                          [&](const auto& word) { return names.contains(word); });
     if (names_a_node && is_loopback(words.front())) continue;
     text.append(line).push_back('\n');
   }

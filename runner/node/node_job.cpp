@@ -180,7 +180,8 @@ DetachedRun NodeJob::run_of(const StartRank& start) {
     made.start.devices.push_back(one.kind + "=" + one.device);
   }
   if (!start.hosts.empty()) {
-    made.run.mounts.insert(made.run.mounts.begin(), Mount{hosts_file(start.hosts), "/etc/hosts", true});
+    made.run.mounts.insert(made.run.mounts.begin(),
+                           Mount{hosts_file(start.hosts), "/etc/hosts", true});
   }
   if (start.code_as_project) {
     if (code_.empty()) throw failure("absent", "the node was not given the job's code");

@@ -7,9 +7,19 @@
 
 namespace mlenv::fuzz {
 
+/// Throws std::logic_error when it is another one once it was written and read again.
+inline void require_same(const job::Message& message) {
+  job::MessageReader again{false};
+  const std::string written = job::render_message(message);
+  again.take(written);
+  const std::optional<job::Message> same = again.next();
+  if (!same || same->index() != message.index() || job::render_message(*same) != written) {
+    throw std::logic_error("a message changes when it is written and read");
+  }
+}
+
 /// True when there was a message in them. The first byte says where they are cut, and whether the
-/// agent's first line comes before. Throws std::logic_error when a message that was read is another
-/// one once it was written and read again.
+/// agent's first line comes before. Throws what require_same() throws.
 inline bool one_messages(ByteView input) {
   if (input.empty()) return false;
   const auto how = std::to_integer<unsigned>(input.front());
@@ -22,13 +32,7 @@ inline bool one_messages(ByteView input) {
       reader.take(bytes.substr(at, piece));
       while (const std::optional<job::Message> message = reader.next()) {
         ++count;
-        job::MessageReader again{false};
-        const std::string written = job::render_message(*message);
-        again.take(written);
-        const std::optional<job::Message> same = again.next();
-        if (!same || same->index() != message->index() || job::render_message(*same) != written) {
-          throw std::logic_error("a message changes when it is written and read");
-        }
+        require_same(*message);
       }
     }
   } catch (const Error&) {

@@ -270,7 +270,7 @@ class AnyPlanTest : public testing::TestWithParam<std::tuple<Strategy, Framework
       auto env = env_of(rank);
       EXPECT_EQ(env["RANK"], std::to_string(i));
       EXPECT_EQ(env["MASTER_PORT"], std::to_string(places[0].ports[0]));
-      if (env.count("MLENV_SHARD") != 0) {
+      if (env.contains("MLENV_SHARD")) {
         EXPECT_TRUE(shards.insert(env["MLENV_SHARD"]).second);
       }
     }
@@ -289,10 +289,10 @@ class AnyPlanTest : public testing::TestWithParam<std::tuple<Strategy, Framework
     std::set<std::string> taken;
     auto first = env_of(made.ranks[0]);
     taken.insert(first["MASTER_ADDR"] + ":" + first["MASTER_PORT"]);
-    if (first.count("JAX_COORDINATOR_ADDRESS") != 0) {
+    if (first.contains("JAX_COORDINATOR_ADDRESS")) {
       EXPECT_TRUE(taken.insert(first["JAX_COORDINATOR_ADDRESS"]).second);
     }
-    if (first.count("TF_CONFIG") == 0) return;
+    if (!first.contains("TF_CONFIG")) return;
     const json cluster = tf_config(made.ranks[0])["cluster"];
     for (const auto& role : cluster) {
       for (const auto& address : role) {
@@ -309,18 +309,29 @@ class AnyPlanTest : public testing::TestWithParam<std::tuple<Strategy, Framework
   }
 };
 
+/// With and without a chief and an evaluator, none to two servers.
+std::vector<ServerRoles> all_roles() {
+  std::vector<ServerRoles> all;
+  for (unsigned i = 0; i < 12U; ++i) all.push_back({(i & 1U) != 0, i / 4, (i & 2U) != 0});
+  return all;
+}
+
+std::uint64_t ranks_needed(const ServerRoles& roles) {
+  return roles.servers + (roles.chief ? 1 : 0) + (roles.evaluator ? 1 : 0) + 1;
+}
+
 TEST_P(AnyPlanTest, EveryRankOnceEveryPortOnce) {
   Job job;
   std::tie(job.strategy, job.framework) = GetParam();
   const bool has_roles = job.strategy == Strategy::parameter_server;
+  const std::vector<ServerRoles> roles =
+      has_roles ? all_roles() : std::vector<ServerRoles>{{false, 0, false}};
   for (const std::size_t nodes : {1U, 2U, 3U}) {
     for (const std::uint64_t ranks : {1U, 3U}) {
       job.ranks_per_node = ranks;
-      for (unsigned roles = 0; roles < (has_roles ? 12U : 1U); ++roles) {
-        job.roles = {(roles & 1U) != 0, roles / 4, (roles & 2U) != 0};
-        const std::uint64_t needed =
-            job.roles.servers + (job.roles.chief ? 1 : 0) + (job.roles.evaluator ? 1 : 0) + 1;
-        if (!has_roles || needed <= nodes * ranks) {
+      for (const ServerRoles& one : roles) {
+        job.roles = one;
+        if (!has_roles || ranks_needed(one) <= nodes * ranks) {
           check(job, nodes);
         } else {
           EXPECT_EQ(code_of([&] { (void)plan_of(job, nodes); }), "bad-job");
