@@ -15,6 +15,7 @@
 #include "runner/local/devices.hpp"
 #include "runner/local/exec_server.hpp"
 #include "runner/local/give_back.hpp"
+#include "runner/local/group_sweep.hpp"
 #include "runner/local/home.hpp"
 #include "runner/local/job.hpp"
 #include "runner/local/job_checks.hpp"
@@ -230,6 +231,7 @@ class BuiltinRun final : public PreparedRun {
         },
         limits()};
     attempt.end = supervise(runtime_, container, processes, watch, meanwhile);
+    sweep_own_groups();
     return attempt;
   }
 

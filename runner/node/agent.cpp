@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "images/store.hpp"
 #include "runner/job/channel.hpp"
+#include "runner/local/group_sweep.hpp"
 #include "runner/node/hello.hpp"
 #include "runner/node/node_job.hpp"
 #include "runner/node/work.hpp"
@@ -203,6 +204,7 @@ int serve_as_node(NodeStream stream, const AgentSettings& settings) {
   channel.say_raw(stream_marker());
   try {
     // Relative to where we were started; ranks' supervisors are elsewhere.
+    sweep_own_groups();
     Store store{settings.store.empty() ? default_node_store() : fs::absolute(settings.store)};
     return Agent{channel, store, settings.link}.serve();
   } catch (const std::exception& error) {

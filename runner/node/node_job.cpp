@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "runner/local/run_names.hpp"
 #include "runner/local/stage.hpp"
 #include "runner/node/hello.hpp"
 #include "runner/node/hosts.hpp"
@@ -26,6 +27,17 @@ constexpr std::uint64_t kUsualLog = std::uint64_t{256} << 20;
 void clear(const Fd& events) {
   std::array<char, 4096> buffer{};
   while (::read(events.get(), buffer.data(), buffer.size()) > 0) {
+  }
+}
+
+/// Else the OCI runtime tells it, in words of its own.
+void check_sources(const LocalRun& run) {
+  for (const Mount& mount : run.mounts) {
+    std::error_code error;
+    if (fs::exists(mount.source, error)) continue;
+    throw usage_error("bad-mount", "`{}` is not there on node `{}`", mount.source.string(),
+                      host_name())
+        .because("make it on each node, or mount what all of them share");
   }
 }
 
@@ -174,6 +186,7 @@ DetachedRun NodeJob::run_of(const StartRank& start) {
     throw failure("absent", "the node was not given the image `{}`", made.start.image.digest);
   }
   made.run.trees = trees->second;
+  check_sources(made.run);
   NodeGpus gpus = node_gpus(start.gpus);
   made.run.devices = std::move(gpus.edits);
   for (const CdiName& one : gpus.names) {

@@ -181,8 +181,14 @@ TEST_F(AgentTest, ARankThatCannotStartSaysWhy) {
   absent.run.argv = {"no-such-program"};
   RankStart no_runtime = rank(4, made, "true");
   no_runtime.run.runtime = "/nowhere/runc";
-  for (const RankStart& one : {other, without_code, absent, no_runtime}) node.link().start(one);
-  ASSERT_TRUE(node.until([&] { return node.heard().ended.size() == 4; }));
+  RankStart no_source = rank(5, made, "true");
+  no_source.run.mounts.push_back({"/nowhere/data", "/data", true});
+  for (const RankStart& one : {other, without_code, absent, no_runtime, no_source}) {
+    node.link().start(one);
+  }
+  ASSERT_TRUE(node.until([&] { return node.heard().ended.size() == 5; }));
+  EXPECT_EQ(node.heard().ended.at(5).failure->code, "bad-mount");
+  EXPECT_TRUE(why(node, 5).starts_with("`/nowhere/data` is not there on node `")) << why(node, 5);
   EXPECT_EQ(node.heard().ended.at(1).failure->code, "absent");
   EXPECT_EQ(node.heard().ended.at(2).failure->code, "absent");
   EXPECT_EQ(node.heard().ended.at(3).exit_code, 127U);
