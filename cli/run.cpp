@@ -170,87 +170,125 @@ std::optional<JobChoice> job_of(const Options& options, const RunChoice& choice,
       file);
 }
 
-int run_image(Options options, Ui& ui) {
-  const std::optional<job::JobParts> file = take_job_file(options);
-  std::vector<Mount> mounts = mounts_of(options.mounts);
-  if (file) mounts.insert(mounts.begin(), file->mounts.begin(), file->mounts.end());
-  check_variables(options.env);
-  RunChoice choice = parse_run_words(options.words);
-  mounts.insert(mounts.end(), choice.mounts.begin(), choice.mounts.end());
-  const DeviceChoice devices = parse_devices(options.devices);
-  const Life life = parse_life(options.life);
-  check_repeat(options.repeat);
-  const std::optional<NotebookChoice> jupyter =
-      parse_notebook({options.jupyter, options.command, choice.options.network, options.tty,
-                      life.detach, life.name});
-  const std::optional<MatrixChoice> matrix =
-      parse_matrix(options.matrix, {options.command, options.env, choice, life, options.tty});
-  if (matrix && jupyter) {
-    throw usage_error("usage", "`--matrix` runs a command, and `--jupyter` is one of its own")
-        .hint("leave one of them out");
-  }
-  const std::optional<JobChoice> job = job_of(options, choice, life, file);
-  check_layer(options.layer,
-              {choice.options.read_only, matrix.has_value(), options.life.remove, options.runtime});
-  const bool terminal = !matrix && !life.detach && !jupyter && wants_terminal(options);
-  const bool in_vm = options.runtime == kVmRuntime;
-  if (in_vm) {
-    check_vm_options(choice.options, options.words.network, choice.devices);
-    check_vm_devices(devices.gpus, devices.devices);
-  } else if (choice.options.disk_bytes) {
+/// All that was asked for, understood before anything is built or unpacked.
+struct Asked {
+  std::vector<Mount> mounts;
+  RunChoice choice;
+  DeviceChoice devices;
+  Life life;
+  std::optional<NotebookChoice> jupyter;
+  std::optional<MatrixChoice> matrix;
+  std::optional<JobChoice> job;
+  bool terminal = false;
+  bool in_vm = false;
+};
+
+void check_machine(const Options& options, Asked& asked) {
+  if (asked.in_vm) {
+    check_vm_options(asked.choice.options, options.words.network, asked.choice.devices);
+    check_vm_devices(asked.devices.gpus, asked.devices.devices);
+  } else if (asked.choice.options.disk_bytes) {
     throw usage_error("usage", "`--disk` is a virtual machine's")
         .because("containers write to the disk of the store, or of their engine")
         .hint("leave it out, or add `--runtime vm`");
   }
-  PreparedRun prepared = prepare(options, ui, std::move(mounts), job.has_value());
-  LocalRun& run = prepared.run;
-  const bool with_gpus = !in_vm && !job && takes_gpus(ui, prepared.image, devices.gpus);
-  if (!options.no_check && !job) {
-    run.first_libraries =
-        require_verdict(ui, prepared.image, {options.image, devices.gpus, with_gpus});
+}
+
+Asked understood(Options& options) {
+  const std::optional<job::JobParts> file = take_job_file(options);
+  Asked asked;
+  asked.mounts = mounts_of(options.mounts);
+  if (file) asked.mounts.insert(asked.mounts.begin(), file->mounts.begin(), file->mounts.end());
+  check_variables(options.env);
+  asked.choice = parse_run_words(options.words);
+  const RunChoice& choice = asked.choice;
+  asked.mounts.insert(asked.mounts.end(), choice.mounts.begin(), choice.mounts.end());
+  asked.devices = parse_devices(options.devices);
+  asked.life = parse_life(options.life);
+  check_repeat(options.repeat);
+  asked.jupyter = parse_notebook({options.jupyter, options.command, choice.options.network,
+                                  options.tty, asked.life.detach, asked.life.name});
+  asked.matrix =
+      parse_matrix(options.matrix, {options.command, options.env, choice, asked.life, options.tty});
+  if (asked.matrix && asked.jupyter) {
+    throw usage_error("usage", "`--matrix` runs a command, and `--jupyter` is one of its own")
+        .hint("leave one of them out");
   }
-  run.options = std::move(choice.options);
+  asked.job = job_of(options, choice, asked.life, file);
+  check_layer(options.layer, {choice.options.read_only, asked.matrix.has_value(),
+                              options.life.remove, options.runtime});
+  const bool has_streams = !asked.matrix && !asked.life.detach && !asked.jupyter && !asked.job;
+  asked.terminal = has_streams && wants_terminal(options);
+  asked.in_vm = options.runtime == kVmRuntime;
+  check_machine(options, asked);
+  return asked;
+}
+
+/// What is asked of the command, whoever runs it.
+void fill_in(LocalRun& run, const Options& options, const Asked& asked) {
+  run.options = asked.choice.options;
   if (run.engine && run.options.limits.memory_swap_bytes && !run.engine->swap_limit) {
     throw failure("no-limit", "`--memory-swap` cannot be applied here")
         .because(fmt::format("{} does not limit swap on this machine", run.engine->name))
         .hint("leave it out");
   }
-  run.env = std::move(choice.env);
+  run.env = asked.choice.env;
   run.env.insert(run.env.end(), options.env.begin(), options.env.end());
   run.workdir = options.workdir;
   run.argv = options.command;
-  run.terminal = terminal;
-  run.life = life.run;
-  if (in_vm) run.vm = vm_for(ui, run, prepared.image);
+  run.terminal = asked.terminal;
+  run.life = asked.life.run;
+}
+
+int run_as_job(Ui& ui, const Options& options, const Asked& asked, PreparedRun prepared) {
+  LocalRun& run = prepared.run;
+  if (asked.job->code) run.project = fs::absolute(asked.job->code->folder).lexically_normal();
+  RunStart start =
+      run_start(run, prepared.image, {options.image, {}, !options.no_check, std::nullopt});
+  record_life(asked.life, start);
+  return run_job(ui, {*asked.job, std::move(run), std::move(prepared.image), std::move(start),
+                      asked.life.most_log_bytes, options.devices.gpus});
+}
+
+int run_image(Options options, Ui& ui) {
+  Asked asked = understood(options);
+  PreparedRun prepared = prepare(options, ui, std::move(asked.mounts), asked.job.has_value());
+  LocalRun& run = prepared.run;
+  if (asked.job) {
+    fill_in(run, options, asked);
+    return run_as_job(ui, options, asked, std::move(prepared));
+  }
+  const bool with_gpus = !asked.in_vm && takes_gpus(ui, prepared.image, asked.devices.gpus);
+  if (!options.no_check) {
+    run.first_libraries =
+        require_verdict(ui, prepared.image, {options.image, asked.devices.gpus, with_gpus});
+  }
+  fill_in(run, options, asked);
+  if (asked.in_vm) run.vm = vm_for(ui, run, prepared.image);
   RunBackground background{options.image, {}, !options.no_check, layer_of(options.layer)};
-  if (job) {
-    if (job->code) run.project = fs::absolute(job->code->folder).lexically_normal();
-    RunStart start = run_start(run, prepared.image, background);
-    record_life(life, start);
-    return run_job(ui, {*job, std::move(run), std::move(prepared.image), std::move(start),
-                        life.most_log_bytes, options.devices.gpus});
+  if (asked.matrix) {
+    run.devices = std::move(asked.choice.devices);
+    return run_matrix(ui, *asked.matrix,
+                      {std::move(run), std::move(prepared.image), background, asked.devices,
+                       with_gpus, asked.life, options.repeat});
   }
-  if (matrix) {
-    run.devices = std::move(choice.devices);
-    return run_matrix(ui, *matrix,
-                      {std::move(run), std::move(prepared.image), background, devices, with_gpus,
-                       life, options.repeat});
-  }
-  ChosenDevices chosen = devices_for(devices, with_gpus);
+  ChosenDevices chosen = devices_for(asked.devices, with_gpus);
   run.devices = std::move(chosen.edits);
-  run.devices.nodes.insert(run.devices.nodes.end(), choice.devices.nodes.begin(),
-                           choice.devices.nodes.end());
+  const std::vector<CdiNode>& nodes = asked.choice.devices.nodes;
+  run.devices.nodes.insert(run.devices.nodes.end(), nodes.begin(), nodes.end());
   if (options.shell) {
     run.argv = run.engine ? shell_words() : std::vector<std::string>{best_shell(run.trees)};
   }
   std::optional<Notebook> notebook;
-  if (jupyter) notebook.emplace(ui, *jupyter, *names_in(ui, prepared.image, run), run);
+  if (asked.jupyter) {
+    notebook.emplace(ui, *asked.jupyter, *names_in(ui, prepared.image, run), run);
+  }
   background.devices = std::move(chosen.names);
   RunStart start = run_start(run, prepared.image, background);
-  record_life(life, start);
+  record_life(asked.life, start);
   const std::vector<PlacedOutput> outputs = declare_repeat(options.repeat, run, start);
-  if (life.detach) {
-    return run_detached(ui, std::move(run), std::move(start), life,
+  if (asked.life.detach) {
+    return run_detached(ui, std::move(run), std::move(start), asked.life,
                         url_in_background(ui, notebook));
   }
   const TemporaryFolder scratch = ui.store().scratch();

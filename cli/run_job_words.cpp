@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 
@@ -22,21 +24,25 @@ Error not_with(std::string_view option, std::string why) {
 
 /// Options of a job alone, without one.
 void refuse_without(const JobWords& words) {
-  const char* option = !words.engine.empty()           ? "--engine"
-                       : !words.hosts.empty()          ? "--hosts"
-                       : !words.ranks_per_node.empty() ? "--ranks-per-node"
-                       : !words.strategy.empty()       ? "--strategy"
-                       : !words.framework.empty()      ? "--framework"
-                       : !words.interface.empty()      ? "--interface"
-                       : !words.restarts.empty()       ? "--restarts"
-                       : !words.checkpoints.empty()    ? "--checkpoints"
-                       : !words.servers.empty()        ? "--servers"
-                       : words.evaluator               ? "--evaluator"
-                       : !words.code.empty()           ? "--code"
-                       : !words.site.empty()           ? "--slurm-option"
-                       : words.dry_run                 ? "--dry-run"
-                                                       : nullptr;
-  if (option == nullptr) return;
+  const std::array<std::pair<const char*, bool>, 13> given{{
+      {"--engine", !words.engine.empty()},
+      {"--hosts", !words.hosts.empty()},
+      {"--ranks-per-node", !words.ranks_per_node.empty()},
+      {"--strategy", !words.strategy.empty()},
+      {"--framework", !words.framework.empty()},
+      {"--interface", !words.interface.empty()},
+      {"--restarts", !words.restarts.empty()},
+      {"--checkpoints", !words.checkpoints.empty()},
+      {"--servers", !words.servers.empty()},
+      {"--evaluator", words.evaluator},
+      {"--code", !words.code.empty()},
+      {"--slurm-option", !words.site.empty()},
+      {"--dry-run", words.dry_run},
+  }};
+  const auto first =
+      std::find_if(given.begin(), given.end(), [](const auto& one) { return one.second; });
+  if (first == given.end()) return;
+  const char* const option = first->first;
   throw usage_error("usage", "`{}` is of a job on several nodes, and `--nodes` is not given",
                     option)
       .hint("`--nodes 3` runs the command on three; `--nodes 1` on one");
@@ -91,10 +97,10 @@ Error unknown_word(std::string_view option, const std::string& word,
 }
 
 std::string engine_of(const JobWords& words) {
-  static const std::vector<std::string_view> kEngines = {"local", "ssh", "slurm"};
+  constexpr std::array<std::string_view, 3> kEngines = {"local", "ssh", "slurm"};
   if (words.engine.empty()) return words.hosts.empty() ? "local" : "ssh";
   if (std::find(kEngines.begin(), kEngines.end(), words.engine) == kEngines.end()) {
-    throw unknown_word("--engine", words.engine, kEngines);
+    throw unknown_word("--engine", words.engine, {kEngines.begin(), kEngines.end()});
   }
   if (words.engine == "ssh" && words.hosts.empty()) {
     throw usage_error("usage", "`--engine ssh` needs to know the nodes")

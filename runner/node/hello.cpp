@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <random>
 
@@ -96,8 +97,9 @@ std::uint16_t first_outgoing() {
   constexpr std::uint16_t kUsual = 32768;
   const std::string range =
       read_file_if_exists("/proc/sys/net/ipv4/ip_local_port_range").value_or("");
-  const int first = std::atoi(range.c_str());
-  return first > 0 && first <= UINT16_MAX ? static_cast<std::uint16_t>(first) : kUsual;
+  std::uint16_t first = 0;
+  const auto read = std::from_chars(range.data(), range.data() + range.size(), first);
+  return read.ec == std::errc{} && first > 0 ? first : kUsual;
 }
 
 }  // namespace

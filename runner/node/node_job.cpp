@@ -206,7 +206,7 @@ DetachedRun NodeJob::run_of(const StartRank& start) {
 /// The job's nodes by name before what this one knows: a rank that looks its own host up must find
 /// the address by which others reach it, and not a loopback (Debian's 127.0.1.1).
 fs::path NodeJob::hosts_file(const std::string& hosts) {
-  const fs::path path = job_folder() / "hosts";
+  fs::path path = job_folder() / "hosts";
   write_file(path, hosts_with_own(hosts, read_file_if_exists("/etc/hosts").value_or("")),
              /*durable=*/false);
   fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read |

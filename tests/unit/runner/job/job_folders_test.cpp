@@ -12,7 +12,7 @@ class JobFoldersTest : public testing::Test {
   const fs::path& store() const { return store_.path(); }
   /// A job with the record of that id; empty: it has none yet.
   fs::path job(const std::string& name, const std::string& record) const {
-    const fs::path folder = jobs_folder(store()) / name;
+    fs::path folder = jobs_folder(store()) / name;
     make_folders(folder);
     if (!record.empty()) write_file(folder / "record", record + "\n");
     return folder;

@@ -80,7 +80,7 @@ TEST(NodeMessages, AnotherVersionIsRefused) {
 }
 
 TEST(NodeMessages, NeitherAreBytesThatAreNone) {
-  const auto code = [](std::string bytes) {
+  const auto code = [](const std::string& bytes) {
     MessageReader reader{false};
     reader.take(bytes);
     return code_of([&] { (void)reader.next(); });
@@ -94,7 +94,8 @@ TEST(NodeMessages, NeitherAreBytesThatAreNone) {
   for (const char* const one : {"\x81", "\xa1", "\x9f", "\xbf", "\x7f", "\x5f", "\xc0"}) {
     const std::string small = std::string("\x41\x42\x0f\0R", 5) + std::string(1000000, *one);
     EXPECT_EQ(code(small), "bad-stream") << printable(one);
-    const std::string large = std::string("\x01\x2d\x31\x01M", 5) + std::string(20000000, *one);
+    std::string large("\x01\x2d\x31\x01M", 5);
+    large.resize(large.size() + 20'000'000, *one);
     EXPECT_EQ(code(large), "bad-stream") << printable(one);
   }
   // More than one of its kind may have, before it is all there.
