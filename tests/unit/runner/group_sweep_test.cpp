@@ -14,7 +14,7 @@ namespace {
 class GroupSweep : public testing::Test {
  protected:
   fs::path make(const fs::path& name, std::time_t age) {
-    const fs::path path = folder_.path() / name;
+    fs::path path = folder_.path() / name;
     make_folders(path);
     set_age(path, age);
     return path;
