@@ -89,6 +89,13 @@ echo 'echo from profile' >"$bed/node2/root/.profile"
 ends_with 0 job --hosts hosts --nodes 3 small -- python meet.py
 rm "$bed/node2/root/.bashrc" "$bed/node2/root/.profile"
 
+note "a rank finds its own host by the job's address, though its node says 127.0.1.1, as Debian does"
+on node2 sh -c 'sed "s/^.* node2\$/127.0.1.1 node2/" /etc/hosts >/tmp/hosts && mount --bind /tmp/hosts /etc/hosts'
+equal "the node itself" 127.0.1.1 "$(on node2 python3 -c 'import socket; print(socket.gethostbyname(socket.gethostname()))')"
+ends_with 0 job --hosts hosts --nodes 3 small -- python -c 'import socket; print("me", socket.gethostbyname(socket.gethostname()))'
+shown "^1: me ${bed_address[node2]}\$"
+on node2 umount /etc/hosts
+
 note "half a program is not run"
 on node3 sh -c 'f=$(ls .cache/mlenv/node/*/mlenv-node); head -c 1000 "$f" >x && chmod 700 x && mv x "$f"'
 ends_with 0 job --hosts hosts --nodes 3 small -- true
