@@ -83,13 +83,12 @@ constexpr int kUsageStatus = 2;
 
 /// Under `run` and its kin, other statuses are the command's.
 void choose_failure_status(Ui& ui, const CLI::App& app) {
-  constexpr int kOwnFailure = 125;
   constexpr std::array<std::string_view, 4> kWithStatus = {"run", "shell", "exec", "wait"};
   const auto commands = app.get_subcommands();
   if (commands.empty()) return;
   const std::string name = commands.front()->get_name();
   if (std::find(kWithStatus.begin(), kWithStatus.end(), name) != kWithStatus.end()) {
-    ui.failure_status = kOwnFailure;
+    ui.failure_status = kOwnFailureStatus;
   }
 }
 

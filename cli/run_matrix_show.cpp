@@ -9,6 +9,7 @@
 #include "cli/progress_detail.hpp"
 #include "cli/run_record.hpp"
 #include "recipes/text.hpp"
+#include "runner/local/life.hpp"
 #include "runner/record/secrets.hpp"
 
 namespace mlenv::cli {
@@ -98,8 +99,8 @@ std::string state_text(const Variation& variation) {
   const std::uint64_t code = variation.exit_code.value_or(0);
   if (variation.state == "failed" && code != 0) return fmt::format("failed ({})", code);
   if (variation.state != "killed" || code <= kSignalBase) return variation.state;
-  const char* name = ::sigabbrev_np(static_cast<int>(code - kSignalBase));
-  return name != nullptr ? fmt::format("killed (SIG{})", name) : variation.state;
+  const std::string name = signal_name(static_cast<int>(code - kSignalBase));
+  return name.empty() ? variation.state : fmt::format("killed ({})", name);
 }
 
 std::vector<std::string> matrix_table(const MatrixRecord& record) {

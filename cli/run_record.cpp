@@ -12,6 +12,7 @@
 #include "cli/ui.hpp"
 #include "recipes/logins.hpp"
 #include "recipes/text.hpp"
+#include "runner/local/life.hpp"
 #include "runner/record/run_records.hpp"
 #include "runner/record/secrets.hpp"
 
@@ -59,9 +60,9 @@ std::string state_text(const RunRecord& record) {
   if (record.end && record.end->ended_by == "timeout") return "failed (timeout)";
   if (record.state == "failed") return fmt::format("failed ({})", record.end->exit_code);
   if (record.state != "killed") return record.state;
-  const char* name = ::sigabbrev_np(static_cast<int>(record.end->signal.value_or(0)));
-  return name != nullptr ? fmt::format("killed (SIG{})", name)
-                         : fmt::format("killed ({})", *record.end->signal);
+  const std::string name = signal_name(static_cast<int>(record.end->signal.value_or(0)));
+  return name.empty() ? fmt::format("killed ({})", *record.end->signal)
+                      : fmt::format("killed ({})", name);
 }
 
 /// As a shell would take it, near enough to read.

@@ -9,6 +9,7 @@
 
 #include "recipes/text.hpp"
 #include "runner/check/case.hpp"
+#include "runner/local/life.hpp"
 
 namespace mlenv::changes {
 namespace {
@@ -67,8 +68,8 @@ std::string failure_text(const RunRecord& run) {
   }
   if (run.end->failure) return "could not be started";
   if (const int signal = signal_of(*run.end); signal != 0) {
-    const char* name = ::sigabbrev_np(signal);
-    return fmt::format("was killed (SIG{})", name == nullptr ? std::to_string(signal) : name);
+    const std::string name = signal_name(signal);
+    return fmt::format("was killed ({})", name.empty() ? fmt::format("SIG{}", signal) : name);
   }
   return fmt::format("failed with status {}", run.end->exit_code);
 }

@@ -1,7 +1,6 @@
 #include "runner/job/drive.hpp"
 
 #include <poll.h>
-#include <sys/socket.h>
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -9,10 +8,9 @@
 
 #include "runner/job/drive_nodes.hpp"
 #include "runner/job/interfaces.hpp"
-#include "runner/local/control.hpp"
-#include "runner/local/exec_client.hpp"
+#include "runner/job/job_status.hpp"
 #include "runner/local/signal_queue.hpp"
-#include "runner/local/stop_answer.hpp"
+#include "runner/local/stop_listener.hpp"
 #include "runner/node/node_gpus.hpp"
 #include "runner/record/run_records.hpp"
 
@@ -22,25 +20,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLastLines = 20;
-constexpr int kOwnFailure = 125;
 
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
+double seconds_now() { return unix_seconds(std::chrono::system_clock::now()); }
 
 std::string now_text() { return utc_text(std::chrono::system_clock::now()); }
 
-/// Those whose end is the job's. With a chief it alone is: workers, parameter servers and the
-/// evaluator serve it for ever.
-bool is_essential(const Rank& rank, const Job& job) {
-  if (job.strategy != Strategy::parameter_server) return true;
-  return rank.role == (job.roles.chief ? "chief" : "worker");
-}
-
 /// That a rank on a node of these facts sees.
 std::uint64_t gpus_seen(const std::string& word, const Facts& facts) {
-  if (word.empty() || !facts.gpus) return 0;
-  const GpuChoice choice = word == kGpusIfAny ? GpuChoice{GpuChoice::Kind::all} : parse_gpus(word);
+  if (!facts.gpus) return 0;
+  const GpuChoice choice = asked_gpus(word);
   if (choice.kind == GpuChoice::Kind::none) return 0;
   if (choice.kind == GpuChoice::Kind::count) return choice.count;
   return choice.kind == GpuChoice::Kind::named ? choice.devices.size() : facts.gpus->size();
@@ -69,14 +57,16 @@ struct Running {
   std::size_t node = 0;
   std::deque<std::string> lines{};
   bool over = false;
-  std::string lost_by{};  ///< why its node had it end; empty: it did not
-  double lost_at = 0;     ///< seconds since 1970
+  std::optional<LostNode> lost{};  ///< its node had it end, and why
 };
 
 class Drive {
  public:
   Drive(Store& store, NodeStarter& starter, const DrivePlan& plan, const DriveEvents& events)
-      : plan_(plan), events_(events), nodes_(store, starter, plan, events, rank_events()) {
+      : plan_(plan),
+        events_(events),
+        nodes_(store, starter, plan, events, rank_events()),
+        stops_(events.control) {
     if (plan.job.deadline) ends_at_ = Clock::now() + *plan.job.deadline;
   }
 
@@ -95,7 +85,7 @@ class Drive {
     }
     outcome_.nodes = nodes_.states();
     leave();
-    conclude();
+    outcome_.exit_code = status_of(outcome_, plan_.job, between_);
     return std::move(outcome_);
   }
 
@@ -122,16 +112,7 @@ class Drive {
     number_ = number;
     const std::vector<std::size_t> with = nodes_.ready();
     if (!fresh_ports(with) || ending()) return given_up(std::move(result), with);
-    for (const std::size_t node : with) {
-      const NodeState& state = nodes_.state(node);
-      Place place =
-          place_of(plan_.job, with.size(),
-                   {state.offer.name, state.offer.address, state.offer.interface}, *state.hello);
-      place.ports = *nodes_.ports(node);
-      place.gpus = gpus_seen(plan_.gpus, *state.facts);
-      place.host = state.hello->host;
-      result.places.push_back(std::move(place));
-    }
+    for (const std::size_t node : with) result.places.push_back(place(node, with.size()));
     const JobPlan plan = job::plan(plan_.job, result.places, plan_.id, number);
     hosts_ = with.size() > 1 ? etc_hosts_of(result.places) : "";
     if (events_.planned) events_.planned(number, result.places, plan);
@@ -139,18 +120,43 @@ class Drive {
     while (!all_over()) {
       wait();
       heed_lost();
-      if (done()) stop_others();
+      if (done()) stop_all(plan_.job.grace);
       kill_late();
     }
+    finish(result);
+    if (fatal_) throw Error{*fatal_};
+    return result;
+  }
+
+  Place place(std::size_t node, std::size_t nodes) const {
+    const NodeState& state = nodes_.state(node);
+    Place place =
+        place_of(plan_.job, nodes, {state.offer.name, state.offer.address, state.offer.interface},
+                 *state.hello);
+    place.ports = *nodes_.ports(node);
+    place.gpus = gpus_seen(plan_.gpus, *state.facts);
+    place.host = state.hello->host;
+    return place;
+  }
+
+  /// What became of the ranks, and what failed first.
+  void finish(AttemptResult& result) {
     result.ended = now_text();
-    result.failure = failure_of();
+    std::map<std::string, double> offsets;
+    std::vector<LostNode> lost;
     for (Running& one : ranks_) {
+      const NodeState& state = nodes_.state(one.node);
+      offsets[state.offer.name] = state.clock_offset;
+      if (one.lost) {
+        lost.push_back(*one.lost);
+      } else if (!one.result.end && state.lost) {
+        lost.push_back({state.offer.name, nodes_.last_heard(one.node), *state.lost});
+      }
       one.result.last_lines.assign(one.lines.begin(), one.lines.end());
       result.ranks.push_back(std::move(one.result));
     }
     ranks_.clear();
-    if (fatal_) throw Error{*fatal_};
-    return result;
+    result.failure = first_failure(result.ranks, offsets, lost);
   }
 
   /// An attempt that could not begin, since nodes went.
@@ -207,7 +213,7 @@ class Drive {
   RankStart start_of(const Running& one, std::size_t world) const {
     const Rank& rank = one.result.rank;
     RankStart start{
-        rank.rank, plan_.start, plan_.run, plan_.code_digest.has_value(), plan_.most_log_bytes,
+        rank.rank,  plan_.start, plan_.run, plan_.code_digest.has_value(), plan_.most_log_bytes,
         plan_.gpus, hosts_};
     start.run.env = rank.env;
     start.run.env.insert(start.run.env.end(), plan_.run.env.begin(), plan_.run.env.end());
@@ -227,7 +233,7 @@ class Drive {
       if (!runs_on(node, rank)) return;
       ranks_[rank].result.run = run;
       if (events_.started) events_.started(number_, rank);
-      if (first_signal_ != 0) signal_rank(ranks_[rank], first_signal_);
+      if (outcome_.signal != 0) signal_rank(ranks_[rank], outcome_.signal);
     };
     events.line = [this](std::size_t node, std::uint64_t rank, const std::string& line) {
       if (!runs_on(node, rank)) return;
@@ -244,40 +250,37 @@ class Drive {
       Error told = error;
       told.while_doing(fmt::format("node `{}`, {}", nodes_.state(node).offer.name, during));
       fatal_ = std::move(told);
-      stop_others();
+      stop_all(plan_.job.grace);
     };
     return events;
   }
 
   void rank_ended(Running& one, const RankEnd& end) {
     one.over = true;
-    if (!end.ended_by_node.empty() && !one.result.stopped) return ended_by_node(one, end);
+    if (!end.ended_by_node.empty() && !one.result.stopped) {
+      // As if the node were lost: the status is not the command's own.
+      one.lost = LostNode{one.result.node, seconds_now(), end.ended_by_node};
+      return node_lost(one, end.ended_by_node);
+    }
     one.result.end = end;
     const bool failed = end.exit_code != 0 || end.failure;
     if (!failed || stopping_) return;
     notice(fmt::format("rank {} on {} {}; the others are ended", one.result.rank.rank,
                        one.result.node, how_it_ended(end)));
-    stop_others();
+    stop_all(plan_.job.grace);
   }
 
-  /// As if the node were lost: the status is not the command's own.
-  void ended_by_node(Running& one, const RankEnd& end) {
-    one.lost_by = end.ended_by_node;
-    one.lost_at = seconds_now();
+  void node_lost(const Running& one, const std::string& why) {
     if (stopping_) return;
-    notice(fmt::format("node {} is lost: {}; the ranks of others are ended", one.result.node,
-                       end.ended_by_node));
-    stop_others();
+    notice(fmt::format("node {} is lost: {}; the ranks of others are ended", one.result.node, why));
+    stop_all(plan_.job.grace);
   }
 
   void heed_lost() {
     for (Running& one : ranks_) {
       if (one.over || nodes_.link(one.node) != nullptr) continue;
       one.over = true;
-      if (stopping_) continue;
-      notice(fmt::format("node {} is lost: {}; the ranks of others are ended", one.result.node,
-                         nodes_.state(one.node).lost.value_or("")));
-      stop_others();
+      node_lost(one, nodes_.state(one.node).lost.value_or(""));
     }
   }
 
@@ -299,96 +302,51 @@ class Drive {
     one.result.stop_sent = seconds_now();
   }
 
-  /// SIGTERM to all that still run; they have the grace.
-  void stop_others() {
+  /// SIGTERM to all that still run, and SIGKILL after the grace.
+  void stop_all(std::chrono::milliseconds grace) {
     stopping_ = true;
     for (Running& one : ranks_) {
       if (one.over) continue;
       told_to_end(one);
-      if (NodeLink* link = nodes_.link(one.node)) {
-        link->stop(one.result.rank.rank, plan_.job.grace);
-      }
+      if (NodeLink* link = nodes_.link(one.node)) link->stop(one.result.rank.rank, grace);
     }
-    kill_at_ = Clock::now() + plan_.job.grace;
+    kill_at_ = Clock::now() + grace;
   }
 
   /// Whoever lives on after a signal and the grace.
   void kill_late() {
     if (!kill_at_ || Clock::now() < *kill_at_) return;
+    stop_all(std::chrono::milliseconds{0});
     kill_at_.reset();
-    for (Running& one : ranks_) {
-      if (one.over) continue;
-      told_to_end(one);
-      if (NodeLink* link = nodes_.link(one.node)) {
-        link->stop(one.result.rank.rank, std::chrono::milliseconds{0});
-      }
-    }
-  }
-
-  std::optional<FirstFailure> failure_of() const {
-    std::vector<RankResult> results;
-    std::map<std::string, double> offsets;
-    std::map<std::size_t, LostNode> lost;
-    for (const Running& one : ranks_) {
-      results.push_back(one.result);
-      const NodeState& state = nodes_.state(one.node);
-      offsets[state.offer.name] = state.clock_offset;
-      if (!one.lost_by.empty()) {
-        lost[one.node] = {state.offer.name, one.lost_at, one.lost_by};
-      } else if (!one.result.end && state.lost) {
-        lost[one.node] = {state.offer.name, nodes_.last_heard(one.node), *state.lost};
-      }
-    }
-    std::vector<LostNode> list;
-    for (auto& [node, one] : lost) list.push_back(std::move(one));
-    return first_failure(results, offsets, list);
   }
 
   void wait() {
     constexpr int kTick = 200;  // milliseconds
-    std::vector<pollfd> fds = nodes_.poll_for();
-    const std::size_t of_nodes = fds.size();
-    fds.push_back({signals_.fd(), POLLIN, 0});
-    fds.push_back({events_.control, POLLIN, 0});
-    for (const Fd& one : asking_) fds.push_back({one.get(), POLLIN, 0});
+    std::vector<pollfd> fds{{signals_.fd(), POLLIN, 0}};
+    const std::size_t nodes = fds.size();
+    nodes_.add_to(fds);
+    const std::size_t stops = fds.size();
+    stops_.add_to(fds);
     const std::size_t others = fds.size();
     if (events_.poll_for) events_.poll_for(fds);
     if (::poll(fds.data(), fds.size(), kTick) < 0 && errno != EINTR) {
       throw os_error(errno, "cannot wait for the nodes");
     }
     if (events_.polled) events_.polled(fds.data() + others);
-    const std::vector<pollfd> seen{fds.begin(),
-                                   fds.begin() + static_cast<std::ptrdiff_t>(of_nodes)};
-    nodes_.take(seen);
-    nodes_.tick();
+    nodes_.hear(fds.data() + nodes);
     while (const int number = signals_.next()) take_signal(number);
-    take_requests({fds.begin() + static_cast<std::ptrdiff_t>(of_nodes) + 1,
-                   fds.begin() + static_cast<std::ptrdiff_t>(others)});
-    if (ends_at_ && Clock::now() >= *ends_at_) end_all(EndedBy::timeout, plan_.job.grace);
-  }
-
-  /// Of `mlenv stop`.
-  void take_requests(const std::vector<pollfd>& fds) {
-    for (std::size_t i = fds.size(); i > 1; --i) {
-      if (fds[i - 1].revents == 0) continue;
-      const auto at = asking_.begin() + static_cast<std::ptrdiff_t>(i - 2);
-      const std::optional<StopRequest> stop = answer_stop_alone(std::move(*at));
-      asking_.erase(at);
-      if (!stop) continue;
+    if (const std::optional<StopRequest> stop = stops_.hear(fds.data() + stops)) {
       end_all(EndedBy::stop,
               stop->grace_ms ? std::chrono::milliseconds(*stop->grace_ms) : plan_.job.grace);
     }
-    if (fds.front().revents == 0) return;
-    Fd connection{::accept4(events_.control, nullptr, nullptr, SOCK_CLOEXEC)};
-    if (connection) asking_.push_back(std::move(connection));
+    if (ends_at_ && Clock::now() >= *ends_at_) end_all(EndedBy::timeout, plan_.job.grace);
   }
 
   void end_all(EndedBy why, std::chrono::milliseconds grace) {
     if (outcome_.ended_by != EndedBy::itself) return;
     outcome_.ended_by = why;
     ends_at_.reset();
-    stop_others();
-    kill_at_ = Clock::now() + grace;
+    stop_all(grace);
   }
 
   void signal_rank(const Running& one, int number) {
@@ -398,9 +356,8 @@ class Drive {
 
   void take_signal(int number) {
     const bool ends = number != SIGUSR1 && number != SIGUSR2;
-    const bool again = ends && first_signal_ != 0;
+    const bool again = ends && outcome_.signal != 0;
     if (ends && !again) {
-      first_signal_ = number;
       outcome_.signal = number;
       kill_at_ = Clock::now() + plan_.job.grace;
     }
@@ -421,57 +378,17 @@ class Drive {
     nodes_.drop_all();
   }
 
-  void conclude() {
-    constexpr int kSignalled = 128;
-    const bool asked = outcome_.signal != 0 || outcome_.ended_by != EndedBy::itself;
-    const bool ran = !outcome_.attempts.empty() && !outcome_.attempts.back().ranks.empty();
-    if (!asked) {
-      outcome_.exit_code = status_of_ranks();
-    } else if (outcome_.ended_by == EndedBy::timeout) {
-      outcome_.exit_code = kTimedOutStatus;
-    } else {
-      const int signal = outcome_.signal != 0 ? outcome_.signal : SIGTERM;
-      outcome_.exit_code = ran && !between_ ? own_status(kSignalled + signal) : kSignalled + signal;
-    }
-  }
-
-  /// Of ranks that were told to end: 0 where all took that well, else the first status that a
-  /// program gave itself, else `otherwise`.
-  int own_status(int otherwise) const {
-    constexpr std::uint64_t kSignalled = 128;
-    bool well = true;
-    for (const RankResult& rank : outcome_.attempts.back().ranks) {
-      if (!is_essential(rank.rank, plan_.job)) continue;
-      if (!rank.end || rank.end->exit_code >= kSignalled) {
-        well = false;
-      } else if (rank.end->exit_code != 0) {
-        return static_cast<int>(rank.end->exit_code);
-      }
-    }
-    return well ? 0 : otherwise;
-  }
-
-  int status_of_ranks() const {
-    if (outcome_.attempts.empty()) return kOwnFailure;
-    const AttemptResult& last = outcome_.attempts.back();
-    if (!last.failure) return 0;
-    if (last.failure->what == FirstFailure::What::node) return kOwnFailure;
-    const RankResult& rank = last.ranks.at(last.failure->rank);
-    return rank.end ? static_cast<int>(rank.end->exit_code) : kOwnFailure;
-  }
-
   const DrivePlan& plan_;
   const DriveEvents& events_;
   SignalQueue signals_;
   WithoutStops no_stops_;
   DrivenNodes nodes_;
+  StopListener stops_;
   std::vector<Running> ranks_;  ///< of the attempt that goes on, by rank
   std::uint64_t number_ = 0;    ///< of that attempt
   std::string hosts_;           ///< its nodes, for /etc/hosts
-  std::vector<Fd> asking_;      ///< connections that have not said yet what they want
   std::optional<Clock::time_point> kill_at_;
   std::optional<Clock::time_point> ends_at_;
-  int first_signal_ = 0;
   bool stopping_ = false;
   bool between_ = false;  ///< it was ended before its next attempt
   std::optional<Error> fatal_;
@@ -484,9 +401,9 @@ std::string how_it_ended(const RankEnd& end) {
   if (end.failure) return fmt::format("could not be run: {}", end.failure->message);
   if (end.out_of_memory) return "was killed for want of memory";
   if (end.signal) {
-    const char* name = ::sigabbrev_np(static_cast<int>(*end.signal));
+    const std::string name = signal_name(static_cast<int>(*end.signal));
     return fmt::format("was ended by signal {}{}", *end.signal,
-                       name != nullptr ? fmt::format(" (SIG{})", name) : "");
+                       name.empty() ? "" : " (" + name + ")");
   }
   return fmt::format("ended with status {}", end.exit_code);
 }

@@ -9,14 +9,15 @@
 namespace mlenv::job {
 namespace {
 
-double seconds(std::chrono::system_clock::time_point when) {
-  return std::chrono::duration<double>(when.time_since_epoch()).count();
-}
-
 /// Not its end alone.
 bool has_bytes(int fd) {
   int count = 0;
   return ::ioctl(fd, FIONREAD, &count) != 0 || count > 0;
+}
+
+Error too_few(const Job& job, const std::string& found) {
+  return failure("no-node", "the job needs {} nodes, and {}", job.nodes.least, found)
+      .hint("ask for fewer (`--nodes`), or give it more");
 }
 
 Error about_node(Error error, const std::string& node) {
@@ -40,7 +41,6 @@ bool DrivenNodes::is_ready(const Node& node) const {
 }
 
 bool DrivenNodes::advance() {
-  bury();
   std::uint64_t there = 0;
   std::uint64_t untried = 0;
   bool coming = false;
@@ -85,20 +85,14 @@ void DrivenNodes::require_enough() const {
       others.push_back(node.state.offer.name);
     }
   }
-  if (!first) {
-    throw failure("no-node", "the job needs {} nodes, and {} are ready", plan_.job.nodes.least,
-                  found)
-        .hint("ask for fewer (`--nodes`), or give it more");
-  }
+  if (!first) throw too_few(plan_.job, fmt::format("{} are ready", found));
   if (!others.empty()) first->because("nor can " + join(others, ", "));
   throw Error{*std::move(first)};
 }
 
 void DrivenNodes::require_offers() const {
   if (nodes_.size() >= plan_.job.nodes.least) return;
-  throw failure("no-node", "the job needs {} nodes, and there are {}", plan_.job.nodes.least,
-                nodes_.size())
-      .hint("ask for fewer (`--nodes`), or give it more");
+  throw too_few(plan_.job, fmt::format("there are {}", nodes_.size()));
 }
 
 void DrivenNodes::forgive() {
@@ -168,7 +162,7 @@ void DrivenNodes::met(std::size_t index, const NodeHello& hello) {
   NodeState& state = nodes_[index].state;
   state.hello = hello;
   if (const auto there = parse_utc(hello.clock)) {
-    state.clock_offset = seconds(*there) - seconds(std::chrono::system_clock::now());
+    state.clock_offset = unix_seconds(*there) - unix_seconds(std::chrono::system_clock::now());
   }
   if (hello.runtime.empty()) {
     nodes_[index].error = failure("no-runtime", "there is neither runc nor crun")
@@ -218,40 +212,36 @@ void DrivenNodes::ask_ports(std::size_t node, std::size_t count) {
   nodes_[node].link->ask_ports(count);
 }
 
-std::vector<pollfd> DrivenNodes::poll_for() const {
-  std::vector<pollfd> fds;
+void DrivenNodes::add_to(std::vector<pollfd>& fds) const {
   for (const Node& node : nodes_) {
     const bool there = node.link && !node.gone;
     fds.push_back({there ? node.link->read_fd() : -1, POLLIN, 0});
     fds.push_back({there && node.link->wants_to_write() ? node.link->write_fd() : -1, POLLOUT, 0});
   }
-  return fds;
 }
 
-void DrivenNodes::take(const std::vector<pollfd>& seen) {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    Node& node = nodes_[i];
-    if (node.gone || !node.link) continue;
-    if (seen[2 * i].revents != 0) {
+void DrivenNodes::hear(const pollfd* seen) {
+  for (Node& node : nodes_) {
+    const bool to_read = (seen++)->revents != 0;
+    const bool to_write = (seen++)->revents != 0;
+    if (to_read && !node.gone) {
       if (has_bytes(node.link->read_fd())) node.heard = std::chrono::system_clock::now();
       node.link->take();
     }
-    if (!node.gone && seen[2 * i + 1].revents != 0) node.link->send();
+    if (to_write && !node.gone) node.link->send();
+    tick(node);
   }
   bury();
 }
 
-void DrivenNodes::tick() {
-  const auto now = std::chrono::steady_clock::now();
-  for (Node& node : nodes_) {
-    if (node.process) (void)node.process->gone();
-    if (node.gone || !node.link) continue;
-    node.link->tick();
-    if (!node.gone && !node.state.hello && now - node.began > plan_.meeting) {
-      lost(node, fmt::format("it has not answered within {} s", plan_.meeting.count() / 1000));
-    }
+void DrivenNodes::tick(Node& node) {
+  if (node.process) (void)node.process->gone();
+  if (node.gone) return;
+  node.link->tick();
+  const auto since = std::chrono::steady_clock::now() - node.began;
+  if (!node.gone && !node.state.hello && since > plan_.meeting) {
+    lost(node, fmt::format("it has not answered within {} s", plan_.meeting.count() / 1000));
   }
-  bury();
 }
 
 NodeLink* DrivenNodes::link(std::size_t node) {
@@ -266,7 +256,7 @@ std::vector<NodeState> DrivenNodes::states() const {
   return all;
 }
 
-double DrivenNodes::last_heard(std::size_t node) const { return seconds(nodes_[node].heard); }
+double DrivenNodes::last_heard(std::size_t node) const { return unix_seconds(nodes_[node].heard); }
 
 void DrivenNodes::say_goodbye() {
   for (Node& node : nodes_) {

@@ -41,10 +41,9 @@ class DrivenNodes {
     return nodes_[node].ports;
   }
 
-  /// Each that is there: what to poll for, and what was seen. In the same order.
-  std::vector<pollfd> poll_for() const;
-  void take(const std::vector<pollfd>& seen);
-  void tick();
+  /// What to wait for, appended; then the same, as poll(2) left them, at least once a beat.
+  void add_to(std::vector<pollfd>& fds) const;
+  void hear(const pollfd* seen);
 
   NodeLink* link(std::size_t node);  ///< nullptr: it is gone
   const NodeState& state(std::size_t node) const { return nodes_[node].state; }
@@ -74,6 +73,7 @@ class DrivenNodes {
   NodeEvents events_of(std::size_t index);
   void met(std::size_t index, const NodeHello& hello);
   void lost(Node& node, const std::string& why);
+  void tick(Node& node);
   void bury();  ///< links of those that are gone
   void hear_last_words(Node& node);
 

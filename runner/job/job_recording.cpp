@@ -8,8 +8,6 @@
 namespace mlenv::job {
 namespace {
 
-constexpr int kOwnFailure = 125;
-
 RecordedFirstFailure recorded(const FirstFailure& failure, const AttemptResult& attempt) {
   if (failure.what == FirstFailure::What::node) return {std::nullopt, failure.node, failure.why};
   const RankResult& rank = attempt.ranks.at(failure.rank);
@@ -168,7 +166,7 @@ JobOutcome drive_recorded(Store& store, NodeStarter& starter, const DrivePlan& p
     recorder.ended(run);
     return outcome;
   } catch (const Error& error) {
-    recorder.gave_up(error, kOwnFailure);
+    recorder.gave_up(error, kOwnFailureStatus);
     throw;
   }
 }

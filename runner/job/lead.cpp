@@ -16,8 +16,6 @@
 namespace mlenv::job {
 namespace {
 
-constexpr int kOwnFailure = 125;
-
 void say(const std::string& text) { write_to_streams(false, "mlenv: " + printable(text) + "\n"); }
 
 std::string variable_of(const char* name) {
@@ -65,10 +63,10 @@ int lead(const fs::path& folder, std::string_view version) {
   } catch (const Error& error) {
     say(error.what());
     if (!error.hint().empty()) say("what to do: " + error.hint());
-    return kOwnFailure;
+    return kOwnFailureStatus;
   } catch (const std::exception& error) {
     say(error.what());
-    return kOwnFailure;
+    return kOwnFailureStatus;
   }
 }
 

@@ -32,8 +32,7 @@ void take(std::optional<Blocked>& blocked, const Verdict& verdict, const std::st
 }
 
 bool uses_gpus(const std::string& gpus, const std::vector<NodeState>& nodes) {
-  if (gpus.empty() || gpus == "none" || gpus == "0") return false;
-  if (gpus != kGpusIfAny) return true;
+  if (gpus != kGpusIfAny) return asked_gpus(gpus).kind != GpuChoice::Kind::none;
   return std::any_of(nodes.begin(), nodes.end(), [](const NodeState& node) {
     return node.facts && node.facts->gpus && !node.facts->gpus->empty();
   });

@@ -19,7 +19,7 @@ struct DetachedRun {
   RunStart start;  ///< as RunRecorder takes it
   fs::path store;
   std::uint64_t most_log_bytes = 0;
-  int failure_status = 125;  ///< recorded where mlenv gives up
+  int failure_status = kOwnFailureStatus;  ///< recorded where mlenv gives up
 };
 
 struct StartedRun {

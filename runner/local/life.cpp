@@ -55,6 +55,11 @@ std::optional<int> parse_signal(std::string_view text) {
   return std::nullopt;
 }
 
+std::string signal_name(int number) {
+  const char* const name = ::sigabbrev_np(number);
+  return name == nullptr ? "" : std::string("SIG") + name;
+}
+
 std::chrono::milliseconds BackOff::after(std::chrono::milliseconds attempt) {
   constexpr std::chrono::milliseconds kFirst{100};
   constexpr std::chrono::milliseconds kMost{60'000};

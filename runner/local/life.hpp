@@ -33,6 +33,9 @@ struct RunLife {
 /// `TERM`, `SIGTERM`, `15`; nullopt for what is no signal.
 std::optional<int> parse_signal(std::string_view text);
 
+/// `SIGTERM`; empty for a number that has no name.
+std::string signal_name(int number);
+
 /// How long to wait before the next attempt: 0.1 s, twice as long each time up to a minute; from
 /// the beginning after an attempt of ten seconds.
 class BackOff {
@@ -45,6 +48,8 @@ class BackOff {
 
 /// The status of a run that took too long, as timeout(1) has it.
 inline constexpr int kTimedOutStatus = 124;
+/// The status of mlenv's own failures where others are the command's.
+inline constexpr int kOwnFailureStatus = 125;
 
 enum class EndedBy { itself, stop, timeout };
 

@@ -11,6 +11,7 @@
 #include "images/store.hpp"
 #include "runner/job/channel.hpp"
 #include "runner/local/group_sweep.hpp"
+#include "runner/local/life.hpp"
 #include "runner/node/hello.hpp"
 #include "runner/node/node_job.hpp"
 #include "runner/node/work.hpp"
@@ -104,9 +105,7 @@ class Agent {
 
   void hear_signals() {
     while (const int number = signals_.next()) {
-      const char* const name = ::sigabbrev_np(number);
-      leave(fmt::format("its agent was ended by SIG{}", name != nullptr ? name : "?"),
-            kSignalGrace);
+      leave("its agent was ended by " + signal_name(number), kSignalGrace);
     }
   }
 

@@ -40,14 +40,16 @@ std::vector<std::string> devices_in(const std::string& list) {
   return found;
 }
 
-GpuChoice none() { return {Kind::none}; }
-
 }  // namespace
 
+GpuChoice asked_gpus(std::string_view word) {
+  if (word.empty()) return {Kind::none};
+  return word == kGpusIfAny ? GpuChoice{Kind::all} : parse_gpus(word);
+}
+
 GpuChoice node_choice(std::string_view word, const std::map<std::string, std::string>& variables) {
-  if (word.empty()) return none();
   const bool if_any = word == kGpusIfAny;
-  GpuChoice asked = if_any ? GpuChoice{Kind::all} : parse_gpus(word);
+  GpuChoice asked = asked_gpus(word);
   const std::optional<std::string> list = given(variables);
   if (!list || (asked.kind != Kind::all && asked.kind != Kind::count)) return asked;
   std::vector<std::string> devices = devices_in(*list);
@@ -57,7 +59,7 @@ GpuChoice node_choice(std::string_view word, const std::map<std::string, std::st
                   devices.size(), wanted == 0 ? "some" : std::to_string(wanted))
         .hint("ask it for as many as the job wants");
   }
-  if (devices.empty()) return none();
+  if (devices.empty()) return {Kind::none};
   devices.resize(wanted);
   std::string text = "device=";
   for (const std::string& one : devices) text += (text.back() == '=' ? "" : ",") + one;

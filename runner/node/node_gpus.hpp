@@ -14,7 +14,11 @@ namespace mlenv::job {
 /// peers.
 inline constexpr std::string_view kGpusIfAny = "auto";  ///< all, and none where there is none
 
-/// The choice that `word` (kGpusIfAny, or one of `--gpus`; empty: none) is on a node with these
+/// What `word` (kGpusIfAny, or one of `--gpus`; empty: none) asks for: kGpusIfAny is all. Throws
+/// `usage`.
+GpuChoice asked_gpus(std::string_view word);
+
+/// The choice that it is on a node with these
 /// variables: a batch system that has given this step some of the GPUs says which (SLURM_STEP_GPUS,
 /// SLURM_JOB_GPUS: as the node counts them; else CUDA_VISIBLE_DEVICES), and `auto`, `all` and a
 /// number mean those. Throws `usage`, and `no-device` for more than were given.

@@ -20,7 +20,6 @@ namespace {
 constexpr const char* kImage = "image";
 constexpr const char* kProject = "code";
 constexpr const char* kFacts = "facts";
-constexpr int kFailureStatus = 125;
 constexpr std::uint64_t kUsualLog = std::uint64_t{256} << 20;
 
 /// All that was written meanwhile is read at once, whoever it was.
@@ -180,7 +179,6 @@ DetachedRun NodeJob::run_of(const StartRank& start) {
   made.start.mlenv = std::string(own_version());
   made.store = store_.root();
   made.most_log_bytes = start.most_log_bytes > 0 ? start.most_log_bytes : kUsualLog;
-  made.failure_status = kFailureStatus;
   const auto trees = trees_.find(made.start.image.digest);
   if (trees == trees_.end()) {
     throw failure("absent", "the node was not given the image `{}`", made.start.image.digest);
@@ -222,7 +220,7 @@ void NodeJob::on_start(const StartRank& start) {
     ranks_.push_back(std::make_unique<RankRun>(start.rank, run_of(start)));
   } catch (const std::exception& error) {
     const auto* known = dynamic_cast<const Error*>(&error);
-    channel_.say(RankEnded{start.rank, kFailureStatus, std::nullopt, false,
+    channel_.say(RankEnded{start.rank, kOwnFailureStatus, std::nullopt, false,
                            RunFailure{known ? known->code() : "internal", error.what()}, ""});
   }
 }

@@ -84,8 +84,7 @@ RankEnded RankRun::end() const {
     ended.out_of_memory = outcome->out_of_memory;
     return ended;
   }
-  constexpr std::uint64_t kOwnFailure = 125;
-  ended.exit_code = kOwnFailure;
+  ended.exit_code = kOwnFailureStatus;
   ended.failure = run_.failure() ? RunFailure{run_.failure()->code(), run_.failure()->what()}
                                  : RunFailure{"run-failed", "the rank's supervisor was killed"};
   return ended;

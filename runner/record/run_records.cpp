@@ -231,6 +231,10 @@ std::string utc_text(std::chrono::system_clock::time_point when) {
                      (since - whole).count());
 }
 
+double unix_seconds(std::chrono::system_clock::time_point when) {
+  return std::chrono::duration<double>(when.time_since_epoch()).count();
+}
+
 std::optional<std::chrono::system_clock::time_point> parse_utc(std::string_view text) {
   const std::string copy{text};
   std::tm parts{};

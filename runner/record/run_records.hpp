@@ -61,7 +61,9 @@ fs::path runs_folder(const fs::path& store_root);
 
 /// UTC, RFC 3339 with milliseconds: `2026-03-01T12:00:00.250Z`.
 std::string utc_text(std::chrono::system_clock::time_point when);
-/// The other way; nullopt for what is not of that form.
+/// Seconds since 1970.
+double unix_seconds(std::chrono::system_clock::time_point when);
+/// utc_text() the other way; nullopt for what is not of that form.
 std::optional<std::chrono::system_clock::time_point> parse_utc(std::string_view text);
 
 }  // namespace mlenv

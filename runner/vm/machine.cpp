@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "base/pidfd.hpp"
 #include "base/text.hpp"
+#include "runner/local/life.hpp"
 #include "runner/local/signals.hpp"
 #include "runner/vm/link.hpp"
 
@@ -152,8 +153,7 @@ std::string VirtualMachine::end() {
   const std::optional<Exit> exit = qemu_->wait(std::chrono::seconds{2});
   if (exit && exit->signalled) {
     constexpr int kSignalled = 128;
-    const char* const name = ::sigabbrev_np(exit->code - kSignalled);
-    return fmt::format("QEMU was ended by SIG{}", name == nullptr ? "" : name);
+    return "QEMU was ended by " + signal_name(exit->code - kSignalled);
   }
   const std::string console = read_file_if_exists(folder_ / "console").value_or("");
   if (const std::size_t at = console.find("Kernel panic - "); at != std::string::npos) {
