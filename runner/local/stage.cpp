@@ -1,4 +1,5 @@
 #include "runner/local/stage.hpp"
+#include "runner/local/patient_hooks.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -191,6 +192,9 @@ class BuiltinRun final : public PreparedRun {
     stage_.private_folder = mount_private_folder(run.scratch);
     const ImageRoot image{stage_.root};
     bundle_ = make_bundle(run, image, stage_);
+    if (runtime_.is_crun) {
+      for (CdiHook& hook : bundle_.hooks) hook = patient_hook(hook);
+    }
     check_mounts(bundle_, image);
     check_workdir(bundle_, image);
     if (stage_.identity == Identity::kept_id) make_mount_points(bundle_, image);

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <future>
 
@@ -150,6 +151,19 @@ TEST(Process, ExtraDescriptorsArrive) {
   pipe.write_end.reset();
   FdSource source{pipe.read_end.get()};
   EXPECT_EQ(read_all(source, 100), "hi\n");
+  EXPECT_EQ(child.wait(), (Exit{0, false}));
+}
+
+TEST(Process, AReaderThatGoesInTheMiddleOfAWriteEndsNobody) {
+  Pipe pipe = make_pipe();
+  Command reader = command({"true"});
+  reader.stdin_fd = pipe.read_end.get();
+  Child child{reader};
+  pipe.read_end.reset();
+  const std::string much(1U << 20U, 'x');  // more than a pipe takes
+  while (write_quietly(pipe.write_end.get(), much) > 0) {
+  }
+  EXPECT_EQ(errno, EPIPE);
   EXPECT_EQ(child.wait(), (Exit{0, false}));
 }
 
