@@ -47,8 +47,8 @@ TEST(PatientHooks, ItsStateArgumentsVariablesAndStatusAreItsOwn) {
   const CdiHook hook{"createRuntime",
                      "/bin/sh",
                      {"sh", "-c",
-                      "read -r state; [ \"$state\" = '{\"a\": \"$b `c` \\\\d\"}' ] && "
-                      "[ \"$1-$2-$K\" = 'x y-$HOME-v' ] && exit 7",
+                      R"(read -r state
+                         [ "$state" = '{"a": "$b `c` \\d"}' ] && [ "$1-$2-$K" = 'x y-$HOME-v' ] && exit 7)",
                       "-", "x y", "$HOME"},
                      {"K=v"},
                      3};
