@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/file_digest.hpp"
+
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/git_source.hpp"
 #include "recipes/source_tree.hpp"
@@ -37,14 +39,6 @@ DirectSource of_file(LockedSource locked, const PackageAddress& address, const f
           [path, file](const fs::path& folder) { unpack_source(path, file, folder); },
           path,
           {}};
-}
-
-Digest digest_of(const fs::path& path) {
-  const Fd fd = open_file(path);
-  FdSource source{fd.get()};
-  Sha256 hash;
-  copy(source, hash);
-  return hash.finish();
 }
 
 void move_into(const fs::path& from, const fs::path& to) {
@@ -84,7 +78,7 @@ DirectSource path(const DirectRequirement& wanted, const BuildPlace& place) {
   const TemporaryFolder aside(place.cache / "sources");
   const fs::path own = aside.path() / "file";
   fs::copy_file(found, own);
-  const Digest digest = digest_of(own);
+  const Digest digest = digest_of_file(own);
   LockedSource locked = described(address, digest);
   locked.path = address.place;
   return of_file(std::move(locked), address, keep(place.cache, digest, own));
@@ -98,7 +92,7 @@ DirectSource url(const DirectRequirement& wanted, const std::optional<Digest>& e
   make_folders(place.cache / "sources");
   fs::path kept = known ? place.cache / "sources" / known->hex() : fs::path{};
   Digest digest = known ? *known : Digest::of("");
-  if (!known || !fs::exists(kept) || digest_of(kept) != *known) {
+  if (!known || !fs::exists(kept) || digest_of_file(kept) != *known) {
     const Activity activity(place.progress, "download " + address.file(), 0, "");
     const TemporaryFolder aside(place.cache / "sources");
     const fs::path own = aside.path() / "file";
@@ -106,7 +100,7 @@ DirectSource url(const DirectRequirement& wanted, const std::optional<Digest>& e
       const Fd out = open_file(own, O_RDWR | O_CREAT | O_EXCL);
       place.http.download({address.place, known, std::nullopt, {}, {}}, out.get(), {});
     }
-    digest = digest_of(own);
+    digest = digest_of_file(own);
     kept = keep(place.cache, digest, own);
   }
   LockedSource locked = described(address, digest);

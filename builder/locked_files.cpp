@@ -1,5 +1,6 @@
 #include "builder/locked_files.hpp"
 
+#include "base/file_digest.hpp"
 #include "base/http.hpp"
 
 namespace mlenv {
@@ -46,11 +47,7 @@ std::vector<LockedFile> base_files(const LockedBase& base) {
 bool is_intact(const fs::path& path, std::uint64_t size_bytes, const Digest& digest) {
   std::error_code error;
   if (fs::file_size(path, error) != size_bytes || error) return false;
-  const Fd fd = open_file(path);
-  FdSource source{fd.get()};
-  Sha256 hash;
-  copy(source, hash);
-  return hash.finish() == digest;
+  return digest_of_file(path) == digest;
 }
 
 std::vector<fs::path> VendorFolders::all(const LockedFile& file) const {

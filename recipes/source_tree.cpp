@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/file_digest.hpp"
 #include "base/paths.hpp"
 #include "base/temporary_name.hpp"
 #include "recipes/ignore.hpp"
@@ -54,14 +55,6 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries = list_folder(folder);
   if (entries.empty() && !is_there(folder)) throw vanished(folder);
   return entries;
-}
-
-Digest hash_of(const fs::path& path) {
-  const Fd fd = open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  FdSource source{fd.get()};
-  Sha256 hash;
-  copy(source, hash);
-  return hash.finish();
 }
 
 /// Folders that setuptools leaves beside a source that it built, and would take up again (its
@@ -156,7 +149,7 @@ class Walk {
       tree_.files.push_back({path, FileKind::link, std::move(link), std::move(content)});
     } else if (S_ISREG(mode)) {
       const FileKind kind = (mode & S_IXUSR) != 0 ? FileKind::executable : FileKind::plain;
-      tree_.files.push_back({path, kind, {}, hash_of(from)});
+      tree_.files.push_back({path, kind, {}, digest_of_file(from)});
     } else {
       throw failure("bad-source", "`{}` is a socket, pipe or device", from.string())
           .hint("name it in the ignore file, or put it elsewhere");

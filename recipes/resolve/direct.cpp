@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/file_digest.hpp"
+
 #include "recipes/mistakes.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/source_tree.hpp"
@@ -22,14 +24,6 @@ std::optional<DirectRequirement> direct_of(const Recipe& recipe, const std::stri
   const auto address = parse_package_address(one->address);
   return DirectRequirement{one->normalised_name(), std::get<PackageAddress>(address), &recipe,
                            place, listed};
-}
-
-Digest file_digest(const fs::path& path) {
-  const Fd fd = open_file(path);
-  FdSource source{fd.get()};
-  Sha256 hash;
-  copy(source, hash);
-  return hash.finish();
 }
 
 }  // namespace
@@ -104,7 +98,9 @@ fs::path find_direct_path(const DirectRequirement& wanted) {
       file ? "no file" : "neither a folder nor a wheel (.whl) or source archive (.tar.gz)"));
 }
 
-bool is_file_of(const fs::path& path, const Digest& digest) { return file_digest(path) == digest; }
+bool is_file_of(const fs::path& path, const Digest& digest) {
+  return digest_of_file(path) == digest;
+}
 
 std::vector<std::string> source_changes(const Recipe& recipe, const Lock& lock) {
   std::vector<std::string> changes;
@@ -118,7 +114,8 @@ std::vector<std::string> source_changes(const Recipe& recipe, const Lock& lock) 
           fmt::format("`{}`, of which `{}` was built, is not there", source.path, source.name));
       continue;
     }
-    const Digest now = tree ? read_project_tree(recipe, source.path).digest() : file_digest(path);
+    const Digest now =
+        tree ? read_project_tree(recipe, source.path).digest() : digest_of_file(path);
     if (now == source.digest) continue;
     changes.push_back(fmt::format("`{}` differs: `{}` was built of {}, it is {} now", source.path,
                                   source.name, source.digest.brief(), now.brief()));

@@ -19,6 +19,7 @@
 #include "runner/engine/engine_devices.hpp"
 #include "runner/engine/engine_exec.hpp"
 #include "runner/engine/engine_files.hpp"
+#include "runner/engine/kept_process.hpp"
 #include "runner/engine/mount_points.hpp"
 #include "runner/local/devices.hpp"
 #include "runner/local/exec_server.hpp"
@@ -273,26 +274,12 @@ void EngineRun::prepare(const ImageRoot& image, const std::vector<std::string>& 
 }
 
 KeptProcess EngineRun::job() const {
-  KeptProcess process;
-  process.user = bundle_.user;
+  KeptProcess process = kept_process(bundle_, run_.fds);
   process.set_groups = !run_.engine->rootless;
   if (process.set_groups) {
     auto& groups = process.user.groups;
     groups.insert(groups.end(), device_groups_.begin(), device_groups_.end());
   }
-  process.workdir = bundle_.workdir;
-  process.make_workdir = true;
-  process.argv = bundle_.argv;
-  process.env = bundle_.env;
-  process.terminal = bundle_.terminal;
-  if (process.terminal) {
-    const winsize size = terminal_size();
-    process.rows = size.ws_row;
-    process.columns = size.ws_col;
-    return process;
-  }
-  process.streams = {STDIN_FILENO, run_.fds.out >= 0 ? run_.fds.out : STDOUT_FILENO,
-                     run_.fds.err >= 0 ? run_.fds.err : STDERR_FILENO};
   return process;
 }
 

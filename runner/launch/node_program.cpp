@@ -6,6 +6,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/file_digest.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -14,14 +15,6 @@ std::string own_architecture() {
   utsname name{};
   ::uname(&name);
   return static_cast<const char*>(name.machine);
-}
-
-Digest digest_of(const fs::path& file) {
-  const Fd fd = open_file(file);
-  FdSource source{fd.get()};
-  Sha256 hash;
-  copy(source, hash);
-  return hash.finish();
 }
 
 // In both there is no single quote, `!`, backslash or line end, so that any shell passes them on.
@@ -60,7 +53,7 @@ constexpr const char* kBoth =
 
 NodeProgram::NodeProgram(fs::path file) : file_(std::move(file)) {
   const std::string hex =
-      while_doing("reading the program of nodes", [&] { return digest_of(file_).hex(); });
+      while_doing("reading the program of nodes", [&] { return digest_of_file(file_).hex(); });
   const std::string where = fmt::format(kWhere, hex);
   take_ = where + fmt::format(kTake, hex, own_architecture());
   run_ = where + std::string(kRun);

@@ -18,6 +18,7 @@
 #include "base/text.hpp"
 #include "runner/engine/engine_exec.hpp"
 #include "runner/engine/engine_files.hpp"
+#include "runner/engine/kept_process.hpp"
 #include "runner/local/home.hpp"
 #include "runner/local/job.hpp"
 #include "runner/local/job_checks.hpp"
@@ -296,25 +297,6 @@ void VmRun::fill() {
   files_->repeat(writer);
 }
 
-KeptProcess VmRun::job() const {
-  KeptProcess process;
-  process.user = bundle_.user;
-  process.workdir = bundle_.workdir;
-  process.make_workdir = true;
-  process.argv = bundle_.argv;
-  process.env = bundle_.env;
-  process.terminal = bundle_.terminal;
-  if (process.terminal) {
-    const winsize size = terminal_size();
-    process.rows = size.ws_row;
-    process.columns = size.ws_col;
-    return process;
-  }
-  process.streams = {STDIN_FILENO, run_.fds.out >= 0 ? run_.fds.out : STDOUT_FILENO,
-                     run_.fds.err >= 0 ? run_.fds.err : STDERR_FILENO};
-  return process;
-}
-
 PreparedRun::Attempt VmRun::run(JobWatch& watch, const std::function<void()>& started) {
   Keeper& keeper = machine_->keeper();
   if (std::exchange(again_, true)) {
@@ -323,7 +305,7 @@ PreparedRun::Attempt VmRun::run(JobWatch& watch, const std::function<void()>& st
     if (!keeper.reset(memory)) return {last_end_, false, true};
   }
   const std::uint64_t kills = machine_->memory_kills();
-  const KeptProcess process = job();
+  const KeptProcess process = kept_process(bundle_, run_.fds);
   keeper::Failed problem;
   const std::optional<Keeper::Started> begun = keeper.start(process, problem);
   if (!begun) {

@@ -31,7 +31,6 @@ class VmRun final : public PreparedRun {
   void boot_with(Accelerator accelerator);
   void tell_of_emulation() const;
   void fill();
-  KeptProcess job() const;
 
   const LocalRun& run_;
   Identity identity_ = Identity::single_id;

@@ -1,0 +1,10 @@
+#pragma once
+#include "base/digest.hpp"
+#include "base/files.hpp"
+
+namespace mlenv {
+
+/// Of what a file holds. Throws as open_file and reading do.
+Digest digest_of_file(const fs::path& path);
+
+}  // namespace mlenv
