@@ -8,12 +8,12 @@
 
 #include "runner/job/absent_nodes.hpp"
 #include "runner/job/drive_nodes.hpp"
-#include "runner/job/interfaces.hpp"
+#include "runner/job/job_places.hpp"
 #include "runner/job/job_status.hpp"
 #include "runner/job/rank_policy.hpp"
 #include "runner/local/signal_queue.hpp"
 #include "runner/local/stop_listener.hpp"
-#include "runner/node/node_gpus.hpp"
+#include "runner/local/without_stops.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv::job {
@@ -26,33 +26,6 @@ constexpr std::size_t kLastLines = 20;
 double seconds_now() { return unix_seconds(std::chrono::system_clock::now()); }
 
 std::string now_text() { return utc_text(std::chrono::system_clock::now()); }
-
-/// That a rank on a node of these facts sees.
-std::uint64_t gpus_seen(const std::string& word, const Facts& facts) {
-  if (!facts.gpus) return 0;
-  const GpuChoice choice = asked_gpus(word);
-  if (choice.kind == GpuChoice::Kind::none) return 0;
-  if (choice.kind == GpuChoice::Kind::count) return choice.count;
-  return choice.kind == GpuChoice::Kind::named ? choice.devices.size() : facts.gpus->size();
-}
-
-/// Ctrl-Z does nothing while it lives: nodes would take a controller that is stopped for dead.
-/// Children are as they would be (a handler does not outlive exec).
-class WithoutStops {
- public:
-  WithoutStops() {
-    struct sigaction nothing {};
-    nothing.sa_handler = [](int) {};
-    nothing.sa_flags = SA_RESTART;
-    ::sigaction(SIGTSTP, &nothing, &before_);
-  }
-  WithoutStops(const WithoutStops&) = delete;
-  WithoutStops& operator=(const WithoutStops&) = delete;
-  ~WithoutStops() { ::sigaction(SIGTSTP, &before_, nullptr); }
-
- private:
-  struct sigaction before_ {};
-};
 
 struct Running {
   RankResult result;
@@ -140,14 +113,7 @@ class Drive {
   }
 
   Place place(std::size_t node, std::size_t nodes, std::vector<std::uint16_t> ports) const {
-    const NodeState& state = nodes_.state(node);
-    Place place =
-        place_of(plan_.job, nodes, {state.offer.name, state.offer.address, state.offer.interface},
-                 *state.hello);
-    place.ports = std::move(ports);
-    place.gpus = gpus_seen(plan_.gpus, *state.facts);
-    place.host = state.hello->host;
-    return place;
+    return place_in(plan_, nodes_.state(node), nodes, std::move(ports));
   }
 
   /// What became of the ranks, and what failed first.
@@ -338,7 +304,11 @@ class Drive {
   bool is_where_it_was(const Running& one) const {
     if (!nodes_.is_ready(one.node)) return false;
     const Place& was = places_[one.result.rank.node];
-    return place(one.node, places_.size(), was.ports).address == was.address;
+    try {
+      return place(one.node, places_.size(), was.ports).address == was.address;
+    } catch (const Error&) {
+      return false;  // it is without its network
+    }
   }
 
   static AttemptEnd attempt_end(const AttemptResult& result, std::size_t ready) {
