@@ -23,18 +23,20 @@ struct JobWords {
   std::string framework;
   std::string interface;
   std::string restarts;
+  std::string rescale_interval;
   std::string checkpoints;
   std::string servers;
   std::string code;
   bool evaluator = false;
+  bool async = false;
   std::vector<std::string> site;  ///< for sbatch
   bool dry_run = false;
 };
 /// Those that take the next word.
 inline constexpr std::string_view kJobOptionsWithWords[] = {
-    "--nodes",       "--engine",    "--hosts",     "--ranks-per-node",
-    "--strategy",    "--framework", "--interface", "--restarts",
-    "--checkpoints", "--servers",   "--code",      "--slurm-option"};
+    "--nodes",     "--engine",       "--hosts",           "--ranks-per-node", "--strategy",
+    "--framework", "--interface",    "--restarts",        "--checkpoints",    "--servers",
+    "--code",      "--slurm-option", "--rescale-interval"};
 void add_job_options(CLI::App& app, JobWords& words);
 
 /// What else was asked for.

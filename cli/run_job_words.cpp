@@ -24,7 +24,7 @@ Error not_with(std::string_view option, std::string why) {
 
 /// Options of a job alone, without one.
 void refuse_without(const JobWords& words) {
-  const std::array<std::pair<const char*, bool>, 13> given{{
+  const std::array<std::pair<const char*, bool>, 15> given{{
       {"--engine", !words.engine.empty()},
       {"--hosts", !words.hosts.empty()},
       {"--ranks-per-node", !words.ranks_per_node.empty()},
@@ -35,6 +35,8 @@ void refuse_without(const JobWords& words) {
       {"--checkpoints", !words.checkpoints.empty()},
       {"--servers", !words.servers.empty()},
       {"--evaluator", words.evaluator},
+      {"--async", words.async},
+      {"--rescale-interval", !words.rescale_interval.empty()},
       {"--code", !words.code.empty()},
       {"--slurm-option", !words.site.empty()},
       {"--dry-run", words.dry_run},
@@ -132,6 +134,7 @@ void take_strategy(const JobWords& words, job::JobParts& parts) {
     parts.servers = number_of("--servers", words.servers, 1, kMostServers);
   }
   if (words.evaluator) parts.evaluator = true;
+  if (words.async) parts.async = true;
 }
 
 /// What options say of the job's form.
@@ -153,6 +156,9 @@ job::JobParts parts_of(const JobWords& words, const BesideJob& beside) {
   if (!words.interface.empty()) parts.interface = words.interface;
   if (!words.restarts.empty()) {
     parts.restarts = number_of("--restarts", words.restarts, 0, kMostRestarts);
+  }
+  if (!words.rescale_interval.empty()) {
+    parts.rescale_interval = duration_of("--rescale-interval", words.rescale_interval);
   }
   if (!beside.life.name.empty()) parts.name = beside.life.name;
   parts.deadline = beside.life.run.timeout;
@@ -193,10 +199,15 @@ void add_job_options(CLI::App& app, JobWords& words) {
   app.add_option("--servers", words.servers, "parameter servers among the ranks; by default 1")
       ->type_name("N");
   app.add_flag("--evaluator", words.evaluator, "the last rank evaluates");
+  app.add_flag("--async", words.async,
+               "workers of parameter servers that fail are started again by themselves");
   app.add_option("--interface", words.interface, "the network interface by which nodes meet")
       ->type_name("NAME");
   app.add_option("--restarts", words.restarts, "start all ranks again so often after a failure")
       ->type_name("N");
+  app.add_option("--rescale-interval", words.rescale_interval,
+                 "of MIN:MAX: begin again for more nodes no sooner; by default 30s")
+      ->type_name("TIME");
   app.add_option("--checkpoints", words.checkpoints, "a folder that all nodes share: SRC[:DST]");
   take_word_of(
       app.add_option("--code", words.code, "the ranks' code: FOLDER, or FOLDER@REVISION of git")

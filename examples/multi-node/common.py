@@ -38,11 +38,25 @@ def batch(step, part=0, parts=1):
     return _X[begin:begin + size], _Y[begin:begin + size]
 
 
+def note_samples(options, step, part=0, parts=1):
+    """Which samples of the step's batch were computed with here: a line in `samples/ATTEMPT.RANK` beside the checkpoints."""
+    folder = _folder()
+    if not options.note_samples or not folder:
+        return
+    size = BATCH // parts
+    begin = step * BATCH + part * size
+    place = folder / "samples"
+    place.mkdir(exist_ok=True)
+    with open(place / f"{os.environ['MLENV_RESTARTS']}.{os.environ['RANK']}", "a") as file:
+        file.write(f"{step} {begin} {begin + size}\n")
+
+
 def options(**more):
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--every", type=int, default=10, help="steps from one checkpoint to the next")
     parser.add_argument("--pause", type=float, default=0, help="seconds after each step, to have time to look")
+    parser.add_argument("--note-samples", action="store_true", help="write down which samples each step took")
     for name, settings in more.items():
         parser.add_argument("--" + name, **settings)
     return parser.parse_args()

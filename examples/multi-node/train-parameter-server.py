@@ -1,16 +1,19 @@
 """TensorFlow's ParameterServerStrategy: servers hold the weights, workers compute, the chief hands out work.
 
   mlenv run --nodes 4 --strategy parameter-server --servers 1 IMAGE -- python train-parameter-server.py
-  … --mode async
+  mlenv run --nodes 4 --servers 1 --async --checkpoints … IMAGE -- python train-parameter-server.py --mode async
 
 `sync`: the chief waits for all workers' gradients and applies their mean, so the result is the same each
 time. `async`: workers change the weights as they go; no two runs are alike, and a lost worker costs nothing
-but its speed. Workers and servers serve until the job ends, which it does with its chief.
+but its speed: TensorFlow gives its part of a batch to another one. It may have applied that part before it went:
+each part is applied at least once, and at most once more for each worker that is lost. Workers and servers serve
+until the job ends, which it does with its chief.
 """
 import json
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ["GRPC_FAIL_FAST"] = "use_caller"  # who asks is told at once that a worker is away
 
 import tensorflow as tf
 
@@ -34,6 +37,8 @@ def coordinate(options, resolver, workers):
     begin, saved = common.newest_checkpoint()
     with strategy.scope():
         weights = [tf.Variable(one) for one in saved]
+        updates = tf.Variable(0, dtype=tf.int64)  # parts of batches that were applied since `begin`
+    print(f"{workers} workers begin at step {begin}", flush=True)
 
     @tf.function
     def gradients_of(x, y):
@@ -46,6 +51,7 @@ def coordinate(options, resolver, workers):
         loss, gradients = gradients_of(x, y)
         for weight, gradient in zip(weights, gradients):
             weight.assign_sub(common.RATE / workers * gradient)
+        updates.assign_add(1)
         return loss
 
     def hand_out(work, step):
@@ -69,7 +75,10 @@ def coordinate(options, resolver, workers):
     loss = 0.0
     for step in range(begin, options.steps):
         loss = (synchronous if options.mode == "sync" else asynchronous)(step)
+        common.note_samples(options, step)  # all of it: each part has come back
         common.after_step(options, step + 1, loss, now, True)
+    if options.mode == "async":
+        print(f"{int(updates.numpy())} updates for {(options.steps - begin) * workers} parts", flush=True)
     common.finish(0, int(os.environ.get("WORLD_SIZE", "1")), options.steps, loss, now())
 
 

@@ -35,12 +35,16 @@ def main():
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
 
     step, weights = common.newest_checkpoint()
+    print(f"rank {rank} of {world} begins at step {step}", flush=True)
     network = Network(weights).to(device)
     if world > 1:
         begin = torch.tensor(step, device=device)
         dist.broadcast(begin, 0)  # rank 0's checkpoint is everybody's; its weights follow by DDP
         step = int(begin)
         network = torch.nn.parallel.DistributedDataParallel(network)
+        # DDP takes gradients in another order from its second step on, and so adds in another one. It
+        # does that before the first step that counts, or a restart would show in the last bits.
+        network(torch.zeros(1, 16, device=device)).sum().backward()
     optimiser = torch.optim.SGD(network.parameters(), lr=common.RATE)
     loss = torch.zeros((), device=device)
 
@@ -57,6 +61,7 @@ def main():
         if world > 1:
             dist.all_reduce(loss)
             loss /= world
+        common.note_samples(options, step, rank, world)
         common.after_step(options, step + 1, loss.item(), now, rank == 0)
     common.finish(rank, world, options.steps, loss.item(), now())
     if world > 1:

@@ -6,12 +6,14 @@
 #include <csignal>
 #include <deque>
 
+#include "runner/job/absent_nodes.hpp"
 #include "runner/job/drive_nodes.hpp"
-#include "runner/job/interfaces.hpp"
+#include "runner/job/job_places.hpp"
 #include "runner/job/job_status.hpp"
+#include "runner/job/rank_policy.hpp"
 #include "runner/local/signal_queue.hpp"
 #include "runner/local/stop_listener.hpp"
-#include "runner/node/node_gpus.hpp"
+#include "runner/local/without_stops.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv::job {
@@ -25,39 +27,13 @@ double seconds_now() { return unix_seconds(std::chrono::system_clock::now()); }
 
 std::string now_text() { return utc_text(std::chrono::system_clock::now()); }
 
-/// That a rank on a node of these facts sees.
-std::uint64_t gpus_seen(const std::string& word, const Facts& facts) {
-  if (!facts.gpus) return 0;
-  const GpuChoice choice = asked_gpus(word);
-  if (choice.kind == GpuChoice::Kind::none) return 0;
-  if (choice.kind == GpuChoice::Kind::count) return choice.count;
-  return choice.kind == GpuChoice::Kind::named ? choice.devices.size() : facts.gpus->size();
-}
-
-/// Ctrl-Z does nothing while it lives: nodes would take a controller that is stopped for dead.
-/// Children are as they would be (a handler does not outlive exec).
-class WithoutStops {
- public:
-  WithoutStops() {
-    struct sigaction nothing {};
-    nothing.sa_handler = [](int) {};
-    nothing.sa_flags = SA_RESTART;
-    ::sigaction(SIGTSTP, &nothing, &before_);
-  }
-  WithoutStops(const WithoutStops&) = delete;
-  WithoutStops& operator=(const WithoutStops&) = delete;
-  ~WithoutStops() { ::sigaction(SIGTSTP, &before_, nullptr); }
-
- private:
-  struct sigaction before_ {};
-};
-
 struct Running {
   RankResult result;
   std::size_t node = 0;
   std::deque<std::string> lines{};
   bool over = false;
-  std::optional<LostNode> lost{};  ///< its node had it end, and why
+  std::optional<LostNode> lost{};  ///< with its node, or ended by it, and why
+  Replacement again{};             ///< where it alone is started again
 };
 
 class Drive {
@@ -66,22 +42,27 @@ class Drive {
       : plan_(plan),
         events_(events),
         nodes_(store, starter, plan, events, rank_events()),
+        absent_(plan, events, nodes_),
         stops_(events.control) {
     if (plan.job.deadline) ends_at_ = Clock::now() + *plan.job.deadline;
   }
 
   JobOutcome run() {
     nodes_.require_offers();
+    std::uint64_t restarts = 0;
     for (std::uint64_t number = 0;; ++number) {
-      gather();
+      gather(number);
       between_ = ending();
       if (between_) break;
-      if (events_.ready) events_.ready(nodes_.states());
+      if (events_.ready) events_.ready(nodes_.ready_states());
       outcome_.attempts.push_back(attempt(number));
       const AttemptResult& last = outcome_.attempts.back();
       if (events_.attempt_ended) events_.attempt_ended(last);
-      if (!last.failure || ending() || number >= plan_.job.restarts) break;
-      notice(fmt::format("restart {} of {}", number + 1, plan_.job.restarts));
+      const Next next = next_after(attempt_end(last, absent_.ready()), plan_.job, restarts);
+      if (next == Next::end || ending()) break;
+      notice(next == Next::restart ? fmt::format("restart {} of {}", ++restarts, plan_.job.restarts)
+                                   : fmt::format("going on with {} of {} nodes", absent_.ready(),
+                                                 plan_.job.nodes.most));
     }
     outcome_.nodes = nodes_.states();
     leave();
@@ -99,9 +80,8 @@ class Drive {
   }
 
   /// Until enough nodes are ready, or nothing more can be hoped for.
-  void gather() {
-    nodes_.forgive();
-    while (!ending() && nodes_.advance()) wait();
+  void gather(std::uint64_t number) {
+    while (!ending() && absent_.gather(number)) wait();
     if (!ending()) nodes_.require_enough();
   }
 
@@ -112,14 +92,18 @@ class Drive {
     number_ = number;
     const std::vector<std::size_t> with = nodes_.ready();
     if (!fresh_ports(with) || ending()) return given_up(std::move(result), with);
-    for (const std::size_t node : with) result.places.push_back(place(node, with.size()));
+    for (const std::size_t node : with) {
+      result.places.push_back(place(node, with.size(), *nodes_.ports(node)));
+    }
     const JobPlan plan = job::plan(plan_.job, result.places, plan_.id, number);
     hosts_ = with.size() > 1 ? etc_hosts_of(result.places) : "";
     if (events_.planned) events_.planned(number, result.places, plan);
-    start_ranks(plan, with);
+    start_ranks(plan, result.places, with);
+    absent_.began(with);
     while (!all_over()) {
       wait();
       heed_lost();
+      if (!stopping_) heed_absent();
       if (done()) stop_all(plan_.job.grace);
       kill_late();
     }
@@ -128,15 +112,8 @@ class Drive {
     return result;
   }
 
-  Place place(std::size_t node, std::size_t nodes) const {
-    const NodeState& state = nodes_.state(node);
-    Place place =
-        place_of(plan_.job, nodes, {state.offer.name, state.offer.address, state.offer.interface},
-                 *state.hello);
-    place.ports = *nodes_.ports(node);
-    place.gpus = gpus_seen(plan_.gpus, *state.facts);
-    place.host = state.hello->host;
-    return place;
+  Place place(std::size_t node, std::size_t nodes, std::vector<std::uint16_t> ports) const {
+    return place_in(plan_, nodes_.state(node), nodes, std::move(ports));
   }
 
   /// What became of the ranks, and what failed first.
@@ -147,15 +124,12 @@ class Drive {
     for (Running& one : ranks_) {
       const NodeState& state = nodes_.state(one.node);
       offsets[state.offer.name] = state.clock_offset;
-      if (one.lost) {
-        lost.push_back(*one.lost);
-      } else if (!one.result.end && state.lost) {
-        lost.push_back({state.offer.name, nodes_.last_heard(one.node), *state.lost});
-      }
+      if (one.lost) lost.push_back(*one.lost);
       one.result.last_lines.assign(one.lines.begin(), one.lines.end());
       result.ranks.push_back(std::move(one.result));
     }
     ranks_.clear();
+    result.to_grow = growing_;
     result.failure = first_failure(result.ranks, offsets, lost);
   }
 
@@ -195,9 +169,13 @@ class Drive {
     }
   }
 
-  void start_ranks(const JobPlan& plan, const std::vector<std::size_t>& with) {
+  void start_ranks(const JobPlan& plan, const std::vector<Place>& places,
+                   const std::vector<std::size_t>& with) {
     kill_at_.reset();
     stopping_ = false;
+    growing_ = false;
+    places_ = places;
+    world_ = plan.ranks.size();
     for (const Rank& rank : plan.ranks) {
       Running one;
       one.node = with[rank.node];
@@ -205,12 +183,15 @@ class Drive {
       one.result.node = nodes_.state(one.node).offer.name;
       ranks_.push_back(std::move(one));
     }
-    for (const Running& one : ranks_) {
-      if (NodeLink* link = nodes_.link(one.node)) link->start(start_of(one, plan.ranks.size()));
-    }
+    for (Running& one : ranks_) start(one);
   }
 
-  RankStart start_of(const Running& one, std::size_t world) const {
+  void start(Running& one) {
+    one.again.started(Clock::now());
+    if (NodeLink* link = nodes_.link(one.node)) link->start(start_of(one));
+  }
+
+  RankStart start_of(const Running& one) const {
     const Rank& rank = one.result.rank;
     RankStart start{
         rank.rank,  plan_.start, plan_.run, plan_.code_digest.has_value(), plan_.most_log_bytes,
@@ -218,7 +199,7 @@ class Drive {
     start.run.env = rank.env;
     start.run.env.insert(start.run.env.end(), plan_.run.env.begin(), plan_.run.env.end());
     start.record.job =
-        RecordedRank{plan_.id, rank.rank, world, one.result.node, rank.role, number_};
+        RecordedRank{plan_.id, rank.rank, world_, one.result.node, rank.role, number_};
     return start;
   }
 
@@ -246,7 +227,11 @@ class Drive {
       if (runs_on(node, rank)) rank_ended(ranks_[rank], end);
     };
     events.failed = [this](std::size_t node, const std::string& during, const Error& error) {
-      if (ranks_.empty()) return;
+      // One that is not yet taken in is tried again.
+      const bool concerned = std::any_of(ranks_.begin(), ranks_.end(), [&](const Running& one) {
+        return one.node == node && !one.over;
+      });
+      if (!concerned) return;
       Error told = error;
       told.while_doing(fmt::format("node `{}`, {}", nodes_.state(node).offer.name, during));
       fatal_ = std::move(told);
@@ -259,18 +244,19 @@ class Drive {
     one.over = true;
     if (!end.ended_by_node.empty() && !one.result.stopped) {
       // As if the node were lost: the status is not the command's own.
-      one.lost = LostNode{one.result.node, seconds_now(), end.ended_by_node};
-      return node_lost(one, end.ended_by_node);
+      return node_lost(one, seconds_now(), end.ended_by_node);
     }
     one.result.end = end;
     const bool failed = end.exit_code != 0 || end.failure;
-    if (!failed || stopping_) return;
+    if (!failed || replaced(one, true, how_it_ended(end)) || stopping_) return;
     notice(fmt::format("rank {} on {} {}; the others are ended", one.result.rank.rank,
                        one.result.node, how_it_ended(end)));
     stop_all(plan_.job.grace);
   }
 
-  void node_lost(const Running& one, const std::string& why) {
+  void node_lost(Running& one, double when, const std::string& why) {
+    if (replaced(one, false, "is lost with its node: " + why)) return;
+    one.lost = LostNode{one.result.node, when, why};
     if (stopping_) return;
     notice(fmt::format("node {} is lost: {}; the ranks of others are ended", one.result.node, why));
     stop_all(plan_.job.grace);
@@ -280,8 +266,54 @@ class Drive {
     for (Running& one : ranks_) {
       if (one.over || nodes_.link(one.node) != nullptr) continue;
       one.over = true;
-      node_lost(one, nodes_.state(one.node).lost.value_or(""));
+      node_lost(one, nodes_.last_heard(one.node), nodes_.state(one.node).lost.value_or(""));
     }
+  }
+
+  /// The rank alone is started again, or would be; what it ended with is nobody's failure.
+  bool replaced(Running& one, bool by_itself, const std::string& what) {
+    if (fate_of(one.result.rank, plan_.job) != Fate::replaced) return false;
+    if (!stopping_) {
+      if (!by_itself) one.again.node_lost(Clock::now());
+      if (by_itself && !one.again.failed(Clock::now())) return false;
+      notice(fmt::format("rank {} on {} ({}) {}; it is started again, and the others go on",
+                         one.result.rank.rank, one.result.node, one.result.rank.role, what));
+    }
+    one.result.stopped = true;
+    one.result.stop_sent = 0;
+    return true;
+  }
+
+  /// Ranks that are started again alone, and nodes that are back.
+  void heed_absent() {
+    for (Running& one : ranks_) {
+      if (!one.over || !one.again.due(Clock::now()) || !is_where_it_was(one)) continue;
+      one.over = false;
+      one.result = {one.result.rank, one.result.node, "", std::nullopt, false, 0};
+      start(one);
+    }
+    absent_.look();
+    const bool ends =
+        std::any_of(ranks_.begin(), ranks_.end(), [](const Running& one) { return one.over; });
+    if (ends || !absent_.may_take_in()) return;
+    growing_ = true;
+    stop_all(plan_.job.grace);
+  }
+
+  /// The others know it by its address.
+  bool is_where_it_was(const Running& one) const {
+    if (!nodes_.is_ready(one.node)) return false;
+    const Place& was = places_[one.result.rank.node];
+    try {
+      return place(one.node, places_.size(), was.ports).address == was.address;
+    } catch (const Error&) {
+      return false;  // it is without its network
+    }
+  }
+
+  static AttemptEnd attempt_end(const AttemptResult& result, std::size_t ready) {
+    const bool node = result.failure && result.failure->what == FirstFailure::What::node;
+    return {result.failure.has_value(), node, result.to_grow, ready};
   }
 
   bool all_over() const {
@@ -383,13 +415,17 @@ class Drive {
   SignalQueue signals_;
   WithoutStops no_stops_;
   DrivenNodes nodes_;
+  AbsentNodes absent_;
   StopListener stops_;
   std::vector<Running> ranks_;  ///< of the attempt that goes on, by rank
   std::uint64_t number_ = 0;    ///< of that attempt
-  std::string hosts_;           ///< its nodes, for /etc/hosts
+  std::uint64_t world_ = 0;
+  std::vector<Place> places_;
+  std::string hosts_;  ///< its nodes, for /etc/hosts
   std::optional<Clock::time_point> kill_at_;
   std::optional<Clock::time_point> ends_at_;
   bool stopping_ = false;
+  bool growing_ = false;
   bool between_ = false;  ///< it was ended before its next attempt
   std::optional<Error> fatal_;
   JobOutcome outcome_;

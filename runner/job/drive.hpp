@@ -5,7 +5,9 @@
 //
 // An attempt is over when each of its ranks has ended or its node is lost. The first rank that
 // fails, or the first node that is lost, ends it for all: the others get SIGTERM, and SIGKILL after
-// `Job::grace`.
+// `Job::grace`. It does not where that rank alone is started again (rank_policy.hpp). Nodes that
+// come while a job of MIN:MAX runs on fewer end an attempt likewise, for one with more of them
+// (elastic.hpp).
 #include <poll.h>
 #include <functional>
 #include <map>
@@ -76,6 +78,7 @@ struct AttemptResult {
   std::vector<Place> places;
   std::vector<RankResult> ranks;
   std::optional<FirstFailure> failure;
+  bool to_grow = false;  ///< its ranks were told to end, since the job has more nodes now
 };
 
 struct JobOutcome {

@@ -97,9 +97,33 @@ void DrivenNodes::require_offers() const {
 
 void DrivenNodes::forgive() {
   for (Node& node : nodes_) {
-    node.barred = node.state.lost && !starter_.may_come_back();
+    node.barred = node.refused || (node.state.lost && !starter_.may_come_back());
     if (!node.barred) node.error.reset();
   }
+}
+
+bool DrivenNodes::look_for(const std::function<bool(std::size_t)>& wanted) {
+  const auto now = std::chrono::steady_clock::now();
+  auto there = static_cast<std::uint64_t>(
+      std::count_if(nodes_.begin(), nodes_.end(), [](const Node& node) { return !node.gone; }));
+  bool hope = false;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const Node& node = nodes_[i];
+    if (!wanted(i) || node.refused || (node.state.lost && !starter_.may_come_back())) continue;
+    hope = true;
+    // Its last words belong to its loss.
+    if (!node.gone || node.last_words_by || !node.back_off.due(now)) continue;
+    if (there >= plan_.job.nodes.most) continue;
+    open(i);
+    if (!nodes_[i].gone) ++there;
+  }
+  return hope;
+}
+
+void DrivenNodes::refuse(std::size_t node, const Error& why) {
+  lost(nodes_[node], why.what());
+  nodes_[node].error = why;
+  nodes_[node].refused = true;
 }
 
 void DrivenNodes::open(std::size_t index) {
@@ -111,6 +135,7 @@ void DrivenNodes::open(std::size_t index) {
   node.last_words_by.reset();
   node.process.reset();
   node.began = std::chrono::steady_clock::now();
+  node.back_off.opened(node.began);
   node.heard = std::chrono::system_clock::now();
   try {
     node.process = starter_.start(node.state.offer);
@@ -121,6 +146,7 @@ void DrivenNodes::open(std::size_t index) {
   } catch (const Error& error) {
     node.error = error;
     node.gone = true;
+    node.back_off.lost(node.began);
   }
 }
 
@@ -181,6 +207,7 @@ void DrivenNodes::met(std::size_t index, const NodeHello& hello) {
 
 void DrivenNodes::lost(Node& node, const std::string& why) {
   if (!node.state.lost) node.state.lost = why;
+  if (!node.gone) node.back_off.lost(std::chrono::steady_clock::now());
   node.gone = true;
 }
 
@@ -253,6 +280,12 @@ std::vector<NodeState> DrivenNodes::states() const {
   for (const Node& node : nodes_) {
     if (node.state.hello || node.state.lost) all.push_back(node.state);
   }
+  return all;
+}
+
+std::vector<NodeState> DrivenNodes::ready_states() const {
+  std::vector<NodeState> all;
+  for (const std::size_t node : ready()) all.push_back(nodes_[node].state);
   return all;
 }
 

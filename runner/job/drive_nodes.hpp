@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "runner/job/drive.hpp"
+#include "runner/job/elastic.hpp"
 
 namespace mlenv::job {
 
@@ -26,6 +27,13 @@ class DrivenNodes {
   /// Starts agents until as many nodes as the job wants are on their way: those that were lost and
   /// may come back, then others. False when nothing is left to wait for.
   bool advance();
+  /// Starts agents on nodes that are gone and whose time has come (BackOff), of those that are
+  /// wanted, as long as there are fewer than the job takes. False when none of the wanted can come
+  /// any more.
+  bool look_for(const std::function<bool(std::size_t)>& wanted);
+  /// It is let go, and not asked again.
+  void refuse(std::size_t node, const Error& why);
+  bool is_ready(std::size_t node) const { return is_ready(nodes_[node]); }
   /// Indexes of those that are ready, at most as many as the job takes.
   std::vector<std::size_t> ready() const;
   /// Throws `no-node` where there are fewer than the job needs.
@@ -47,7 +55,8 @@ class DrivenNodes {
 
   NodeLink* link(std::size_t node);  ///< nullptr: it is gone
   const NodeState& state(std::size_t node) const { return nodes_[node].state; }
-  std::vector<NodeState> states() const;
+  std::vector<NodeState> states() const;  ///< of all that were ever met
+  std::vector<NodeState> ready_states() const;
   double last_heard(std::size_t node) const;  ///< seconds since 1970, by our clock
   void say_goodbye();
   bool all_gone() const;
@@ -60,6 +69,8 @@ class DrivenNodes {
     std::unique_ptr<NodeLink> link{};
     bool gone = true;      ///< or was never there
     bool barred = false;   ///< it failed in this round
+    bool refused = false;  ///< it is not asked again
+    BackOff back_off{};
     bool leaving = false;  ///< it was told good-bye
     std::optional<Error> error{};
     std::optional<std::vector<std::uint16_t>> ports{};

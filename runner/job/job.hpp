@@ -39,6 +39,8 @@ struct ServerRoles {
   bool chief = true;
   std::uint64_t servers = 1;
   bool evaluator = false;
+  /// Workers go their own ways: one that fails is started again by itself (rank_policy.hpp).
+  bool async = false;
   friend bool operator==(const ServerRoles&, const ServerRoles&) = default;
 };
 
@@ -59,6 +61,8 @@ struct Job {
   ServerRoles roles;
   std::string interface;       ///< exact name; empty: the one by which the nodes are reached
   std::uint64_t restarts = 0;  ///< of the whole job, after a rank or a node failed
+  /// From the start of its ranks until they may be ended for more nodes (elastic.hpp).
+  std::chrono::milliseconds rescale_interval{30000};
   std::optional<std::chrono::milliseconds> deadline;  ///< of the whole job, restarts included
   std::chrono::milliseconds grace{10000};             ///< between SIGTERM and SIGKILL
   std::optional<Mount> checkpoints;                   ///< a folder that all nodes share

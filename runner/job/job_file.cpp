@@ -13,10 +13,11 @@ namespace {
 
 using Is = YamlNode::Kind;
 
-constexpr std::array<std::string_view, 18> kKeys = {
-    "name",     "image", "command",   "nodes",    "ranks-per-node", "gpus-per-node",
-    "strategy", "roles", "framework", "env",      "interface",      "mounts",
-    "workdir",  "grace", "restarts",  "deadline", "checkpoints",    "resources"};
+constexpr std::array<std::string_view, 19> kKeys = {
+    "name",          "image",       "command",   "nodes",           "ranks-per-node",
+    "gpus-per-node", "strategy",    "roles",     "framework",       "env",
+    "interface",     "mounts",      "workdir",   "grace",           "restarts",
+    "deadline",      "checkpoints", "resources", "rescale-interval"};
 
 }  // namespace
 
@@ -41,7 +42,7 @@ void JobReader::read_member(const std::string& key, const YamlNode& value) {
     std::string_view key;
     Read read;
   };
-  static constexpr std::array<Reading, 18> kReadings = {
+  static constexpr std::array<Reading, 19> kReadings = {
       {{"name", &JobReader::name},
        {"image", &JobReader::image},
        {"command", &JobReader::command},
@@ -56,6 +57,7 @@ void JobReader::read_member(const std::string& key, const YamlNode& value) {
        {"mounts", &JobReader::mounts},
        {"workdir", &JobReader::workdir},
        {"restarts", &JobReader::restarts},
+       {"rescale-interval", &JobReader::rescale_interval},
        {"deadline", &JobReader::deadline},
        {"grace", &JobReader::grace},
        {"checkpoints", &JobReader::checkpoints},

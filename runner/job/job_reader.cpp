@@ -17,7 +17,7 @@ namespace {
 
 using Is = YamlNode::Kind;
 
-constexpr std::array<std::string_view, 3> kRoleKeys = {"chief", "servers", "evaluator"};
+constexpr std::array<std::string_view, 4> kRoleKeys = {"chief", "servers", "evaluator", "async"};
 constexpr std::array<std::string_view, 3> kResourceKeys = {"memory", "cpus", "shm"};
 
 constexpr std::uint64_t kMostRanks = 4096;
@@ -169,6 +169,7 @@ void JobReader::roles(const YamlNode& node) {
     if (value->kind == Is::null) continue;
     if (key == "chief") parts_.chief = flag(*value, "chief");
     if (key == "evaluator") parts_.evaluator = flag(*value, "evaluator");
+    if (key == "async") parts_.async = flag(*value, "async");
     if (key == "servers") parts_.servers = count(*value, "servers", 0, kMostRanks);
   }
 }
@@ -237,6 +238,10 @@ void JobReader::workdir(const YamlNode& node) {
 
 void JobReader::restarts(const YamlNode& node) {
   parts_.restarts = count(node, "restarts", 0, kMostRestarts);
+}
+
+void JobReader::rescale_interval(const YamlNode& node) {
+  parts_.rescale_interval = duration(node, "rescale-interval", "5m");
 }
 
 void JobReader::deadline(const YamlNode& node) {

@@ -27,6 +27,7 @@ class JobReader {
   void mounts(const YamlNode& node);
   void workdir(const YamlNode& node);
   void restarts(const YamlNode& node);
+  void rescale_interval(const YamlNode& node);
   void deadline(const YamlNode& node);
   void grace(const YamlNode& node);
   void checkpoints(const YamlNode& node);

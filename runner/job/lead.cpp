@@ -1,5 +1,7 @@
 #include "runner/job/lead.hpp"
 
+#include <charconv>
+
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "images/store.hpp"
@@ -7,6 +9,7 @@
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
 #include "runner/job/plan_file.hpp"
+#include "runner/launch/slurm_job.hpp"
 #include "runner/launch/slurm_steps.hpp"
 #include "runner/local/control.hpp"
 #include "runner/local/machine.hpp"
@@ -22,6 +25,28 @@ std::string variable_of(const char* name) {
   const auto all = caller_variables();
   const auto found = all.find(name);
   return found == all.end() ? "" : found->second;
+}
+
+/// How often Slurm has put this job back before.
+int requeues() {
+  const std::string text = variable_of("SLURM_RESTART_COUNT");
+  int count = 0;
+  std::from_chars(text.data(), text.data() + text.size(), count);
+  return count;
+}
+
+/// The controller notices a lost node within seconds, and Slurm itself only minutes later: by then
+/// the job would have failed. So it says so.
+void wait_in_queue() {
+  constexpr int kMost = 20;  // a node that only seems to be well ends here
+  const std::string id = variable_of("SLURM_JOB_ID");
+  if (id.empty() || requeues() >= kMost) return;
+  try {
+    say("a node was lost: the job goes back into Slurm's queue");
+    requeue_in_slurm(id);
+  } catch (const Error& error) {
+    say(error.what());
+  }
 }
 
 int lead_job(const fs::path& folder, std::string_view version) {
@@ -49,8 +74,20 @@ int lead_job(const fs::path& folder, std::string_view version) {
     if (!file.json) return output.show(rank, line);
     write_to_streams(true, log_line_json(attempt, rank, line) + "\n");
   };
-  events.attempt_ended = [&](const AttemptResult&) { output.flush(); };
-  const JobOutcome outcome = drive_recorded(store, *starter, plan, recorder, std::move(events));
+  bool lost_node = requeues() > 0;  // the node may still seem to be well
+  events.attempt_ended = [&](const AttemptResult& attempt) {
+    output.flush();
+    lost_node = attempt.failure && attempt.failure->what == FirstFailure::What::node;
+  };
+  const JobOutcome outcome = [&] {
+    try {
+      return drive_recorded(store, *starter, plan, recorder, std::move(events));
+    } catch (const Error& error) {
+      if (lost_node && error.code() == "no-node") wait_in_queue();
+      throw;
+    }
+  }();
+  if (lost_node && outcome.signal == 0 && outcome.ended_by == EndedBy::itself) wait_in_queue();
   if (file.json) write_to_streams(true, job_end_json(plan.id, outcome) + "\n");
   return outcome.exit_code;
 }

@@ -34,6 +34,7 @@ JobParts merged(JobParts file, const JobParts& options) {
   put(file.chief, options.chief);
   put(file.servers, options.servers);
   put(file.evaluator, options.evaluator);
+  put(file.async, options.async);
   put(file.interface, options.interface);
   for (const auto& [name, value] : options.env) file.env[name] = value;
   for (const Mount& mount : options.mounts) {
@@ -42,6 +43,7 @@ JobParts merged(JobParts file, const JobParts& options) {
   }
   put(file.workdir, options.workdir);
   put(file.restarts, options.restarts);
+  put(file.rescale_interval, options.rescale_interval);
   put(file.deadline, options.deadline);
   put(file.grace, options.grace);
   put(file.checkpoints, options.checkpoints);
@@ -62,7 +64,8 @@ Job job_of(const JobParts& parts) {
   const bool roles = parts.names_roles();
   job.strategy = parts.strategy.value_or(roles ? Strategy::parameter_server : Strategy::allreduce);
   if (roles && job.strategy != Strategy::parameter_server) {
-    throw usage_error("bad-job", "`{}` has no roles: chief, servers and evaluator are of `{}`",
+    throw usage_error("bad-job",
+                      "`{}` has no roles: chief, servers, evaluator and async are of `{}`",
                       name_of(job.strategy), name_of(Strategy::parameter_server))
         .hint(fmt::format("`--strategy {}`, or leave the roles out",
                           name_of(Strategy::parameter_server)));
@@ -71,11 +74,13 @@ Job job_of(const JobParts& parts) {
   take(job.roles.chief, parts.chief);
   take(job.roles.servers, parts.servers);
   take(job.roles.evaluator, parts.evaluator);
+  take(job.roles.async, parts.async);
   take(job.interface, parts.interface);
   for (const auto& [name, value] : parts.env) job.env.push_back(fmt::format("{}={}", name, value));
   job.mounts = parts.mounts;
   take(job.workdir, parts.workdir);
   take(job.restarts, parts.restarts);
+  take(job.rescale_interval, parts.rescale_interval);
   job.deadline = parts.deadline;
   take(job.grace, parts.grace);
   job.checkpoints = parts.checkpoints;

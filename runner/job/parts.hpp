@@ -22,14 +22,16 @@ struct JobParts {
   std::optional<std::uint64_t> gpus_per_node;
   std::optional<Strategy> strategy;
   std::optional<Framework> framework;
-  std::optional<bool> chief;  ///< these three of `roles`
+  std::optional<bool> chief;  ///< these four of `roles`
   std::optional<std::uint64_t> servers;
   std::optional<bool> evaluator;
+  std::optional<bool> async;
   std::optional<std::string> interface;
   std::map<std::string, std::string> env;
   std::vector<Mount> mounts;
   std::optional<std::string> workdir;
   std::optional<std::uint64_t> restarts;
+  std::optional<std::chrono::milliseconds> rescale_interval;
   std::optional<std::chrono::milliseconds> deadline;
   std::optional<std::chrono::milliseconds> grace;
   std::optional<Mount> checkpoints;
@@ -37,7 +39,7 @@ struct JobParts {
   std::optional<double> cpus;
   std::optional<std::uint64_t> shm_bytes;
 
-  bool names_roles() const { return chief || servers || evaluator; }
+  bool names_roles() const { return chief || servers || evaluator || async; }
 };
 
 /// What `options` say in place of what `file` says; of variables by name, of mounts by target, and

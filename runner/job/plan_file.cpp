@@ -27,8 +27,10 @@ Json written(const Job& job) {
           {"chief", job.roles.chief},
           {"servers", job.roles.servers},
           {"evaluator", job.roles.evaluator},
+          {"async", job.roles.async},
           {"interface", job.interface},
           {"restarts", job.restarts},
+          {"rescale_ms", job.rescale_interval.count()},
           {"deadline_ms", job.deadline ? Json(job.deadline->count()) : Json()},
           {"grace_ms", job.grace.count()},
           {"checkpoints", written(job.checkpoints)}};
@@ -49,9 +51,10 @@ Job job_of(const Json& value) {
   job.gpus_per_node = optional_of<std::uint64_t>(value.at("gpus_per_node"));
   job.strategy = static_cast<Strategy>(value.at("strategy").get<int>());
   job.framework = static_cast<Framework>(value.at("framework").get<int>());
-  job.roles = {value.at("chief"), value.at("servers"), value.at("evaluator")};
+  job.roles = {value.at("chief"), value.at("servers"), value.at("evaluator"), value.at("async")};
   job.interface = value.at("interface");
   job.restarts = value.at("restarts");
+  job.rescale_interval = milliseconds(value.at("rescale_ms").get<std::int64_t>());
   if (const auto ms = optional_of<std::int64_t>(value.at("deadline_ms"))) {
     job.deadline = milliseconds(*ms);
   }

@@ -129,6 +129,13 @@ void cancel_in_slurm(const std::string& id) {
   throw failure("no-slurm", "Slurm does not cancel job {}", id).because(last_lines(told.err));
 }
 
+void requeue_in_slurm(const std::string& id) {
+  const Captured told = ask({"scontrol", "requeue", id});
+  if (told.exit.code == 0) return;
+  throw failure("no-slurm", "Slurm does not put job {} back into its queue", id)
+      .because(last_lines(told.err));
+}
+
 void signal_in_slurm(const std::string& id, const std::string& signal) {
   const Captured told = ask({"scancel", "--batch", "--signal=" + signal, id});
   if (told.exit.code == 0) return;

@@ -78,6 +78,8 @@ std::vector<std::string> resources_of(const Job& job) {
   if (job.gpus_per_node && *job.gpus_per_node > 0) {
     words.push_back(fmt::format("--gpus-per-node={}", *job.gpus_per_node));
   }
+  // Its controller goes on with the nodes that are left.
+  if (nodes.least < nodes.most) words.emplace_back("--no-kill");
   if (job.deadline) words.push_back("--time=" + time_limit(*job.deadline));
   return words;
 }

@@ -22,12 +22,13 @@ ranks-per-node: 8
 gpus-per-node: 8
 strategy: parameter-server
 framework: pytorch
-roles: {chief: false, servers: 2, evaluator: true}
+roles: {chief: false, servers: 2, evaluator: true, async: true}
 interface: ib0
 env: {NCCL_DEBUG: INFO, EMPTY: ""}
 mounts: [/shared/data:/data:ro, out:/out]
 workdir: /workspace
 restarts: 3
+rescale-interval: 5m
 deadline: 12h
 grace: 30s
 checkpoints: /shared/bert:/checkpoints
@@ -54,7 +55,7 @@ TEST(JobFileTest, EveryKey) {
   EXPECT_EQ(job.gpus_per_node, 8U);
   EXPECT_EQ(job.strategy, Strategy::parameter_server);
   EXPECT_EQ(job.framework, Framework::torch);
-  EXPECT_EQ(job.roles, (ServerRoles{false, 2, true}));
+  EXPECT_EQ(job.roles, (ServerRoles{false, 2, true, true}));
   EXPECT_EQ(job.interface, "ib0");
   EXPECT_EQ(job.env, (std::vector<std::string>{"EMPTY=", "NCCL_DEBUG=INFO"}));
   ASSERT_EQ(job.mounts.size(), 2U);
@@ -64,6 +65,7 @@ TEST(JobFileTest, EveryKey) {
   EXPECT_EQ(job.mounts[1].source, "/jobs/out");  // from the file's folder
   EXPECT_EQ(job.workdir, "/workspace");
   EXPECT_EQ(job.restarts, 3U);
+  EXPECT_EQ(job.rescale_interval, 5min);
   EXPECT_EQ(job.deadline, 12h);
   EXPECT_EQ(job.grace, 30s);
   EXPECT_EQ(job.checkpoints->target, "/checkpoints");
@@ -79,6 +81,8 @@ TEST(JobFileTest, KeysWithoutAValueAreAbsent) {
   EXPECT_EQ(job.nodes, NodeCount{});
   EXPECT_EQ(job.strategy, Strategy::allreduce);
   EXPECT_EQ(job.grace, 10s);
+  EXPECT_EQ(job.rescale_interval, 30s);
+  EXPECT_FALSE(job.roles.async);
   EXPECT_FALSE(job.gpus_per_node);
 }
 
@@ -132,6 +136,8 @@ TEST(JobFileTest, MistakesOfEachKey) {
       {"workdir: here", "is not an absolute path"},
       {"restarts: many", "`restarts` is a whole number"},
       {"deadline: soon", "`deadline` is a length of time"},
+      {"rescale-interval: often", "`rescale-interval` is a length of time"},
+      {"roles: {async: perhaps}", "`async` is `true` or `false`"},
       {"grace: 0", "`grace` is a length of time"},
       {"checkpoints: /a:/b:ro", "checkpoints are written"},
       {"resources: {memory: 1m}", "`memory 1m` is too little"},

@@ -30,7 +30,8 @@ PlanFile whole() {
   job.gpus_per_node = 8;
   job.strategy = Strategy::parameter_server;
   job.framework = Framework::tensorflow;
-  job.roles = {true, 2, true};
+  job.roles = {true, 2, true, true};
+  job.rescale_interval = std::chrono::milliseconds{7000};
   job.interface = "eth0";
   job.restarts = 5;
   job.deadline = std::chrono::milliseconds{99000};
@@ -56,7 +57,8 @@ TEST(PlanFile, ComesBackAsItWas) {
   EXPECT_EQ(plan.run.options, whole().plan.run.options);
   EXPECT_EQ(plan.start, whole().plan.start);
   EXPECT_EQ(plan.job.nodes, (NodeCount{2, 4}));
-  EXPECT_EQ(plan.job.roles, (ServerRoles{true, 2, true}));
+  EXPECT_EQ(plan.job.rescale_interval.count(), 7000);
+  EXPECT_EQ(plan.job.roles, (ServerRoles{true, 2, true, true}));
   EXPECT_EQ(plan.job.framework, Framework::tensorflow);
   EXPECT_EQ(plan.job.deadline, whole().plan.job.deadline);
   EXPECT_EQ(plan.job.checkpoints->target, "/checkpoints");

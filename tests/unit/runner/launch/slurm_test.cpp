@@ -28,6 +28,7 @@ TEST(SlurmScript, IsReadableAndSaysWhatTheJobNeeds) {
             "#SBATCH --cpus-per-task=3\n"
             "#SBATCH --mem=6145M\n"
             "#SBATCH --gpus-per-node=4\n"
+            "#SBATCH --no-kill\n"
             "#SBATCH --time=1-02:01:00\n"
             "#SBATCH --output=\"/shared/jobs/a b/out-100%%\"\n"
             "#SBATCH --requeue\n"
@@ -41,7 +42,7 @@ TEST(SlurmScript, IsReadableAndSaysWhatTheJobNeeds) {
 
 TEST(SlurmScript, AsksForNothingThatTheJobDoesNot) {
   const std::string text = slurm_script({}, {"", "/out", {}, {"true"}});
-  for (const char* word : {"--gpus", "--mem", "--cpus", "--time"}) {
+  for (const char* word : {"--gpus", "--mem", "--cpus", "--no-kill", "--time"}) {
     EXPECT_EQ(text.find(word), std::string::npos) << text;
   }
   EXPECT_NE(text.find("--job-name=mlenv\n"), std::string::npos) << text;
