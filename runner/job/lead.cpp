@@ -37,22 +37,29 @@ int lead_job(const fs::path& folder, std::string_view version) {
   RunRecorder recorder{runs_folder(file.store), start};
   plan.id = recorder.id();
   write_file(folder / "record", plan.id + "\n");
-  JobOutput output{{}, write_to_streams};
+  JobOutput output{{false, false, file.json}, write_to_streams};
   const Fd control = listen_for_control(recorder.folder());
   DriveEvents events;
   events.control = control.get();
   events.notice = say;
-  events.planned = [&](std::uint64_t, const std::vector<Place>&, const JobPlan& ranks) {
-    output.begin(ranks.ranks.size());
+  std::uint64_t attempts = 0;
+  events.planned = [&](std::uint64_t attempt, const std::vector<Place>&, const JobPlan& ranks) {
+    ++attempts;
+    output.begin(ranks.ranks.size(), attempt);
   };
-  events.line = [&](std::uint64_t attempt, std::uint64_t rank, const std::string& line) {
-    if (!file.json) return output.show(rank, line);
-    write_to_streams(true, log_line_json(attempt, rank, line) + "\n");
+  events.line = [&](std::uint64_t, std::uint64_t rank, const std::string& line) {
+    output.show(rank, line);
   };
   events.attempt_ended = [&](const AttemptResult&) { output.flush(); };
-  const JobOutcome outcome = drive_recorded(store, *starter, plan, recorder, std::move(events));
-  if (file.json) write_to_streams(true, job_end_json(plan.id, outcome) + "\n");
-  return outcome.exit_code;
+  try {
+    const JobOutcome outcome = drive_recorded(store, *starter, plan, recorder, std::move(events));
+    if (file.json) write_to_streams(true, job_end_json(plan.id, outcome) + "\n");
+    return outcome.exit_code;
+  } catch (const Error&) {
+    output.flush();
+    if (file.json) write_to_streams(true, job_end_json(plan.id, attempts) + "\n");
+    throw;
+  }
 }
 
 }  // namespace
