@@ -8,7 +8,6 @@
 
 #include "base/error.hpp"
 #include "cli/folder_events.hpp"
-#include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
 #include "runner/record/run_log.hpp"
@@ -73,7 +72,7 @@ class ShownJob {
   ShownJob(const Ui& ui, const JobLogOptions& options)
       : ui_(ui),
         options_(options),
-        output_({ui.color(), options.timestamps}, job::write_to_streams) {}
+        output_({ui.color(), options.timestamps, ui.options.json}, job::write_to_streams) {}
 
   void of(const RecordedRanks& ranks) {
     for (const RecordedJobAttempt& attempt : ranks.attempts) {
@@ -82,15 +81,10 @@ class ShownJob {
   }
   void show(const RankLine& line) {
     if (line.text < options_.since) return;
-    if (ui_.options.json) {
-      const std::string record = job::log_line_json(line.attempt, line.rank, line.text);
-      if (!record.empty()) ui_.answer(record);
-      return;
-    }
     if (!shown_ || *shown_ != line.attempt) {
-      if (shown_) ui_.say(fmt::format("mlenv: restart {}", line.attempt));
+      if (shown_ && !ui_.options.json) ui_.say(fmt::format("mlenv: restart {}", line.attempt));
       shown_ = line.attempt;
-      output_.begin(world_[line.attempt]);
+      output_.begin(world_[line.attempt], line.attempt);
     }
     output_.show(line.rank, line.text);
   }

@@ -47,19 +47,20 @@ std::unique_ptr<job::NodeStarter> starter_for(Ui& ui, JobChoice& choice) {
 class JobShow {
  public:
   explicit JobShow(Ui& ui)
-      : ui_(ui), output_({ui.color(), false}, [this](bool to_out, std::string_view text) {
+      : ui_(ui), output_({ui.color(), false, ui.options.json}, [this](bool to_out, std::string_view text) {
           streams_.add(to_out, text);
         }) {}
 
   job::DriveEvents events() {
     job::DriveEvents events;
     events.notice = [this](const std::string& text) { note(text); };
-    events.planned = [this](std::uint64_t, const std::vector<job::Place>&,
-                            const job::JobPlan& plan) { output_.begin(plan.ranks.size()); };
-    events.line = [this](std::uint64_t attempt, std::uint64_t rank, const std::string& line) {
-      if (!ui_.options.json) return output_.show(rank, line);
-      const std::string record = job::log_line_json(attempt, rank, line);
-      if (!record.empty()) streams_.add(true, record + "\n");
+    events.planned = [this](std::uint64_t attempt, const std::vector<job::Place>&,
+                            const job::JobPlan& plan) {
+      ++attempts_;
+      output_.begin(plan.ranks.size(), attempt);
+    };
+    events.line = [this](std::uint64_t, std::uint64_t rank, const std::string& line) {
+      output_.show(rank, line);
     };
     events.attempt_ended = [this](const job::AttemptResult& attempt) {
       output_.flush();
@@ -73,7 +74,11 @@ class JobShow {
   JobShow& operator=(const JobShow&) = delete;
   ~JobShow() { finish(); }
   /// Waits until all is shown.
-  void finish() { streams_.finish(); }
+  void finish() {
+    output_.flush();
+    streams_.finish();
+  }
+  std::uint64_t attempts() const { return attempts_; }  ///< that have begun
 
  private:
   void note(const std::string& text) { say("mlenv: " + printable(text)); }
@@ -103,6 +108,7 @@ class JobShow {
   Ui& ui_;
   job::PatientStreams streams_;
   job::JobOutput output_;
+  std::uint64_t attempts_ = 0;
 };
 
 void say_end(Ui& ui, const job::JobOutcome& outcome, const std::string& id) {
@@ -226,8 +232,14 @@ int run_job(Ui& ui, PreparedJob job) {
   JobShow show{ui};
   job::DriveEvents events = show.events();
   events.control = control.get();
-  const job::JobOutcome outcome =
-      job::drive_recorded(ui.store(), *starter, plan, recorder, std::move(events));
+  job::JobOutcome outcome;
+  try {
+    outcome = job::drive_recorded(ui.store(), *starter, plan, recorder, std::move(events));
+  } catch (const Error&) {
+    show.finish();
+    if (ui.options.json) ui.answer(job::job_end_json(plan.id, show.attempts()));
+    throw;
+  }
   show.finish();
   if (ui.options.json) ui.answer(job::job_end_json(plan.id, outcome));
   say_end(ui, outcome, plan.id);

@@ -371,7 +371,10 @@ class Drive {
       end_all(EndedBy::stop,
               stop->grace_ms ? std::chrono::milliseconds(*stop->grace_ms) : plan_.job.grace);
     }
-    if (ends_at_ && Clock::now() >= *ends_at_) end_all(EndedBy::timeout, plan_.job.grace);
+    if (!ends_at_ || Clock::now() < *ends_at_) return;
+    notice(fmt::format("the job's deadline of {:.6g} s is over; its ranks are ended",
+                       std::chrono::duration<double>(*plan_.job.deadline).count()));
+    end_all(EndedBy::timeout, plan_.job.grace);
   }
 
   void end_all(EndedBy why, std::chrono::milliseconds grace) {

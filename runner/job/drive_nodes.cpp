@@ -20,6 +20,16 @@ Error too_few(const Job& job, const std::string& found) {
       .hint("ask for fewer (`--nodes`), or give it more");
 }
 
+Error wrong_image(const std::string& store) {
+  return failure("wrong-image", "its store, `{}`, holds something else under the image's digests", store)
+      .hint("`mlenv store verify --repair` there, or remove that folder: what it lacks comes again");
+}
+
+/// What a node says of an image that is no longer what it was when its digests were checked.
+bool is_damage(const std::string& during, const Error& error) {
+  return during == "image" && (error.code() == "damaged" || error.code() == "bad-gzip");
+}
+
 Error about_node(Error error, const std::string& node) {
   error.while_doing(fmt::format("node `{}` cannot take part", node));
   return error;
@@ -136,6 +146,8 @@ void DrivenNodes::open(std::size_t index) {
   node.process.reset();
   node.began = std::chrono::steady_clock::now();
   node.back_off.opened(node.began);
+  node.program_sent = 0;
+  node.told_sent.reset();
   node.heard = std::chrono::system_clock::now();
   try {
     node.process = starter_.start(node.state.offer);
@@ -158,8 +170,9 @@ NodeEvents DrivenNodes::events_of(std::size_t index) {
   events.image_ready = [this, &node](const std::string& digest) {
     node.state.image = digest == plan_.image_digest;
     if (node.state.image) return;
+    node.error = wrong_image(node.state.hello->store);
+    node.error->because(fmt::format("it is {}, not {}", digest, plan_.image_digest));
     lost(node, "it has another image under this digest");
-    node.error = failure("wrong-image", "its image is {}, not {}", digest, plan_.image_digest);
   };
   events.code_ready = [&node](const std::string&) { node.state.code = true; };
   events.ports = [&node](const std::vector<std::uint16_t>& ports) { node.ports = ports; };
@@ -176,6 +189,10 @@ NodeEvents DrivenNodes::events_of(std::size_t index) {
     ranks_.ended(index, rank, end);
   };
   events.failed = [this, index, &node](const std::string& during, const Error& error) {
+    if (!node.error && is_damage(during, error)) {
+      node.error = wrong_image(node.state.hello->store);
+      node.error->because(error.what());
+    }
     if (!node.error) node.error = error;
     ranks_.failed(index, during, error);
     if (!is_ready(node)) lost(node, error.what());
@@ -261,9 +278,27 @@ void DrivenNodes::hear(const pollfd* seen) {
   bury();
 }
 
+/// A slow link may take minutes for the program; where that comes on nobody loses patience.
+void DrivenNodes::look_at_program(Node& node) {
+  constexpr std::chrono::seconds kBetweenNotices{15};
+  constexpr double kMega = 1e6;
+  const ProgramSent program = node.process->program_sent();
+  if (program.sent == node.program_sent) return;
+  const auto now = std::chrono::steady_clock::now();
+  node.program_sent = program.sent;
+  if (!node.told_sent) node.told_sent = now;
+  node.began = now;
+  if (now - *node.told_sent < kBetweenNotices || !events_.notice) return;
+  node.told_sent = now;
+  events_.notice(fmt::format("mlenv-node is on its way to {}: {:.1f} of {:.1f} MB",
+                             node.state.offer.name, static_cast<double>(program.sent) / kMega,
+                             static_cast<double>(program.all) / kMega));
+}
+
 void DrivenNodes::tick(Node& node) {
   if (node.process) (void)node.process->gone();
   if (node.gone) return;
+  if (!node.state.hello) look_at_program(node);
   node.link->tick();
   const auto since = std::chrono::steady_clock::now() - node.began;
   if (!node.gone && !node.state.hello && since > plan_.meeting) {

@@ -76,7 +76,9 @@ class DrivenNodes {
     std::optional<std::vector<std::uint16_t>> ports{};
     /// Until then its process may say why it ended; nothing: nobody asks any more.
     std::optional<std::chrono::steady_clock::time_point> last_words_by{};
-    std::chrono::steady_clock::time_point began{};
+    std::chrono::steady_clock::time_point began{};  ///< or its program last came on
+    std::uint64_t program_sent = 0;
+    std::optional<std::chrono::steady_clock::time_point> told_sent{};
     std::chrono::system_clock::time_point heard{};
   };
   bool is_ready(const Node& node) const;
@@ -85,6 +87,7 @@ class DrivenNodes {
   void met(std::size_t index, const NodeHello& hello);
   void lost(Node& node, const std::string& why);
   void tick(Node& node);
+  void look_at_program(Node& node);
   void bury();  ///< links of those that are gone
   void hear_last_words(Node& node);
 

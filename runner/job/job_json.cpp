@@ -65,6 +65,12 @@ std::string job_end_json(const std::string& id, const JobOutcome& outcome) {
   return line_of(end);
 }
 
+std::string job_end_json(const std::string& id, std::uint64_t attempts) {
+  Json end = end_of(id, kOwnFailureStatus);
+  end["attempts"] = attempts;
+  return line_of(end);
+}
+
 std::string job_end_json(const std::string& id, int exit_code, std::string_view told) {
   Json end = end_of(id, exit_code);
   const Json other = Json::parse(told, nullptr, false);

@@ -13,6 +13,8 @@ std::string log_line_json(std::uint64_t attempt, std::uint64_t rank, std::string
 
 /// `mlenv.job-end/1`: the last record. `id`: of the job's record.
 std::string job_end_json(const std::string& id, const JobOutcome& outcome);
+/// The same where mlenv itself failed, and why is told as an error; `attempts` had begun.
+std::string job_end_json(const std::string& id, std::uint64_t attempts);
 /// The same of a job that somebody else drove. `told`: what that one wrote last, or empty where it
 /// wrote nothing; the status is `exit_code` whatever it says.
 std::string job_end_json(const std::string& id, int exit_code, std::string_view told);

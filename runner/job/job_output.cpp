@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/process.hpp"
+#include "runner/job/job_json.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -29,12 +30,14 @@ void write_to_streams(bool to_out, std::string_view text) {
   }
 }
 
-void JobOutput::begin(std::uint64_t world) {
+void JobOutput::begin(std::uint64_t world, std::uint64_t attempt) {
   flush();
   world_ = world;
+  attempt_ = attempt;
 }
 
 void JobOutput::show(std::uint64_t rank, std::string_view line) {
+  if (style_.json) return show_record(rank, line);
   const std::optional<LogLine> parsed = parse_log_line(line);
   if (!parsed) return;
   const Key key{rank, parsed->stream};
@@ -45,6 +48,11 @@ void JobOutput::show(std::uint64_t rank, std::string_view line) {
   if (parsed->ends || world_ > 1) text += '\n';
   write(key, text);
   begun_.erase(key);
+}
+
+void JobOutput::show_record(std::uint64_t rank, std::string_view line) const {
+  const std::string record = log_line_json(attempt_, rank, line);
+  if (!record.empty()) write_(true, record + "\n");
 }
 
 void JobOutput::flush() {

@@ -1,6 +1,6 @@
 #pragma once
-// What ranks write, as a person reads it: whole lines, with the rank before each where there are
-// several.
+// What ranks write, as it is shown: for a person whole lines, with the rank before each where there
+// are several; as JSON a record for each line (job_json.hpp).
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,12 +16,13 @@ class JobOutput {
   struct Style {
     bool color = false;
     bool timestamps = false;  ///< UTC, before each line
+    bool json = false;        ///< records; nothing of the above
   };
   /// `write` gets whole lines for standard output or standard error.
   using Write = std::function<void(bool to_out, std::string_view text)>;
   JobOutput(const Style& style, Write write) : style_(style), write_(std::move(write)) {}
-  /// So many ranks write from now on; their lines begin anew.
-  void begin(std::uint64_t world);
+  /// So many ranks write from now on, in this attempt; their lines begin anew.
+  void begin(std::uint64_t world, std::uint64_t attempt = 0);
   /// A line as it lies in a rank's log.
   void show(std::uint64_t rank, std::string_view line);
   /// What is left of lines that never ended.
@@ -33,10 +34,12 @@ class JobOutput {
     LogStream stream;
     auto operator<=>(const Key&) const = default;
   };
+  void show_record(std::uint64_t rank, std::string_view line) const;
   void write(const Key& key, const std::string& text) const;
   Style style_;
   Write write_;
   std::uint64_t world_ = 1;
+  std::uint64_t attempt_ = 0;
   std::map<Key, std::string> begun_;
 };
 

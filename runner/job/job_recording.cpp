@@ -71,7 +71,12 @@ void JobRecording::planned(std::uint64_t attempt, const std::vector<Place>& plac
 void JobRecording::line(std::uint64_t attempt, std::uint64_t rank, const std::string& text) {
   if (rank_of(attempt, rank) == nullptr) return;
   const auto log = logs_.find(rank);
-  if (log != logs_.end()) log->second->copy(text);
+  if (log == logs_.end()) return;
+  log->second->copy(text);
+  try_to([&] {
+    if (log->second->unremarked() == 0) return;
+    throw failure("no-space", "no room for the output of rank {} in `{}`", rank, folder_.string());
+  });
 }
 
 void JobRecording::ended(const AttemptResult& attempt) {
@@ -96,6 +101,15 @@ void JobRecording::ended(const AttemptResult& attempt) {
   if (attempt.failure) record.failure = recorded(*attempt.failure, attempt);
   logs_.clear();
   write();
+}
+
+/// The job has its status, whether or not a full disk takes the record of it.
+void JobRecording::end(RunRecorder& recorder, const RunOutcome& run) {
+  try_to([&] { recorder.ended(run); });
+}
+
+void JobRecording::gave_up(RunRecorder& recorder, const Error& error) {
+  try_to([&] { recorder.gave_up(error, kOwnFailureStatus); });
 }
 
 DriveEvents JobRecording::around(const DriveEvents& then) {
@@ -163,10 +177,10 @@ JobOutcome drive_recorded(Store& store, NodeStarter& starter, const DrivePlan& p
     run.exit.signalled = outcome.signal != 0 && outcome.exit_code == 128 + outcome.signal;
     run.ended_by = outcome.ended_by;
     run.attempts = outcome.attempts.size();
-    recorder.ended(run);
+    recording.end(recorder, run);
     return outcome;
   } catch (const Error& error) {
-    recorder.gave_up(error, kOwnFailureStatus);
+    recording.gave_up(recorder, error);
     throw;
   }
 }

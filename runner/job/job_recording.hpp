@@ -22,6 +22,9 @@ class JobRecording {
 
   /// The events, which are written down before they reach `then`.
   DriveEvents around(const DriveEvents& then);
+  /// Its end, and that mlenv itself failed.
+  void end(RunRecorder& recorder, const RunOutcome& run);
+  void gave_up(RunRecorder& recorder, const Error& error);
 
  private:
   void write();

@@ -62,34 +62,35 @@ int lead_job(const fs::path& folder, std::string_view version) {
   RunRecorder recorder{runs_folder(file.store), start};
   plan.id = recorder.id();
   write_file(folder / "record", plan.id + "\n");
-  JobOutput output{{}, write_to_streams};
+  JobOutput output{{false, false, file.json}, write_to_streams};
   const Fd control = listen_for_control(recorder.folder());
   DriveEvents events;
   events.control = control.get();
   events.notice = say;
-  events.planned = [&](std::uint64_t, const std::vector<Place>&, const JobPlan& ranks) {
-    output.begin(ranks.ranks.size());
+  std::uint64_t attempts = 0;
+  events.planned = [&](std::uint64_t attempt, const std::vector<Place>&, const JobPlan& ranks) {
+    ++attempts;
+    output.begin(ranks.ranks.size(), attempt);
   };
-  events.line = [&](std::uint64_t attempt, std::uint64_t rank, const std::string& line) {
-    if (!file.json) return output.show(rank, line);
-    write_to_streams(true, log_line_json(attempt, rank, line) + "\n");
+  events.line = [&](std::uint64_t, std::uint64_t rank, const std::string& line) {
+    output.show(rank, line);
   };
   bool lost_node = requeues() > 0;  // the node may still seem to be well
   events.attempt_ended = [&](const AttemptResult& attempt) {
     output.flush();
     lost_node = attempt.failure && attempt.failure->what == FirstFailure::What::node;
   };
-  const JobOutcome outcome = [&] {
-    try {
-      return drive_recorded(store, *starter, plan, recorder, std::move(events));
-    } catch (const Error& error) {
-      if (lost_node && error.code() == "no-node") wait_in_queue();
-      throw;
-    }
-  }();
-  if (lost_node && outcome.signal == 0 && outcome.ended_by == EndedBy::itself) wait_in_queue();
-  if (file.json) write_to_streams(true, job_end_json(plan.id, outcome) + "\n");
-  return outcome.exit_code;
+  try {
+    const JobOutcome outcome = drive_recorded(store, *starter, plan, recorder, std::move(events));
+    if (lost_node && outcome.signal == 0 && outcome.ended_by == EndedBy::itself) wait_in_queue();
+    if (file.json) write_to_streams(true, job_end_json(plan.id, outcome) + "\n");
+    return outcome.exit_code;
+  } catch (const Error& error) {
+    output.flush();
+    if (lost_node && error.code() == "no-node") wait_in_queue();
+    if (file.json) write_to_streams(true, job_end_json(plan.id, attempts) + "\n");
+    throw;
+  }
 }
 
 }  // namespace

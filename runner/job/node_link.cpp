@@ -14,9 +14,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Until the agent's first word: a login, a queue of job steps, a program that is copied there.
-constexpr milliseconds kMostStart{60'000};
-
 constexpr std::string_view kImage = "image";
 constexpr std::string_view kProject = "code";
 
@@ -164,10 +161,11 @@ void NodeLink::Impl::fill() {
 void NodeLink::Impl::tick() {
   if (lost) return;
   const auto now = Channel::Clock::now();
-  const bool begun = channel.reader().begun();
-  if (begun && now - channel.last_said() >= settings.beat) say(Beat{});
+  // Until its first word the owner is patient, who knows what brings the agent there.
+  if (!channel.reader().begun()) return;
+  if (now - channel.last_said() >= settings.beat) say(Beat{});
   send();
-  const milliseconds most = begun ? settings.silence : std::max(settings.silence, kMostStart);
+  const milliseconds most = settings.silence;
   if (lost || now - channel.last_heard() < most) return;
   take();  // this process may be the one that slept
   if (lost || Channel::Clock::now() - channel.last_heard() < most) return;

@@ -5,7 +5,7 @@
 // Nothing here waits: requests are queued, answers are heard through NodeEvents from take() and
 // send(), which the controller calls when poll(2) says so, and from tick(). An agent whose
 // controller is silent for `LinkSettings::silence` ends its ranks and itself; a node that is
-// silent as long is lost.
+// silent as long is lost. Until an agent's first word its owner is the one to be patient.
 #include <chrono>
 #include <cstdint>
 #include <functional>

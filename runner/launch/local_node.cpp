@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <optional>
 
@@ -138,6 +139,22 @@ int watch_over(pid_t agent, const Fd& children) {
   }
 }
 
+/// What runs on behind an agent that has ended (the record of a rank is completed with facts of the
+/// node) has a moment: with the node it would be killed, and leave its temporary files behind.
+void wait_for_others(const Fd& children) {
+  constexpr std::chrono::seconds kMost{3};
+  const auto until = std::chrono::steady_clock::now() + kMost;
+  while (::waitpid(-1, nullptr, WNOHANG) >= 0) {
+    const auto left = until - std::chrono::steady_clock::now();
+    if (left <= left.zero()) return;
+    pollfd fd{children.get(), POLLIN, 0};
+    const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+    (void)::poll(&fd, 1, static_cast<int>(milliseconds));
+    signalfd_siginfo happened{};
+    if (fd.revents != 0) (void)!::read(children.get(), &happened, sizeof happened);
+  }
+}
+
 /// The agent is a child of the node's first process: what it leaves behind is reaped.
 int run_agent(const LocalNode& node) {
   sigset_t ended;
@@ -154,6 +171,7 @@ int run_agent(const LocalNode& node) {
   ::dup2(null.get(), 0);
   ::dup2(null.get(), 1);
   const int status = watch_over(agent.pid(), children);
+  if (status == 0) wait_for_others(children);
   ::_exit(status);
 }
 

@@ -1,5 +1,6 @@
 #include "runner/launch/node_program.hpp"
 
+#include <fcntl.h>
 #include <sys/utsname.h>
 
 #include <fmt/format.h>
@@ -45,9 +46,10 @@ constexpr std::string_view kRun = "exec \"$p\" agent";
 /// On this machine: the program first, then the agent in this process's place. What the first one
 /// prints is for people.
 constexpr const char* kBoth =
-    "program=$1 take=$2 run=$3; shift 3; "
-    "\"$@\" \"$take\" <\"$program\" >&2 || exit; "
-    "exec \"$@\" \"$run\"";
+    "take=$1 run=$2; shift 2; "
+    "\"$@\" \"$take\" <&3 3<&- >&2 || exit; "
+    "exec \"$@\" \"$run\" 3<&-";
+constexpr int kProgramFd = 3;
 
 }  // namespace
 
@@ -63,15 +65,17 @@ std::string NodeProgram::for_any_shell(const std::string& script) {
   return "exec sh -c '" + script + "'";
 }
 
-std::vector<std::string> NodeProgram::carried_by(const std::vector<std::string>& words,
-                                                 bool any_shell) const {
+NodeProgram::Carried NodeProgram::carried_by(const std::vector<std::string>& words,
+                                             bool any_shell) const {
   const auto shown = [any_shell](const std::string& script) {
     return any_shell ? for_any_shell(script) : script;
   };
-  std::vector<std::string> argv = {"/bin/sh",      "-c",         kBoth,      "mlenv-node",
-                                   file_.string(), shown(take_), shown(run_)};
-  argv.insert(argv.end(), words.begin(), words.end());
-  return argv;
+  Carried carried;
+  carried.program = open_file(file_, O_RDONLY);
+  carried.command.argv = {"/bin/sh", "-c", kBoth, "mlenv-node", shown(take_), shown(run_)};
+  carried.command.argv.insert(carried.command.argv.end(), words.begin(), words.end());
+  carried.command.extra_fds = {{carried.program.get(), kProgramFd}};
+  return carried;
 }
 
 }  // namespace mlenv::job

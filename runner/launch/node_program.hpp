@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/files.hpp"
+#include "base/process.hpp"
 
 namespace mlenv::job {
 
@@ -22,9 +23,13 @@ class NodeProgram {
   /// The same for sshd, which gives it to the login shell of the user, whatever that is.
   static std::string for_any_shell(const std::string& script);
 
+  struct Carried {
+    Command command;
+    Fd program;  ///< the file as the command reads it: the offset says how far that is
+  };
   /// Starts the agent through a command that runs its last word there as a shell does: brings the
-  /// program first. `words` come before that word.
-  std::vector<std::string> carried_by(const std::vector<std::string>& words, bool any_shell) const;
+  /// program first. `words` come before that word. The descriptor must live until it is started.
+  Carried carried_by(const std::vector<std::string>& words, bool any_shell) const;
 
  private:
   fs::path file_;

@@ -18,6 +18,12 @@ struct NodeOffer {
   std::uint64_t slots = 0;  ///< most ranks, where the person or the engine says so; 0: not said
 };
 
+/// How far the program of an agent has come on its way to where it is absent.
+struct ProgramSent {
+  std::uint64_t sent = 0;
+  std::uint64_t all = 0;
+};
+
 /// An agent that was started: its streams, and the process on this machine that holds them (ssh,
 /// srun, the agent itself).
 ///
@@ -29,6 +35,9 @@ class StartedNode {
   /// once, as a power cut would.
   virtual ~StartedNode() = default;
   virtual NodeStream take_stream() = 0;
+  /// Whoever waits for the agent's first word is patient as long as this grows. What is sent need not
+  /// have arrived.
+  virtual ProgramSent program_sent() { return {}; }
   /// After the streams have closed: what ssh or srun said of it, for the message; empty: nothing.
   /// Waits a moment for the process's end, but not once it was let go.
   virtual std::string last_words() = 0;

@@ -27,9 +27,9 @@ class SlurmNodes final : public NodeStarter {
   std::unique_ptr<StartedNode> start(const NodeOffer& node) override {
     std::vector<std::string> words = srun_words(srun_.string(), node.name);
     words.insert(words.end(), {"/bin/sh", "-c"});
-    Command command;
-    command.argv = program_.carried_by(words, /*any_shell=*/false);
-    return std::make_unique<StartedChild>(command, kMostLeaving);
+    NodeProgram::Carried carried = program_.carried_by(words, /*any_shell=*/false);
+    return std::make_unique<StartedChild>(std::move(carried.command), kMostLeaving,
+                                          std::move(carried.program));
   }
 
   bool may_come_back() const override { return false; }

@@ -15,9 +15,11 @@ constexpr std::chrono::milliseconds kMostLeaving{5000};
 
 class StartedSsh final : public StartedNode {
  public:
-  StartedSsh(const Command& command, Host host)
-      : host_(std::move(host)), child_(command, kMostLeaving) {}
+  StartedSsh(NodeProgram::Carried carried, Host host)
+      : host_(std::move(host)),
+        child_(std::move(carried.command), kMostLeaving, std::move(carried.program)) {}
   NodeStream take_stream() override { return child_.take_stream(); }
+  ProgramSent program_sent() override { return child_.program_sent(); }
   std::string last_words() override { return explained_ssh(child_.last_words(), host_); }
   bool gone() override { return child_.gone(); }
   void let_go() override { child_.let_go(); }
@@ -42,9 +44,8 @@ class SshNodes final : public NodeStarter {
     const auto named = [&node](const Host& host) { return host.name == node.name; };
     const auto host = std::find_if(hosts_.begin(), hosts_.end(), named);
     if (host == hosts_.end()) throw failure("no-node", "there is no node `{}`", node.name);
-    Command command;
-    command.argv = program_.carried_by(ssh_words(ssh_.string(), *host), /*any_shell=*/true);
-    return std::make_unique<StartedSsh>(command, *host);
+    return std::make_unique<StartedSsh>(
+        program_.carried_by(ssh_words(ssh_.string(), *host), /*any_shell=*/true), *host);
   }
 
   bool may_come_back() const override { return true; }

@@ -1,6 +1,7 @@
 #include "runner/launch/started_child.hpp"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
@@ -39,8 +40,8 @@ std::string last_lines(std::string_view text) {
   return lines;
 }
 
-StartedChild::StartedChild(Command command, std::chrono::milliseconds most_leaving)
-    : most_leaving_(most_leaving), said_(memory_file()) {
+StartedChild::StartedChild(Command command, std::chrono::milliseconds most_leaving, Fd program)
+    : most_leaving_(most_leaving), program_(std::move(program)), said_(memory_file()) {
   Pipe in = make_pipe();
   Pipe out = make_pipe();
   command.stdin_fd = in.read_end.get();
@@ -57,6 +58,14 @@ StartedChild::~StartedChild() {
     (void)child_->wait(most_leaving_);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch): ~Child kills it
   }
+}
+
+/// The file is open once, by whoever reads it and by us: its offset says how much was read.
+ProgramSent StartedChild::program_sent() {
+  struct stat file {};
+  if (!program_ || ::fstat(program_.get(), &file) != 0) return {};
+  const off_t at = ::lseek(program_.get(), 0, SEEK_CUR);
+  return {static_cast<std::uint64_t>(std::max<off_t>(at, 0)), static_cast<std::uint64_t>(file.st_size)};
 }
 
 std::string StartedChild::last_words() {

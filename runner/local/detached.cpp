@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "images/store.hpp"
 #include "runner/local/control.hpp"
 #include "runner/local/layer_use.hpp"
@@ -68,6 +69,10 @@ class Starter {
   void recorded(const std::string& id) {
     if (attached_) say({{"id", id}});
   }
+  /// Attached: output that the log says nothing of, since there is no room for that either.
+  void lost_output(std::uint64_t bytes) {
+    if (attached_ && bytes > 0) say({{"lost_output", bytes}});
+  }
   void started(const std::string& id) {
     if (attached_) {
       say({{"started", true}});
@@ -107,7 +112,9 @@ void leave_terminal() {
 /// Both streams of a command, written down as they come.
 class KeptOutput {
  public:
-  KeptOutput(const fs::path& folder, std::uint64_t most_bytes) : log_(folder, most_bytes) {}
+  /// What finds no room, without room for a remark either, is told to `starter`, too.
+  KeptOutput(const fs::path& folder, std::uint64_t most_bytes, Starter& starter)
+      : log_(folder, most_bytes), starter_(starter) {}
   void give_to(LocalRun& run) {
     run.fds.out = out_.write_end.get();
     run.fds.err = err_.write_end.get();
@@ -123,7 +130,11 @@ class KeptOutput {
     return {{out_.read_end.get(), [this] { return take(out_.read_end, LogStream::out); }},
             {err_.read_end.get(), [this] { return take(err_.read_end, LogStream::err); }}};
   }
-  RecordedLog finish() { return log_.finish(); }
+  RecordedLog finish() {
+    RecordedLog kept = log_.finish();
+    starter_.lost_output(log_.unremarked());
+    return kept;
+  }
 
  private:
   bool take(const Fd& fd, LogStream stream) {
@@ -131,11 +142,14 @@ class KeptOutput {
     while ((count = ::read(fd.get(), buffer_.data(), buffer_.size())) < 0 && errno == EINTR) {
     }
     if (count <= 0) return false;
+    const bool had_room = log_.unremarked() == 0;
     log_.write(stream, {buffer_.data(), static_cast<std::size_t>(count)});
+    if (had_room) starter_.lost_output(log_.unremarked());
     return true;
   }
 
   LogWriter log_;
+  Starter& starter_;
   Pipe out_ = make_pipe();
   Pipe err_ = make_pipe();
   std::array<char, 65536> buffer_{};
@@ -161,10 +175,19 @@ void leave_signals_to_the_command() {
   }
 }
 
+/// Where that comes to nothing, too, the first error is the one to tell.
+void record_failure(RunRecorder& recorder, const Error& error, int status, KeptOutput& output) {
+  try {
+    recorder.gave_up(error, status, output.finish());
+  } catch (const Error& other) {
+    log::debug("the failure is not recorded: {}", other.what());
+  }
+}
+
 /// A start that failed is recorded, as in the foreground.
 RunOutcome run_and_keep(DetachedRun& request, RunRecorder& recorder, Starter& starter) {
   const std::vector<PlacedOutput> outputs = outputs_of(request);
-  KeptOutput output{log_folder(recorder.folder()), request.most_log_bytes};
+  KeptOutput output{log_folder(recorder.folder()), request.most_log_bytes, starter};
   output.give_to(request.run);
   if (starter.attached()) output.take_complaints();
   RunEvents events;
@@ -182,15 +205,18 @@ RunOutcome run_and_keep(DetachedRun& request, RunRecorder& recorder, Starter& st
   events.forked = [&] { output.forget_write_ends(); };
   events.readers = output.readers();
   leave_signals_to_the_command();
+  std::optional<RunOutcome> outcome;
   try {
-    RunOutcome outcome = run_local(request.run, std::move(events));
+    outcome = run_local(request.run, std::move(events));
     recorder.ended(
-        outcome, [&] { return read_outputs(outputs); }, output.finish());
-    return outcome;
+        *outcome, [&] { return read_outputs(outputs); }, output.finish());
   } catch (const Error& error) {
-    recorder.gave_up(error, request.failure_status, output.finish());
+    // A command that has ended has its status, whether or not a full disk takes the record of it.
+    if (outcome && starter.attached()) return *std::move(outcome);
+    record_failure(recorder, error, request.failure_status, output);
     throw;
   }
+  return *std::move(outcome);
 }
 
 void supervise_run(DetachedRun request, Starter& starter) {
@@ -281,6 +307,8 @@ void AttachedRun::take(const std::string& frame) {
   const Json value = Json::from_cbor(frame.begin(), frame.end(), true, false);
   if (value.is_object() && value.contains("id")) {
     id_ = value.at("id");
+  } else if (value.is_object() && value.contains("lost_output")) {
+    lost_output_ = value.at("lost_output");
   } else if (value.is_object() && value.contains("started")) {
     started_ = true;
     if (const int number = std::exchange(waiting_signal_, 0)) signal(number);

@@ -47,6 +47,9 @@ class AttachedRun {
   const std::string& id() const { return id_; }
   /// The command runs: signals reach it.
   bool started() const { return started_; }
+  /// Bytes that the log lacks and says nothing of, since the disk is full. It grows, and is right
+  /// once it is over.
+  std::uint64_t lost_output() const { return lost_output_; }
   /// Passed on to the command; one that comes before it runs waits until then.
   void signal(int number);
   /// The supervisor goes, and all that it started; its record is then without an end.
@@ -65,6 +68,7 @@ class AttachedRun {
   std::string bytes_;
   std::string id_;
   bool started_ = false;
+  std::uint64_t lost_output_ = 0;
   int waiting_signal_ = 0;
   std::optional<RunOutcome> outcome_;
   std::optional<Error> failure_;

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "runner/local/control.hpp"
+#include "runner/local/run_names.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv::job {
@@ -12,10 +13,8 @@ constexpr int kSignalBase = 128;
 constexpr std::chrono::seconds kPatience{5};
 constexpr std::size_t kMostRecord = std::size_t{4} << 20;
 
-std::string dropped_line(std::uint64_t bytes) {
+std::string remark(const std::string& text) {
   const std::string time = utc_text(std::chrono::system_clock::now());
-  const std::string text =
-      fmt::format("{} bytes of output before this are no longer kept on the node", bytes);
   return render_log_line({time, LogStream::remark, true, text});
 }
 
@@ -56,7 +55,9 @@ void RankRun::tell(Channel& channel) {
   }
   // What it wrote is all there when it is over: so that is known before the log is read.
   const bool over = over_;
-  if (!tell_lines(channel) || !over) return;
+  const bool ended = tell_lines(channel) && over;
+  tell_loss(channel, ended);
+  if (!ended) return;
   channel.say(end());
   told_end_ = true;
 }
@@ -67,12 +68,31 @@ bool RankRun::tell_lines(Channel& channel) {
     if (!channel.has_room()) return false;
     const std::optional<std::string> line = lines_->next();
     if (const std::uint64_t dropped = lines_->take_dropped()) {
-      channel.say(RankLine{rank_, dropped_line(dropped)});
+      channel.say(RankLine{
+          rank_, remark(fmt::format("{} bytes of output before this are no longer kept on the node",
+                                    dropped))});
     }
     if (!line) return true;
     channel.say(RankLine{rank_, *line});
   }
   return true;
+}
+
+/// What a full disk did not take: that it began, at once, since the log cannot say so; how much it
+/// was, where that is still so in the end.
+void RankRun::tell_loss(Channel& channel, bool ended) {
+  const std::uint64_t lost = run_.lost_output();
+  if (lost == 0) return;
+  if (!std::exchange(told_loss_, true)) {
+    channel.say(RankLine{rank_, remark(fmt::format("output of rank {} finds no room on the disk of "
+                                                   "`{}` and is lost",
+                                                   rank_, host_name()))});
+  }
+  if (ended) {
+    channel.say(RankLine{
+        rank_, remark(fmt::format("{} bytes of output found no room on the disk and are lost",
+                                  lost))});
+  }
 }
 
 RankEnded RankRun::end() const {

@@ -40,6 +40,7 @@ class RankRun {
  private:
   void ask_to_stop();
   bool tell_lines(Channel& channel);
+  void tell_loss(Channel& channel, bool ended);
   RankEnded end() const;
 
   std::uint64_t rank_;
@@ -51,6 +52,7 @@ class RankRun {
   Fd stopping_;  ///< the connection on which that was asked
   std::string ended_by_node_;
   bool told_start_ = false;
+  bool told_loss_ = false;
   bool over_ = false;
   bool told_end_ = false;
 };

@@ -10,6 +10,7 @@
 #include "base/progress.hpp"
 #include "images/unpack.hpp"
 #include "runner/facts/probe.hpp"
+#include "runner/local/machine.hpp"
 #include "runner/local/stage.hpp"
 #include "runner/node/code_tree.hpp"
 
@@ -35,18 +36,30 @@ std::string do_work(const std::vector<std::string>& words) {
   const fs::path& store = words.at(1);
   if (what == "image") return unpack_here(store, words.at(2));
   if (what == "code") return unpack_code(Store{store}, Digest::parse(words.at(2)), words.at(3));
-  if (what == "facts") return render_facts(probe_facts(host_sources(store, temporary_root())));
+  if (what == "facts") return render_facts(probe_facts(host_sources(store, words.at(2))));
   throw Error{Kind::internal, "internal", "no such work: " + what};
+}
+
+/// Of this process, with TMPDIR so.
+std::vector<std::string> variables_with(const fs::path& temporary) {
+  std::vector<std::string> all;
+  for (const auto& [name, value] : caller_variables()) {
+    if (name != "TMPDIR") all.push_back(name + "=" + value);
+  }
+  all.push_back("TMPDIR=" + temporary.string());
+  return all;
 }
 
 }  // namespace
 
-Work::Work(std::string during, std::vector<std::string> words) : during_(std::move(during)) {
+Work::Work(std::string during, std::vector<std::string> words, const fs::path& temporary)
+    : during_(std::move(during)) {
   Pipe pipe = make_pipe();
   Command command;
   command.argv = {own_executable().string(), std::string(kArgument), std::to_string(::getpid())};
   command.argv.insert(command.argv.end(), words.begin(), words.end());
   command.stdout_fd = pipe.write_end.get();
+  if (!temporary.empty()) command.env = variables_with(temporary);
   child_.emplace(command);
   answer_ = std::move(pipe.read_end);
 }

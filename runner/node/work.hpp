@@ -11,8 +11,10 @@ namespace mlenv::job {
 
 class Work {
  public:
-  /// `words`: what work_main is to do; the request that it is part of comes first.
-  Work(std::string during, std::vector<std::string> words);
+  /// `words`: what work_main is to do; the request that it is part of comes first. What it makes
+  /// for a moment it makes in `temporary`, which its owner removes: it may be killed at any time.
+  /// Empty: where anybody does.
+  Work(std::string during, std::vector<std::string> words, const fs::path& temporary = {});
 
   const std::string& during() const { return during_; }
   int fd() const { return answer_.get(); }  ///< readable: `hear`
@@ -30,7 +32,8 @@ class Work {
 
 /// Its process: `image STORE DIGEST` (publishes the image, whose manifest, config and layers are
 /// there, and unpacks it; answers with the digest that it computed of the manifest), `code STORE
-/// DIGEST FOLDER` (the same of an archive), `facts STORE`. nullopt: this is an ordinary start.
+/// DIGEST FOLDER` (the same of an archive), `facts STORE
+/// TEMPORARY` (of the machine, whose folder for temporary files that is). nullopt: this is an ordinary start.
 std::optional<int> work_main(int argc, char** argv);
 
 }  // namespace mlenv::job

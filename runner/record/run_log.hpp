@@ -47,6 +47,8 @@ class LogWriter {
   void copy(std::string_view line);
   /// Digest and size of all that was written, kept or not. The writer may then only be destroyed.
   RecordedLog finish();
+  /// Bytes of output that found no room since the last remark that did.
+  std::uint64_t unremarked() const { return lost_; }
 
  private:
   struct Piece {

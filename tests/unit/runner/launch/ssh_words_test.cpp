@@ -50,7 +50,9 @@ class Carried : public testing::Test {
   Captured carry(const std::string& shell = "sh") {
     const NodeProgram program{folder_.path() / "program"};
     Command command;
-    command.argv = program.carried_by({shell, "-c"}, /*any_shell=*/true);
+    const NodeProgram::Carried carried = program.carried_by({shell, "-c"}, /*any_shell=*/true);
+    command.argv = carried.command.argv;
+    command.extra_fds = carried.command.extra_fds;
     command.env = {{"HOME=" + (folder_.path() / "home dir").string(), "PATH=" + path_}};
     return run_captured(command, std::chrono::seconds{60}, "for the agent");
   }
