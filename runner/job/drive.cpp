@@ -9,6 +9,7 @@
 #include "runner/job/drive_nodes.hpp"
 #include "runner/job/interfaces.hpp"
 #include "runner/job/job_status.hpp"
+#include "runner/job/mpi.hpp"
 #include "runner/local/signal_queue.hpp"
 #include "runner/local/stop_listener.hpp"
 #include "runner/node/node_gpus.hpp"
@@ -116,6 +117,8 @@ class Drive {
     const JobPlan plan = job::plan(plan_.job, result.places, plan_.id, number);
     hosts_ = with.size() > 1 ? etc_hosts_of(result.places) : "";
     if (events_.planned) events_.planned(number, result.places, plan);
+    places_ = &result.places;
+    secret_ = mpi_secret(plan_.job);
     start_ranks(plan, with);
     while (!all_over()) {
       wait();
@@ -214,11 +217,12 @@ class Drive {
     const Rank& rank = one.result.rank;
     RankStart start{
         rank.rank,  plan_.start, plan_.run, plan_.code_digest.has_value(), plan_.most_log_bytes,
-        plan_.gpus, hosts_};
+        plan_.gpus, hosts_, {}};
     start.run.env = rank.env;
     start.run.env.insert(start.run.env.end(), plan_.run.env.begin(), plan_.run.env.end());
     start.record.job =
         RecordedRank{plan_.id, rank.rank, world, one.result.node, rank.role, number_};
+    if (!secret_.empty()) start_mpi(plan_.job, *places_, rank, secret_, start);
     return start;
   }
 
@@ -265,8 +269,8 @@ class Drive {
     one.result.end = end;
     const bool failed = end.exit_code != 0 || end.failure;
     if (!failed || stopping_) return;
-    notice(fmt::format("rank {} on {} {}; the others are ended", one.result.rank.rank,
-                       one.result.node, how_it_ended(end)));
+    notice(fmt::format("{} {}; the others are ended", called(one.result.rank, one.result.node),
+                       how_it_ended(end)));
     stop_all(plan_.job.grace);
   }
 
@@ -387,6 +391,8 @@ class Drive {
   std::vector<Running> ranks_;  ///< of the attempt that goes on, by rank
   std::uint64_t number_ = 0;    ///< of that attempt
   std::string hosts_;           ///< its nodes, for /etc/hosts
+  const std::vector<Place>* places_ = nullptr;
+  std::string secret_;  ///< of MPI's containers
   std::optional<Clock::time_point> kill_at_;
   std::optional<Clock::time_point> ends_at_;
   bool stopping_ = false;

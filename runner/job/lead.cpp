@@ -6,6 +6,7 @@
 #include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
+#include "runner/job/mpi.hpp"
 #include "runner/job/plan_file.hpp"
 #include "runner/launch/slurm_steps.hpp"
 #include "runner/local/control.hpp"
@@ -43,7 +44,7 @@ int lead_job(const fs::path& folder, std::string_view version) {
   events.control = control.get();
   events.notice = say;
   events.planned = [&](std::uint64_t, const std::vector<Place>&, const JobPlan& ranks) {
-    output.begin(ranks.ranks.size());
+    output.begin(told_apart(ranks));
   };
   events.line = [&](std::uint64_t attempt, std::uint64_t rank, const std::string& line) {
     if (!file.json) return output.show(rank, line);
