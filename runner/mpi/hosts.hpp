@@ -21,6 +21,9 @@ inline constexpr const char* kTokenVariable = "MLENV_MPI_TOKEN";
 /// `no`: the command is started as it is, whatever it is.
 inline constexpr const char* kMpirunVariable = "MLENV_MPIRUN";
 
+/// Open MPI's ranks give their processor away while they wait.
+inline constexpr const char* kYieldVariable = "OMPI_MCA_mpi_yield_when_idle";
+
 struct Host {
   std::string name;     ///< as the engine calls the node; the first one has the command
   std::string address;  ///< IPv4 or IPv6

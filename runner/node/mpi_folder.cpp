@@ -1,5 +1,8 @@
 #include "runner/node/mpi_folder.hpp"
 
+#include <fmt/core.h>
+
+#include "base/process.hpp"
 #include "runner/mpi/hosts.hpp"
 #include "runner/node/program.hpp"
 
@@ -29,6 +32,10 @@ void add_mpi_folder(LocalRun& run, const fs::path& folder, std::string_view host
   fs::create_symlink("../mlenv-node", folder / "bin/ssh");
   put_file(folder / "hostfile", mpi::hostfile(nodes));
   put_file(folder / "hostfile.hydra", mpi::hydra_hostfile(nodes));
+  // Nodes that mlenv itself plays (engine local) share one machine's processors.
+  if (own_executable().filename() != program.filename()) {
+    run.env.insert(run.env.begin(), fmt::format("{}=1", mpi::kYieldVariable));
+  }
   run.mounts.insert(run.mounts.begin(), {Mount{folder, std::string(mpi::kFolder), true},
                                          Mount{folder / "hostfile", "/job/hostfile", true}});
 }
