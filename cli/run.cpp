@@ -30,7 +30,9 @@
 #include "runner/job/job_file.hpp"
 #include "runner/local/early_move.hpp"
 #include "runner/local/layer_use.hpp"
+#include "runner/local/machine.hpp"
 #include "runner/local/run.hpp"
+#include "runner/mpi/site_rank.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -240,6 +242,14 @@ void fill_in(LocalRun& run, const Options& options, const Asked& asked) {
   run.life = asked.life.run;
 }
 
+/// A rank that the site's MPI starts has what its launcher gave it.
+void join_mpi(Ui& ui, LocalRun& run) {
+  const std::optional<mpi::SiteRank> rank = mpi::site_rank(caller_variables());
+  if (!rank) return;
+  mpi::join_site(*rank, run);
+  if (const std::string note = mpi::site_note(*rank); !note.empty()) ui.say("mlenv: " + note);
+}
+
 int run_as_job(Ui& ui, const Options& options, const Asked& asked, PreparedRun prepared) {
   LocalRun& run = prepared.run;
   if (asked.job->code) run.project = fs::absolute(asked.job->code->folder).lexically_normal();
@@ -264,6 +274,7 @@ int run_image(Options options, Ui& ui) {
         require_verdict(ui, prepared.image, {options.image, asked.devices.gpus, with_gpus});
   }
   fill_in(run, options, asked);
+  join_mpi(ui, run);
   if (asked.in_vm) run.vm = vm_for(ui, run, prepared.image);
   RunBackground background{options.image, {}, !options.no_check, layer_of(options.layer)};
   if (asked.matrix) {

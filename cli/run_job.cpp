@@ -17,6 +17,7 @@
 #include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
+#include "runner/job/mpi.hpp"
 #include "runner/job/patient_streams.hpp"
 #include "runner/job/words.hpp"
 #include "runner/launch/hosts.hpp"
@@ -57,7 +58,7 @@ class JobShow {
     events.planned = [this](std::uint64_t attempt, const std::vector<job::Place>&,
                             const job::JobPlan& plan) {
       ++attempts_;
-      output_.begin(plan.ranks.size(), attempt);
+      output_.begin(job::told_apart(plan), attempt);
     };
     events.line = [this](std::uint64_t, std::uint64_t rank, const std::string& line) {
       output_.show(rank, line);
@@ -94,7 +95,7 @@ class JobShow {
       return;
     }
     const job::RankResult& rank = attempt.ranks.at(failure.rank);
-    note(fmt::format("first, rank {} on {} {}", failure.rank, failure.node,
+    note(fmt::format("first, {} {}", job::called(rank.rank, failure.node),
                      rank.end ? job::how_it_ended(*rank.end) : "was lost"));
     const std::size_t count = rank.last_lines.size();
     const std::size_t from = count > kShownLines ? count - kShownLines : 0;

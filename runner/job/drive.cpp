@@ -10,6 +10,7 @@
 #include "runner/job/drive_nodes.hpp"
 #include "runner/job/job_places.hpp"
 #include "runner/job/job_status.hpp"
+#include "runner/job/mpi.hpp"
 #include "runner/job/rank_policy.hpp"
 #include "runner/local/signal_queue.hpp"
 #include "runner/local/stop_listener.hpp"
@@ -98,6 +99,7 @@ class Drive {
     const JobPlan plan = job::plan(plan_.job, result.places, plan_.id, number);
     hosts_ = with.size() > 1 ? etc_hosts_of(result.places) : "";
     if (events_.planned) events_.planned(number, result.places, plan);
+    secret_ = mpi_secret(plan_.job);
     start_ranks(plan, result.places, with);
     absent_.began(with);
     while (!all_over()) {
@@ -195,11 +197,12 @@ class Drive {
     const Rank& rank = one.result.rank;
     RankStart start{
         rank.rank,  plan_.start, plan_.run, plan_.code_digest.has_value(), plan_.most_log_bytes,
-        plan_.gpus, hosts_};
+        plan_.gpus, hosts_, {}};
     start.run.env = rank.env;
     start.run.env.insert(start.run.env.end(), plan_.run.env.begin(), plan_.run.env.end());
     start.record.job =
         RecordedRank{plan_.id, rank.rank, world_, one.result.node, rank.role, number_};
+    if (!secret_.empty()) start_mpi(plan_.job, places_, rank, secret_, start);
     return start;
   }
 
@@ -249,8 +252,8 @@ class Drive {
     one.result.end = end;
     const bool failed = end.exit_code != 0 || end.failure;
     if (!failed || replaced(one, true, how_it_ended(end)) || stopping_) return;
-    notice(fmt::format("rank {} on {} {}; the others are ended", one.result.rank.rank,
-                       one.result.node, how_it_ended(end)));
+    notice(fmt::format("{} {}; the others are ended", called(one.result.rank, one.result.node),
+                       how_it_ended(end)));
     stop_all(plan_.job.grace);
   }
 
@@ -424,7 +427,8 @@ class Drive {
   std::uint64_t number_ = 0;    ///< of that attempt
   std::uint64_t world_ = 0;
   std::vector<Place> places_;
-  std::string hosts_;  ///< its nodes, for /etc/hosts
+  std::string hosts_;   ///< its nodes, for /etc/hosts
+  std::string secret_;  ///< of MPI's containers
   std::optional<Clock::time_point> kill_at_;
   std::optional<Clock::time_point> ends_at_;
   bool stopping_ = false;

@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kRendezvous = 0;
 constexpr std::size_t kCoordinator = 1;  // JAX
 constexpr std::size_t kFirstTask = 1;    // TensorFlow: one for each rank of the node
+constexpr std::size_t kShell = 1;        // MPI
 
 bool has_tasks(const Job& job) {
   const bool collective = job.strategy == Strategy::allreduce;
@@ -69,7 +70,10 @@ std::string host_and_port(const std::string& address, std::uint16_t port) {
 
 std::uint16_t rendezvous_port(const Place& first) { return first.ports.at(kRendezvous); }
 
+std::uint16_t shell_port(const Place& place) { return place.ports.at(kShell); }
+
 std::size_t ports_needed(const Job& job) {
+  if (job.strategy == Strategy::mpi) return kShell + 1;
   return 1 + (has_coordinator(job) ? 1 : 0) + (has_tasks(job) ? job.ranks_per_node : 0);
 }
 
@@ -123,18 +127,6 @@ void tell_tensorflow(const Start& start, const Rank& rank, Variables& env) {
   // TensorFlow knows of no local rank: each process takes all GPUs that it sees.
   const std::string gpus = own_gpus(start, rank);
   if (start.job.ranks_per_node > 1 && !gpus.empty()) env["CUDA_VISIBLE_DEVICES"] = gpus;
-}
-
-void tell_mpi(const Start& start, const Rank& rank, Variables& env) {
-  const std::string& interface = start.place_of(rank).interface;
-  if (interface.empty()) return;
-  env["OMPI_MCA_btl_tcp_if_include"] = interface;
-  env["OMPI_MCA_oob_tcp_if_include"] = interface;
-  env["PRTE_MCA_prte_if_include"] = interface;  // Open MPI 5
-  env["HYDRA_IFACE"] = interface;               // MPICH
-  env["I_MPI_HYDRA_IFACE"] = interface;
-  // With it UCX uses that device alone: right where the ranks have no InfiniBand.
-  if (!start.job.options.rdma) env["UCX_NET_DEVICES"] = interface;
 }
 
 }  // namespace mlenv::job

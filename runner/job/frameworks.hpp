@@ -27,6 +27,8 @@ struct Start {
 std::string host_and_port(const std::string& address, std::uint16_t port);
 /// Which of the ports of a rank's node a framework's own service has: those of ports_needed().
 std::uint16_t rendezvous_port(const Place& first);
+/// At which a node's container hears the others, of strategy `mpi`.
+std::uint16_t shell_port(const Place& place);
 
 /// For `env://` of torch.distributed, and under the names that torchrun gives its workers; also
 /// those of DeepSpeed's launcher.
@@ -35,7 +37,4 @@ void tell_torch(const Start& start, const Rank& rank, Variables& env);
 void tell_jax(const Start& start, const Rank& rank, Variables& env);
 /// TF_CONFIG.
 void tell_tensorflow(const Start& start, const Rank& rank, Variables& env);
-/// For an mpirun that the rank itself starts: which interface its parts use.
-void tell_mpi(const Start& start, const Rank& rank, Variables& env);
-
 }  // namespace mlenv::job

@@ -29,6 +29,7 @@ enum class Strategy {
   plain,             ///< rank variables alone
   allreduce,         ///< equals, which sum their gradients
   parameter_server,  ///< chief, workers, parameter servers, evaluator (TF_CONFIG)
+  mpi,               ///< a container on each node, in which MPI's own programs start the ranks
 };
 
 /// What a rank's program expects of its surroundings.

@@ -2,6 +2,8 @@
 
 #include <csignal>
 
+#include "runner/job/roles.hpp"
+
 namespace mlenv::job {
 namespace {
 
@@ -33,6 +35,7 @@ int status_of_attempt(const AttemptResult& attempt) {
 }  // namespace
 
 bool is_essential(const Rank& rank, const Job& job) {
+  if (job.strategy == Strategy::mpi) return rank.role == kMpiLauncher;
   if (job.strategy != Strategy::parameter_server) return true;
   return rank.role == (job.roles.chief ? "chief" : "worker");
 }

@@ -4,7 +4,7 @@
 
 namespace mlenv::job {
 
-/// Those whose end is the job's. With a chief it alone is: workers, parameter servers and the
+/// Those whose end is the job's. Of MPI it is the launcher. With a chief it alone is: workers, parameter servers and the
 /// evaluator serve it for ever.
 bool is_essential(const Rank& rank, const Job& job);
 

@@ -8,6 +8,7 @@
 #include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
+#include "runner/job/mpi.hpp"
 #include "runner/job/plan_file.hpp"
 #include "runner/launch/slurm_job.hpp"
 #include "runner/launch/slurm_steps.hpp"
@@ -70,7 +71,7 @@ int lead_job(const fs::path& folder, std::string_view version) {
   std::uint64_t attempts = 0;
   events.planned = [&](std::uint64_t attempt, const std::vector<Place>&, const JobPlan& ranks) {
     ++attempts;
-    output.begin(ranks.ranks.size(), attempt);
+    output.begin(told_apart(ranks), attempt);
   };
   events.line = [&](std::uint64_t, std::uint64_t rank, const std::string& line) {
     output.show(rank, line);

@@ -120,7 +120,8 @@ struct StartRank {
   bool code_as_project = false;
   std::uint64_t most_log_bytes = 0;
   std::string gpus{};
-  std::string hosts{};  ///< as RankStart has it
+  std::string hosts{};      ///< as RankStart has it
+  std::string mpi_hosts{};  ///< the same
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("rank", self.rank);
@@ -130,6 +131,7 @@ struct StartRank {
     visit("most_log_bytes", self.most_log_bytes);
     visit("gpus", self.gpus);
     visit("hosts", self.hosts);
+    visit("mpi_hosts", self.mpi_hosts);
   }
 };
 

@@ -278,7 +278,8 @@ void NodeLink::send_code(Store& store, const std::string& digest) {
 
 void NodeLink::start(const RankStart& rank) {
   impl_->say(StartRank{rank.rank, render_run_start(rank.record), render_request(rank.run),
-                       rank.code_as_project, rank.most_log_bytes, rank.gpus, rank.hosts});
+                       rank.code_as_project, rank.most_log_bytes, rank.gpus, rank.hosts,
+                       rank.mpi_hosts});
 }
 void NodeLink::signal(std::uint64_t rank, int number) {
   impl_->say(SignalRank{rank, static_cast<std::uint64_t>(number)});

@@ -85,6 +85,8 @@ struct RankStart {
   std::string gpus{};  ///< of its node: a word of `--gpus`, or `auto` (node_gpus.hpp); empty: none
   /// Lines for /etc/hosts, before those of the node; empty: none.
   std::string hosts{};
+  /// Of a job by MPI: its nodes (mpi::render_hosts); empty: it is none.
+  std::string mpi_hosts{};
 };
 
 /// How a rank ended.

@@ -71,6 +71,11 @@ Job job_of(const JobParts& parts) {
                           name_of(Strategy::parameter_server)));
   }
   take(job.framework, parts.framework);
+  // Sums by MPI are started by MPI.
+  if (job.strategy == Strategy::mpi) job.framework = Framework::mpi;
+  if (job.strategy == Strategy::allreduce && job.framework == Framework::mpi) {
+    job.strategy = Strategy::mpi;
+  }
   take(job.roles.chief, parts.chief);
   take(job.roles.servers, parts.servers);
   take(job.roles.evaluator, parts.evaluator);

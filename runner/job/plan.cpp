@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "runner/job/frameworks.hpp"
 #include "runner/job/interfaces.hpp"
+#include "runner/job/mpi.hpp"
 #include "runner/job/roles.hpp"
 
 namespace mlenv::job {
@@ -75,10 +76,10 @@ void tell_all(const Start& start, const Rank& rank, Variables& env) {
 void tell_framework(const Start& start, const Rank& rank, Variables& env) {
   const Strategy strategy = start.job.strategy;
   if (strategy == Strategy::plain) return;
+  if (strategy == Strategy::mpi) return tell_mpi(start, rank, env);
   const Framework framework = start.job.framework;
   if (framework == Framework::torch) tell_torch(start, rank, env);
   if (framework == Framework::jax) tell_jax(start, rank, env);
-  if (framework == Framework::mpi) tell_mpi(start, rank, env);
   if (framework == Framework::tensorflow || strategy == Strategy::parameter_server) {
     tell_tensorflow(start, rank, env);
   }
@@ -86,13 +87,14 @@ void tell_framework(const Start& start, const Rank& rank, Variables& env) {
 
 std::vector<Rank> ranks_of(const Job& job, std::uint64_t nodes) {
   const std::vector<RankRole> roles = roles_of(job, nodes);
+  const std::uint64_t per_node = roles.size() / nodes;
   std::vector<Rank> ranks;
   ranks.reserve(roles.size());
   for (const RankRole& one : roles) {
     const std::uint64_t number = ranks.size();
     ranks.push_back({number,
-                     number / job.ranks_per_node,
-                     number % job.ranks_per_node,
+                     number / per_node,
+                     number % per_node,
                      std::string(one.role),
                      one.index,
                      {}});

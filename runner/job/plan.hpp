@@ -25,7 +25,7 @@ struct Rank {
   std::uint64_t rank = 0;        ///< 0 … world - 1
   std::uint64_t node = 0;        ///< index in the places
   std::uint64_t local_rank = 0;  ///< on its node
-  std::string role;              ///< `worker`, `chief`, `ps`, `evaluator`
+  std::string role;              ///< `worker`, `chief`, `ps`, `evaluator`, or of MPI (roles.hpp)
   std::uint64_t role_index = 0;  ///< among those of its role
   std::vector<std::string> env;  ///< `K=V`, sorted by name; the job's own variables come over it
 };

@@ -47,8 +47,13 @@ Error too_few(const ServerRoles& roles, std::uint64_t world) {
 }  // namespace
 
 std::vector<RankRole> roles_of(const Job& job, std::uint64_t nodes) {
-  const std::uint64_t world = nodes * job.ranks_per_node;
+  const bool is_mpi = job.strategy == Strategy::mpi;
+  const std::uint64_t world = is_mpi ? nodes : nodes * job.ranks_per_node;
   std::vector<RankRole> ranks(world);
+  if (is_mpi) {
+    for (RankRole& rank : ranks) rank.role = kMpiWorker;
+    ranks.front().role = kMpiLauncher;
+  }
   if (job.strategy == Strategy::parameter_server) {
     const ServerRoles& roles = job.roles;
     const std::uint64_t others = (roles.chief ? 1U : 0U) + (roles.evaluator ? 1U : 0U);

@@ -16,10 +16,11 @@ struct Word {
   std::string_view name;
   Value value;
 };
-constexpr std::array<Word<Strategy>, 3> kStrategies = {
+constexpr std::array<Word<Strategy>, 4> kStrategies = {
     {{"plain", Strategy::plain},
      {"allreduce", Strategy::allreduce},
-     {"parameter-server", Strategy::parameter_server}}};
+     {"parameter-server", Strategy::parameter_server},
+     {"mpi", Strategy::mpi}}};
 constexpr std::array<Word<Framework>, 5> kFrameworks = {{{"none", Framework::none},
                                                          {"torch", Framework::torch},
                                                          {"jax", Framework::jax},

@@ -12,6 +12,7 @@
 #include "runner/local/detached.hpp"
 #include "runner/local/machine.hpp"
 #include "runner/local/run.hpp"
+#include "runner/mpi/commands.hpp"
 #include "runner/node/agent.hpp"
 #include "runner/node/version.hpp"
 #include "runner/record/run_recorder.hpp"
@@ -58,6 +59,7 @@ int command(int argc, char** argv) {
 
 /// Processes of ours that are this program again, before anything that could make a thread.
 std::optional<int> inner_main(int argc, char** argv) {
+  if (const std::optional<int> status = mpi::mpi_main(argc, argv)) return status;
   if (const std::optional<int> status = sandbox_main(argc, argv)) return status;
   if (const std::optional<int> status = run_main(argc, argv)) return status;
   if (const std::optional<int> status = detached_main(argc, argv)) return status;

@@ -11,6 +11,7 @@
 #include "runner/local/stage.hpp"
 #include "runner/node/hello.hpp"
 #include "runner/node/hosts.hpp"
+#include "runner/node/mpi_folder.hpp"
 #include "runner/node/node_gpus.hpp"
 #include "runner/node/version.hpp"
 
@@ -197,6 +198,7 @@ DetachedRun NodeJob::run_of(const StartRank& start) {
     made.run.mounts.insert(made.run.mounts.begin(),
                            Mount{hosts_file(start.hosts), "/etc/hosts", true});
   }
+  if (!start.mpi_hosts.empty()) add_mpi_folder(made.run, job_folder() / "mpi", start.mpi_hosts);
   if (start.code_as_project) {
     if (code_.empty()) throw failure("absent", "the node was not given the job's code");
     made.run.project = code_folder();

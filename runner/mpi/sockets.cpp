@@ -1,0 +1,128 @@
+#include "runner/mpi/sockets.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "base/error.hpp"
+
+namespace mlenv::mpi {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+  const sockaddr* plain() const {
+    return reinterpret_cast<const sockaddr*>(&storage);  // NOLINT(*-reinterpret-cast)
+  }
+};
+
+SocketAddress address_of(const Host& host) {
+  SocketAddress made;
+  sockaddr_in four{};
+  sockaddr_in6 six{};
+  if (::inet_pton(AF_INET, host.address.c_str(), &four.sin_addr) == 1) {
+    four.sin_family = AF_INET;
+    four.sin_port = htons(host.port);
+    std::memcpy(&made.storage, &four, sizeof four);
+    made.size = sizeof four;
+  } else if (::inet_pton(AF_INET6, host.address.c_str(), &six.sin6_addr) == 1) {
+    six.sin6_family = AF_INET6;
+    six.sin6_port = htons(host.port);
+    std::memcpy(&made.storage, &six, sizeof six);
+    made.size = sizeof six;
+  } else {
+    throw failure("no-node", "`{}` is no address, of node `{}`", host.address, host.name);
+  }
+  return made;
+}
+
+Fd socket_for(const SocketAddress& address) {
+  Fd made{::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  if (!made) throw os_error(errno, "cannot make a socket");
+  return made;
+}
+
+/// A node without power closes nothing.
+void notice_silence(const Fd& connection) {
+  constexpr int kOn = 1;
+  constexpr int kSeconds = 2;
+  constexpr int kTimes = 3;
+  constexpr int kUnanswered = 8000;  // milliseconds
+  const int fd = connection.get();
+  (void)::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &kOn, sizeof kOn);
+  (void)::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &kSeconds, sizeof kSeconds);
+  (void)::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &kSeconds, sizeof kSeconds);
+  (void)::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &kTimes, sizeof kTimes);
+  (void)::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnanswered, sizeof kUnanswered);
+  (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &kOn, sizeof kOn);
+}
+
+/// 0, or why not.
+int try_to_connect(const Fd& made, const SocketAddress& address, milliseconds patience) {
+  if (::connect(made.get(), address.plain(), address.size) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  pollfd ready{made.get(), POLLOUT, 0};
+  if (::poll(&ready, 1, static_cast<int>(patience.count())) <= 0) return ETIMEDOUT;
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (::getsockopt(made.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
+  return error;
+}
+
+}  // namespace
+
+Fd listen_at(const Host& host) {
+  constexpr int kOn = 1;
+  constexpr int kWaiting = 128;
+  const SocketAddress address = address_of(host);
+  Fd listener = socket_for(address);
+  (void)::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &kOn, sizeof kOn);
+  if (::bind(listener.get(), address.plain(), address.size) != 0) {
+    if (errno == EADDRINUSE) {
+      throw failure("port-taken", "port {} of {} was taken meanwhile", host.port, host.address)
+          .hint("start the job again: it gets another port");
+    }
+    throw os_error(errno, "cannot have port {} of {}", host.port, host.address);
+  }
+  if (::listen(listener.get(), kWaiting) != 0) throw os_error(errno, "cannot listen");
+  return listener;
+}
+
+Fd accept_from(const Fd& listener) {
+  Fd connection{::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+  if (connection) notice_silence(connection);
+  return connection;
+}
+
+Fd connect_to(const Host& host, milliseconds patience) {
+  constexpr milliseconds kPause{50};
+  const SocketAddress address = address_of(host);
+  const auto until = Clock::now() + patience;
+  while (true) {
+    Fd made = socket_for(address);
+    const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
+    const int error = try_to_connect(made, address, std::max(left, milliseconds{1}));
+    if (error == 0) {
+      notice_silence(made);
+      return made;
+    }
+    if (Clock::now() >= until) {
+      throw failure("no-node", "node `{}` does not answer at {}:{}", host.name, host.address,
+                    host.port)
+          .because(std::strerror(error));  // NOLINT(concurrency-mt-unsafe): one thread
+    }
+    std::this_thread::sleep_for(kPause);  // its container is not up yet
+  }
+}
+
+}  // namespace mlenv::mpi
