@@ -8,6 +8,7 @@
 #include "base/printable.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/image_facts_text.hpp"
+#include "cli/rollback.hpp"
 #include "cli/settings.hpp"
 #include "cli/ui.hpp"
 #include "images/inspect/inspect.hpp"
@@ -200,8 +201,13 @@ nlohmann::json layers_as_json(const std::vector<Layer>& layers) {
 Action declare_images(CLI::App& app) {
   auto names = std::make_shared<bool>(false);
   app.add_flag("--names", *names, "the names alone, one a line, for scripts");
+  auto history = std::make_shared<std::string>();
+  take_word_of(app.add_option("--history", *history, "what a name meant before, the newest first")
+                   ->type_name("NAME"),
+               WordKind::image);
   app.footer("example: mlenv images");
-  return [names](Ui& ui) {
+  return [names, history](Ui& ui) {
+    if (!history->empty()) return show_history(ui, *history);
     return *names && !ui.options.json ? names_command(ui) : images_command(ui);
   };
 }

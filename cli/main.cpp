@@ -8,9 +8,11 @@
 #include "base/log.hpp"
 #include "base/sandbox/sandbox.hpp"
 #include "cli/compare.hpp"
+#include "cli/copy.hpp"
 #include "cli/export.hpp"
 #include "cli/probe_text.hpp"
 #include "cli/quick_runtime.hpp"
+#include "cli/rollback.hpp"
 #include "cli/settings.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
@@ -48,6 +50,7 @@ constexpr std::array kCommands = {
             declare_reproduce},
     Command{"push", "push an image to a registry", declare_push},
     Command{"pull", "pull an image from a registry", declare_pull},
+    Command{"copy", "bring an image to other machines", declare_copy},
     Command{"images", "list the images in the store", declare_images},
     Command{"inspect", "show what an image is made of", declare_inspect},
     Command{"diff", "tell what changed between two runs, hosts, locks or images", declare_diff},
@@ -59,6 +62,7 @@ constexpr std::array kCommands = {
             declare_compare},
     Command{"data", "show and refresh what is known of CUDA releases", declare_data},
     Command{"tag", "give an image another name", declare_tag},
+    Command{"rollback", "give a name the image that it had before", declare_rollback},
     Command{"rm", "take a name away", declare_rm},
     Command{"save", "write an image as files", declare_save},
     Command{"export", "write what other tools need to use an image or a run", declare_export},

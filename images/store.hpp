@@ -11,7 +11,8 @@
 //
 //   blobs/HEX          whole blobs                   trees/HEX/fs   unpacked layer, by diff-id
 //   spliced/HEX        pieces (header, table, glue)  keys/HEX       what a build step gave (text)
-//   names/NAME         one file per tag              tmp/           unfinished work, swept when
+//   names/NAME         one file per tag              history/NAME   what it meant before
+//   partial/HEX        blobs that come in pieces     tmp/           unfinished work, swept when
 //   stale unsynced/BOOT-ID/  marks                         version, *.lock
 #include <functional>
 #include <memory>
@@ -27,6 +28,7 @@
 
 namespace mlenv {
 
+class PartialBlob;
 class StoreFolder;
 
 /// A run of a layer's bytes: literal bytes, or a slice of another blob (a wheel) in the store.
@@ -97,6 +99,9 @@ class Store {
     Fd fd_;
   };
   Staged stage();
+  /// A blob that comes in pieces (partial_blob.hpp), as far as it was fetched before. Takes the room
+  /// for all of it: throws `no-space`.
+  std::unique_ptr<PartialBlob> partial(const Digest& digest, std::uint64_t size_bytes);
   /// Publishes a layer as slices; every slice's blob must be there. The caller vouches for digest
   /// and size. Idempotent.
   void put_spliced(const Digest& digest, std::uint64_t size_bytes, const Spliced& spliced);
@@ -147,8 +152,18 @@ class Store {
   ImageSet image_set(const Digest& manifest_or_index) const;
   /// Durable. `name` without tag means `latest`; one with a digest alone is kept as it is. Throws
   /// `absent` when the store has no such manifest.
+  /// What the name meant before is remembered.
   void tag(const Reference& name, const Digest& manifest);
+  /// With all that is remembered of it.
   bool untag(const Reference& name);
+  struct Meaning {
+    Digest manifest;         ///< or index
+    std::int64_t since = 0;  ///< seconds since 1970: when the name was given to it
+    bool whole = false;      ///< all of it is in the store
+  };
+  /// What a name means, then what it meant before, each image once and the newest first, a bounded
+  /// number; empty: there is no such name.
+  std::vector<Meaning> history(const Reference& name) const;
   struct Name {
     std::string name;  ///< `jax-cpu:latest`, `host:5000/team/jax:v1`
     Digest manifest;   ///< or index
@@ -178,6 +193,7 @@ class Store {
   void sync() const;
 
  private:
+  bool is_whole(const Digest& manifest) const;
   std::unique_ptr<StoreFolder> folder_;
 };
 

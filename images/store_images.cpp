@@ -1,5 +1,4 @@
 // Images and their names.
-#include <unistd.h>
 #include <algorithm>
 #include <set>
 
@@ -116,18 +115,6 @@ Image Store::image(const Digest& manifest) const {
   std::string text = read(manifest, kManifestLimit);
   std::string config = read(config_of_manifest(text).digest);
   return parse_image(std::move(text), std::move(config));
-}
-
-void Store::tag(const Reference& name, const Digest& manifest) {
-  if (!folder_->has_blob(manifest)) throw absent_blob(manifest);
-  folder_->publish_small(manifest.str() + "\n", folder_->names() / name_file(name), true);
-}
-
-bool Store::untag(const Reference& name) {
-  const fs::path path = folder_->names() / name_file(name);
-  if (::unlink(path.c_str()) == 0) return true;
-  if (errno == ENOENT) return false;
-  throw os_error(errno, "cannot remove the name `{}`", name.str());
 }
 
 std::vector<Store::Name> Store::names() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "images/partial_blob.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -13,9 +14,17 @@ constexpr std::size_t kPiece = std::size_t{256} << 10;
 
 void BlobSender::add(const Store& store, const Want& want) {
   for (const OfferedBlob& blob : want.blobs) {
-    waiting_.push_back({&store, want.during, blob});
+    waiting_.push_back({&store, want.during, blob, 0, blob.size_bytes});
     all_ += blob.size_bytes;
   }
+}
+
+void BlobSender::add_piece(const Store& store, const std::string& during, const OfferedBlob& blob,
+                           std::size_t piece) {
+  const std::uint64_t offset = piece * kPieceBytes;
+  const std::uint64_t bytes = std::min(kPieceBytes, blob.size_bytes - offset);
+  waiting_.push_back({&store, during, blob, offset, bytes});
+  all_ += bytes;
 }
 
 void BlobSender::fill(Channel& channel, const FailedEvent& failed) {
@@ -34,9 +43,9 @@ void BlobSender::fill(Channel& channel, const FailedEvent& failed) {
 void BlobSender::send_piece(Channel& channel) {
   const Transfer& first = waiting_.front();
   if (!source_) {
-    source_ = first.store->open(Digest::parse(first.blob.digest));
-    left_ = first.blob.size_bytes;
-    channel.say(BeginBlob{first.during, first.blob});
+    source_ = first.store->open(Digest::parse(first.blob.digest), first.offset);
+    left_ = first.bytes;
+    channel.say(BeginBlob{first.during, first.blob, first.offset, first.bytes});
   }
   BlobBytes piece;
   piece.bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, left_)));

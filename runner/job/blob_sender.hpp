@@ -17,6 +17,10 @@ class BlobSender {
   using FailedEvent = std::function<void(const std::string& during, const Error&)>;
 
   void add(const Store& store, const Want& want);
+  /// One piece of it.
+  void add_piece(const Store& store, const std::string& during, const OfferedBlob& blob,
+                 std::size_t piece);
+  std::size_t waiting() const { return waiting_.size(); }
   bool busy() const { return !waiting_.empty(); }
   /// Queues pieces until there is no more room.
   void fill(Channel& channel, const FailedEvent& failed);
@@ -30,6 +34,8 @@ class BlobSender {
     const Store* store;
     std::string during;
     OfferedBlob blob;
+    std::uint64_t offset;
+    std::uint64_t bytes;
   };
   void send_piece(Channel& channel);
 

@@ -36,6 +36,8 @@ struct DrivePlan {
   std::string gpus;  ///< of each node: as RankStart has it
   /// What nodes are judged by before anything starts; nothing: nobody asks.
   std::optional<ImageFacts> image_facts;
+  bool image_alone = false;              ///< it is brought there, and nothing is run
+  std::vector<std::string> image_names;  ///< that it is to have there
   LinkSettings link;
   std::chrono::milliseconds meeting{60'000};  ///< a node has so long until it answers first
   std::uint64_t most_log_bytes = 0;           ///< of each rank, on its node
@@ -95,7 +97,8 @@ struct JobOutcome {
 /// What is heard meanwhile; nothing of it may take long.
 struct DriveEvents {
   std::function<void(const std::string&)> notice{};  ///< a sentence for the person
-  std::function<void(const std::string& node, std::uint64_t sent, std::uint64_t all)> sending{};
+  /// How much of the image's layers a node has by now.
+  std::function<void(const std::string& node, std::uint64_t there, std::uint64_t all)> sending{};
   /// All nodes that take part are ready, each with its facts. May throw: then nothing is started.
   std::function<void(const std::vector<NodeState>&)> ready{};
   std::function<void(std::uint64_t attempt, const std::vector<Place>&, const JobPlan&)> planned{};

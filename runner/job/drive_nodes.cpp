@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "recipes/text.hpp"
+#include "runner/job/interfaces.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv::job {
@@ -39,15 +40,28 @@ Error about_node(Error error, const std::string& node) {
 
 DrivenNodes::DrivenNodes(Store& store, NodeStarter& starter, const DrivePlan& plan,
                          const DriveEvents& events, RankEvents ranks)
-    : store_(store), starter_(starter), plan_(plan), events_(events), ranks_(std::move(ranks)) {
+    : store_(store),
+      starter_(starter),
+      plan_(plan),
+      events_(events),
+      ranks_(std::move(ranks)),
+      spread_(store, {plan.image_digest, plan.image_names, plan.job.nodes.most > 1},
+              [this](std::size_t node) {
+                const SpreadCount& count = spread_.count(node);
+                if (!events_.sending) return;
+                events_.sending(nodes_[node].state.offer.name, count.there, count.bytes);
+              }) {
   for (NodeOffer& offer : starter.offers()) {
-    nodes_.emplace_back().state.offer = std::move(offer);
+    Node& node = nodes_.emplace_back();
+    node.index = nodes_.size() - 1;
+    node.state.offer = std::move(offer);
   }
 }
 
 bool DrivenNodes::is_ready(const Node& node) const {
   const NodeState& state = node.state;
-  return !node.gone && state.hello && state.facts && state.image && state.code;
+  const bool known = state.facts || plan_.image_alone;
+  return !node.gone && state.hello && known && state.image && state.code;
 }
 
 bool DrivenNodes::advance() {
@@ -169,16 +183,14 @@ NodeEvents DrivenNodes::events_of(std::size_t index) {
   events.facts = [&node](const Facts& facts) { node.state.facts = facts; };
   events.image_ready = [this, &node](const std::string& digest) {
     node.state.image = digest == plan_.image_digest;
-    if (node.state.image) return;
+    if (node.state.image) return spread_.done(node.index);
     node.error = wrong_image(node.state.hello->store);
     node.error->because(fmt::format("it is {}, not {}", digest, plan_.image_digest));
     lost(node, "it has another image under this digest");
   };
   events.code_ready = [&node](const std::string&) { node.state.code = true; };
   events.ports = [&node](const std::vector<std::uint16_t>& ports) { node.ports = ports; };
-  events.sending = [this, &node](std::uint64_t sent, std::uint64_t all) {
-    if (events_.sending) events_.sending(node.state.offer.name, sent, all);
-  };
+  spread_.listen(index, events);
   events.started = [this, index](std::uint64_t rank, const std::string& run) {
     ranks_.started(index, rank, run);
   };
@@ -207,14 +219,14 @@ void DrivenNodes::met(std::size_t index, const NodeHello& hello) {
   if (const auto there = parse_utc(hello.clock)) {
     state.clock_offset = unix_seconds(*there) - unix_seconds(std::chrono::system_clock::now());
   }
-  if (hello.runtime.empty()) {
+  if (hello.runtime.empty() && !plan_.image_alone) {
     nodes_[index].error = failure("no-runtime", "there is neither runc nor crun")
                               .hint("`apt-get install runc` there, or ask its operator");
     return lost(nodes_[index], "it has no OCI runtime");
   }
   NodeLink& link = *nodes_[index].link;
-  link.ask_facts();
-  link.send_image(store_, plan_.image_digest);
+  if (!plan_.image_alone) link.ask_facts();
+  spread_.met(index, link, hello, address_of(state));
   if (plan_.code_digest) {
     link.send_code(store_, *plan_.code_digest);
   } else {
@@ -222,7 +234,18 @@ void DrivenNodes::met(std::size_t index, const NodeHello& hello) {
   }
 }
 
+/// At which other nodes fetch from it; empty: which one that is is not clear.
+std::string DrivenNodes::address_of(const NodeState& state) const {
+  try {
+    const Reach reach{state.offer.name, state.offer.address, state.offer.interface};
+    return place_of(plan_.job, nodes_.size(), reach, *state.hello).address;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 void DrivenNodes::lost(Node& node, const std::string& why) {
+  spread_.lost(node.index);
   if (!node.state.lost) node.state.lost = why;
   if (!node.gone) node.back_off.lost(std::chrono::steady_clock::now());
   node.gone = true;
@@ -275,6 +298,7 @@ void DrivenNodes::hear(const pollfd* seen) {
     if (to_write && !node.gone) node.link->send();
     tick(node);
   }
+  spread_.advance();
   bury();
 }
 
@@ -342,6 +366,7 @@ bool DrivenNodes::all_gone() const {
 
 void DrivenNodes::drop_all() {
   for (Node& node : nodes_) {
+    spread_.lost(node.index);
     node.gone = true;
     node.leaving = true;
     node.link.reset();

@@ -1,10 +1,12 @@
 #pragma once
-// The nodes of a job while it is driven: started, met, made ready, lost. For drive.cpp alone.
+// The nodes of a job while it is driven: started, met, made ready, lost. For drive.cpp and
+// copy_image.cpp alone.
 #include <poll.h>
 #include <deque>
 
 #include "runner/job/drive.hpp"
 #include "runner/job/elastic.hpp"
+#include "runner/job/image_spread.hpp"
 
 namespace mlenv::job {
 
@@ -57,6 +59,11 @@ class DrivenNodes {
   const NodeState& state(std::size_t node) const { return nodes_[node].state; }
   std::vector<NodeState> states() const;  ///< of all that were ever met
   std::vector<NodeState> ready_states() const;
+  std::size_t count() const { return nodes_.size(); }
+  bool gone(std::size_t node) const { return nodes_[node].gone; }
+  bool is_ready(std::size_t node) const { return is_ready(nodes_[node]); }
+  const std::optional<Error>& error(std::size_t node) const { return nodes_[node].error; }
+  const SpreadCount& image_count(std::size_t node) { return spread_.count(node); }
   double last_heard(std::size_t node) const;  ///< seconds since 1970, by our clock
   void say_goodbye();
   bool all_gone() const;
@@ -64,7 +71,8 @@ class DrivenNodes {
 
  private:
   struct Node {
-    NodeState state;
+    std::size_t index = 0;
+    NodeState state{};
     std::unique_ptr<StartedNode> process{};
     std::unique_ptr<NodeLink> link{};
     bool gone = true;      ///< or was never there
@@ -85,6 +93,7 @@ class DrivenNodes {
   void open(std::size_t index);
   NodeEvents events_of(std::size_t index);
   void met(std::size_t index, const NodeHello& hello);
+  std::string address_of(const NodeState& state) const;
   void lost(Node& node, const std::string& why);
   void tick(Node& node);
   void look_at_program(Node& node);
@@ -97,6 +106,7 @@ class DrivenNodes {
   const DriveEvents& events_;
   RankEvents ranks_;
   std::deque<Node> nodes_;
+  ImageSpread spread_;
 };
 
 }  // namespace mlenv::job

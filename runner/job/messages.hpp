@@ -70,12 +70,14 @@ struct OfferImage {
   std::string manifest;
   std::string config;
   std::vector<OfferedBlob> layers;
+  std::vector<std::string> names{};  ///< that it is to have there
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("digest", self.digest);
     visit("manifest", self.manifest);
     visit("config", self.config);
     visit("layers", self.layers);
+    visit("names", self.names);
   }
 };
 
@@ -88,14 +90,19 @@ struct OfferCode {
   }
 };
 
-/// BlobBytes that follow are of this blob, until it is whole.
+/// BlobBytes that follow are of this blob. Of an image's they are `bytes` bytes from `offset`, whole
+/// pieces (images/partial_blob.hpp); of the code's all of it.
 struct BeginBlob {
   std::string during;  ///< `image`, `code`
   OfferedBlob blob;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("during", self.during);
     visit("blob", self.blob);
+    visit("offset", self.offset);
+    visit("bytes", self.bytes);
   }
 };
 
@@ -109,6 +116,33 @@ struct GiveUp {
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("during", self.during);
+  }
+};
+
+/// Other nodes will fetch pieces there who know the token. Answered by Serving.
+struct ServePeers {
+  std::string token;
+  std::string address;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("token", self.token);
+    visit("address", self.address);
+  }
+};
+
+/// A piece of a blob of the image that was offered last, from another node. Answered by
+/// PieceArrived or PieceFailed.
+struct FetchPiece {
+  std::string address;
+  std::uint16_t port = 0;
+  std::string digest;
+  std::uint64_t piece = 0;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("address", self.address);
+    visit("port", self.port);
+    visit("digest", self.digest);
+    visit("piece", self.piece);
   }
 };
 
@@ -178,14 +212,73 @@ struct Hello {
   }
 };
 
+/// Pieces of a blob that are there already: a digit for each, 0 or 1.
+struct KeptPieces {
+  std::string digest;
+  std::string pieces;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("digest", self.digest);
+    visit("pieces", self.pieces);
+  }
+};
+
 /// Blobs that its store lacks, of what was offered.
 struct Want {
   std::string during;
   std::vector<OfferedBlob> blobs;
+  std::vector<KeptPieces> kept{};  ///< of those that were begun before
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("during", self.during);
     visit("blobs", self.blobs);
+    visit("kept", self.kept);
+  }
+};
+
+/// To ServePeers: where; 0: it cannot.
+struct Serving {
+  std::uint16_t port = 0;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("port", self.port);
+  }
+};
+
+/// All of a piece is there, from wherever.
+struct PieceArrived {
+  std::string digest;
+  std::uint64_t piece = 0;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("digest", self.digest);
+    visit("piece", self.piece);
+  }
+};
+
+/// Another node did not give it.
+struct PieceFailed {
+  std::string address;
+  std::uint16_t port = 0;
+  std::string digest;
+  std::uint64_t piece = 0;
+  std::string why;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("address", self.address);
+    visit("port", self.port);
+    visit("digest", self.digest);
+    visit("piece", self.piece);
+    visit("why", self.why);
+  }
+};
+
+/// What other nodes gave of it was not it: none of its pieces is there any more.
+struct BlobSpoilt {
+  std::string digest;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("digest", self.digest);
   }
 };
 
@@ -281,7 +374,8 @@ struct Leaving {
 using Message =
     std::variant<Beat, Meet, AskFacts, AskPorts, OfferImage, OfferCode, BeginBlob, BlobBytes,
                  GiveUp, StartRank, SignalRank, StopRank, Bye, Hello, Want, Ready, FactsText,
-                 FreePorts, RankStarted, RankLine, RankEnded, Failed, Leaving>;
+                 FreePorts, RankStarted, RankLine, RankEnded, Failed, Leaving, ServePeers,
+                 FetchPiece, Serving, PieceArrived, PieceFailed, BlobSpoilt>;
 
 /// With its length in front. Throws `bad-stream` for one that is too large to be sent.
 std::string render_message(const Message& message);

@@ -36,7 +36,8 @@ RunFailure shown(const RunFailure& failure) {
 
 NodeHello shown(NodeHello hello) {
   for (std::string* const text :
-       {&hello.host, &hello.version, &hello.boot_id, &hello.runtime, &hello.clock, &hello.store}) {
+       {&hello.host, &hello.version, &hello.boot_id, &hello.runtime, &hello.clock, &hello.store,
+        &hello.store_id}) {
     *text = printable(*text);
   }
   for (NodeHello::Interface& one : hello.interfaces) {
@@ -83,6 +84,7 @@ struct NodeLink::Impl {
   }
 
   void on(Message&& message);
+  void on_piece(const Message& message);
   void on_want(const Want& want);
   void on_ready(const Ready& ready);
   void on_facts(const FactsText& text);
@@ -189,17 +191,31 @@ void NodeLink::Impl::on(Message&& message) {
     return tell(events.ended, rank, end_of(std::move(*ended)));
   }
   if (auto* words = std::get_if<Leaving>(&message)) leaving = printable(words->why);
+  on_piece(message);
+}
+
+void NodeLink::Impl::on_piece(const Message& message) {
+  if (const auto* serving = std::get_if<Serving>(&message)) {
+    tell(events.serving, serving->port);
+  } else if (const auto* arrived = std::get_if<PieceArrived>(&message)) {
+    tell(events.arrived, *arrived);
+  } else if (const auto* piece = std::get_if<PieceFailed>(&message)) {
+    tell(events.not_fetched, *piece);
+  } else if (const auto* blob = std::get_if<BlobSpoilt>(&message)) {
+    tell(events.spoilt, *blob);
+  }
 }
 
 /// What was not offered is not sent, whatever the node asks for.
 void NodeLink::Impl::on_want(const Want& want) {
   const Offer& offer = want.during == kImage ? image : code;
-  Want offered{want.during, {}};
+  Want offered{want.during, {}, want.kept};
   for (const OfferedBlob& blob : offer.blobs) {
     const bool wanted = std::any_of(want.blobs.begin(), want.blobs.end(),
                                     [&](const auto& one) { return one.digest == blob.digest; });
     if (wanted) offered.blobs.push_back(blob);
   }
+  if (want.during == kImage && events.lacking) return events.lacking(offered);
   if (offered.blobs.empty()) return;
   blobs.add(*offer.store, offered);
   tell(events.sending, blobs.sent(), blobs.all());
@@ -256,9 +272,10 @@ void NodeLink::meet(const std::string& job_id, std::size_t ports) {
 void NodeLink::ask_facts() { impl_->say(AskFacts{}); }
 void NodeLink::ask_ports(std::size_t count) { impl_->say(AskPorts{count}); }
 
-void NodeLink::send_image(Store& store, const std::string& digest) {
+void NodeLink::send_image(Store& store, const std::string& digest,
+                          const std::vector<std::string>& names) {
   const Image image = store.image(Digest::parse(digest));
-  OfferImage offer{digest, image.manifest, image.config, {}};
+  OfferImage offer{digest, image.manifest, image.config, {}, names};
   for (const Layer& layer : image.layers) {
     OfferedBlob blob{layer.blob.digest.str(), layer.blob.size_bytes};
     const bool known = std::any_of(offer.layers.begin(), offer.layers.end(),
@@ -267,6 +284,15 @@ void NodeLink::send_image(Store& store, const std::string& digest) {
   }
   impl_->offer(store, kImage, offer);
 }
+
+void NodeLink::serve_peers(const std::string& token, const std::string& address) {
+  impl_->say(ServePeers{token, address});
+}
+void NodeLink::fetch(const FetchPiece& piece) { impl_->say(piece); }
+void NodeLink::send_piece(Store& store, const OfferedBlob& blob, std::size_t piece) {
+  impl_->blobs.add_piece(store, std::string(kImage), blob, piece);
+}
+std::size_t NodeLink::pieces_waiting() const { return impl_->blobs.waiting(); }
 
 void NodeLink::send_code(Store& store, const std::string& digest) {
   const std::optional<std::uint64_t> size = store.size_of(Digest::parse(digest));

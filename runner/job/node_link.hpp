@@ -45,6 +45,8 @@ struct NodeHello {
   std::string runtime;           ///< path of the OCI runtime; empty: it has none
   std::string clock;             ///< its time, UTC, RFC 3339 with milliseconds
   std::string store;             ///< folder of its store
+  /// The same on nodes that share a store, and hardly ever on others (store_id.hpp).
+  std::string store_id{};
   std::uint64_t free_bytes = 0;  ///< there
   /// Interfaces that are up, each with an address: `eth0` `10.0.0.3`.
   struct Interface {
@@ -68,6 +70,7 @@ struct NodeHello {
     visit("runtime", self.runtime);
     visit("clock", self.clock);
     visit("store", self.store);
+    visit("store_id", self.store_id);
     visit("free_bytes", self.free_bytes);
     visit("interfaces", self.interfaces);
     visit("ports", self.ports);
@@ -101,6 +104,13 @@ struct RankEnd {
   std::string ended_by_node{};
 };
 
+struct FetchPiece;
+struct OfferedBlob;
+struct Want;
+struct PieceArrived;
+struct PieceFailed;
+struct BlobSpoilt;
+
 struct NodeEvents {
   std::function<void(const NodeHello&)> met{};
   /// Bytes of images and code that were sent and are to be sent.
@@ -109,6 +119,13 @@ struct NodeEvents {
   /// the node itself computed of the manifest.
   std::function<void(const std::string& digest)> image_ready{};
   std::function<void(const std::string& digest)> code_ready{};
+  /// What it lacks of the image that was offered. Without it all of that is sent to the node from
+  /// here; with it the owner sees to that (send_piece, fetch), and hears what came of it.
+  std::function<void(const Want&)> lacking{};
+  std::function<void(std::uint16_t port)> serving{};  ///< 0: it cannot serve others
+  std::function<void(const PieceArrived&)> arrived{};
+  std::function<void(const PieceFailed&)> not_fetched{};
+  std::function<void(const BlobSpoilt&)> spoilt{};
   std::function<void(const Facts&)> facts{};
   std::function<void(const std::vector<std::uint16_t>&)> ports{};
   std::function<void(std::uint64_t rank, const std::string& run_id)> started{};
@@ -140,7 +157,17 @@ class NodeLink {
   void ask_facts();
   void ask_ports(std::size_t count);
   /// The node takes from us what its store lacks of the image of this manifest digest.
-  void send_image(Store& store, const std::string& digest);
+  /// `names`: that it is to have there.
+  void send_image(Store& store, const std::string& digest,
+                  const std::vector<std::string>& names = {});
+  /// The node gives pieces of images to others that know the token: serving() follows.
+  void serve_peers(const std::string& token, const std::string& address);
+  /// The node fetches a piece of what it lacks from another one.
+  void fetch(const FetchPiece& piece);
+  /// We send one to it.
+  void send_piece(Store& store, const OfferedBlob& blob, std::size_t piece);
+  /// How many of these have not left yet.
+  std::size_t pieces_waiting() const;
   /// A blob of `store` that is an archive of the job's code (job/code.hpp).
   void send_code(Store& store, const std::string& digest);
   void start(const RankStart& rank);

@@ -81,7 +81,7 @@ class Agent {
                             {signals_.fd(), POLLIN, 0}};
     const std::size_t own = fds.size();
     job_.add_to(fds);
-    const auto tick = std::min<milliseconds::rep>(kTick, link_.beat.count() / 2 + 1);
+    const auto tick = job_.busy() ? 0 : std::min(kTick, link_.beat.count() / 2 + 1);
     if (::poll(fds.data(), fds.size(), static_cast<int>(tick)) < 0) {
       if (errno == EINTR) return;
       throw os_error(errno, "cannot wait for the job's controller");

@@ -15,6 +15,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "runner/job/store_id.hpp"
 #include "runner/local/run_names.hpp"
 #include "runner/local/runtime.hpp"
 #include "runner/node/version.hpp"
@@ -135,6 +136,7 @@ NodeHello hello_of(const fs::path& store, std::size_t ports) {
   hello.runtime = runtime_path();
   hello.clock = utc_text(std::chrono::system_clock::now());
   hello.store = store.string();
+  hello.store_id = store_id(store);
   hello.free_bytes = free_bytes_of(store);
   hello.interfaces = interfaces();
   hello.ports = free_ports(ports);

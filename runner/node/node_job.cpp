@@ -47,6 +47,7 @@ NodeJob::NodeJob(Channel& channel, Store& store)
     : channel_(channel),
       store_(store),
       intake_(store),
+      layers_(channel, store),
       // Not every file system tells: the look now and then does the rest.
       logs_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {}
 
@@ -56,18 +57,21 @@ void NodeJob::attempt(const std::string& during, DoIt&& work) {
     work();
   } catch (const Error& error) {
     if (error.code() == "bad-stream") throw;
-    intake_.forget(during);
+    during == kImage ? layers_.forget() : intake_.forget(during);
     channel_.say(Failed::of(during, error));
   }
 }
 
 void NodeJob::take(const Message& message) {
   if (const auto* bytes = std::get_if<BlobBytes>(&message)) {
+    if (bytes_of_image_) return layers_.take(bytes->bytes);
     const std::string during = intake_.under_way();
     return attempt(during, [&] { begin_when_complete(intake_.take(bytes->bytes)); });
   }
   if (ending_) return;
   if (const auto* begin = std::get_if<BeginBlob>(&message)) {
+    bytes_of_image_ = begin->during == kImage;
+    if (bytes_of_image_) return layers_.begin(*begin);
     return attempt(begin->during, [&] { begin_when_complete(intake_.begin(*begin)); });
   }
   if (const auto* offer = std::get_if<OfferImage>(&message)) {
@@ -76,7 +80,11 @@ void NodeJob::take(const Message& message) {
   if (const auto* offer = std::get_if<OfferCode>(&message)) {
     return attempt(kProject, [&] { on_offer(*offer); });
   }
-  if (const auto* up = std::get_if<GiveUp>(&message)) return intake_.forget(up->during);
+  if (const auto* up = std::get_if<GiveUp>(&message)) {
+    return up->during == kImage ? layers_.forget() : intake_.forget(up->during);
+  }
+  if (const auto* piece = std::get_if<FetchPiece>(&message)) return layers_.fetch(*piece);
+  if (const auto* peers = std::get_if<ServePeers>(&message)) return layers_.serve(*peers);
   if (const auto* start = std::get_if<StartRank>(&message)) return on_start(*start);
   if (const auto* ports = std::get_if<AskPorts>(&message)) {
     return channel_.say(FreePorts{free_ports(ports->count)});
@@ -107,13 +115,12 @@ void NodeJob::on_offer(const OfferImage& offer) {
         .because(fmt::format("found {}", found));
   }
   image_ = parse_image(offer.manifest, offer.config);
+  names_ = offer.names;
   std::vector<OfferedBlob> layers;
   for (const Layer& layer : image_->layers) {
     layers.push_back({layer.blob.digest.str(), layer.blob.size_bytes});
   }
-  const std::vector<OfferedBlob> lacking = intake_.lacking(kImage, layers);
-  channel_.say(Want{kImage, lacking});
-  if (lacking.empty()) begin_when_complete(kImage);
+  layers_.offer(layers);
 }
 
 void NodeJob::on_offer(const OfferCode& offer) {
@@ -136,8 +143,9 @@ void NodeJob::begin_when_complete(const std::string& during) {
     // Not yet for good: work_main does that, which waits for the disk.
     (void)store_.put(image_->config);
     (void)store_.put(image_->manifest);
-    works_.push_back(std::make_unique<Work>(
-        kImage, std::vector<std::string>{kImage, store, image_->digest().str()}));
+    std::vector<std::string> words{kImage, store, image_->digest().str()};
+    words.insert(words.end(), names_.begin(), names_.end());
+    works_.push_back(std::make_unique<Work>(kImage, std::move(words)));
   } else if (during == kProject) {
     if (code_ == archive_) return ready(kProject, code_);
     works_.push_back(std::make_unique<Work>(
@@ -237,6 +245,7 @@ void NodeJob::add_to(std::vector<pollfd>& fds) const {
   fds.push_back({channel_.has_room() && logs_ ? logs_.get() : -1, POLLIN, 0});
   for (const auto& one : ranks_) fds.push_back({one->fd(), POLLIN, 0});
   for (const auto& one : works_) fds.push_back({one->fd(), POLLIN, 0});
+  layers_.add_to(fds);
 }
 
 void NodeJob::hear(const pollfd* fds) {
@@ -256,6 +265,7 @@ void NodeJob::hear(const pollfd* fds) {
     (ended ? over : going_on).push_back(std::move(one));
   }
   works_ = std::move(going_on);
+  (void)layers_.hear(fds);
   for (const auto& one : over) take_answer(*one);
 }
 
@@ -265,6 +275,10 @@ void NodeJob::tell() {
 }
 
 void NodeJob::tick() {
+  layers_.tick();
+  attempt(kImage, [&] {
+    if (!ending_ && layers_.advance()) begin_when_complete(kImage);
+  });
   for (const auto& one : ranks_) one->tick();
 }
 

@@ -10,6 +10,7 @@
 
 #include "images/store.hpp"
 #include "runner/job/channel.hpp"
+#include "runner/node/image_intake.hpp"
 #include "runner/node/intake.hpp"
 #include "runner/node/rank_run.hpp"
 #include "runner/node/work.hpp"
@@ -31,6 +32,8 @@ class NodeJob {
   void tell();
   /// Now and then.
   void tick();
+  /// There is more to do at once: nobody should wait before the next tick.
+  bool busy() const { return layers_.busy(); }
 
   /// Nothing new is begun, ranks are stopped. `why`: it is the node that has them end; empty: the
   /// controller.
@@ -59,9 +62,12 @@ class NodeJob {
 
   Channel& channel_;
   Store& store_;
-  Intake intake_;
+  Intake intake_;      ///< of the code
+  ImageIntake layers_;  ///< of the image that was offered last
+  bool bytes_of_image_ = false;  ///< those that come next
   Fd logs_;                                             ///< inotify(7): a log grows
   std::optional<Image> image_;                          ///< that was offered last
+  std::vector<std::string> names_;                      ///< that it is to have
   std::map<std::string, std::vector<fs::path>> trees_;  ///< of images that are ready, by digest
   std::string archive_;                                 ///< of code, that was offered last
   std::string code_;                                    ///< the one that is ready

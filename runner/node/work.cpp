@@ -20,7 +20,8 @@ namespace {
 constexpr std::string_view kArgument = "__node-work";
 constexpr std::size_t kMostAnswer = std::size_t{16} << 20;
 
-std::string unpack_here(const fs::path& folder, const std::string& digest) {
+std::string unpack_here(const fs::path& folder, const std::string& digest,
+                        const std::vector<std::string>& names) {
   Store store{folder};
   // Nodes that share a store (NFS, one machine) unpack once.
   const FileLock lock = FileLock::wait(folder / "unpack.lock", FileLock::Mode::exclusive);
@@ -28,13 +29,14 @@ std::string unpack_here(const fs::path& folder, const std::string& digest) {
   store.put_image(image);
   QuietProgress progress;
   (void)unpack_image(store, image, progress);
+  for (const std::string& name : names) store.tag(Reference::parse(name), image.digest());
   return Digest::of(image.manifest).str();
 }
 
 std::string do_work(const std::vector<std::string>& words) {
   const std::string& what = words.at(0);
   const fs::path& store = words.at(1);
-  if (what == "image") return unpack_here(store, words.at(2));
+  if (what == "image") return unpack_here(store, words.at(2), {words.begin() + 3, words.end()});
   if (what == "code") return unpack_code(Store{store}, Digest::parse(words.at(2)), words.at(3));
   if (what == "facts") return render_facts(probe_facts(host_sources(store, words.at(2))));
   throw Error{Kind::internal, "internal", "no such work: " + what};

@@ -30,10 +30,10 @@ class Work {
   std::string bytes_;
 };
 
-/// Its process: `image STORE DIGEST` (publishes the image, whose manifest, config and layers are
-/// there, and unpacks it; answers with the digest that it computed of the manifest), `code STORE
-/// DIGEST FOLDER` (the same of an archive), `facts STORE
-/// TEMPORARY` (of the machine, whose folder for temporary files that is). nullopt: this is an ordinary start.
+/// Its process: `image STORE DIGEST NAME…` (publishes the image, whose manifest, config and layers
+/// are there, unpacks it, and gives it those names; answers with the digest that it computed of the
+/// manifest), `code STORE DIGEST FOLDER` (the same of an archive), `facts STORE TEMPORARY` (of the
+/// machine, whose folder for temporary files that is). nullopt: this is an ordinary start.
 std::optional<int> work_main(int argc, char** argv);
 
 }  // namespace mlenv::job
