@@ -120,6 +120,11 @@ Action declare_export(CLI::App& app) {
   devcontainer->callback(
       [=] { *action = [options](Ui& ui) { return devcontainer_command(*options, ui); }; });
   declare_export_ssh(app, action);
+  declare_export_job(*app.add_subcommand("slurm", "a job as a batch script for Slurm"), "slurm",
+                     action);
+  declare_export_job(*app.add_subcommand("ssh", "a job as a script that reaches nodes by ssh"),
+                     "ssh", action);
+  declare_export_job(*app.add_subcommand("mpi", "a job as a script around mpirun"), "mpi", action);
   app.footer("example: mlenv export devcontainer recipe.yaml");
   return [action](Ui& ui) { return (*action)(ui); };
 }

@@ -6,6 +6,7 @@
 
 #include "cli/command_tree.hpp"
 #include "cli/data.hpp"
+#include "cli/export.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/platforms.hpp"
 #include "cli/recipes_use.hpp"
@@ -400,6 +401,37 @@ Action declare_run(CLI::App& app) {
   app.positionals_at_end(false);
   app.footer("example: mlenv run recipe.yaml -- python train.py");
   return [options](Ui& ui) { return run_image(*options, ui); };
+}
+
+void declare_export_job(CLI::App& app, const std::string& form,
+                        const std::shared_ptr<Action>& action) {
+  auto options = std::make_shared<Options>();
+  options->job.script = form;
+  take_word_of(app.add_option("JOB|IMAGE", options->image,
+                              "a job.yaml, an image in the store, or a recipe (built when needed)")
+                   ->required(),
+               WordKind::runnable);
+  add_run_options(app, options);
+  app.add_option("--name", options->life.name, "what the job is called");
+  app.add_option("--timeout", options->life.timeout, "end it after so long: `90s`, `12h`")
+      ->type_name("DURATION");
+  add_job_options(app, options->job);
+  // Of starting it.
+  std::vector<const char*> others = {"--engine", "--dry-run"};
+  if (form == "slurm") others.push_back("--hosts");
+  if (form != "slurm") others.push_back("--slurm-option");
+  for (const char* const other : others) app.remove_option(app.get_option(other));
+  add_script_options(app, options->job);
+  take_word_of(app.add_option("CMD", options->command, "the command; by default the image's"),
+               WordKind::job);
+  app.positionals_at_end(false);
+  app.footer("example: mlenv export " + form + " job.yaml -o job.sh");
+  app.callback([=] {
+    *action = [options](Ui& ui) {
+      if (options->job.nodes.empty() && !is_job_file(options->image)) options->job.nodes = "1";
+      return run_image(*options, ui);
+    };
+  });
 }
 
 Action declare_shell(CLI::App& app) {

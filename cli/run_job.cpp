@@ -14,6 +14,7 @@
 #include "recipes/text.hpp"
 #include "runner/job/agreement.hpp"
 #include "runner/job/code.hpp"
+#include "runner/job/detached_job.hpp"
 #include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
@@ -21,11 +22,8 @@
 #include "runner/job/patient_streams.hpp"
 #include "runner/job/words.hpp"
 #include "runner/launch/hosts.hpp"
-#include "runner/launch/local_nodes.hpp"
-#include "runner/launch/ssh_nodes.hpp"
 #include "runner/local/control.hpp"
 #include "runner/node/node_gpus.hpp"
-#include "runner/node/program.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv::cli {
@@ -33,15 +31,12 @@ namespace {
 
 constexpr std::size_t kShownLines = 12;  // of the rank that failed first
 
-/// Of engines that this process drives itself; the job has the ranks then that fit on their nodes.
-std::unique_ptr<job::NodeStarter> starter_for(Ui& ui, JobChoice& choice) {
-  const fs::path store = fs::absolute(ui.store().root());
-  if (choice.engine == "ssh") {
-    std::vector<job::Host> hosts = job::hosts_of(choice.hosts);
-    choice.job.ranks_per_node = job::ranks_in_slots(hosts, choice.ranks);
-    return job::ssh_nodes({std::move(hosts), job::node_program()});
-  }
-  return job::local_nodes({choice.job.nodes.most, store, {}});
+/// Of ssh; the job has the ranks then that fit on them.
+std::vector<job::Host> hosts_for(JobChoice& choice) {
+  if (choice.engine != "ssh") return {};
+  std::vector<job::Host> hosts = job::hosts_of(choice.hosts);
+  choice.job.ranks_per_node = job::ranks_in_slots(hosts, choice.ranks);
+  return hosts;
 }
 
 /// Sending, and a note for each thing that happens to nodes.
@@ -218,8 +213,13 @@ int run_job(Ui& ui, PreparedJob job) {
   job.gpus = gpus_of(job, facts);
   if (!job.choice.framework_given) job.choice.job.framework = framework_in(ui, job.image, facts);
   if (job.start.checked) job.image_facts = std::move(facts);
+  if (job.choice.script) return export_job(ui, std::move(job));
   if (job.choice.engine == "slurm") return run_in_slurm(ui, std::move(job));
-  const std::unique_ptr<job::NodeStarter> starter = starter_for(ui, job.choice);
+  const std::vector<job::Host> hosts = hosts_for(job.choice);
+  if (job.start.detached && !job.choice.dry_run) return run_job_detached(ui, std::move(job), hosts);
+  const std::unique_ptr<job::NodeStarter> starter =
+      job::starter_of(job.choice.engine, fs::absolute(ui.store().root()),
+                      job.choice.job.nodes.most, hosts);
   if (job.choice.dry_run) return show_plan(ui, job, *starter);
   job::DrivePlan plan = drive_plan(ui, job);
   RunStart start = job.start;

@@ -8,6 +8,7 @@
 #include "cli/run_life.hpp"
 #include "cli/run_options.hpp"
 #include "cli/ui.hpp"
+#include "runner/export/job_script.hpp"
 #include "runner/job/code.hpp"
 #include "runner/job/drive.hpp"
 #include "runner/job/parts.hpp"
@@ -31,6 +32,10 @@ struct JobWords {
   bool async = false;
   std::vector<std::string> site;  ///< for sbatch
   bool dry_run = false;
+  std::string script;  ///< of `mlenv export`: its form; empty: the job is run
+  std::string script_with;
+  std::string script_file;
+  bool script_force = false;
 };
 /// Those that take the next word.
 inline constexpr std::string_view kJobOptionsWithWords[] = {
@@ -38,6 +43,8 @@ inline constexpr std::string_view kJobOptionsWithWords[] = {
     "--framework", "--interface",    "--restarts",        "--checkpoints",    "--servers",
     "--code",      "--slurm-option", "--rescale-interval"};
 void add_job_options(CLI::App& app, JobWords& words);
+/// Of `mlenv export slurm|ssh|mpi`.
+void add_script_options(CLI::App& app, JobWords& words);
 
 /// What else was asked for.
 struct BesideJob {
@@ -54,6 +61,14 @@ struct BesideJob {
   bool no_project = false;
 };
 
+/// What `mlenv export` is to write.
+struct ScriptChoice {
+  job::JobScript::Form form = job::JobScript::Form::slurm;
+  job::JobScript::With with = job::JobScript::With::builtin;
+  fs::path file;  ///< empty: standard output, and nothing beside it
+  bool force = false;
+};
+
 /// The job's words, understood: without image, command and mounts.
 struct JobChoice {
   job::Job job;
@@ -64,6 +79,7 @@ struct JobChoice {
   std::optional<std::uint64_t> ranks;  ///< on each node; nothing: what hosts' slots say, or 1
   bool framework_given = false;        ///< else the image's
   bool dry_run = false;
+  std::optional<ScriptChoice> script{};  ///< written in place of a start
 };
 /// nullopt: it is no job. Options go before `file`, what a job.yaml says. Throws `usage` for what
 /// does not go together, `bad-job`, `bad-mount`, `bad-code`.
@@ -87,6 +103,10 @@ int run_job(Ui& ui, PreparedJob job);
 
 /// Takes the code, and what `job` holds for the ranks; without an id.
 job::DrivePlan drive_plan(Ui& ui, PreparedJob& job);
+/// Writes it as a script.
+int export_job(Ui& ui, PreparedJob job);
+/// Starts it in the background and answers its id; the status.
+int run_job_detached(Ui& ui, PreparedJob job, std::vector<job::Host> hosts);
 /// The same for a job that Slurm places: submitted, and followed to its end.
 int run_in_slurm(Ui& ui, PreparedJob job);
 

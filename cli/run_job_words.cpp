@@ -58,10 +58,6 @@ void refuse_together(const JobWords& words, const BesideJob& beside) {
   if (beside.repeat) {
     throw not_with("--deterministic", "it is for runs on one machine, and so is `--outputs`");
   }
-  if (beside.life.detach) {
-    throw not_with("-d", "mlenv stays as long as the job")
-        .hint("`nohup mlenv run … >job.log 2>&1 &`; `mlenv logs -f` and `mlenv stop` reach it");
-  }
   if (beside.life.run.restart.when != RestartPolicy::When::never) {
     throw not_with("--restart", "it would start one rank again without the others")
         .hint("`--restarts N` starts all of them again");
@@ -98,8 +94,30 @@ Error unknown_word(std::string_view option, const std::string& word,
   return error;
 }
 
+/// Of `mlenv export`.
+ScriptChoice script_of(const JobWords& words) {
+  using Form = job::JobScript::Form;
+  ScriptChoice choice;
+  choice.form = words.script == "slurm" ? Form::slurm
+                : words.script == "ssh" ? Form::ssh
+                                        : Form::mpi;
+  if (!words.script_with.empty()) {
+    const auto with = job::script_with(words.script_with);
+    if (!with) throw unknown_word("--with", words.script_with, {"builtin", "pyxis", "apptainer"});
+    choice.with = *with;
+  }
+  choice.file = words.script_file;
+  choice.force = words.script_force;
+  return choice;
+}
+
 std::string engine_of(const JobWords& words) {
   constexpr std::array<std::string_view, 3> kEngines = {"local", "ssh", "slurm"};
+  if (!words.script.empty()) {
+    if (words.script != "ssh" || !words.hosts.empty()) return words.script;
+    throw usage_error("usage", "`mlenv export ssh` needs to know the nodes")
+        .hint("`--hosts FILE`, a host on each line, or `--hosts n1,n2,n3`");
+  }
   if (words.engine.empty()) return words.hosts.empty() ? "local" : "ssh";
   if (std::find(kEngines.begin(), kEngines.end(), words.engine) == kEngines.end()) {
     throw unknown_word("--engine", words.engine, {kEngines.begin(), kEngines.end()});
@@ -218,6 +236,19 @@ void add_job_options(CLI::App& app, JobWords& words) {
   app.add_flag("--dry-run", words.dry_run, "show what would be started, and start nothing");
 }
 
+void add_script_options(CLI::App& app, JobWords& words) {
+  if (words.script != "ssh") {
+    take_one_of(app.add_option("--with", words.script_with,
+                               "what runs the containers: mlenv-node (the default), or the site's"),
+                words.script == "slurm" ? std::vector<std::string>{"builtin", "pyxis", "apptainer"}
+                                        : std::vector<std::string>{"builtin", "apptainer"});
+  }
+  take_word_of(app.add_option("-o,--output", words.script_file,
+                              "write it there, and what it needs beside it; else it is shown"),
+               WordKind::file);
+  app.add_flag("--force", words.script_force, "write over a file that is there");
+}
+
 std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob& beside,
                                          const std::optional<job::JobParts>& file) {
   if (words.nodes.empty() && !file) {
@@ -230,6 +261,7 @@ std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob&
   choice.hosts = words.hosts;
   choice.site = words.site;
   choice.dry_run = words.dry_run;
+  if (!words.script.empty()) choice.script = script_of(words);
   const job::JobParts options = parts_of(words, beside);
   const job::JobParts parts = file ? job::merged(*file, options) : options;
   if (!words.code.empty()) choice.code = job::parse_code(words.code);

@@ -16,28 +16,6 @@ bool is_plain(char c) {
   return is_alphanumeric(c) || std::string_view{"%+,-./:=@^_"}.find(c) != std::string_view::npos;
 }
 
-/// sbatch cuts at blanks, takes double quotes, and knows no way to write one.
-std::string directive(const std::string& word) {
-  for (const char c : word) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F || c == '"' || c == '\\') {
-      throw usage_error("bad-job", "`{}` cannot stand in a batch script of Slurm's",
-                        printable(word));
-    }
-  }
-  const std::size_t equal = word.find('=');
-  if (word.find_first_of(" '#") == std::string::npos) return "#SBATCH " + word + "\n";
-  if (equal == std::string::npos) return "#SBATCH \"" + word + "\"\n";
-  return "#SBATCH " + word.substr(0, equal + 1) + "\"" + word.substr(equal + 1) + "\"\n";
-}
-
-std::string plain_name(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(),
-      [](char c) { return !is_alphanumeric(c) && c != '.' && c != '_' && c != '-'; }, '-');
-  return name.empty() ? "mlenv" : name;
-}
-
 /// `%` begins a pattern there.
 std::string file_name(const std::string& path) {
   std::string text;
@@ -55,15 +33,38 @@ std::string time_limit(std::chrono::milliseconds deadline) {
                      all % kMinute);
 }
 
-std::vector<std::string> resources_of(const Job& job) {
+}  // namespace
+
+/// sbatch cuts at blanks, takes double quotes, and knows no way to write one.
+std::string slurm_directive(const std::string& word) {
+  for (const char c : word) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F || c == '"' || c == '\\') {
+      throw usage_error("bad-job", "`{}` cannot stand in a batch script of Slurm's",
+                        printable(word));
+    }
+  }
+  const std::size_t equal = word.find('=');
+  if (word.find_first_of(" '#") == std::string::npos) return "#SBATCH " + word + "\n";
+  if (equal == std::string::npos) return "#SBATCH \"" + word + "\"\n";
+  return "#SBATCH " + word.substr(0, equal + 1) + "\"" + word.substr(equal + 1) + "\"\n";
+}
+
+std::string slurm_name(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(),
+      [](char c) { return !is_alphanumeric(c) && c != '.' && c != '_' && c != '-'; }, '-');
+  return name.empty() ? "mlenv" : name;
+}
+
+std::vector<std::string> slurm_resources(const Job& job, std::uint64_t tasks_per_node) {
   const NodeCount& nodes = job.nodes;
   std::vector<std::string> words;
   words.push_back(nodes.least == nodes.most
                       ? fmt::format("--nodes={}", nodes.most)
                       : fmt::format("--nodes={}-{}", nodes.least, nodes.most));
-  // One agent a node; ranks are its children, and share what the node was given.
-  words.emplace_back("--ntasks-per-node=1");
-  const auto ranks = static_cast<double>(job.ranks_per_node);
+  words.push_back(fmt::format("--ntasks-per-node={}", tasks_per_node));
+  const auto ranks = static_cast<double>(job.ranks_per_node) / static_cast<double>(tasks_per_node);
   const JobLimits& limits = job.options.limits;
   if (limits.cpus) {
     words.push_back(fmt::format("--cpus-per-task={}", std::ceil(*limits.cpus * ranks)));
@@ -84,8 +85,6 @@ std::vector<std::string> resources_of(const Job& job) {
   return words;
 }
 
-}  // namespace
-
 std::string shell_word(const std::string& word) {
   if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
   std::string quoted = "'";
@@ -95,8 +94,9 @@ std::string shell_word(const std::string& word) {
 
 std::string slurm_script(const Job& job, const SlurmScript& script) {
   std::string text = "#!/bin/sh\n";
-  std::vector<std::string> words = {"--job-name=" + plain_name(script.name)};
-  for (std::string& word : resources_of(job)) words.push_back(std::move(word));
+  std::vector<std::string> words = {"--job-name=" + slurm_name(script.name)};
+  // One agent a node; ranks are its children, and share what the node was given.
+  for (std::string& word : slurm_resources(job, 1)) words.push_back(std::move(word));
   words.push_back("--output=" + file_name(script.output));
   // A node that fails, or a preemption, puts the job back into the queue; what it prints then comes
   // after what it has printed.
@@ -104,7 +104,7 @@ std::string slurm_script(const Job& job, const SlurmScript& script) {
   words.emplace_back("--open-mode=append");
   words.push_back(fmt::format("--signal=B:TERM@{}", kSlurmWarning));
   words.insert(words.end(), script.site.begin(), script.site.end());
-  for (const std::string& word : words) text += directive(word);
+  for (const std::string& word : words) text += slurm_directive(word);
   text += "\n# The controller of the job: it starts an agent on every node by srun.\nexec";
   for (const std::string& word : script.command) text += " " + shell_word(word);
   return text + "\n";

@@ -23,6 +23,13 @@ inline constexpr unsigned kSlurmWarning = 60;
 /// (usage) for what a directive cannot hold.
 std::string slurm_script(const Job& job, const SlurmScript& script);
 
+/// What a job of so many tasks on each node asks for: nodes, processors, memory, GPUs, time.
+std::vector<std::string> slurm_resources(const Job& job, std::uint64_t tasks_per_node);
+/// `#SBATCH WORD`, a line. Throws `bad-job` (usage) for what a directive cannot hold.
+std::string slurm_directive(const std::string& word);
+/// As Slurm's lists show a job.
+std::string slurm_name(std::string name);
+
 /// One word for a POSIX shell, with quotes where it needs them.
 std::string shell_word(const std::string& word);
 

@@ -1,6 +1,7 @@
 // mlenv-node: what a node needs of mlenv, in one file without shared libraries. It takes an image
 // and runs ranks (`agent`); the rest are processes of its own making.
 #include <unistd.h>
+#include <algorithm>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -14,6 +15,7 @@
 #include "runner/local/run.hpp"
 #include "runner/mpi/commands.hpp"
 #include "runner/node/agent.hpp"
+#include "runner/node/run_command.hpp"
 #include "runner/node/version.hpp"
 #include "runner/record/run_recorder.hpp"
 
@@ -24,12 +26,18 @@ constexpr std::string_view kUsage =
     "usage: mlenv-node agent [STORE]   serve a job's controller on standard input and output\n"
     "       mlenv-node lead FOLDER     drive the job in FOLDER on the nodes of this allocation\n"
     "       mlenv-node facts [STORE]   what this node is, as `mlenv facts --json` has it\n"
+    "       mlenv-node prepare|lacks|run …   for scripts that `mlenv export` writes\n"
     "       mlenv-node --version\n"
     "mlenv starts it on the nodes of a job (`mlenv run --nodes N`).\n";
 
 constexpr int kWrongUsage = 2;
 
 void say(int fd, std::string_view text) { (void)write_quietly(fd, text); }
+
+void complain(const Error& error) {
+  say(STDERR_FILENO, fmt::format("mlenv-node: {}\n", error.what()));
+  if (!error.hint().empty()) say(STDERR_FILENO, fmt::format("  what to do: {}\n", error.hint()));
+}
 
 /// Where what programs say of their version is remembered; empty: nowhere.
 fs::path versions_folder() {
@@ -53,6 +61,7 @@ int command(int argc, char** argv) {
     return 0;
   }
   if (word == "lead" && argc == 3) return lead(argv[2], own_version());
+  if (const auto status = script_command({argv + std::min(argc, 1), argv + argc})) return *status;
   say(STDERR_FILENO, kUsage);
   return kWrongUsage;
 }
@@ -75,6 +84,9 @@ int main(int argc, char** argv) {
   try {
     if (const std::optional<int> status = mlenv::job::inner_main(argc, argv)) return *status;
     return mlenv::job::command(argc, argv);
+  } catch (const mlenv::Error& error) {
+    mlenv::job::complain(error);
+    return mlenv::kOwnFailureStatus;
   } catch (const std::exception& error) {
     mlenv::job::say(STDERR_FILENO, fmt::format("mlenv-node: {}\n", error.what()));
     return 1;

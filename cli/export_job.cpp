@@ -1,0 +1,122 @@
+// `mlenv export slurm|ssh|mpi`: a job as a script (runner/export/job_script.hpp), and the folder
+// beside it.
+#include <nlohmann/json.hpp>
+
+#include "base/digest.hpp"
+#include "base/json.hpp"
+#include "cli/run_job.hpp"
+#include "cli/usage.hpp"
+#include "images/archive.hpp"
+#include "runner/export/job_script.hpp"
+#include "runner/launch/hosts.hpp"
+#include "runner/launch/slurm_script.hpp"
+#include "runner/local/job.hpp"
+#include "runner/node/program.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+using Form = job::JobScript::Form;
+
+/// What a script is made of.
+struct Exported {
+  job::JobScript script;
+  fs::path program;  ///< mlenv-node, where the script needs it
+};
+
+/// `train.sh` has `train.d`.
+std::string folder_name(const ScriptChoice& choice, const std::string& name) {
+  const fs::path file = choice.file.filename();
+  return (choice.file.empty() ? job::slurm_name(name) : file.stem().string()) + ".d";
+}
+
+Exported exported(Ui& ui, PreparedJob& job) {
+  const ScriptChoice choice = *job.choice.script;
+  Exported made;
+  job::JobScript& script = made.script;
+  script.form = choice.form;
+  script.with = choice.with;
+  if (!job.choice.hosts.empty()) {
+    script.hosts = job::hosts_of(job.choice.hosts);
+    job.choice.job.ranks_per_node = job::ranks_in_slots(script.hosts, job.choice.ranks);
+  }
+  script.name = job.choice.job.name.empty() ? job.start.image.name : job.choice.job.name;
+  script.digest = job.image.digest().str();
+  script.config = Digest::of(job.image.config).str();
+  script.site = job.choice.site;
+  job::DrivePlan plan = drive_plan(ui, job);
+  script.job = std::move(plan.job);
+  script.job.options = plan.run.options;
+  script.argv = plan.run.argv;
+  script.env = plan.run.env;
+  script.mounts = plan.run.mounts;
+  script.workdir = plan.run.workdir;
+  script.code_target = project_folder(plan.run);
+  script.code = plan.code_digest;
+  script.gpus = plan.gpus;
+  script.files = folder_name(choice, script.name);
+  if (script.with == job::JobScript::With::builtin) {
+    made.program = job::node_program();
+    script.program = Digest::of(read_file(made.program)).hex();
+  }
+  return made;
+}
+
+void write_blob(const Store& store, const Digest& digest, const fs::path& path) {
+  const std::unique_ptr<Source> source = store.open(digest);
+  write_file(path, read_all(*source, store.size_of(digest).value_or(0)));
+}
+
+/// Beside the script.
+void write_files(Ui& ui, const Exported& made, const Image& image, const fs::path& folder) {
+  make_folders(folder);
+  if (!made.program.empty()) {
+    const fs::path program = folder / "mlenv-node";
+    write_file(program, read_file(made.program));
+    fs::permissions(program, fs::perms::owner_exec | fs::perms::group_exec, fs::perm_options::add);
+  }
+  if (made.script.with != job::JobScript::With::pyxis) {
+    write_output(ui.store(), image, Reference::parse("image:latest"),
+                 {Output::Format::oci, folder / "image"}, ui.progress());
+  }
+  if (made.script.code) {
+    write_blob(ui.store(), Digest::parse(*made.script.code), folder / "code.tar");
+  }
+}
+
+constexpr std::string_view kForms[] = {"slurm", "ssh", "mpi"};
+
+}  // namespace
+
+int export_job(Ui& ui, PreparedJob job) {
+  const ScriptChoice choice = *job.choice.script;
+  std::error_code unknown;
+  if (!choice.file.empty() && !choice.force && fs::exists(fs::symlink_status(choice.file, unknown))) {
+    throw usage_error("file-exists", "there is a `{}` already", choice.file.string())
+        .hint("--force writes over it, -o names another");
+  }
+  const Exported made = exported(ui, job);
+  const std::string text = job::job_script(made.script);
+  std::vector<std::string> files;
+  if (!choice.file.empty()) {
+    const fs::path folder = fs::absolute(choice.file).parent_path() / made.script.files;
+    write_files(ui, made, job.image, folder);
+    write_file(choice.file, text);
+    fs::permissions(choice.file, fs::perms::owner_exec | fs::perms::group_exec,
+                    fs::perm_options::add);
+    files = {choice.file.string(), (choice.file.parent_path() / made.script.files).string()};
+  }
+  if (ui.options.json) {
+    ui.answer(canonical({{"schema", "mlenv.export/1"},
+                         {"kind", std::string(kForms[static_cast<int>(choice.form)])},
+                         {"files", files},
+                         {"text", files.empty() ? nlohmann::json(text) : nlohmann::json()}}));
+  } else if (files.empty()) {
+    ui.answer_exactly(text.substr(0, text.size() - 1));
+  } else {
+    for (const std::string& file : files) ui.answer_exactly(file);
+  }
+  return 0;
+}
+
+}  // namespace mlenv::cli

@@ -1,0 +1,148 @@
+// The script that reaches nodes by ssh.
+#include <fmt/format.h>
+
+#include "runner/export/job_script_text.hpp"
+
+namespace mlenv::job {
+namespace {
+
+constexpr std::string_view kHosts = R"sh(
+# Nothing is asked at a terminal, and a host's key must be known.
+ssh_options=(
+  -T -a -x -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10
+  -o ServerAliveInterval=2 -o ServerAliveCountMax=2 -o LogLevel=ERROR
+)
+
+# quoted TEXT: one word for any shell.
+quoted() { printf "'%s'" "${1//\'/\'\\\'\'}"; }
+
+# on NUMBER COMMAND: by a bash on that node that has what `shipped` gives.
+on() {
+  ssh "${ssh_options[@]}" -- "${hosts[$1]}" "exec bash -c $(quoted "$(shipped)
+$2")"
+}
+)sh";
+
+constexpr std::string_view kReady = R"sh(
+# take_files: on a node: takes an image and code from standard input, a tar.
+take_files() {
+  folder=$(mktemp -d "${XDG_CACHE_HOME:-$HOME/.cache}/mlenv/take.XXXXXX")
+  trap 'rm -rf "$folder"' EXIT
+  tar -C "$folder" -xf -
+  "$(program)" prepare "oci:$folder/image@$image"@code@
+}
+
+# make_ready NUMBER: brings to that node what it lacks, and describes it.
+make_ready() {
+  local lacking one members=(image/oci-layout image/index.json)
+  on "$1" take_program <"$files/mlenv-node"
+  lacking=$(on "$1" "\"\$(program)\" lacks ${blobs[*]}" </dev/null)
+  for one in "${always[@]}" $lacking; do
+    case $one in
+@lackcode@      sha256:*) members+=("image/blobs/sha256/${one#sha256:}") ;;
+    esac
+  done
+  tar -C "$files" -cf - "${members[@]}" | on "$1" take_files
+  on "$1" "describe_node $1 ${places[$1]} ${reached_at[$1]:-\$(address_of_ssh)}" </dev/null
+}
+)sh";
+
+constexpr std::string_view kRun = R"sh(
+state=$(mktemp -d)
+trap 'rm -rf "$state"' EXIT
+alive='' # as long as this descriptor is open ranks run: they end with this script, however it ends
+ended=0
+stop() {
+  if [ -n "$alive" ]; then exec {alive}>&-; fi
+  alive=''
+}
+trap 'ended=130; stop' INT
+trap 'ended=143; stop' TERM HUP
+
+names=() addresses=() interfaces=() gpus=() # by number of the node
+restart=0
+echo "$name: $nodes nodes are made ready" >&2
+for ((node = 0; node < nodes; node++)); do
+  make_ready "$node" >"$state/described.$node" &
+done
+for _ in "${hosts[@]}"; do wait -n || true; done # what failed has said so, and did not describe
+take_described "$(cat "$state"/described.*)"
+
+# rank_by_ssh RANK: to its end, its output with its number before each line.
+rank_by_ssh() {
+  local status=0
+  trap '' INT TERM HUP # `stop` ends it
+  on "$(($1 / ranks_per_node))" "rank_here $1" <"$state/alive" 2>&1 | @label@ || status=$?
+@essential@  if [ "$status" -ne 0 ]; then
+    (set -o noclobber && echo "$1 $status" >"$state/first") 2>/dev/null || true
+  fi
+}
+
+# attempt: all ranks to their end; the status of the first that failed, which ends the others.
+attempt() {
+  local rank status=0
+  rm -f "$state"/first "$state"/done* "$state/alive"
+  mkfifo "$state/alive"
+  exec {alive}<>"$state/alive"
+  for ((rank = 0; rank < world; rank++)); do
+    rank_by_ssh "$rank" {alive}>&- &
+  done
+  while [ -n "$(jobs -rp)" ]; do
+    wait -n || true
+    if [ -e "$state/first" ] || [ -e "$state/done" ]; then stop; fi
+  done
+  stop
+  if [ -e "$state/done" ] || [ ! -e "$state/first" ]; then return 0; fi
+  read -r rank status <"$state/first"
+  echo "$name: first, rank $rank on ${names[rank / ranks_per_node]} ended with status $status" >&2
+  return "$status"
+}
+
+for ((restart = 0; ; restart++)); do
+  status=0
+  attempt || status=$?
+  if [ "$ended" -ne 0 ]; then status=$ended; fi
+  if [ "$status" -eq 0 ] || [ "$ended" -ne 0 ] || [ "$restart" -ge "$restarts" ]; then break; fi
+  echo "$name: restart $((restart + 1)) of $restarts" >&2
+done
+exit "$status"
+)sh";
+
+std::string replaced(std::string text, std::string_view mark, std::string_view by) {
+  const std::size_t at = text.find(mark);
+  if (at != std::string::npos) text.replace(at, mark.size(), by);
+  return text;
+}
+
+std::string rank_here() {
+  return R"sh(
+# rank_here RANK: on its node. It ends with the connection.
+rank_here() {
+  options+=(--while-open)
+  start_rank "$1"
+}
+)sh";
+}
+
+}  // namespace
+
+std::string bash_by_ssh(const JobScript& script) {
+  std::string text = bash_heading("Nodes");
+  text += kHosts;
+  text += bash_node(script);
+  text += "\naddress_of_ssh() { echo \"${SSH_CONNECTION:-}\" | cut -d' ' -f3; }\n";
+  std::string ready = replaced(std::string(kReady), "@code@",
+                               script.code ? " \"code:$folder/code.tar@$code\"" : "");
+  ready = replaced(ready, "@lackcode@",
+                   script.code ? "      \"$code\") members+=(code.tar) ;;\n" : "");
+  text += ready;
+  text += bash_heading("Ranks");
+  text += bash_tell(script) + bash_rank(script) + rank_here() + bash_shipped(script);
+  text += bash_heading("The job");
+  const bool several = script.job.nodes.most * script.job.ranks_per_node > 1;
+  std::string run =
+      replaced(std::string(kRun), "@label@", several ? "sed -u \"s/^/$1: /\"" : "cat");
+  return text + replaced(std::move(run), "@essential@", bash_essential(script, "return"));
+}
+
+}  // namespace mlenv::job

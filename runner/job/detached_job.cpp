@@ -1,0 +1,176 @@
+#include "runner/job/detached_job.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "images/store.hpp"
+#include "runner/job/job_output.hpp"
+#include "runner/job/job_recording.hpp"
+#include "runner/launch/local_nodes.hpp"
+#include "runner/launch/ssh_nodes.hpp"
+#include "runner/local/control.hpp"
+#include "runner/local/stage.hpp"
+#include "runner/node/program.hpp"
+#include "runner/node/version.hpp"
+#include "runner/record/run_records.hpp"
+
+namespace mlenv::job {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kArgument = "__drive";
+constexpr int kSocket = 3;
+constexpr std::uint64_t kMostRequest = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMostAnswer = std::uint64_t{1} << 20;
+
+std::string to_bytes(const Json& value) {
+  const std::vector<std::uint8_t> cbor = Json::to_cbor(value);
+  return {cbor.begin(), cbor.end()};
+}
+
+std::string render_job(const DetachedJob& job) {
+  const std::string plan = render_plan_file(job.file);
+  Json hosts = Json::array();
+  for (const Host& one : job.hosts) {
+    hosts.push_back({one.name, one.slots, one.address, one.user, one.port});
+  }
+  return to_bytes({{"plan", Json::binary({plan.begin(), plan.end()})},
+                   {"start", render_run_start(job.start)},
+                   {"hosts", std::move(hosts)}});
+}
+
+DetachedJob parse_job(std::string_view bytes) {
+  const Json value = Json::from_cbor(bytes.begin(), bytes.end());
+  const Json::binary_t& plan = value.at("plan").get_binary();
+  DetachedJob job;
+  job.file = parse_plan_file(std::string(plan.begin(), plan.end()), "the request", own_version());
+  job.start = parse_run_start(value.at("start").get<std::string>(), "the request");
+  for (const Json& one : value.at("hosts")) {
+    job.hosts.push_back({one.at(0), one.at(1), one.at(2), one.at(3), one.at(4)});
+  }
+  return job;
+}
+
+/// The mlenv that waits for the start: told once.
+class Waiting {
+ public:
+  explicit Waiting(Fd socket) : socket_(std::move(socket)) {}
+  bool waits() const { return static_cast<bool>(socket_); }
+  void tell(std::string_view bytes) {
+    if (!socket_) return;
+    (void)::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    ::shutdown(socket_.get(), SHUT_RDWR);
+    socket_.reset();
+  }
+
+ private:
+  Fd socket_;
+};
+
+/// The terminal may close.
+void leave_terminal() {
+  const Fd null = open_file("/dev/null", O_RDWR);
+  for (int fd = 0; fd < 3; ++fd) ::dup2(null.get(), fd);
+  (void)!::chdir("/");
+}
+
+void say(const std::string& text) { write_to_streams(false, "mlenv: " + printable(text) + "\n"); }
+
+void drive_job(DetachedJob job, Waiting& waiting) {
+  DrivePlan& plan = job.file.plan;
+  Store store{job.file.store};
+  const std::unique_ptr<NodeStarter> starter = starter_of(
+      job.file.engine, job.file.store, plan.job.nodes.most, std::move(job.hosts));
+  job.start.launch =
+      recorded_launch(plan.job, job.file.engine, starter->offers(), plan.code_digest);
+  RunRecorder recorder{runs_folder(job.file.store), job.start};
+  plan.id = recorder.id();
+  const Fd control = listen_for_control(recorder.folder());
+  DriveEvents events;
+  events.control = control.get();
+  events.notice = [&](const std::string& text) {
+    if (waiting.waits()) say(text);
+  };
+  events.started = [&](std::uint64_t, std::uint64_t) {
+    if (!waiting.waits()) return;
+    waiting.tell(to_bytes({{"id", plan.id}}));
+    leave_terminal();
+  };
+  const JobOutcome outcome = drive_recorded(store, *starter, plan, recorder, std::move(events));
+  waiting.tell(to_bytes({{"id", plan.id}, {"over", outcome.exit_code}}));
+}
+
+void drive_for(Waiting& waiting, const std::string& request) {
+  try {
+    drive_job(parse_job(request), waiting);
+  } catch (const Error& error) {
+    waiting.tell(render_outcome(error));
+  } catch (const std::exception& error) {
+    waiting.tell(render_outcome(Error(Kind::internal, "internal", error.what())));
+  }
+}
+
+}  // namespace
+
+StartedJob start_detached_job(const DetachedJob& job) {
+  constexpr int kBeyondOthers = 16;
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    throw os_error(errno, "cannot make a socket");
+  }
+  const Fd socket{ends[0]};
+  Fd theirs{ends[1]};
+  // dup2(2) to the same number would leave it close-on-exec.
+  Fd moved{::fcntl(theirs.get(), F_DUPFD_CLOEXEC, kBeyondOthers)};
+  if (!moved) throw os_error(errno, "cannot copy a descriptor");
+  Command command;
+  command.argv = {own_executable().string(), std::string(kArgument)};
+  command.extra_fds = {{moved.get(), kSocket}};
+  Child child{command};
+  theirs.reset();
+  moved.reset();
+  send_all(socket.get(), render_job(job));
+  FdSource source{socket.get()};
+  const std::string answer = read_all(source, kMostAnswer);
+  (void)child.wait();
+  if (answer.empty()) {
+    throw failure("run-failed", "the job's controller was killed before a rank ran");
+  }
+  const Json value = Json::from_cbor(answer.begin(), answer.end(), true, false);
+  if (!value.is_object() || !value.contains("id")) {
+    (void)parse_stage_outcome(answer);  // throws what it holds
+    throw Error{Kind::internal, "internal", "no answer of the job's controller"};
+  }
+  StartedJob started{value.at("id"), std::nullopt};
+  if (value.contains("over")) started.over = value.at("over").get<int>();
+  return started;
+}
+
+std::optional<int> detached_job_main(int argc, char** argv) {
+  if (argc != 2 || argv[1] != kArgument) return std::nullopt;
+  ::fcntl(kSocket, F_SETFD, FD_CLOEXEC);
+  // As for a run in the background: a session that has no terminal, and whose leader is gone.
+  ::setsid();
+  const pid_t pid = ::fork();
+  if (pid != 0) ::_exit(pid < 0 ? 1 : 0);
+  FdSource source{kSocket};
+  const std::string request = read_all(source, kMostRequest);
+  Waiting waiting{Fd{kSocket}};
+  drive_for(waiting, request);
+  return 0;
+}
+
+std::unique_ptr<NodeStarter> starter_of(const std::string& engine, const fs::path& store,
+                                        std::uint64_t most_nodes, std::vector<Host> hosts) {
+  if (engine == "ssh") return ssh_nodes({std::move(hosts), node_program()});
+  return local_nodes({most_nodes, store, {}});
+}
+
+}  // namespace mlenv::job

@@ -1,0 +1,309 @@
+#include "runner/node/run_command.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <functional>
+#include <map>
+
+#include "base/error.hpp"
+#include "base/progress.hpp"
+#include "images/archive_input.hpp"
+#include "images/platform.hpp"
+#include "images/store.hpp"
+#include "images/unpack.hpp"
+#include "runner/local/option_words.hpp"
+#include "runner/local/run_names.hpp"
+#include "runner/node/agent.hpp"
+#include "runner/node/code_tree.hpp"
+#include "runner/node/hosts.hpp"
+#include "runner/node/node_gpus.hpp"
+
+namespace mlenv::job {
+namespace {
+
+/// What follows an option.
+using Taker = std::function<void(const std::string& word)>;
+
+/// `NAME:ADDRESS`, as Docker writes it: an address may have colons of its own.
+std::string hosts_line(const std::string& word) {
+  const std::size_t colon = word.find(':');
+  if (colon == 0 || colon == std::string::npos || colon + 1 == word.size()) {
+    throw usage_error("usage", "`--add-host {}` is no NAME:ADDRESS", word);
+  }
+  return word.substr(colon + 1) + " " + word.substr(0, colon) + "\n";
+}
+
+std::map<std::string, Taker, std::less<>> takers_of_limits(JobOptions& options) {
+  JobLimits& limits = options.limits;
+  return {
+      {"--memory", [&](const std::string& word) { limits.memory_bytes = parse_memory(word); }},
+      {"--memory-swap", [&](const std::string& word) { parse_memory_swap(word, limits); }},
+      {"--cpus", [&](const std::string& word) { limits.cpus = parse_cpus(word); }},
+      {"--cpuset-cpus", [&](const std::string& word) { limits.cpuset = parse_cpuset(word); }},
+      {"--pids-limit", [&](const std::string& word) { limits.pids = parse_pids(word); }},
+      {"--ulimit",
+       [&](const std::string& word) { options.ulimits.push_back(parse_ulimit(word)); }},
+      {"--shm-size",
+       [&](const std::string& word) { options.shm_bytes = parse_size("--shm-size", word); }},
+  };
+}
+
+std::map<std::string, Taker, std::less<>> takers_of(NodeRunWords& into) {
+  JobOptions& options = into.run.options;
+  std::map<std::string, Taker, std::less<>> all = takers_of_limits(options);
+  all.merge(std::map<std::string, Taker, std::less<>>{
+      {"--tmpfs", [&](const std::string& word) { options.tmpfs.push_back(parse_tmpfs(word)); }},
+      {"--user", [&](const std::string& word) { options.user = word; }},
+      {"--group-add", [&](const std::string& word) { options.groups.push_back(word); }},
+      {"--hostname", [&](const std::string& word) { options.hostname = parse_hostname(word); }},
+      {"--network", [&](const std::string& word) { options.network = word; }},
+      {"-v", [&](const std::string& word) { into.run.mounts.push_back(Mount::parse(word)); }},
+      {"-e", [&](const std::string& word) { into.run.env.push_back(word); }},
+      {"-w", [&](const std::string& word) { into.run.workdir = word; }},
+      {"--gpus", [&](const std::string& word) { into.gpus = word; }},
+      {"--store", [&](const std::string& word) { into.store = word; }},
+      {"--code", [&](const std::string& word) { into.code = Digest::parse(word).str(); }},
+      {"--add-host", [&](const std::string& word) { into.hosts += hosts_line(word); }},
+      {"--runtime", [&](const std::string& word) { into.run.runtime = word; }},
+  });
+  return all;
+}
+
+fs::path store_or_default(const fs::path& said) {
+  return said.empty() ? default_node_store() : fs::absolute(said);
+}
+
+/// Nodes that share a store (NFS, one machine) take and unpack an image once.
+FileLock unpack_lock(const fs::path& store) {
+  return FileLock::wait(store / "unpack.lock", FileLock::Mode::exclusive);
+}
+
+/// `--store DIR`, where it comes first; taken from the words.
+Store store_of(std::vector<std::string>& words) {
+  fs::path said;
+  if (words.size() > 1 && words.front() == "--store") {
+    said = words[1];
+    words.erase(words.begin(), words.begin() + 2);
+  }
+  return Store{store_or_default(said)};
+}
+
+/// `KIND:PATH@DIGEST`.
+struct Digested {
+  fs::path path;
+  Digest digest;
+};
+std::optional<Digested> digested(const std::string& word, std::string_view kind) {
+  const std::size_t at = word.rfind('@');
+  if (!word.starts_with(kind) || at == std::string::npos) return std::nullopt;
+  return Digested{word.substr(kind.size(), at - kind.size()), Digest::parse(word.substr(at + 1))};
+}
+
+void take_image(Store& store, const Digested& from) {
+  const FileLock lock = unpack_lock(store.root());
+  QuietProgress progress;
+  const Image image = fetch_image(store, {Output::Format::oci, from.path, ""}, machine_platform(),
+                                  from.digest, progress);
+  if (image.digest() != from.digest) {
+    throw failure("digest-mismatch", "the image in `{}` is not `{}`", from.path.string(),
+                  from.digest.str())
+        .because("found " + image.digest().str());
+  }
+  (void)unpack_image(store, image, progress);
+}
+
+void take_code(Store& store, const Digested& from) {
+  if (store.has(from.digest)) return;
+  const Fd fd = open_file(from.path);
+  FdSource source{fd.get()};
+  Store::Staged staged = store.stage();
+  FdSink out{staged.fd()};
+  VerifyingSink checked{out, from.digest, fs::file_size(from.path), from.path.string()};
+  copy(source, checked);
+  checked.finish();
+  staged.commit(from.digest);
+}
+
+int prepare(std::vector<std::string> words) {
+  Store store = store_of(words);
+  for (const std::string& word : words) {
+    if (const auto image = digested(word, "oci:")) {
+      take_image(store, *image);
+    } else if (const auto code = digested(word, "code:")) {
+      take_code(store, *code);
+    } else {
+      throw usage_error("usage", "`mlenv-node prepare` takes `oci:FOLDER@DIGEST` and `code:FILE@DIGEST`")
+          .because(fmt::format("`{}` is neither", word));
+    }
+  }
+  return 0;
+}
+
+int lacks(std::vector<std::string> words) {
+  const Store store = store_of(words);
+  std::string lines;
+  for (const std::string& word : words) {
+    if (!store.has(Digest::parse(word))) lines += word + "\n";
+  }
+  write_all(STDOUT_FILENO, as_bytes(lines));
+  return 0;
+}
+
+/// Standard input is nobody's but ours: it ends with whoever started us. Then the command is told
+/// to end, and killed with us (SIGALRM) when it has not within its grace.
+class Leash {
+ public:
+  Leash() : input_(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)) {
+    const Fd null = open_file("/dev/null", O_RDONLY);
+    ::dup2(null.get(), STDIN_FILENO);
+  }
+  RunEvents::Reader reader(std::chrono::milliseconds grace) {
+    return {input_.get(), [this, grace] { return holds(grace); }};
+  }
+
+ private:
+  bool holds(std::chrono::milliseconds grace) const {
+    std::array<char, 512> buffer{};
+    const ssize_t count = ::read(input_.get(), buffer.data(), buffer.size());
+    if (count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN))) return true;
+    ::alarm(static_cast<unsigned>(grace.count() / 1000 + 1));
+    ::kill(::getpid(), SIGTERM);
+    return false;
+  }
+  Fd input_;
+};
+
+void check_sources(const LocalRun& run) {
+  for (const Mount& mount : run.mounts) {
+    std::error_code error;
+    if (fs::exists(mount.source, error)) continue;
+    throw usage_error("bad-mount", "`{}` is not there on node `{}`", mount.source.string(),
+                      host_name());
+  }
+}
+
+std::vector<fs::path> trees_of(const Store& store, const Image& image) {
+  std::vector<fs::path> trees;
+  for (const Layer& layer : image.layers) {
+    const std::optional<fs::path> tree = store.find_tree(layer.diff_id);
+    if (!tree) {
+      throw failure("absent", "the image `{}` is not unpacked on node `{}`", image.digest().str(),
+                    host_name())
+          .hint("`mlenv-node prepare` does it");
+    }
+    trees.push_back(*tree);
+  }
+  return trees;
+}
+
+int run(const std::vector<std::string>& words) {
+  NodeRunWords asked = parse_node_run(words);
+  Store store{store_or_default(asked.store)};
+  LocalRun& run = asked.run;
+  const Image image = store.image(Digest::parse(asked.digest));
+  run.config = image.settings;
+  run.trees = trees_of(store, image);
+  check_sources(run);
+  run.devices = node_gpus(asked.gpus).edits;
+  const TemporaryFolder files = store.scratch();
+  const TemporaryFolder scratch = store.scratch();
+  run.scratch = scratch.path();
+  if (!asked.hosts.empty()) {
+    const fs::path path = files.path() / "hosts";
+    write_file(path,
+               hosts_with_own("127.0.0.1 localhost\n::1 localhost\n" + asked.hosts,
+                              read_file_if_exists("/etc/hosts").value_or("")),
+               /*durable=*/false);
+    fs::permissions(path, fs::perms::others_read | fs::perms::group_read, fs::perm_options::add);
+    run.mounts.insert(run.mounts.begin(), Mount{path, "/etc/hosts", true});
+  }
+  if (!asked.code.empty()) {
+    run.project = files.path() / "code";
+    (void)unpack_code(store, Digest::parse(asked.code), *run.project);
+  }
+  RunEvents events;
+  std::optional<Leash> leash;
+  if (asked.while_open) events.readers.push_back(leash.emplace().reader(run.life.grace));
+  return run_local(run, std::move(events)).exit.code;
+}
+
+std::string number(const std::optional<std::uint64_t>& value) {
+  return value ? std::to_string(*value) : "unlimited";
+}
+
+void add_limits(const JobOptions& options, std::vector<std::string>& words) {
+  const auto add = [&](const char* option, const auto& value) {
+    if (value) words.insert(words.end(), {option, fmt::format("{}", *value)});
+  };
+  add("--memory", options.limits.memory_bytes);
+  add("--memory-swap", options.limits.memory_swap_bytes);
+  if (options.limits.unlimited_swap) words.insert(words.end(), {"--memory-swap", "-1"});
+  add("--cpus", options.limits.cpus);
+  add("--cpuset-cpus", options.limits.cpuset);
+  add("--pids-limit", options.limits.pids);
+  for (const Ulimit& one : options.ulimits) {
+    words.insert(words.end(), {"--ulimit", fmt::format("{}={}:{}", one.name, number(one.soft),
+                                                       number(one.hard))});
+  }
+  add("--shm-size", options.shm_bytes);
+}
+
+}  // namespace
+
+NodeRunWords parse_node_run(const std::vector<std::string>& words) {
+  NodeRunWords asked;
+  const std::map<std::string, Taker, std::less<>> takers = takers_of(asked);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--") {
+      asked.run.argv.assign(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+      break;
+    }
+    if (const auto taker = takers.find(word); taker != takers.end()) {
+      if (++i == words.size()) throw usage_error("usage", "`{}` needs a word", word);
+      taker->second(words[i]);
+    } else if (word == "--while-open") {
+      asked.while_open = true;
+    } else if (word == "--read-only") {
+      asked.run.options.read_only = true;
+    } else if (word.starts_with('-') || !asked.digest.empty()) {
+      throw usage_error("usage", "`mlenv-node run` knows no `{}`", word);
+    } else {
+      asked.digest = word;
+    }
+  }
+  if (asked.digest.empty()) throw usage_error("usage", "`mlenv-node run` needs an image's digest");
+  return asked;
+}
+
+std::vector<std::string> option_words(const JobOptions& options) {
+  std::vector<std::string> words;
+  add_limits(options, words);
+  for (const MemoryFolder& one : options.tmpfs) {
+    std::string text = one.target;
+    for (const std::string& option : one.options) {
+      text += (&option == one.options.data() ? ":" : ",") + option;
+    }
+    words.insert(words.end(), {"--tmpfs", std::move(text)});
+  }
+  if (options.read_only) words.emplace_back("--read-only");
+  if (options.user) words.insert(words.end(), {"--user", *options.user});
+  for (const std::string& group : options.groups) words.insert(words.end(), {"--group-add", group});
+  if (options.hostname) words.insert(words.end(), {"--hostname", *options.hostname});
+  if (options.network != "host") words.insert(words.end(), {"--network", options.network});
+  return words;
+}
+
+std::optional<int> script_command(const std::vector<std::string>& words) {
+  if (words.empty()) return std::nullopt;
+  const std::vector<std::string> rest{words.begin() + 1, words.end()};
+  if (words.front() == "run") return run(rest);
+  if (words.front() == "prepare") return prepare(rest);
+  if (words.front() == "lacks") return lacks(rest);
+  return std::nullopt;
+}
+
+}  // namespace mlenv::job

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# `mlenv run -d` of jobs: a controller in the background on engines local and ssh, which `ps`, `logs
+# -f`, `wait` and `stop` reach, and which no terminal's end ends; on Slurm a job that is left to it.
+# shellcheck disable=SC2016 # what stands in single quotes is for others
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/nodes.sh
+. "$root/tests/support/nodes.sh"
+need runc jq git
+[ -x "$(dirname "$MLENV")/mlenv-node" ] || skip "mlenv-node is not built here"
+
+path=$work/small.yaml
+small_recipe "$path" six
+base_store
+build_digest "$path" >/dev/null
+mkdir -p "$work/project" "$work/shared"
+cd "$work/project"
+
+# ends_with STATUS COMMAND…: what it says is in $work/out and $work/err.
+ends_with() {
+  local status=0 expected=$1
+  shift
+  "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
+  [ "$status" = "$expected" ] || fail "status $status, not $expected: $*: $(tail -n 40 "$work/out" "$work/err")"
+}
+said() { grep -qE -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err" "$work/out")"; }
+drivers() { pgrep -f -- "^[^ ]*/mlenv __drive$" | while read -r pid; do
+  if grep -qz "^MLENV_STORE=$MLENV_STORE$" "/proc/$pid/environ"; then echo "$pid"; fi
+done; }
+no_driver() { [ -z "$(drivers)" ]; }
+
+note "local: it comes back at once, with an id"
+ends_with 0 "$MLENV" run -d --nodes 2 --name bg -v "$work/shared:/shared" small -- \
+  sh -c 'echo "up $RANK"; until [ -e /shared/go ]; do sleep 0.1; done; echo "gone $RANK"; exit $((RANK * 5))'
+id=$(cat "$work/out")
+[[ $id =~ ^[0-9]{8}-[0-9]{6}-[0-9a-f]{6}$ ]] || fail "no id: $id"
+"$MLENV" ps >"$work/ps"
+grep -q " *bg" "$work/ps" || fail "it is not listed: $(cat "$work/ps")"
+equal "one controller" 1 "$(drivers | wc -l)"
+driver=$(drivers)
+equal "no terminal" 0 "$(cut -d' ' -f7 "/proc/$driver/stat")"
+[ "$(cut -d' ' -f6 "/proc/$driver/stat")" != "$(cut -d' ' -f6 /proc/self/stat)" ] || fail "it is of our session"
+equal "streams" /dev/null "$(readlink "/proc/$driver/fd/2")"
+
+note "its name is taken as long as it runs"
+failing_with name-taken "$MLENV" --json run -d --nodes 1 --name bg small -- true
+
+note "logs -f shows it to its end, wait has its status, the record is whole"
+"$MLENV" logs -f bg >"$work/followed" 2>"$work/follow.err" &
+follower=$!
+wait_until 20 grep -q '^1: up 1$' "$work/followed"
+touch "$work/shared/go"
+ends_with 5 "$MLENV" wait bg
+wait "$follower"
+grep -q '^1: gone 1$' "$work/followed" || fail "not followed to the end: $(cat "$work/followed")"
+wait_until 10 no_driver
+"$MLENV" --json runs show "$id" >"$work/show.json"
+equal "record" "5 true 2 5" "$(jq -r '"\(.end.exit_code) \(.start.detached) \(.ranks.attempts[0].ranks|length) \(.ranks.attempts[0].ranks[1].exit_code)"' "$work/show.json")"
+
+note "stop ends it; as JSON its start is told as a run's"
+"$MLENV" --json run -d --nodes 2 --name long small -- sh -c 'echo up; exec sleep 7783' >"$work/started.json"
+equal "start" "mlenv.run-started/1 long" "$(jq -r '"\(.schema) \(.name)"' "$work/started.json")"
+ends_with 0 "$MLENV" stop --time 2s long
+ends_with 0 "$MLENV" --json runs show long
+equal "ended by" stop "$(jq -r .end.ended_by "$work/out")"
+wait_until 10 no_driver
+
+note "the end of its session does not end it"
+setsid --wait bash -c '"$MLENV" run -d --nodes 2 --name orphan small -- sleep 7784; kill -HUP $$' </dev/null >"$work/out" 2>"$work/err" || true
+"$MLENV" ps >"$work/ps"
+grep -q orphan "$work/ps" || fail "it ended with its session: $(cat "$work/out" "$work/err")"
+ends_with 0 "$MLENV" stop --time 1s orphan
+wait_until 10 no_driver
+
+note "what is wrong before a rank runs is told here, and leaves no controller"
+failing_with no-node "$MLENV" --json run -d --nodes 1 --engine ssh --hosts nowhere.invalid small -- true
+wait_until 10 no_driver
+ends_with 125 "$MLENV" run -d --nodes 2 -v /nowhere/at/all:/x:ro small -- true
+
+nodes_up 2
+with_ssh
+with_slurm
+on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
+
+note "ssh: the same"
+rm -f "$work/shared/go"
+ends_with 0 on_head "$MLENV" run -d --nodes 2 --engine ssh --hosts node1,node2 --name far -v "$work/shared:/shared" small -- \
+  sh -c 'until [ -e /shared/go ]; do sleep 0.1; done; echo "done $RANK"'
+on_head "$MLENV" ps >"$work/ps"
+grep -q far "$work/ps" || fail "it is not listed: $(cat "$work/ps")"
+touch "$work/shared/go"
+ends_with 0 on_head "$MLENV" wait far
+ends_with 0 on_head "$MLENV" logs far
+equal "both" "0: done 0 1: done 1" "$(sort "$work/out" | xargs)"

@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# `mlenv export slurm|ssh|mpi`: scripts that run where there is no mlenv, on a real Slurm and real
+# sshds of nodes that have nothing of it. Ranks are told what `mlenv run` tells them, meet, have the
+# code, options and status; what one of them does wrong ends the others; nothing is left.
+# shellcheck disable=SC2016 # what stands in single quotes is for others
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/nodes.sh
+. "$root/tests/support/nodes.sh"
+need runc jq python3 git shellcheck
+[ -x "$(dirname "$MLENV")/mlenv-node" ] || skip "mlenv-node is not built here"
+
+path=$work/small.yaml
+small_recipe "$path" six
+base_store
+image=$(build_digest "$path")
+mkdir -p "$work/project" "$work/shared" "$work/empty"
+cd "$work/project"
+cat >meet.py <<'PYTHON'
+import os, socket, time
+rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+me = f"{rank} on {os.environ['MLENV_NODE_NAME']}"
+if rank == 0:
+    server = socket.create_server(where)
+    said = [me]
+    for _ in range(world - 1):
+        peer, _ = server.accept()
+        said.append(peer.makefile().read())
+    print("met:", ", ".join(sorted(said)))
+else:
+    while True:
+        try:
+            peer = socket.create_connection(where)
+            break
+        except OSError:
+            time.sleep(0.05)
+    peer.sendall(me.encode())
+    peer.close()
+PYTHON
+cat >job.yaml <<YAML
+image: small
+command: [python, meet.py]
+nodes: 2
+ranks-per-node: 2
+mounts: [$work/shared:/shared]
+checkpoints: $work/shared:/checkpoints
+env: {GREETING: it's a "word" with \$signs}
+resources: {memory: 512m, shm: 64m}
+deadline: 10m
+YAML
+
+# checked FILE: what shellcheck says of a script.
+checked() { shellcheck --severity=style "$1" || fail "shellcheck does not like $1"; }
+# ends_with STATUS COMMAND…: what it says is in $work/out and $work/err.
+ends_with() {
+  local status=0 expected=$1
+  shift
+  "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
+  [ "$status" = "$expected" ] || fail "status $status, not $expected: $*: $(tail -n 40 "$work/out" "$work/err")"
+}
+shown() { grep -qE -- "$1" "$work/out" || fail "not shown: $1: $(cat "$work/out" "$work/err")"; }
+said() { grep -qE -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err" "$work/out")"; }
+
+note "scripts of all kinds are what shellcheck wants"
+for form in slurm mpi; do
+  for with in builtin apptainer pyxis; do
+    for framework in torch jax tensorflow mpi none; do
+      [ "$form $with" != "mpi pyxis" ] || continue
+      "$MLENV" export "$form" job.yaml --with "$with" --framework "$framework" >"$work/$form-$with-$framework.sh"
+    done
+  done
+done
+"$MLENV" export slurm job.yaml --framework tensorflow --servers 1 >"$work/slurm-servers.sh"
+"$MLENV" export ssh job.yaml --hosts node1,node2 --framework jax >"$work/ssh-jax.sh"
+"$MLENV" export ssh small --no-project --hosts node1 -- true >"$work/ssh-plain.sh"
+shellcheck --severity=style "$work"/slurm-*.sh "$work"/mpi-*.sh "$work"/ssh-*.sh
+"$MLENV" export slurm job.yaml >"$work/again.sh"
+"$MLENV" export slurm job.yaml >"$work/again2.sh"
+cmp "$work/again.sh" "$work/again2.sh"
+grep -qx '#SBATCH --mem=1024M' "$work/again.sh" || fail "no memory is asked for: $(head -n 20 "$work/again.sh")"
+
+note "what no script can do is refused"
+failing_with bad-job "$MLENV" --json export slurm small --nodes 2:3 -- true
+failing_with bad-job "$MLENV" --json export ssh small --hosts a --rdma -- true
+failing_with bad-hosts "$MLENV" --json export ssh small --hosts a --nodes 2 -- true
+failing_with usage "$MLENV" --json export ssh small --nodes 2 -- true
+
+note "files beside the script"
+mkdir "$work/shared/slurm" "$work/ssh"
+"$MLENV" --json export slurm job.yaml -o "$work/shared/slurm/job.sh" >"$work/answer"
+equal "kind" "slurm $work/shared/slurm/job.sh $work/shared/slurm/job.d" \
+  "$(jq -r '"\(.kind) \(.files[0]) \(.files[1])"' "$work/answer")"
+for file in mlenv-node image/index.json code.tar; do
+  [ -e "$work/shared/slurm/job.d/$file" ] || fail "there is no $file"
+done
+failing_with file-exists "$MLENV" --json export slurm job.yaml -o "$work/shared/slurm/job.sh"
+"$MLENV" export slurm job.yaml --force -o "$work/shared/slurm/job.sh" >"$work/out"
+
+nodes_up 2
+with_ssh
+with_slurm
+mkdir -p "$work/head"
+# A submit host without mlenv: its folder is hidden there.
+on head sh -c "mount --bind $work/empty $(dirname "$MLENV")"
+for node in node1 node2; do on "$node" sh -c "mount --bind $work/empty $(dirname "$MLENV")"; done
+on head sh -c '! command -v mlenv' || fail "mlenv is on the submit host"
+nothing_left() {
+  [ -z "$(on "$1" sh -c 'pgrep -af "[m]lenv-node|[r]unc|[s]leep 778" || true')" ] &&
+    [ -z "$(on "$1" sh -c 'grep " /root/.local/share/mlenv" /proc/self/mounts || true')" ]
+}
+nothing_left_anywhere() { nothing_left node1 && nothing_left node2; }
+
+# sbatch_to_end SCRIPT: its output; its status is in $work/status.
+sbatch_to_end() {
+  on head sh -c 'cd "$1" && sbatch --wait --output="$2" "$3"' sh "$(dirname "$1")" "$work/slurm.out" "$(basename "$1")" >"$work/submitted" 2>&1 &&
+    echo 0 >"$work/status" || echo $? >"$work/status"
+}
+
+note "slurm: ranks meet"
+sbatch_to_end "$work/shared/slurm/job.sh"
+equal "status" 0 "$(cat "$work/status"; cat "$work/slurm.out" >&2)"
+grep -qE 'met: 0 on node1, 1 on node1, 2 on node2, 3 on node2$' "$work/slurm.out" || fail "$(cat "$work/slurm.out")"
+on node2 sh -c 'ls .local/share/mlenv/blobs' >"$work/blobs"
+grep -q "${image#sha256:}" "$work/blobs" || fail "node2 has not the image: $(cat "$work/blobs")"
+wait_until 20 nothing_left_anywhere
+
+note "ssh: ranks meet, on nodes that are told nothing but a command"
+"$MLENV" export ssh job.yaml --hosts node1,node2 -o "$work/ssh/job.sh" >"$work/out"
+for node in node1 node2; do on "$node" rm -rf .local/share/mlenv .cache/mlenv; done
+ends_with 0 on head bash "$work/ssh/job.sh"
+shown '^0: met: 0 on node1, 1 on node1, 2 on node2, 3 on node2$'
+wait_until 20 nothing_left_anywhere
+
+note "ssh: the second time nothing large travels"
+stamp() { on node2 sh -c 'find .cache/mlenv/node .local/share/mlenv/blobs -size +16k -printf "%T@ %i %p\n" | sort'; }
+before=$(stamp)
+ends_with 0 on head bash "$work/ssh/job.sh"
+equal "files" "$before" "$(stamp)"

@@ -1,0 +1,196 @@
+#include "runner/export/job_script.hpp"
+
+#include <gtest/gtest.h>
+#include <algorithm>
+
+#include "base/process.hpp"
+#include "base/text.hpp"
+#include "runner/export/job_script_text.hpp"
+#include "runner/job/frameworks.hpp"
+#include "runner/job/plan.hpp"
+#include "runner/local/option_words.hpp"
+#include "runner/node/run_command.hpp"
+#include "tests/support/error_code.hpp"
+
+namespace mlenv::job {
+namespace {
+
+constexpr std::uint16_t kFirstPort = 21000;
+
+JobScript script_of(const Job& job) {
+  JobScript script;
+  script.job = job;
+  script.name = "try";
+  script.files = "try.d";
+  script.digest = "sha256:" + std::string(64, 'a');
+  script.config = "sha256:" + std::string(64, 'b');
+  script.program = std::string(64, 'c');
+  script.argv = {"true"};
+  script.gpus = job.gpus_per_node ? std::to_string(*job.gpus_per_node) : "";
+  return script;
+}
+
+std::string by_bash(const std::string& script) {
+  Command command;
+  command.argv = {"/bin/bash", "-c", "set -euo pipefail\n" + script};
+  const Captured told = run_captured(command, std::chrono::seconds(30));
+  EXPECT_EQ(told.exit.code, 0) << told.err << script;
+  return told.out;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (const std::string_view line : split(text, '\n')) {
+    if (!line.empty()) lines.emplace_back(line);
+  }
+  return lines;
+}
+
+std::vector<Place> places_of(const Job& job) {
+  std::vector<Place> places;
+  for (std::uint64_t i = 0; i < job.nodes.most; ++i) {
+    Place place;
+    place.name = fmt::format("n{}", i);
+    place.address = fmt::format("10.0.0.{}", i + 1);
+    place.interface = fmt::format("eth{}", i);
+    place.gpus = job.gpus_per_node.value_or(0);
+    for (std::size_t port = 0; port < ports_needed(job); ++port) {
+      place.ports.push_back(static_cast<std::uint16_t>(kFirstPort + port));
+    }
+    places.push_back(place);
+  }
+  return places;
+}
+
+/// What tell() of the script says of each rank, when it runs on those places.
+std::vector<std::string> told_by_script(const Job& job, const std::vector<Place>& places,
+                                        std::uint64_t rank) {
+  std::string text = fmt::format(
+      "nodes={} ranks_per_node={} restarts={} world={} restart=0 first_port={} ports={} job=J1\n",
+      job.nodes.most, job.ranks_per_node, job.restarts, job.nodes.most * job.ranks_per_node,
+      kFirstPort, ports_needed(job));
+  std::vector<std::string> names;
+  std::vector<std::string> addresses;
+  std::vector<std::string> interfaces;
+  std::vector<std::string> gpus;
+  for (const Place& place : places) {
+    names.push_back(place.name);
+    addresses.push_back(place.address);
+    interfaces.push_back(place.interface);
+    gpus.push_back(std::to_string(place.gpus));
+  }
+  text += bash_array("names", names) + bash_array("addresses", addresses);
+  text += bash_array("interfaces", interfaces) + bash_array("gpus", gpus);
+  text += bash_tell(script_of(job));
+  text += fmt::format("tell {}\nprintf '%s\\n' \"${{told[@]}}\"\n", rank);
+  std::vector<std::string> told = lines_of(by_bash(text));
+  std::sort(told.begin(), told.end());
+  return told;
+}
+
+void expect_same(const Job& job) {
+  const std::vector<Place> places = places_of(job);
+  for (const Rank& rank : plan(job, places, "J1", 0).ranks) {
+    std::vector<std::string> expected = rank.env;
+    std::sort(expected.begin(), expected.end());
+    EXPECT_EQ(told_by_script(job, places, rank.rank), expected) << rank.rank;
+  }
+}
+
+Job job_with(Framework framework, Strategy strategy = Strategy::allreduce) {
+  Job job;
+  job.nodes = {2, 2};
+  job.ranks_per_node = 2;
+  job.framework = framework;
+  job.strategy = strategy;
+  job.restarts = 3;
+  return job;
+}
+
+TEST(JobScript, tells_ranks_what_the_controller_tells_them) {
+  for (const Framework framework : {Framework::none, Framework::torch, Framework::jax,
+                                    Framework::tensorflow, Framework::mpi}) {
+    expect_same(job_with(framework));
+  }
+  expect_same(job_with(Framework::torch, Strategy::plain));
+  Job jax = job_with(Framework::jax);
+  jax.gpus_per_node = 5;
+  jax.checkpoints = Mount{"/shared/x", "/check points", false};
+  expect_same(jax);
+  Job tensorflow = job_with(Framework::tensorflow);
+  tensorflow.gpus_per_node = 1;  // fewer than ranks
+  expect_same(tensorflow);
+}
+
+TEST(JobScript, tells_roles_of_parameter_servers) {
+  Job job = job_with(Framework::tensorflow, Strategy::parameter_server);
+  job.ranks_per_node = 3;
+  job.roles = {true, 2, true};
+  expect_same(job);
+  job.framework = Framework::jax;
+  job.roles = {false, 1, false};
+  expect_same(job);
+}
+
+TEST(JobScript, words_reach_bash_as_they_are) {
+  const std::vector<std::string> words = {"plain", "", "it's", "a \"b\" $c `d`", "-v",
+                                          "/a b:/c:ro", std::string(200, 'x'), "*", "\\"};
+  const std::string text = bash_array("words", words) + "printf '%s\\n' \"${words[@]}\"";
+  std::string expected;
+  for (const std::string& word : words) expected += word + "\n";
+  EXPECT_EQ(by_bash(text), expected);
+}
+
+TEST(JobScript, a_variable_of_the_callers_is_looked_up_when_it_starts) {
+  JobScript script = script_of(job_with(Framework::none));
+  script.env = {"TOKEN"};
+  const std::string text = job_script(script);
+  EXPECT_NE(text.find("\"TOKEN=${TOKEN?"), std::string::npos) << text;
+}
+
+TEST(JobScript, refuses_what_a_script_cannot_do) {
+  JobScript elastic = script_of(job_with(Framework::none));
+  elastic.job.nodes = {1, 2};
+  EXPECT_EQ(error_code([&] { job_script(elastic); }), "bad-job");
+  JobScript ssh = script_of(job_with(Framework::none));
+  ssh.form = JobScript::Form::ssh;
+  EXPECT_EQ(error_code([&] { job_script(ssh); }), "bad-hosts");
+  ssh.hosts = {{"a", 0, "", "", 0}, {"b", 0, "", "jo", 22}};
+  EXPECT_NE(job_script(ssh).find("hosts=(a ssh://jo@b:22)"), std::string::npos);
+  ssh.with = JobScript::With::apptainer;
+  EXPECT_EQ(error_code([&] { job_script(ssh); }), "bad-job");
+  JobScript mpi = script_of(job_with(Framework::none));
+  mpi.form = JobScript::Form::mpi;
+  mpi.with = JobScript::With::pyxis;
+  EXPECT_EQ(error_code([&] { job_script(mpi); }), "bad-job");
+}
+
+TEST(NodeRun, options_are_read_as_they_are_written) {
+  JobOptions options;
+  options.limits.memory_bytes = std::uint64_t{1} << 30U;
+  options.limits.memory_swap_bytes = std::uint64_t{1} << 31U;
+  options.limits.cpus = 1.5;
+  options.limits.cpuset = "0-1";
+  options.limits.pids = 100;
+  options.ulimits = {{"nofile", 1024, 2048}, {"memlock", std::nullopt, std::nullopt}};
+  options.shm_bytes = std::uint64_t{64} << 20U;
+  options.tmpfs = {parse_tmpfs("/scratch:size=64m,mode=1777")};
+  options.read_only = true;
+  options.user = "1000:1000";
+  options.groups = {"video"};
+  options.hostname = "rank";
+  std::vector<std::string> words = option_words(options);
+  words.insert(words.end(), {"-e", "A=b c", "--while-open", "--add-host", "n1:10.0.0.1",
+                             "sha256:x", "--", "sh", "-c", "true"});
+  const NodeRunWords read = parse_node_run(words);
+  EXPECT_EQ(read.run.options, options);
+  EXPECT_EQ(read.run.env, std::vector<std::string>{"A=b c"});
+  EXPECT_EQ(read.run.argv, (std::vector<std::string>{"sh", "-c", "true"}));
+  EXPECT_EQ(read.hosts, "10.0.0.1 n1\n");
+  EXPECT_TRUE(read.while_open);
+  EXPECT_EQ(error_code([] { parse_node_run({"--no-such", "x"}); }), "usage");
+  EXPECT_EQ(error_code([] { parse_node_run({"--", "true"}); }), "usage");
+}
+
+}  // namespace
+}  // namespace mlenv::job
