@@ -91,7 +91,8 @@ constexpr std::string_view kForms[] = {"slurm", "ssh", "mpi"};
 int export_job(Ui& ui, PreparedJob job) {
   const ScriptChoice choice = *job.choice.script;
   std::error_code unknown;
-  if (!choice.file.empty() && !choice.force && fs::exists(fs::symlink_status(choice.file, unknown))) {
+  if (!choice.file.empty() && !choice.force &&
+      fs::exists(fs::symlink_status(choice.file, unknown))) {
     throw usage_error("file-exists", "there is a `{}` already", choice.file.string())
         .hint("--force writes over it, -o names another");
   }

@@ -43,9 +43,9 @@ std::vector<job::Host> hosts_for(JobChoice& choice) {
 class JobShow {
  public:
   explicit JobShow(Ui& ui)
-      : ui_(ui), output_({ui.color(), false, ui.options.json}, [this](bool to_out, std::string_view text) {
-          streams_.add(to_out, text);
-        }) {}
+      : ui_(ui),
+        output_({ui.color(), false, ui.options.json},
+                [this](bool to_out, std::string_view text) { streams_.add(to_out, text); }) {}
 
   job::DriveEvents events() {
     job::DriveEvents events;
@@ -217,9 +217,8 @@ int run_job(Ui& ui, PreparedJob job) {
   if (job.choice.engine == "slurm") return run_in_slurm(ui, std::move(job));
   const std::vector<job::Host> hosts = hosts_for(job.choice);
   if (job.start.detached && !job.choice.dry_run) return run_job_detached(ui, std::move(job), hosts);
-  const std::unique_ptr<job::NodeStarter> starter =
-      job::starter_of(job.choice.engine, fs::absolute(ui.store().root()),
-                      job.choice.job.nodes.most, hosts);
+  const std::unique_ptr<job::NodeStarter> starter = job::starter_of(
+      job.choice.engine, fs::absolute(ui.store().root()), job.choice.job.nodes.most, hosts);
   if (job.choice.dry_run) return show_plan(ui, job, *starter);
   job::DrivePlan plan = drive_plan(ui, job);
   RunStart start = job.start;

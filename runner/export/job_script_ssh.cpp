@@ -133,8 +133,8 @@ std::string bash_by_ssh(const JobScript& script) {
   text += "\naddress_of_ssh() { echo \"${SSH_CONNECTION:-}\" | cut -d' ' -f3; }\n";
   std::string ready = replaced(std::string(kReady), "@code@",
                                script.code ? " \"code:$folder/code.tar@$code\"" : "");
-  ready = replaced(ready, "@lackcode@",
-                   script.code ? "      \"$code\") members+=(code.tar) ;;\n" : "");
+  ready =
+      replaced(ready, "@lackcode@", script.code ? "      \"$code\") members+=(code.tar) ;;\n" : "");
   text += ready;
   text += bash_heading("Ranks");
   text += bash_tell(script) + bash_rank(script) + rank_here() + bash_shipped(script);

@@ -275,9 +275,10 @@ std::string bash_tell(const JobScript& script) {
       frameworks && (job.framework == Framework::tensorflow || has_servers(job));
   std::string text = role_function(script);
   if (jax || tensorflow) text += kOwnGpus;
-  text += "\n# tell RANK: sets `told` to the variables of that rank.\ntell() {\n"
-          "  local rank=$1 node=$(($1 / ranks_per_node)) local_rank=$(($1 % ranks_per_node))\n"
-          "  local port=$((first_port + restart * ports))\n";
+  text +=
+      "\n# tell RANK: sets `told` to the variables of that rank.\ntell() {\n"
+      "  local rank=$1 node=$(($1 / ranks_per_node)) local_rank=$(($1 % ranks_per_node))\n"
+      "  local port=$((first_port + restart * ports))\n";
   text += role_lines(job);
   text += jax || tensorflow ? "  local interface=${interfaces[node]} own\n"
                             : "  local interface=${interfaces[node]}\n";
@@ -332,10 +333,9 @@ std::string bash_essential(const JobScript& script, std::string_view then) {
 std::string bash_shipped(const JobScript& script) {
   const bool builtin = script.with == JobScript::With::builtin;
   std::vector<std::string> variables = {
-      "name",     "image",   "nodes",      "ranks_per_node", "world",      "restarts",
-      "restart",  "ports",   "first_port", "interface",      "gpus_of_node", "options",
-      "command",  "job",     "names",          "addresses",  "interfaces",
-      "gpus"};
+      "name",    "image", "nodes",      "ranks_per_node", "world",        "restarts",
+      "restart", "ports", "first_port", "interface",      "gpus_of_node", "options",
+      "command", "job",   "names",      "addresses",      "interfaces",   "gpus"};
   std::vector<std::string> functions = {"role_of", "tell", "describe_node", "start_rank"};
   const Job& job = script.job;
   const bool frameworks = job.strategy != Strategy::plain;

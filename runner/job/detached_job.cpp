@@ -86,8 +86,8 @@ void say(const std::string& text) { write_to_streams(false, "mlenv: " + printabl
 void drive_job(DetachedJob job, Waiting& waiting) {
   DrivePlan& plan = job.file.plan;
   Store store{job.file.store};
-  const std::unique_ptr<NodeStarter> starter = starter_of(
-      job.file.engine, job.file.store, plan.job.nodes.most, std::move(job.hosts));
+  const std::unique_ptr<NodeStarter> starter =
+      starter_of(job.file.engine, job.file.store, plan.job.nodes.most, std::move(job.hosts));
   job.start.launch =
       recorded_launch(plan.job, job.file.engine, starter->offers(), plan.code_digest);
   RunRecorder recorder{runs_folder(job.file.store), job.start};

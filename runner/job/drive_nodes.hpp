@@ -61,7 +61,6 @@ class DrivenNodes {
   std::vector<NodeState> ready_states() const;
   std::size_t count() const { return nodes_.size(); }
   bool gone(std::size_t node) const { return nodes_[node].gone; }
-  bool is_ready(std::size_t node) const { return is_ready(nodes_[node]); }
   const std::optional<Error>& error(std::size_t node) const { return nodes_[node].error; }
   const SpreadCount& image_count(std::size_t node) { return spread_.count(node); }
   double last_heard(std::size_t node) const;  ///< seconds since 1970, by our clock

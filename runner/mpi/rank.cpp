@@ -31,8 +31,8 @@ constexpr int kCannotRun = 126;
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   ::execvp(argv.front(), argv.data());
   const int error = errno;
-  const std::string why = fmt::format("mlenv: cannot run `{}`: {}\n", argv.front(),
-                                      os_error(error, "exec").what());
+  const std::string why =
+      fmt::format("mlenv: cannot run `{}`: {}\n", argv.front(), os_error(error, "exec").what());
   (void)write_quietly(STDERR_FILENO, why);
   ::_exit(error == ENOENT ? kNotFound : kCannotRun);
 }
@@ -96,9 +96,7 @@ std::optional<Exit> run_to_end(const std::vector<std::string>& command, int& sta
 /// Which of the job's nodes this is: MPICH gives a rank mpirun's variables, and not its node's.
 std::size_t node_of(const Membership& member) {
   const auto found = std::find(member.hosts.begin(), member.hosts.end(), member.own);
-  return found == member.hosts.end()
-             ? 0
-             : static_cast<std::size_t>(found - member.hosts.begin());
+  return found == member.hosts.end() ? 0 : static_cast<std::size_t>(found - member.hosts.begin());
 }
 
 /// Ranks that wait spin: where there are more of them than processors they take the time that the
@@ -113,8 +111,7 @@ void yield_where_crowded(std::uint64_t ranks) {
 
 }  // namespace
 
-std::vector<std::string> rank_variables(const RankPlace& place, std::size_t node,
-                                        const Host& own) {
+std::vector<std::string> rank_variables(const RankPlace& place, std::size_t node, const Host& own) {
   return {fmt::format("RANK={}", place.rank),
           fmt::format("WORLD_SIZE={}", place.world),
           fmt::format("LOCAL_RANK={}", place.local_rank),

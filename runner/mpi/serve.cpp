@@ -20,9 +20,7 @@ constexpr std::chrono::seconds kUntilHeard{5};
 constexpr int kTick = 200;   // milliseconds
 constexpr int kSooner = 20;  // while something is about to end
 
-void say(const std::string& line) {
-  (void)write_quietly(STDERR_FILENO, "mlenv: " + line + "\n");
-}
+void say(const std::string& line) { (void)write_quietly(STDERR_FILENO, "mlenv: " + line + "\n"); }
 
 void wait_for(std::vector<pollfd>& fds, int milliseconds) {
   if (::poll(fds.data(), fds.size(), milliseconds) < 0 && errno != EINTR) {
@@ -108,8 +106,9 @@ Flavour flavour_here() {
   if (const auto flavour = flavour_of(said.out + said.err)) return *flavour;
   throw failure("no-mpirun", "the image's `mpirun` is of no MPI that mlenv knows")
       .because("it calls itself: " + said.out.substr(0, said.out.find('\n')))
-      .hint("start it yourself: `mpirun` as the job's command finds the nodes in "
-            "$MLENV_MPI_HOSTFILE");
+      .hint(
+          "start it yourself: `mpirun` as the job's command finds the nodes in "
+          "$MLENV_MPI_HOSTFILE");
 }
 
 Launched started(const Membership& member, const std::vector<std::string>& command, bool mpirun) {

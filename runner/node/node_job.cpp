@@ -91,11 +91,10 @@ void NodeJob::take(const Message& message) {
   }
   if (std::holds_alternative<AskFacts>(message)) {
     return attempt(kFacts, [&] {
-      works_.push_back(
-          std::make_unique<Work>(kFacts,
-                                 std::vector<std::string>{kFacts, store_.root().string(),
-                                                          temporary_root().string()},
-                                 job_folder()));
+      works_.push_back(std::make_unique<Work>(
+          kFacts,
+          std::vector<std::string>{kFacts, store_.root().string(), temporary_root().string()},
+          job_folder()));
     });
   }
   if (const auto* signal = std::get_if<SignalRank>(&message)) {

@@ -44,8 +44,7 @@ std::map<std::string, Taker, std::less<>> takers_of_limits(JobOptions& options) 
       {"--cpus", [&](const std::string& word) { limits.cpus = parse_cpus(word); }},
       {"--cpuset-cpus", [&](const std::string& word) { limits.cpuset = parse_cpuset(word); }},
       {"--pids-limit", [&](const std::string& word) { limits.pids = parse_pids(word); }},
-      {"--ulimit",
-       [&](const std::string& word) { options.ulimits.push_back(parse_ulimit(word)); }},
+      {"--ulimit", [&](const std::string& word) { options.ulimits.push_back(parse_ulimit(word)); }},
       {"--shm-size",
        [&](const std::string& word) { options.shm_bytes = parse_size("--shm-size", word); }},
   };
@@ -135,7 +134,8 @@ int prepare(std::vector<std::string> words) {
     } else if (const auto code = digested(word, "code:")) {
       take_code(store, *code);
     } else {
-      throw usage_error("usage", "`mlenv-node prepare` takes `oci:FOLDER@DIGEST` and `code:FILE@DIGEST`")
+      throw usage_error("usage",
+                        "`mlenv-node prepare` takes `oci:FOLDER@DIGEST` and `code:FILE@DIGEST`")
           .because(fmt::format("`{}` is neither", word));
     }
   }

@@ -27,8 +27,8 @@ class Play {
     }
     return 0;
   }
-  std::size_t sent = 0;     ///< by the source
-  std::size_t fetched = 0;  ///< between nodes
+  std::size_t sent = 0;                             ///< by the source
+  std::size_t fetched = 0;                          ///< between nodes
   std::size_t mute = static_cast<std::size_t>(-1);  ///< a node that answers nobody
 
  private:
