@@ -35,9 +35,11 @@ struct CopyOptions {
 
 std::unique_ptr<job::NodeStarter> nodes_of(const CopyOptions& options) {
   const bool slurm = options.engine == "slurm";
-  if (slurm != options.hosts.empty()) {
-    throw usage_error("usage", slurm ? "`--hosts` is of `--engine ssh`, not of `slurm`"
-                                     : "`mlenv copy` needs to know where to")
+  if (slurm && !options.hosts.empty()) {
+    throw usage_error("usage", "`--hosts` is of `--engine ssh`, not of `slurm`");
+  }
+  if (!slurm && options.hosts.empty()) {
+    throw usage_error("usage", "`mlenv copy` needs to know where to")
         .hint("`--hosts FILE`, a host on each line, or `--hosts n1,n2,n3`; in an allocation of "
               "Slurm's `--engine slurm`");
   }

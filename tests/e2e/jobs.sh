@@ -218,7 +218,6 @@ failing_with no-interface m --json run --nodes 2 --interface nope small -- true
 failing_with usage m --json run --nodes 0 small -- true
 failing_with usage m --json run --nodes 2 --engine swarm small -- true
 failing_with usage m --json run --engine local small -- true
-failing_with usage m --json run --nodes 2 -d small -- true
 failing_with usage m --json run --nodes 2 --runtime docker small -- true
 failing_with bad-job m --json run --nodes 1 --strategy parameter-server small -- true
 
