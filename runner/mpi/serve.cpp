@@ -99,14 +99,14 @@ class Launched {
 Flavour flavour_here() {
   constexpr std::chrono::seconds kLongest{30};
   if (!find_program("mpirun")) {
-    throw failure("no-mpirun", "the image has no `mpirun`")
+    throw failure("cannot-start", "the image has no `mpirun`")
         .hint("add an MPI to its recipe: `system: [openmpi-bin, python3-mpi4py]`");
   }
   Command command;
   command.argv = {"mpirun", "--version"};
   const Captured said = run_captured(command, kLongest);
   if (const auto flavour = flavour_of(said.out + said.err)) return *flavour;
-  throw failure("no-mpirun", "the image's `mpirun` is of no MPI that mlenv knows")
+  throw failure("cannot-start", "the image's `mpirun` is of no MPI that mlenv knows")
       .because("it calls itself: " + said.out.substr(0, said.out.find('\n')))
       .hint("start it yourself: `mpirun` as the job's command finds the nodes in "
             "$MLENV_MPI_HOSTFILE");
@@ -185,7 +185,7 @@ int launch(const Membership& member, const std::vector<std::string>& command, bo
     Launched launched = started(member, command, mpirun);
     return follow(member, launched);
   } catch (const Error& error) {
-    if (error.code() != "no-mpirun" && error.code() != "cannot-start") throw;
+    if (error.code() != "cannot-start") throw;
     say(error.what());
     if (!error.hint().empty()) say("what to do: " + error.hint());
     return kNotFound;
