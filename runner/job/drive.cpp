@@ -217,7 +217,7 @@ class Drive {
     const Rank& rank = one.result.rank;
     RankStart start{
         rank.rank,  plan_.start, plan_.run, plan_.code_digest.has_value(), plan_.most_log_bytes,
-        plan_.gpus, hosts_, {}};
+        plan_.gpus, hosts_,      {}};
     start.run.env = rank.env;
     start.run.env.insert(start.run.env.end(), plan_.run.env.begin(), plan_.run.env.end());
     start.record.job =

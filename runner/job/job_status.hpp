@@ -4,8 +4,8 @@
 
 namespace mlenv::job {
 
-/// Those whose end is the job's. Of MPI it is the launcher. With a chief it alone is: workers, parameter servers and the
-/// evaluator serve it for ever.
+/// Those whose end is the job's. Of MPI it is the launcher. With a chief it alone is: workers,
+/// parameter servers and the evaluator serve it for ever.
 bool is_essential(const Rank& rank, const Job& job);
 
 /// JobOutcome::exit_code of all else in it. `between`: it was told to end when its last attempt was

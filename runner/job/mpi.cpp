@@ -108,8 +108,7 @@ void start_mpi(const Job& job, const std::vector<Place>& places, const Rank& ran
   std::vector<std::string> command = start.run.argv;
   if (command.empty()) {
     command = start.run.config.entrypoint;
-    command.insert(command.end(), start.run.config.command.begin(),
-                   start.run.config.command.end());
+    command.insert(command.end(), start.run.config.command.begin(), start.run.config.command.end());
   }
   start.run.argv = {std::string(mpi::kProgram), "mpi"};
   if (rank.role == kMpiLauncher) {

@@ -1,7 +1,7 @@
 #pragma once
-// A job of strategy `mpi`: one container on each node, which MPI's own programs fill with ranks. The
-// first one (`mpi-launcher`) runs the command, the others (`mpi-worker`) wait for what mpirun starts there
-// (runner/mpi). Plain.
+// A job of strategy `mpi`: one container on each node, which MPI's own programs fill with ranks.
+// The first one (`mpi-launcher`) runs the command, the others (`mpi-worker`) wait for what mpirun
+// starts there (runner/mpi). Plain.
 #include <string>
 #include <vector>
 

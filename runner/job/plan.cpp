@@ -92,12 +92,8 @@ std::vector<Rank> ranks_of(const Job& job, std::uint64_t nodes) {
   ranks.reserve(roles.size());
   for (const RankRole& one : roles) {
     const std::uint64_t number = ranks.size();
-    ranks.push_back({number,
-                     number / per_node,
-                     number % per_node,
-                     std::string(one.role),
-                     one.index,
-                     {}});
+    ranks.push_back(
+        {number, number / per_node, number % per_node, std::string(one.role), one.index, {}});
   }
   return ranks;
 }

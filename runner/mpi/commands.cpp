@@ -64,8 +64,9 @@ Membership membership() {
   const Environment env = caller_variables();
   const std::string hosts = variable(env, kHostsVariable);
   if (hosts.empty()) {
-    throw usage_error("usage", "this is of the containers of an MPI job (`mlenv run --strategy "
-                               "mpi`)");
+    throw usage_error("usage",
+                      "this is of the containers of an MPI job (`mlenv run --strategy "
+                      "mpi`)");
   }
   Membership member{parse_hosts(hosts), variable(env, kTokenVariable), {}};
   member.own = own_host(member.hosts);

@@ -1,6 +1,6 @@
 #pragma once
-// What the containers of an MPI job say to each other: a remote shell without ssh. Whoever accepts a
-// connection begins with a number that it uses once (`nonce`); the other side asks for one thing,
+// What the containers of an MPI job say to each other: a remote shell without ssh. Whoever accepts
+// a connection begins with a number that it uses once (`nonce`); the other side asks for one thing,
 // with a message authentication code (HMAC, RFC 2104) of that number and what it asks, by the job's
 // secret. So the secret is never sent, and what was overheard cannot be asked again. What is said
 // after that is as private as what MPI itself says on that network.
@@ -14,15 +14,15 @@ namespace mlenv::mpi {
 
 enum class FrameKind : char {
   nonce = 'N',
-  command = 'C',    ///< for `sh -c`; with a code in front
-  report = 'R',     ///< a rank failed: RankFailure; with a code in front
-  input = 'I',      ///< of the command's standard input
+  command = 'C',  ///< for `sh -c`; with a code in front
+  report = 'R',   ///< a rank failed: RankFailure; with a code in front
+  input = 'I',    ///< of the command's standard input
   input_end = 'F',
-  signal = 'S',     ///< for the command: its number
+  signal = 'S',  ///< for the command: its number
   output = 'O',
   error = 'E',
-  ended = 'X',      ///< the command's status
-  refused = 'D',    ///< why
+  ended = 'X',    ///< the command's status
+  refused = 'D',  ///< why
 };
 
 struct Frame {

@@ -80,9 +80,8 @@ const Host* host_called(const std::vector<Host>& hosts, std::string_view word) {
 }
 
 std::uint64_t slots_of(const std::vector<Host>& hosts) {
-  return std::accumulate(
-      hosts.begin(), hosts.end(), std::uint64_t{0},
-      [](std::uint64_t sum, const Host& host) { return sum + host.slots; });
+  return std::accumulate(hosts.begin(), hosts.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const Host& host) { return sum + host.slots; });
 }
 
 std::string hostfile(const std::vector<Host>& hosts) {

@@ -13,9 +13,9 @@ namespace mlenv::mpi {
 namespace {
 
 constexpr std::array<std::string_view, 12> kStarters = {
-    "mpirun",         "mpiexec",       "orterun",       "prterun",      "prun",
-    "mpirun.openmpi", "mpirun.mpich",  "mpiexec.mpich", "mpiexec.hydra", "mpiexec.openmpi",
-    "horovodrun",     "deepspeed"};
+    "mpirun",        "mpiexec",         "orterun",      "prterun",
+    "prun",          "mpirun.openmpi",  "mpirun.mpich", "mpiexec.mpich",
+    "mpiexec.hydra", "mpiexec.openmpi", "horovodrun",   "deepspeed"};
 
 constexpr std::size_t kNone = std::string_view::npos;
 
@@ -54,7 +54,8 @@ std::int64_t number_at(std::string_view text, std::size_t& at) {
 
 /// Open MPI's `[1,3]<stdout>:` from `from` on.
 Tag find_tag(std::string_view text, std::size_t from) {
-  for (std::size_t begin = text.find('[', from); begin != kNone; begin = text.find('[', begin + 1)) {
+  for (std::size_t begin = text.find('[', from); begin != kNone;
+       begin = text.find('[', begin + 1)) {
     std::size_t at = begin + 1;
     if (number_at(text, at) < 0 || at >= text.size() || text[at] != ',') continue;
     ++at;

@@ -11,8 +11,7 @@ namespace mlenv::mpi {
 
 /// What programs that know nothing of MPI read of a rank's place: RANK, WORLD_SIZE, LOCAL_RANK,
 /// LOCAL_WORLD_SIZE, NODE_RANK, MLENV_SHARD and the like, `K=V`.
-std::vector<std::string> rank_variables(const RankPlace& place, std::size_t node,
-                                        const Host& own);
+std::vector<std::string> rank_variables(const RankPlace& place, std::size_t node, const Host& own);
 
 /// Runs it with those variables; its status. Where it failed by itself (mpirun did not end it) the
 /// node's server hears of it.

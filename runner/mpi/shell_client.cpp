@@ -53,9 +53,7 @@ class Asking {
   }
 
  private:
-  Error broken() const {
-    return failure("no-node", "node `{}` closed the connection", host_.name);
-  }
+  Error broken() const { return failure("no-node", "node `{}` closed the connection", host_.name); }
 
   /// The status, once it is known.
   std::optional<int> on(const Frame& frame) const {

@@ -10,7 +10,7 @@
 namespace mlenv::mpi {
 namespace {
 
-constexpr std::array<std::string_view, 6> kPassed = {"OMPI_", "PMIX_", "PMI_",
+constexpr std::array<std::string_view, 6> kPassed = {"OMPI_", "PMIX_",  "PMI_",
                                                      "PRTE_", "SLURM_", "HYDRA_"};
 /// Where servers and ranks of a node meet.
 constexpr std::array<const char*, 3> kFolders = {
@@ -67,8 +67,7 @@ std::optional<SiteRank> site_rank(const Environment& caller) {
 void join_site(const SiteRank& rank, LocalRun& run) {
   if (rank.alone) return;
   if (run.options.network != "host") {
-    throw usage_error("usage", "`--network {}` does not go with a rank of MPI",
-                      run.options.network)
+    throw usage_error("usage", "`--network {}` does not go with a rank of MPI", run.options.network)
         .because("its launcher is reached at the host's own addresses")
         .hint("leave `--network` out");
   }

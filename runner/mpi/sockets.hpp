@@ -7,8 +7,8 @@
 
 namespace mlenv::mpi {
 
-/// Listens at the host's own address alone; does not wait. Throws `port-taken` where another program
-/// took the port meanwhile.
+/// Listens at the host's own address alone; does not wait. Throws `port-taken` where another
+/// program took the port meanwhile.
 Fd listen_at(const Host& host);
 
 /// nullopt of accept4(2): nobody is there.

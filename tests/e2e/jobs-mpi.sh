@@ -129,7 +129,7 @@ ends_with 1 job local --nodes 2 mpi -- python3 -m mpi4py fails.py raise 1
 said 'ValueError: this rank gives up'
 said '^mlenv: first, MPI on n2 ended with status 1$'
 ends_with 127 job local --nodes 2 mpi -- no-such-program
-said 'cannot run `no-such-program`'
+said 'no-such-program'
 none_here 'fails[.]py' || fail "ranks live on"
 
 note "by ssh: the same bits, and the first failure"

@@ -8,8 +8,8 @@ namespace mlenv::mpi {
 namespace {
 
 TEST(MpiFrames, ComeOutHoweverTheyAreCut) {
-  const std::string bytes =
-      render_frame(FrameKind::output, std::string(300, 'x')) + render_frame(FrameKind::input_end, "");
+  const std::string bytes = render_frame(FrameKind::output, std::string(300, 'x')) +
+                            render_frame(FrameKind::input_end, "");
   FrameReader reader;
   std::vector<Frame> frames;
   for (const char c : bytes) {
@@ -22,7 +22,8 @@ TEST(MpiFrames, ComeOutHoweverTheyAreCut) {
 }
 
 TEST(MpiFrames, OtherBytesAreRefused) {
-  for (const std::string& bytes : {std::string("GET / HTTP/1.1\r\n"), std::string("O\xff\xff\xff\xff")}) {
+  for (const std::string& bytes :
+       {std::string("GET / HTTP/1.1\r\n"), std::string("O\xff\xff\xff\xff")}) {
     FrameReader reader;
     reader.take(bytes);
     EXPECT_EQ(code_of([&] { (void)reader.next(); }), "bad-stream") << bytes;
@@ -33,8 +34,9 @@ TEST(MpiFrames, OtherBytesAreRefused) {
 TEST(MpiFrames, Hmac) {
   EXPECT_EQ(hmac_of("Jefe", "what do ya want for nothing?"),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
-  EXPECT_EQ(hmac_of(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First"),
-            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+  EXPECT_EQ(
+      hmac_of(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First"),
+      "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
 Frame asked(FrameKind kind, std::string_view payload, std::string_view nonce,
@@ -65,7 +67,8 @@ TEST(MpiFrames, SecretsDiffer) {
 
 TEST(MpiFrames, FailuresOfRanks) {
   EXPECT_EQ(parse_failure(render_failure({3, 139})), (RankFailure{3, 139}));
-  for (const char* text : {"", "3", "3 ", "x 1", "3 1 "}) EXPECT_EQ(parse_failure(text), std::nullopt);
+  for (const char* text : {"", "3", "3 ", "x 1", "3 1 "})
+    EXPECT_EQ(parse_failure(text), std::nullopt);
   EXPECT_EQ(failure_text({3, 7}), "MPI rank 3 ended with status 7");
   EXPECT_EQ(failure_text({3, 139}), "MPI rank 3 was ended by signal 11 (SIGSEGV)");
 }

@@ -7,7 +7,8 @@
 namespace mlenv::mpi {
 namespace {
 
-const std::vector<Host> kHosts{{"gpu1.lab", "10.0.0.1", 12000, 2}, {"gpu2.lab", "fd00::2", 12001, 4}};
+const std::vector<Host> kHosts{{"gpu1.lab", "10.0.0.1", 12000, 2},
+                               {"gpu2.lab", "fd00::2", 12001, 4}};
 
 TEST(MpiHosts, PassThroughAVariable) {
   EXPECT_EQ(render_hosts(kHosts), "gpu1.lab=10.0.0.1;12000;2,gpu2.lab=fd00::2;12001;4");

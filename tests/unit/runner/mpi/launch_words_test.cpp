@@ -23,11 +23,11 @@ TEST(MpiLaunch, FlavoursByWhatTheySay) {
 
 TEST(MpiLaunch, MpirunIsAskedForAllRanks) {
   EXPECT_EQ(mpirun_argv(Flavour::open_mpi, 6, 2, "/p", {"python", "t.py"}),
-            (std::vector<std::string>{"mpirun", "-np", "6", "--tag-output", "/p", "mpi", "rank", "--",
-                                      "python", "t.py"}));
+            (std::vector<std::string>{"mpirun", "-np", "6", "--tag-output", "/p", "mpi", "rank",
+                                      "--", "python", "t.py"}));
   EXPECT_EQ(mpirun_argv(Flavour::hydra, 6, 2, "/p", {"x"}),
-            (std::vector<std::string>{"mpirun", "-np", "6", "-ppn", "2", "-prepend-rank", "/p", "mpi",
-                                      "rank", "--", "x"}));
+            (std::vector<std::string>{"mpirun", "-np", "6", "-ppn", "2", "-prepend-rank", "/p",
+                                      "mpi", "rank", "--", "x"}));
   EXPECT_EQ(mpirun_argv(Flavour::open_mpi, 1, 1, "/p", {"x"}),
             (std::vector<std::string>{"mpirun", "-np", "1", "/p", "mpi", "rank", "--", "x"}));
 }
@@ -39,7 +39,9 @@ TEST(MpiLaunch, ARankKnowsItsPlace) {
                         {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
                         {"PMIX_RANK", "3"}}),
             (RankPlace{3, 6, 1, 2}));
-  EXPECT_EQ(rank_place({{"PMI_RANK", "2"}, {"PMI_SIZE", "4"}, {"MPI_LOCALRANKID", "1"},
+  EXPECT_EQ(rank_place({{"PMI_RANK", "2"},
+                        {"PMI_SIZE", "4"},
+                        {"MPI_LOCALRANKID", "1"},
                         {"MPI_LOCALNRANKS", "3"}}),
             (RankPlace{2, 4, 1, 3}));
   EXPECT_EQ(rank_place({{"PMIX_RANK", "5"}, {"SLURM_NTASKS", "8"}, {"SLURM_LOCALID", "1"}}),

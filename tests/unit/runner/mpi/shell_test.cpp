@@ -48,8 +48,9 @@ class Served {
 TEST(MpiShell, WordsAsSshHasThem) {
   EXPECT_EQ(parse_shell_words({"-x", "n2", "PATH=/a ;", "orted", "-mca", "ess", "\"env\""}),
             (ShellWords{"n2", "PATH=/a ; orted -mca ess \"env\"", false}));
-  EXPECT_EQ(parse_shell_words({"-o", "BatchMode=yes", "-p22", "-nT", "-l", "jo", "n2", "-q", "true"}),
-            (ShellWords{"n2", "true", true}));
+  EXPECT_EQ(
+      parse_shell_words({"-o", "BatchMode=yes", "-p22", "-nT", "-l", "jo", "n2", "-q", "true"}),
+      (ShellWords{"n2", "true", true}));
   EXPECT_EQ(parse_shell_words({"--", "n2", "ls", "-l"}), (ShellWords{"n2", "ls -l", false}));
   for (const Words& words : {Words{}, Words{"n2"}, Words{"-p", "22"}}) {
     EXPECT_EQ(code_of([&] { (void)parse_shell_words(words); }), "usage");
@@ -69,7 +70,9 @@ TEST(MpiShell, RunsACommandAndTellsItsStatus) {
 
 TEST(MpiShell, RefusesWhoDoesNotKnowTheSecret) {
   const Served served;
-  EXPECT_EQ(code_of([&] { run_there(served.host(), {"n1", "true", true}, "other"); }),
+  EXPECT_EQ(code_of([&] {
+              run_there(served.host(), {"n1", "true", true}, "other");
+            }),
             "mpi-refused");
 }
 
