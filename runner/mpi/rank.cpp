@@ -96,7 +96,7 @@ std::vector<std::string> rank_variables(const RankPlace& place, std::size_t node
 int run_rank(const Membership& member, const std::vector<std::string>& command) {
   const std::optional<RankPlace> place = rank_place(caller_variables());
   if (place) {
-    for (std::string one : rank_variables(*place, node_of(member), member.own)) {
+    for (const std::string& one : rank_variables(*place, node_of(member), member.own)) {
       const std::size_t equals = one.find('=');
       ::setenv(one.substr(0, equals).c_str(), one.substr(equals + 1).c_str(), 1);  // NOLINT(*-mt-*)
     }
