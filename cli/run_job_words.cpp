@@ -211,7 +211,7 @@ void add_job_options(CLI::App& app, JobWords& words) {
       WordKind::file);
   app.add_option("--ranks-per-node", words.ranks_per_node, "processes on each node; by default 1")
       ->type_name("N");
-  app.add_option("--strategy", words.strategy, "allreduce (default), parameter-server, plain");
+  app.add_option("--strategy", words.strategy, "allreduce (default), parameter-server, mpi, plain");
   app.add_option("--framework", words.framework,
                  "torch, jax, tensorflow, mpi, none; by default the image's");
   app.add_option("--servers", words.servers, "parameter servers among the ranks; by default 1")

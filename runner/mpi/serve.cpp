@@ -17,6 +17,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kNotFound = 127;
 /// Until mpirun, which hears of a failed rank by its own way, has ended the others.
 constexpr std::chrono::seconds kUntilHeard{5};
+/// Nodes whose ranks failed are heard first: their containers end before the first one.
+constexpr std::chrono::milliseconds kBehindOthers{500};
 constexpr int kTick = 200;   // milliseconds
 constexpr int kSooner = 20;  // while something is about to end
 
@@ -97,14 +99,14 @@ class Launched {
 Flavour flavour_here() {
   constexpr std::chrono::seconds kLongest{30};
   if (!find_program("mpirun")) {
-    throw failure("no-mpirun", "the image has no `mpirun`")
+    throw failure("cannot-start", "the image has no `mpirun`")
         .hint("add an MPI to its recipe: `system: [openmpi-bin, python3-mpi4py]`");
   }
   Command command;
   command.argv = {"mpirun", "--version"};
   const Captured said = run_captured(command, kLongest);
   if (const auto flavour = flavour_of(said.out + said.err)) return *flavour;
-  throw failure("no-mpirun", "the image's `mpirun` is of no MPI that mlenv knows")
+  throw failure("cannot-start", "the image's `mpirun` is of no MPI that mlenv knows")
       .because("it calls itself: " + said.out.substr(0, said.out.find('\n')))
       .hint(
           "start it yourself: `mpirun` as the job's command finds the nodes in "
@@ -130,26 +132,29 @@ int end_of(const Exit& exit, const std::optional<RankFailure>& rank) {
 }
 
 int follow(const Membership& member, Launched& command) {
-  // Nodes whose ranks failed are heard first: their containers end before this one.
-  constexpr useconds_t kBehindOthers = 500'000;
   ShellServer server{member.own, member.secret};
   const SignalQueue signals;
-  std::optional<Clock::time_point> kill_at;
+  std::optional<int> status;
+  std::optional<Clock::time_point> last;
   while (true) {
-    if (const std::optional<Exit> exit = command.ended()) {
-      const int status = end_of(*exit, server.failure());
-      if (status != 0 && !server.failure() && member.hosts.size() > 1) ::usleep(kBehindOthers);
-      return status;
+    if (const auto exit = status ? std::nullopt : command.ended()) {
+      status = end_of(*exit, server.failure());
+      const bool elsewhere = *status != 0 && !server.failure() && member.hosts.size() > 1;
+      last = Clock::now() + (elsewhere ? kBehindOthers : std::chrono::milliseconds{0});
     }
+    if (status && Clock::now() >= *last) return *status;
     std::vector<pollfd> fds{{signals.fd(), POLLIN, 0}};
     command.add_to(fds);
     server.add_to(fds);
     wait_for(fds, command.about_to_end() ? kSooner : kTick);
-    while (const int number = signals.next()) command.signal(number);
+    while (const int number = signals.next()) {
+      if (!status) command.signal(number);
+    }
     command.hear(fds.data() + 1);
     server.hear(fds.data() + 1 + Launched::kDescriptors);
-    if (server.failure() && !kill_at) kill_at = Clock::now() + kUntilHeard;
-    if (kill_at && Clock::now() >= *kill_at) command.signal(SIGKILL);
+    if (status || !server.failure()) continue;
+    if (!last) last = Clock::now() + kUntilHeard;
+    if (Clock::now() >= *last) command.signal(SIGKILL);
   }
 }
 
@@ -184,7 +189,7 @@ int launch(const Membership& member, const std::vector<std::string>& command, bo
     Launched launched = started(member, command, mpirun);
     return follow(member, launched);
   } catch (const Error& error) {
-    if (error.code() != "no-mpirun" && error.code() != "cannot-start") throw;
+    if (error.code() != "cannot-start") throw;
     say(error.what());
     if (!error.hint().empty()) say("what to do: " + error.hint());
     return kNotFound;

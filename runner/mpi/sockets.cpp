@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <thread>
 
 #include "base/error.hpp"
 
@@ -105,7 +104,7 @@ Fd accept_from(const Fd& listener) {
 }
 
 Fd connect_to(const Host& host, milliseconds patience) {
-  constexpr milliseconds kPause{50};
+  constexpr int kPause = 50;  // milliseconds
   const SocketAddress address = address_of(host);
   const auto until = Clock::now() + patience;
   while (true) {
@@ -119,9 +118,9 @@ Fd connect_to(const Host& host, milliseconds patience) {
     if (Clock::now() >= until) {
       throw failure("no-node", "node `{}` does not answer at {}:{}", host.name, host.address,
                     host.port)
-          .because(std::strerror(error));  // NOLINT(concurrency-mt-unsafe): one thread
+          .because(errno_text(error));
     }
-    std::this_thread::sleep_for(kPause);  // its container is not up yet
+    (void)::poll(nullptr, 0, kPause);  // its container is not up yet
   }
 }
 

@@ -200,17 +200,6 @@ TEST(PlanTest, ShardsAreOfThoseWhoReadData) {
   EXPECT_EQ(env_of(made.ranks[3]).count("MLENV_SHARD"), 0U);
 }
 
-TEST(PlanTest, OpenMpiAndUcxAreToldTheInterface) {
-  Job job;
-  job.strategy = Strategy::allreduce;
-  job.framework = Framework::mpi;
-  auto env = env_of(plan_of(job, 2).ranks[1]);
-  EXPECT_EQ(env["OMPI_MCA_btl_tcp_if_include"], "eth0");
-  EXPECT_EQ(env["UCX_NET_DEVICES"], "eth0");
-  job.options.rdma = true;  // it would be kept from the InfiniBand devices
-  EXPECT_EQ(env_of(plan_of(job, 2).ranks[1]).count("UCX_NET_DEVICES"), 0U);
-}
-
 TEST(PlanTest, AddressesOfIpv6AreInBracketsWhereAPortFollows) {
   Job job;
   job.strategy = Strategy::allreduce;

@@ -1,0 +1,98 @@
+// The remote shell between containers: a server in this process, and what asks it.
+#include <gtest/gtest.h>
+#include <atomic>
+#include <thread>
+
+#include "base/process.hpp"
+#include "runner/mpi/shell_client.hpp"
+#include "runner/mpi/shell_server.hpp"
+#include "runner/mpi/sockets.hpp"
+#include "runner/node/hello.hpp"
+#include "tests/support/error_code.hpp"
+
+namespace mlenv::mpi {
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// As long as it lives somebody serves.
+class Served {
+ public:
+  Served() : host_{"n1", "127.0.0.1", job::free_ports(1).at(0), 1}, server_(host_, "secret") {
+    thread_ = std::thread([this] {
+      while (!ended_) {
+        std::vector<pollfd> fds;
+        server_.add_to(fds);
+        ::poll(fds.data(), fds.size(), 10);
+        server_.hear(fds.data());
+      }
+    });
+  }
+  Served(const Served&) = delete;
+  Served& operator=(const Served&) = delete;
+  ~Served() { stop(); }
+  void stop() {
+    ended_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  const Host& host() const { return host_; }
+  const ShellServer& server() const { return server_; }
+
+ private:
+  Host host_;
+  ShellServer server_;
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+TEST(MpiShell, WordsAsSshHasThem) {
+  EXPECT_EQ(parse_shell_words({"-x", "n2", "PATH=/a ;", "orted", "-mca", "ess", "\"env\""}),
+            (ShellWords{"n2", "PATH=/a ; orted -mca ess \"env\"", false}));
+  EXPECT_EQ(
+      parse_shell_words({"-o", "BatchMode=yes", "-p22", "-nT", "-l", "jo", "n2", "-q", "true"}),
+      (ShellWords{"n2", "true", true}));
+  EXPECT_EQ(parse_shell_words({"--", "n2", "ls", "-l"}), (ShellWords{"n2", "ls -l", false}));
+  for (const Words& words : {Words{}, Words{"n2"}, Words{"-p", "22"}}) {
+    EXPECT_EQ(code_of([&] { (void)parse_shell_words(words); }), "usage");
+  }
+}
+
+TEST(MpiShell, RunsACommandAndTellsItsStatus) {
+  const Served served;
+  EXPECT_EQ(run_there(served.host(), {"n1", "exit 7", true}, "secret"), 7);
+  EXPECT_EQ(run_there(served.host(), {"n1", "kill -9 $$", true}, "secret"), 137);
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_there(served.host(), {"n1", "echo out; echo err >&2; cat", true}, "secret"), 0);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "out\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "err\n");
+}
+
+TEST(MpiShell, RefusesWhoDoesNotKnowTheSecret) {
+  const Served served;
+  EXPECT_EQ(code_of([&] {
+              run_there(served.host(), {"n1", "true", true}, "other");
+            }),
+            "mpi-refused");
+}
+
+TEST(MpiShell, HearsOfARankThatFailed) {
+  Served served;
+  report_to(served.host(), {4, 139}, "secret");
+  report_to(served.host(), {5, 1}, "secret");
+  served.stop();
+  EXPECT_EQ(served.server().failure(), (RankFailure{4, 139}));
+}
+
+TEST(MpiShell, ATakenPort) {
+  const Served served;
+  EXPECT_EQ(code_of([&] { const Fd second = listen_at(served.host()); }), "port-taken");
+}
+
+TEST(MpiShell, NobodyThere) {
+  const Host host{"n9", "127.0.0.1", job::free_ports(1).at(0), 1};
+  EXPECT_EQ(code_of([&] { (void)connect_to(host, std::chrono::milliseconds{100}); }), "no-node");
+}
+
+}  // namespace
+}  // namespace mlenv::mpi
