@@ -210,9 +210,8 @@ int run_job(Ui& ui, PreparedJob job) {
   if (job.choice.engine == "slurm") return run_in_slurm(ui, std::move(job));
   const std::vector<job::Host> hosts = hosts_for(job.choice);
   if (job.start.detached && !job.choice.dry_run) return run_job_detached(ui, std::move(job), hosts);
-  const std::unique_ptr<job::NodeStarter> starter =
-      job::starter_of(job.choice.engine, fs::absolute(ui.store().root()),
-                      job.choice.job.nodes.most, hosts);
+  const std::unique_ptr<job::NodeStarter> starter = job::starter_of(
+      job.choice.engine, fs::absolute(ui.store().root()), job.choice.job.nodes.most, hosts);
   if (job.choice.dry_run) return show_plan(ui, job, *starter);
   job::DrivePlan plan = drive_plan(ui, job);
   RunStart start = job.start;

@@ -67,8 +67,9 @@ std::string head(const JobScript& script) {
       text += "# No mlenv is needed to run it: `sbatch FILE`, in the folder where it lies.\n";
       break;
     case Form::ssh:
-      text += "# No mlenv is needed to run it: `bash FILE`, from a machine that reaches the hosts "
-              "by ssh.\n";
+      text +=
+          "# No mlenv is needed to run it: `bash FILE`, with bash 4.4 or newer, from a machine "
+          "that reaches the hosts by ssh.\n";
       break;
     case Form::mpi:
       text += "# No mlenv is needed to run it: `bash FILE`, where mpirun reaches the nodes.\n";
@@ -164,24 +165,25 @@ std::string hosts_of(const JobScript& script) {
     return "# For mpirun; none: those of its host file, or of the batch system.\n" +
            bash_array("hosts", hosts);
   }
-  return "# As ssh is told them; what they are called; where the others reach them, if not there\n" +
+  return "# As ssh is told them; what they are called; where the others reach them, if not "
+         "there\n" +
          bash_array("hosts", hosts) + bash_array("places", places) +
          bash_array("reached_at", addresses);
 }
 
 std::string files_of(const JobScript& script) {
-  const std::string folder =
-      script.form == Form::slurm
-          ? "${SLURM_SUBMIT_DIR:-$PWD}"
-          : "$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd)";
+  const std::string folder = script.form == Form::slurm
+                                 ? "${SLURM_SUBMIT_DIR:-$PWD}"
+                                 : "$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd)";
   const char* const sign = script.with == With::builtin ? "mlenv-node" : "image/index.json";
   std::string text = fmt::format("files=${{MLENV_FILES:-{}/{}}}\n", folder, script.files);
   if (script.with == With::pyxis && !script.code) return text + "mkdir -p \"$files\"\n";
   if (script.with == With::pyxis) return text;
-  return text + fmt::format("if [ ! -e \"$files/{}\" ]; then\n"
-                            "  echo \"what this job needs is not in $files: set MLENV_FILES\" >&2\n"
-                            "  exit 125\nfi\n",
-                            sign);
+  return text + fmt::format(
+                    "if [ ! -e \"$files/{}\" ]; then\n"
+                    "  echo \"what this job needs is not in $files: set MLENV_FILES\" >&2\n"
+                    "  exit 125\nfi\n",
+                    sign);
 }
 
 std::string settings(const JobScript& script) {
@@ -208,7 +210,10 @@ std::string settings(const JobScript& script) {
   text += bash_array("command", script.argv);
   if (script.form != Form::slurm) text += hosts_of(script);
   if (script.form == Form::ssh) {
-    text += bash_array("always", {script.digest, script.config});
+    std::vector<std::string> blobs = script.blobs;
+    if (script.code) blobs.push_back(*script.code);
+    text +=
+        "# Manifest and config of the image, its layers, the code.\n" + bash_array("blobs", blobs);
   }
   return text;
 }
@@ -218,18 +223,14 @@ std::string places(const JobScript& script) {
   text += files_of(script);
   text += fmt::format("ports={} # that each node needs\n", ports_needed(script.job));
   if (script.form == Form::slurm) {
-    text += "job=${SLURM_JOB_ID:?this is a script for sbatch}\n"
-            "first_port=$((20000 + job * ports % 12000))\n"
-            "# srun no longer takes this over by itself.\n"
-            "export SRUN_CPUS_PER_TASK=${SLURM_CPUS_PER_TASK:-1}\n";
+    text +=
+        "job=${SLURM_JOB_ID:?this is a script for sbatch}\n"
+        "first_port=$((20000 + job * ports % 12000))\n"
+        "# srun no longer takes this over by itself.\n"
+        "export SRUN_CPUS_PER_TASK=${SLURM_CPUS_PER_TASK:-1}\n";
     return text;
   }
   text += "job=$(date -u +%Y%m%d-%H%M%S)-$$\nfirst_port=$((20000 + RANDOM % 12000))\n";
-  if (script.form == Form::ssh) {
-    text += "blobs=()\nfor blob in \"$files\"/image/blobs/sha256/*; do "
-            "blobs+=(\"sha256:${blob##*/}\"); done\n";
-    if (script.code) text += "blobs+=(\"$code\")\n";
-  }
   return text;
 }
 

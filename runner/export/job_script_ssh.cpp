@@ -32,12 +32,12 @@ take_files() {
   "$(program)" prepare "oci:$folder/image@$image"@code@
 }
 
-# make_ready NUMBER: brings to that node what it lacks, and describes it.
+# make_ready NUMBER: brings to that node what it lacks (the small ones always), and describes it.
 make_ready() {
   local lacking one members=(image/oci-layout image/index.json)
   on "$1" take_program <"$files/mlenv-node"
   lacking=$(on "$1" "\"\$(program)\" lacks ${blobs[*]}" </dev/null)
-  for one in "${always[@]}" $lacking; do
+  for one in "${blobs[@]:0:2}" $lacking; do
     case $one in
 @lackcode@      sha256:*) members+=("image/blobs/sha256/${one#sha256:}") ;;
     esac
@@ -133,8 +133,8 @@ std::string bash_by_ssh(const JobScript& script) {
   text += "\naddress_of_ssh() { echo \"${SSH_CONNECTION:-}\" | cut -d' ' -f3; }\n";
   std::string ready = replaced(std::string(kReady), "@code@",
                                script.code ? " \"code:$folder/code.tar@$code\"" : "");
-  ready = replaced(ready, "@lackcode@",
-                   script.code ? "      \"$code\") members+=(code.tar) ;;\n" : "");
+  ready =
+      replaced(ready, "@lackcode@", script.code ? "      \"$code\") members+=(code.tar) ;;\n" : "");
   text += ready;
   text += bash_heading("Ranks");
   text += bash_tell(script) + bash_rank(script) + rank_here() + bash_shipped(script);

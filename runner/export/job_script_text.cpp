@@ -242,24 +242,21 @@ std::string role_lines(const Job& job) {
 
 std::string bash_array(std::string_view name, const std::vector<std::string>& words) {
   constexpr std::size_t kWidth = 100;
-  std::string line = fmt::format("{}=(", name);
-  std::string lines;
-  bool several = false;
+  std::vector<std::string> lines(1);
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string word =
-        words[i].starts_with(kAsItIs) ? words[i].substr(1) : shell_word(words[i]);
-    const bool first = line.ends_with('(') || line == "  ";
+    std::string word = words[i].starts_with(kAsItIs) ? words[i].substr(1) : shell_word(words[i]);
     // An option stays with its word.
-    const bool with_next = word.starts_with('-') && i + 1 < words.size();
-    const std::size_t length = word.size() + (with_next ? words[i + 1].size() : 0);
-    if (!first && line.size() + length >= kWidth) {
-      lines += line + "\n";
-      line = "  ";
-      several = true;
-    }
-    line += (line.ends_with('(') || line == "  " ? "" : " ") + word;
+    const bool behind_option = i > 0 && words[i - 1].starts_with('-');
+    const bool fits = lines.back().size() + word.size() + 3 < kWidth;
+    if (!lines.back().empty() && !fits && !behind_option) lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
   }
-  return lines + line + (several ? "\n)\n" : ")\n");
+  if (lines.size() == 1 && lines.front().size() + name.size() < kWidth) {
+    return fmt::format("{}=({})\n", name, lines.front());
+  }
+  std::string text = fmt::format("{}=(\n", name);
+  for (const std::string& line : lines) text += "  " + line + "\n";
+  return text + ")\n";
 }
 
 std::string bash_heading(std::string_view text) {
@@ -275,9 +272,10 @@ std::string bash_tell(const JobScript& script) {
       frameworks && (job.framework == Framework::tensorflow || has_servers(job));
   std::string text = role_function(script);
   if (jax || tensorflow) text += kOwnGpus;
-  text += "\n# tell RANK: sets `told` to the variables of that rank.\ntell() {\n"
-          "  local rank=$1 node=$(($1 / ranks_per_node)) local_rank=$(($1 % ranks_per_node))\n"
-          "  local port=$((first_port + restart * ports))\n";
+  text +=
+      "\n# tell RANK: sets `told` to the variables of that rank.\ntell() {\n"
+      "  local rank=$1 node=$(($1 / ranks_per_node)) local_rank=$(($1 % ranks_per_node))\n"
+      "  local port=$((first_port + restart * ports))\n";
   text += role_lines(job);
   text += jax || tensorflow ? "  local interface=${interfaces[node]} own\n"
                             : "  local interface=${interfaces[node]}\n";
@@ -332,10 +330,9 @@ std::string bash_essential(const JobScript& script, std::string_view then) {
 std::string bash_shipped(const JobScript& script) {
   const bool builtin = script.with == JobScript::With::builtin;
   std::vector<std::string> variables = {
-      "name",     "image",   "nodes",      "ranks_per_node", "world",      "restarts",
-      "restart",  "ports",   "first_port", "interface",      "gpus_of_node", "options",
-      "command",  "job",     "names",          "addresses",  "interfaces",
-      "gpus"};
+      "name",    "image", "nodes",      "ranks_per_node", "world",        "restarts",
+      "restart", "ports", "first_port", "interface",      "gpus_of_node", "options",
+      "command", "job",   "names",      "addresses",      "interfaces",   "gpus"};
   std::vector<std::string> functions = {"role_of", "tell", "describe_node", "start_rank"};
   const Job& job = script.job;
   const bool frameworks = job.strategy != Strategy::plain;

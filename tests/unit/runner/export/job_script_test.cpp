@@ -23,7 +23,7 @@ JobScript script_of(const Job& job) {
   script.name = "try";
   script.files = "try.d";
   script.digest = "sha256:" + std::string(64, 'a');
-  script.config = "sha256:" + std::string(64, 'b');
+  script.blobs = {script.digest, "sha256:" + std::string(64, 'b')};
   script.program = std::string(64, 'c');
   script.argv = {"true"};
   script.gpus = job.gpus_per_node ? std::to_string(*job.gpus_per_node) : "";
@@ -108,8 +108,8 @@ Job job_with(Framework framework, Strategy strategy = Strategy::allreduce) {
 }
 
 TEST(JobScript, tells_ranks_what_the_controller_tells_them) {
-  for (const Framework framework : {Framework::none, Framework::torch, Framework::jax,
-                                    Framework::tensorflow, Framework::mpi}) {
+  for (const Framework framework :
+       {Framework::none, Framework::torch, Framework::jax, Framework::tensorflow, Framework::mpi}) {
     expect_same(job_with(framework));
   }
   expect_same(job_with(Framework::torch, Strategy::plain));
@@ -133,8 +133,8 @@ TEST(JobScript, tells_roles_of_parameter_servers) {
 }
 
 TEST(JobScript, words_reach_bash_as_they_are) {
-  const std::vector<std::string> words = {"plain", "", "it's", "a \"b\" $c `d`", "-v",
-                                          "/a b:/c:ro", std::string(200, 'x'), "*", "\\"};
+  const std::vector<std::string> words = {
+      "plain", "", "it's", "a \"b\" $c `d`", "-v", "/a b:/c:ro", std::string(200, 'x'), "*", "\\"};
   const std::string text = bash_array("words", words) + "printf '%s\\n' \"${words[@]}\"";
   std::string expected;
   for (const std::string& word : words) expected += word + "\n";
@@ -152,6 +152,9 @@ TEST(JobScript, refuses_what_a_script_cannot_do) {
   JobScript elastic = script_of(job_with(Framework::none));
   elastic.job.nodes = {1, 2};
   EXPECT_EQ(error_code([&] { job_script(elastic); }), "bad-job");
+  JobScript devices = script_of(job_with(Framework::none));
+  devices.job.options.rdma = true;
+  EXPECT_EQ(error_code([&] { job_script(devices); }), "bad-job");
   JobScript ssh = script_of(job_with(Framework::none));
   ssh.form = JobScript::Form::ssh;
   EXPECT_EQ(error_code([&] { job_script(ssh); }), "bad-hosts");
@@ -180,8 +183,8 @@ TEST(NodeRun, options_are_read_as_they_are_written) {
   options.groups = {"video"};
   options.hostname = "rank";
   std::vector<std::string> words = option_words(options);
-  words.insert(words.end(), {"-e", "A=b c", "--while-open", "--add-host", "n1:10.0.0.1",
-                             "sha256:x", "--", "sh", "-c", "true"});
+  words.insert(words.end(), {"-e", "A=b c", "--while-open", "--add-host", "n1:10.0.0.1", "sha256:x",
+                             "--", "sh", "-c", "true"});
   const NodeRunWords read = parse_node_run(words);
   EXPECT_EQ(read.run.options, options);
   EXPECT_EQ(read.run.env, std::vector<std::string>{"A=b c"});
