@@ -42,7 +42,8 @@ Exported exported(Ui& ui, PreparedJob& job) {
   }
   script.name = job.choice.job.name.empty() ? job.start.image.name : job.choice.job.name;
   script.digest = job.image.digest().str();
-  script.config = Digest::of(job.image.config).str();
+  script.blobs = {script.digest, Digest::of(job.image.config).str()};
+  for (const Layer& layer : job.image.layers) script.blobs.push_back(layer.blob.digest.str());
   script.site = job.choice.site;
   job::DrivePlan plan = drive_plan(ui, job);
   script.job = std::move(plan.job);

@@ -14,6 +14,7 @@
 #include "cli/folder_events.hpp"
 #include "cli/logs_job.hpp"
 #include "cli/running.hpp"
+#include "cli/slurm_jobs.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
 #include "runner/record/run_log.hpp"
@@ -144,10 +145,10 @@ void show_all(const RunRecords& records, const std::string& id, const Options& o
   }
 }
 
-int logs_command(const Options& options, const Ui& ui) {
+int logs_command(const Options& options, Ui& ui) {
   const std::string since = start_of(options.since);
   const RunRecords records = run_records();
-  const std::string id = records.find(options.run);
+  const std::string id = begun_run(ui, records, options.run, options.follow);
   if (records.read_brief(id).start.launch) {
     show_job_log(ui, records, id,
                  {options.follow, options.timestamps, options.lines, since, options.rank});

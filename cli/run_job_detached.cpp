@@ -1,4 +1,5 @@
 // `mlenv run -d` of a job that its controller drives from here.
+#include "base/printable.hpp"
 #include "cli/run_job.hpp"
 #include "runner/job/detached_job.hpp"
 #include "runner/node/version.hpp"
@@ -15,7 +16,8 @@ int run_job_detached(Ui& ui, PreparedJob job, std::vector<job::Host> hosts) {
   request.file.store = fs::absolute(ui.store().root());
   request.file.plan = drive_plan(ui, job);
   request.hosts = std::move(hosts);
-  const job::StartedJob started = job::start_detached_job(request);
+  const job::StartedJob started = job::start_detached_job(
+      request, [&](const std::string& text) { ui.say("mlenv: " + printable(text)); });
   if (ui.options.json) {
     answer_started(ui, {started.id, job.start.name, std::nullopt});
   } else {

@@ -74,9 +74,23 @@ SubmittedJob submit(Ui& ui, const fs::path& path, const job::PlanFile& file,
   write_file(path / "job.sh", script);
   SubmittedJob submitted{job::submit_to_slurm(path / "job.sh"), path, file.store};
   folder.keep();
+  write_file(path / "slurm", submitted.id + "\n" + file.plan.job.name + "\n");
   ui.say(fmt::format("mlenv: job {} of Slurm: submitted, its output goes to {}", submitted.id,
                      (path / "out").string()));
   return submitted;
+}
+
+/// Its id is that of its folder: a record it has once it runs.
+int leave_in_slurm(const Ui& ui, const fs::path& folder, const std::string& name) {
+  const std::string id = folder.filename().string();
+  if (!ui.options.json) {
+    ui.answer(id);
+    return 0;
+  }
+  BegunRun begun{id, std::nullopt, std::nullopt};
+  if (!name.empty()) begun.name = name;
+  answer_started(ui, begun);
+  return 0;
 }
 
 }  // namespace
@@ -97,6 +111,7 @@ int run_in_slurm(Ui& ui, PreparedJob job) {
   const job::PlanFile file = plan_file(ui, job, store);
   const SignalQueue signals;  // from before there is a job that could be left alone
   const SubmittedJob submitted = submit(ui, folder, file, script);
+  if (job.start.detached) return leave_in_slurm(ui, folder, file.plan.job.name);
   const std::optional<job::SlurmState> end = follow_in_slurm(ui, submitted, signals);
   if (!end) return kHungUp;
   const std::string record = job::record_of_job(folder);

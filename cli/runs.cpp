@@ -13,6 +13,7 @@
 #include "cli/run_record.hpp"
 #include "cli/running.hpp"
 #include "cli/settings.hpp"
+#include "cli/slurm_jobs.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
 #include "recipes/text.hpp"
@@ -34,6 +35,7 @@ struct Filter {
   std::string matrix;
   std::size_t newest = 0;  ///< 0: all
   bool names = false;      ///< alone, or ids where there is none
+  bool queued = false;     ///< jobs that Slurm has not begun, too
   bool ranks = false;      ///< those of jobs on several nodes, too
 };
 
@@ -108,7 +110,10 @@ void print_table(const std::vector<RunRecord>& found, bool with_values, const Ui
 }
 
 int list_command(const Filter& filter, Ui& ui) {
-  const std::vector<RunRecord> found = chosen(filter, ui);
+  std::vector<RunRecord> found = chosen(filter, ui);
+  if (filter.queued) {
+    for (const LeftJob& job : waiting_jobs(store_folder())) found.push_back(record_of(job));
+  }
   if (filter.names) {
     for (const RunRecord& record : found) {
       ui.answer_exactly(record.start.name.value_or(record.start.id));
@@ -264,6 +269,7 @@ Action declare_ps(CLI::App& app) {
   app.add_flag("--names", filter->names, "names alone, or ids where there is none");
   app.footer("example: mlenv ps");
   return [=](Ui& ui) {
+    filter->queued = true;
     if (!*all) filter->state = "running";
     return list_command(*filter, ui);
   };

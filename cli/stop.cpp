@@ -8,8 +8,11 @@
 #include "cli/command_tree.hpp"
 #include "cli/run_life.hpp"
 #include "cli/running.hpp"
+#include "cli/slurm_jobs.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
+#include "runner/job/job_folders.hpp"
+#include "runner/launch/slurm_job.hpp"
 #include "runner/local/exec_client.hpp"
 
 namespace mlenv::cli {
@@ -51,8 +54,25 @@ bool ask_to_stop(const RunRecords& records, const std::string& id, const StopReq
   return true;
 }
 
-int stop_command(const std::vector<std::string>& words, const std::string& time, Ui& ui) {
+/// Cancels it and waits for its end; its record, if it has begun.
+void stop_in_slurm(const RunRecords& records, const LeftJob& job, std::vector<RunRecord>& ended) {
+  job::cancel_in_slurm(job.slurm);
+  wait_in_slurm(job);
+  const std::string record = job::record_of_job(job.folder);
+  if (!record.empty()) ended.push_back(records.read_brief(record));
+}
+
+int stop_command(const std::vector<std::string>& all, const std::string& time, Ui& ui) {
   const RunRecords records = run_records();
+  std::vector<std::string> words;
+  std::vector<LeftJob> left;
+  for (const std::string& word : all) {
+    if (auto job = job_in_slurm(records, word)) {
+      left.push_back(*std::move(job));
+    } else {
+      words.push_back(word);
+    }
+  }
   const std::vector<std::string> ids = ids_of(records, words);
   StopRequest request;
   if (!time.empty()) {
@@ -61,6 +81,10 @@ int stop_command(const std::vector<std::string>& words, const std::string& time,
   std::vector<bool> was_running;
   for (const std::string& id : ids) was_running.push_back(ask_to_stop(records, id, request));
   std::vector<RunRecord> ended;
+  for (const LeftJob& job : left) {
+    stop_in_slurm(records, job, ended);
+    if (!ui.options.json) ui.answer(job.id);
+  }
   for (std::size_t i = 0; i < ids.size(); ++i) {
     records.wait_for_end(ids[i]);
     ended.push_back(records.read_brief(ids[i]));
@@ -82,7 +106,12 @@ Error lost(const std::string& id) {
 
 int wait_command(const std::vector<std::string>& words, Ui& ui) {
   const RunRecords records = run_records();
-  const std::vector<std::string> ids = ids_of(records, words);
+  std::vector<std::string> ids;
+  for (const std::string& word : words) {
+    // Put back into the queue, it has another record.
+    if (const auto job = job_in_slurm(records, word)) wait_in_slurm(*job);
+    ids.push_back(begun_run(ui, records, word, true));
+  }
   std::vector<RunRecord> ended;
   for (const std::string& id : ids) {
     records.wait_for_end(id);

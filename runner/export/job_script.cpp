@@ -68,8 +68,8 @@ std::string head(const JobScript& script) {
       break;
     case Form::ssh:
       text +=
-          "# No mlenv is needed to run it: `bash FILE`, from a machine that reaches the hosts "
-          "by ssh.\n";
+          "# No mlenv is needed to run it: `bash FILE`, with bash 4.4 or newer, from a machine "
+          "that reaches the hosts by ssh.\n";
       break;
     case Form::mpi:
       text += "# No mlenv is needed to run it: `bash FILE`, where mpirun reaches the nodes.\n";
@@ -210,7 +210,10 @@ std::string settings(const JobScript& script) {
   text += bash_array("command", script.argv);
   if (script.form != Form::slurm) text += hosts_of(script);
   if (script.form == Form::ssh) {
-    text += bash_array("always", {script.digest, script.config});
+    std::vector<std::string> blobs = script.blobs;
+    if (script.code) blobs.push_back(*script.code);
+    text +=
+        "# Manifest and config of the image, its layers, the code.\n" + bash_array("blobs", blobs);
   }
   return text;
 }
@@ -228,12 +231,6 @@ std::string places(const JobScript& script) {
     return text;
   }
   text += "job=$(date -u +%Y%m%d-%H%M%S)-$$\nfirst_port=$((20000 + RANDOM % 12000))\n";
-  if (script.form == Form::ssh) {
-    text +=
-        "blobs=()\nfor blob in \"$files\"/image/blobs/sha256/*; do "
-        "blobs+=(\"sha256:${blob##*/}\"); done\n";
-    if (script.code) text += "blobs+=(\"$code\")\n";
-  }
   return text;
 }
 

@@ -23,16 +23,16 @@ struct JobScript {
   enum class With { builtin, pyxis, apptainer };  ///< what runs the containers
   Form form = Form::slurm;
   With with = With::builtin;
-  Job job;                        ///< its form: nodes, ranks, strategy, framework, options, limits
-  std::string name;               ///< for people
-  std::string files;              ///< name of the folder beside the script
-  std::string digest;             ///< of the image's manifest
-  std::string config;             ///< of its config
-  std::vector<std::string> argv;  ///< empty: the image's own
-  std::vector<std::string> env;   ///< `K=V`; `K` alone is that of whoever starts the script
-  std::vector<Mount> mounts;      ///< sources are of the nodes
-  std::string workdir;            ///< empty: the image's
-  std::string code_target;        ///< where the code is seen
+  Job job;                         ///< its form: nodes, ranks, strategy, framework, options, limits
+  std::string name;                ///< for people
+  std::string files;               ///< name of the folder beside the script
+  std::string digest;              ///< of the image's manifest
+  std::vector<std::string> blobs;  ///< digests of manifest, config, layers
+  std::vector<std::string> argv;   ///< empty: the image's own
+  std::vector<std::string> env;    ///< `K=V`; `K` alone is that of whoever starts the script
+  std::vector<Mount> mounts;       ///< sources are of the nodes
+  std::string workdir;             ///< empty: the image's
+  std::string code_target;         ///< where the code is seen
   std::optional<std::string> code;  ///< digest of its archive
   std::string gpus;                 ///< as RankStart has it
   std::string program;              ///< digest of mlenv-node, without `sha256:`

@@ -32,12 +32,12 @@ take_files() {
   "$(program)" prepare "oci:$folder/image@$image"@code@
 }
 
-# make_ready NUMBER: brings to that node what it lacks, and describes it.
+# make_ready NUMBER: brings to that node what it lacks (the small ones always), and describes it.
 make_ready() {
   local lacking one members=(image/oci-layout image/index.json)
   on "$1" take_program <"$files/mlenv-node"
   lacking=$(on "$1" "\"\$(program)\" lacks ${blobs[*]}" </dev/null)
-  for one in "${always[@]}" $lacking; do
+  for one in "${blobs[@]:0:2}" $lacking; do
     case $one in
 @lackcode@      sha256:*) members+=("image/blobs/sha256/${one#sha256:}") ;;
     esac

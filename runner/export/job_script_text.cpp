@@ -242,24 +242,21 @@ std::string role_lines(const Job& job) {
 
 std::string bash_array(std::string_view name, const std::vector<std::string>& words) {
   constexpr std::size_t kWidth = 100;
-  std::string line = fmt::format("{}=(", name);
-  std::string lines;
-  bool several = false;
+  std::vector<std::string> lines(1);
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string word =
-        words[i].starts_with(kAsItIs) ? words[i].substr(1) : shell_word(words[i]);
-    const bool first = line.ends_with('(') || line == "  ";
+    std::string word = words[i].starts_with(kAsItIs) ? words[i].substr(1) : shell_word(words[i]);
     // An option stays with its word.
-    const bool with_next = word.starts_with('-') && i + 1 < words.size();
-    const std::size_t length = word.size() + (with_next ? words[i + 1].size() : 0);
-    if (!first && line.size() + length >= kWidth) {
-      lines += line + "\n";
-      line = "  ";
-      several = true;
-    }
-    line += (line.ends_with('(') || line == "  " ? "" : " ") + word;
+    const bool behind_option = i > 0 && words[i - 1].starts_with('-');
+    const bool fits = lines.back().size() + word.size() + 3 < kWidth;
+    if (!lines.back().empty() && !fits && !behind_option) lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
   }
-  return lines + line + (several ? "\n)\n" : ")\n");
+  if (lines.size() == 1 && lines.front().size() + name.size() < kWidth) {
+    return fmt::format("{}=({})\n", name, lines.front());
+  }
+  std::string text = fmt::format("{}=(\n", name);
+  for (const std::string& line : lines) text += "  " + line + "\n";
+  return text + ")\n";
 }
 
 std::string bash_heading(std::string_view text) {

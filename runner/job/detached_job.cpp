@@ -1,5 +1,6 @@
 #include "runner/job/detached_job.hpp"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <array>
@@ -8,9 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/process.hpp"
 #include "images/store.hpp"
-#include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
 #include "runner/launch/local_nodes.hpp"
 #include "runner/launch/ssh_nodes.hpp"
@@ -26,9 +26,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kArgument = "__drive";
-constexpr int kSocket = 3;
 constexpr std::uint64_t kMostRequest = std::uint64_t{64} << 20;
-constexpr std::uint64_t kMostAnswer = std::uint64_t{1} << 20;
 
 std::string to_bytes(const Json& value) {
   const std::vector<std::uint8_t> cbor = Json::to_cbor(value);
@@ -58,30 +56,26 @@ DetachedJob parse_job(std::string_view bytes) {
   return job;
 }
 
-/// The mlenv that waits for the start: told once.
+/// The mlenv that waits for the start.
 class Waiting {
  public:
   explicit Waiting(Fd socket) : socket_(std::move(socket)) {}
-  bool waits() const { return static_cast<bool>(socket_); }
+  void notice(const std::string& text) { say(to_bytes({{"notice", text}})); }
+  /// The last word.
   void tell(std::string_view bytes) {
-    if (!socket_) return;
-    (void)::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    ::shutdown(socket_.get(), SHUT_RDWR);
+    say(bytes);
     socket_.reset();
   }
 
  private:
+  void say(std::string_view bytes) {
+    if (!socket_) return;
+    const std::string frame = framed(bytes);
+    // Nobody may read it any more.
+    (void)::send(socket_.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
+  }
   Fd socket_;
 };
-
-/// The terminal may close.
-void leave_terminal() {
-  const Fd null = open_file("/dev/null", O_RDWR);
-  for (int fd = 0; fd < 3; ++fd) ::dup2(null.get(), fd);
-  (void)!::chdir("/");
-}
-
-void say(const std::string& text) { write_to_streams(false, "mlenv: " + printable(text) + "\n"); }
 
 void drive_job(DetachedJob job, Waiting& waiting) {
   DrivePlan& plan = job.file.plan;
@@ -95,14 +89,8 @@ void drive_job(DetachedJob job, Waiting& waiting) {
   const Fd control = listen_for_control(recorder.folder());
   DriveEvents events;
   events.control = control.get();
-  events.notice = [&](const std::string& text) {
-    if (waiting.waits()) say(text);
-  };
-  events.started = [&](std::uint64_t, std::uint64_t) {
-    if (!waiting.waits()) return;
-    waiting.tell(to_bytes({{"id", plan.id}}));
-    leave_terminal();
-  };
+  events.notice = [&](const std::string& text) { waiting.notice(text); };
+  events.started = [&](std::uint64_t, std::uint64_t) { waiting.tell(to_bytes({{"id", plan.id}})); };
   const JobOutcome outcome = drive_recorded(store, *starter, plan, recorder, std::move(events));
   waiting.tell(to_bytes({{"id", plan.id}, {"over", outcome.exit_code}}));
 }
@@ -119,50 +107,50 @@ void drive_for(Waiting& waiting, const std::string& request) {
 
 }  // namespace
 
-StartedJob start_detached_job(const DetachedJob& job) {
-  constexpr int kBeyondOthers = 16;
+StartedJob start_detached_job(const DetachedJob& job,
+                              const std::function<void(const std::string&)>& notice) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     throw os_error(errno, "cannot make a socket");
   }
   const Fd socket{ends[0]};
   Fd theirs{ends[1]};
-  // dup2(2) to the same number would leave it close-on-exec.
-  Fd moved{::fcntl(theirs.get(), F_DUPFD_CLOEXEC, kBeyondOthers)};
-  if (!moved) throw os_error(errno, "cannot copy a descriptor");
-  Command command;
-  command.argv = {own_executable().string(), std::string(kArgument)};
-  command.extra_fds = {{moved.get(), kSocket}};
-  Child child{command};
+  start_detached({own_executable().string(), std::string(kArgument)}, theirs.get());
   theirs.reset();
-  moved.reset();
   send_all(socket.get(), render_job(job));
-  FdSource source{socket.get()};
-  const std::string answer = read_all(source, kMostAnswer);
-  (void)child.wait();
-  if (answer.empty()) {
-    throw failure("run-failed", "the job's controller was killed before a rank ran");
+  std::string bytes;
+  std::array<char, 4096> buffer{};
+  while (true) {
+    while (const std::optional<std::string> frame = take_frame(bytes)) {
+      const Json value = Json::from_cbor(frame->begin(), frame->end(), true, false);
+      if (value.is_object() && value.contains("notice")) {
+        notice(value.at("notice"));
+      } else if (value.is_object() && value.contains("id")) {
+        StartedJob started{value.at("id"), std::nullopt};
+        if (value.contains("over")) started.over = value.at("over").get<int>();
+        return started;
+      } else {
+        (void)parse_stage_outcome(*frame);  // throws what it holds
+      }
+    }
+    const ssize_t count = ::read(socket.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    bytes.append(buffer.data(), static_cast<std::size_t>(count));
   }
-  const Json value = Json::from_cbor(answer.begin(), answer.end(), true, false);
-  if (!value.is_object() || !value.contains("id")) {
-    (void)parse_stage_outcome(answer);  // throws what it holds
-    throw Error{Kind::internal, "internal", "no answer of the job's controller"};
-  }
-  StartedJob started{value.at("id"), std::nullopt};
-  if (value.contains("over")) started.over = value.at("over").get<int>();
-  return started;
+  throw failure("run-failed", "the job's controller was killed before a rank ran");
 }
 
+// Its standard input is the socket; it is in a session of its own already (start_detached).
 std::optional<int> detached_job_main(int argc, char** argv) {
+  constexpr int kBeyondStreams = 3;
   if (argc != 2 || argv[1] != kArgument) return std::nullopt;
-  ::fcntl(kSocket, F_SETFD, FD_CLOEXEC);
-  // As for a run in the background: a session that has no terminal, and whose leader is gone.
-  ::setsid();
-  const pid_t pid = ::fork();
-  if (pid != 0) ::_exit(pid < 0 ? 1 : 0);
-  FdSource source{kSocket};
+  Waiting waiting{Fd{::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, kBeyondStreams)}};
+  FdSource source{STDIN_FILENO};
   const std::string request = read_all(source, kMostRequest);
-  Waiting waiting{Fd{kSocket}};
+  const Fd null = open_file("/dev/null", O_RDWR);
+  ::dup2(null.get(), STDIN_FILENO);
+  (void)!::chdir("/");
   drive_for(waiting, request);
   return 0;
 }

@@ -2,6 +2,8 @@
 // A job in the background: its controller is a process of its own session, without a terminal, that
 // drives and records it as one in the foreground does, and lets other mlenvs talk to it. It ends
 // with the job.
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,8 +24,10 @@ struct StartedJob {
   std::optional<int> over;  ///< it has ended before a rank ran: with that status
 };
 
-/// Returns once a rank runs. What is wrong before that is thrown, or told on our standard error.
-StartedJob start_detached_job(const DetachedJob& job);
+/// Returns once a rank runs. What is wrong before that is thrown, what happens until then is told
+/// to `notice`, a sentence at a time.
+StartedJob start_detached_job(const DetachedJob& job,
+                              const std::function<void(const std::string&)>& notice);
 
 /// The controller: main() calls this before any thread exists and returns its value when it is
 /// engaged (`mlenv __drive`). nullopt: this is an ordinary start.

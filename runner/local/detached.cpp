@@ -266,7 +266,9 @@ Child supervisor(Command command, Fd& socket) {
 
 StartedRun start_detached_run(const DetachedRun& run) {
   Fd socket;
-  Child child = supervisor({}, socket);
+  Command command;
+  command.own_group = false;  // the leader of a group may not leave its session
+  Child child = supervisor(std::move(command), socket);
   send_all(socket.get(), render_detached(run));
   FdSource source{socket.get()};
   const std::string answer = read_all(source, std::uint64_t{1} << 20);

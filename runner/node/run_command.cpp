@@ -1,6 +1,8 @@
 #include "runner/node/run_command.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 #include <array>
 #include <cerrno>
@@ -9,6 +11,8 @@
 #include <map>
 
 #include "base/error.hpp"
+#include "base/pidfd.hpp"
+#include "base/process.hpp"
 #include "base/progress.hpp"
 #include "images/archive_input.hpp"
 #include "images/platform.hpp"
@@ -152,29 +156,39 @@ int lacks(std::vector<std::string> words) {
   return 0;
 }
 
-/// Standard input is nobody's but ours: it ends with whoever started us. Then the command is told
-/// to end, and killed with us (SIGALRM) when it has not within its grace.
-class Leash {
- public:
-  Leash() : input_(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)) {
-    const Fd null = open_file("/dev/null", O_RDONLY);
-    ::dup2(null.get(), STDIN_FILENO);
-  }
-  RunEvents::Reader reader(std::chrono::milliseconds grace) {
-    return {input_.get(), [this, grace] { return holds(grace); }};
-  }
+/// `leash OWNER SECONDS`: of a process beside its parent, whose standard input it has. When that
+/// ends it tells the parent to end, and kills it when it has not in that time.
+int hold_leash(const std::vector<std::string>& words) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (words.size() != 2 || std::to_string(::getppid()) != words[0]) return 1;
+  const pid_t owner = ::getppid();
+  const Fd end = open_pidfd(owner);
+  std::array<char, 512> buffer{};
+  ssize_t count = 0;
+  do {
+    count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+  } while (count > 0 || (count < 0 && errno == EINTR));
+  ::kill(owner, SIGTERM);
+  constexpr int kMilliseconds = 1000;
+  pollfd ended{end.get(), POLLIN, 0};
+  (void)::poll(&ended, 1, std::stoi(words[1]) * kMilliseconds);
+  ::kill(owner, SIGKILL);
+  return 0;
+}
 
- private:
-  bool holds(std::chrono::milliseconds grace) const {
-    std::array<char, 512> buffer{};
-    const ssize_t count = ::read(input_.get(), buffer.data(), buffer.size());
-    if (count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN))) return true;
-    ::alarm(static_cast<unsigned>(grace.count() / 1000 + 1));
-    ::kill(::getpid(), SIGTERM);
-    return false;
-  }
-  Fd input_;
-};
+/// Our standard input is that process's from now on, and ours is empty.
+Child on_leash(std::chrono::seconds grace) {
+  const Fd null = open_file("/dev/null", O_RDWR);
+  Command command;
+  command.argv = {own_executable().string(), "leash", std::to_string(::getpid()),
+                  std::to_string(grace.count())};
+  command.stdin_fd = STDIN_FILENO;
+  command.stdout_fd = null.get();
+  command.stderr_fd = null.get();
+  Child child{command};
+  ::dup2(null.get(), STDIN_FILENO);
+  return child;
+}
 
 void check_sources(const LocalRun& run) {
   for (const Mount& mount : run.mounts) {
@@ -224,10 +238,10 @@ int run(const std::vector<std::string>& words) {
     run.project = files.path() / "code";
     (void)unpack_code(store, Digest::parse(asked.code), *run.project);
   }
-  RunEvents events;
-  std::optional<Leash> leash;
-  if (asked.while_open) events.readers.push_back(leash.emplace().reader(run.life.grace));
-  return run_local(run, std::move(events)).exit.code;
+  std::optional<Child> leash;
+  constexpr std::chrono::seconds kGrace{10};
+  if (asked.while_open) leash.emplace(on_leash(kGrace));
+  return run_local(run).exit.code;
 }
 
 std::string number(const std::optional<std::uint64_t>& value) {
@@ -303,6 +317,7 @@ std::optional<int> script_command(const std::vector<std::string>& words) {
   if (words.front() == "run") return run(rest);
   if (words.front() == "prepare") return prepare(rest);
   if (words.front() == "lacks") return lacks(rest);
+  if (words.front() == "leash") return hold_leash(rest);
   return std::nullopt;
 }
 

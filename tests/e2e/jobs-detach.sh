@@ -93,3 +93,22 @@ touch "$work/shared/go"
 ends_with 0 on_head "$MLENV" wait far
 ends_with 0 on_head "$MLENV" logs far
 equal "both" "0: done 0 1: done 1" "$(sort "$work/out" | xargs)"
+
+note "slurm: submitted and left; queued, followed, cancelled"
+on head scontrol update nodename=node1,node2 state=drain reason=test
+ends_with 0 on_head "$MLENV" run -d --nodes 2 --engine slurm --name left -v "$work/shared:/shared" small -- \
+  sh -c 'echo "here $RANK"; exit $((RANK * 6))'
+id=$(cat "$work/out")
+on_head "$MLENV" ps >"$work/ps"
+grep -qE "$id  left .* queued " "$work/ps" || fail "it is not listed as queued: $(cat "$work/ps")"
+failing_with run-queued on_head "$MLENV" --json logs "$id"
+on_head "$MLENV" logs -f "$id" >"$work/followed" 2>"$work/follow.err" </dev/null &
+follower=$!
+on head scontrol update nodename=node1,node2 state=resume
+ends_with 6 on_head "$MLENV" wait "$id"
+wait "$follower"
+equal "both" "0: here 0 1: here 1" "$(sort "$work/followed" | xargs)"
+ends_with 0 on_head "$MLENV" run -d --nodes 1 --engine slurm --name long small -- sleep 7785
+id=$(cat "$work/out")
+ends_with 0 on_head "$MLENV" stop "$id"
+equal "queue" "" "$(on head squeue -h)"

@@ -65,13 +65,11 @@ said() { grep -qE -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err" "
 
 note "scripts of all kinds are what shellcheck wants"
 for form in slurm mpi; do
-  for with in builtin apptainer pyxis; do
-    for framework in torch jax tensorflow mpi none; do
-      [ "$form $with" != "mpi pyxis" ] || continue
-      "$MLENV" export "$form" job.yaml --with "$with" --framework "$framework" >"$work/$form-$with-$framework.sh"
-    done
+  for with in builtin apptainer; do
+    "$MLENV" export "$form" job.yaml --with "$with" --framework torch >"$work/$form-$with.sh"
   done
 done
+"$MLENV" export slurm job.yaml --with pyxis --framework mpi >"$work/slurm-pyxis.sh"
 "$MLENV" export slurm job.yaml --framework tensorflow --servers 1 >"$work/slurm-servers.sh"
 "$MLENV" export ssh job.yaml --hosts node1,node2 --framework jax >"$work/ssh-jax.sh"
 "$MLENV" export ssh small --no-project --hosts node1 -- true >"$work/ssh-plain.sh"
@@ -83,7 +81,6 @@ grep -qx '#SBATCH --mem=1024M' "$work/again.sh" || fail "no memory is asked for:
 
 note "what no script can do is refused"
 failing_with bad-job "$MLENV" --json export slurm small --nodes 2:3 -- true
-failing_with bad-job "$MLENV" --json export ssh small --hosts a --rdma -- true
 failing_with bad-hosts "$MLENV" --json export ssh small --hosts a --nodes 2 -- true
 failing_with usage "$MLENV" --json export ssh small --nodes 2 -- true
 
@@ -120,7 +117,7 @@ sbatch_to_end() {
 
 note "slurm: ranks meet"
 sbatch_to_end "$work/shared/slurm/job.sh"
-equal "status" 0 "$(cat "$work/status"; cat "$work/slurm.out" >&2)"
+equal "status" 0 "$(cat "$work/status")"
 grep -qE 'met: 0 on node1, 1 on node1, 2 on node2, 3 on node2$' "$work/slurm.out" || fail "$(cat "$work/slurm.out")"
 on node2 sh -c 'ls .local/share/mlenv/blobs' >"$work/blobs"
 grep -q "${image#sha256:}" "$work/blobs" || fail "node2 has not the image: $(cat "$work/blobs")"
@@ -138,3 +135,60 @@ stamp() { on node2 sh -c 'find .cache/mlenv/node .local/share/mlenv/blobs -size 
 before=$(stamp)
 ends_with 0 on head bash "$work/ssh/job.sh"
 equal "files" "$before" "$(stamp)"
+
+note "ssh: a rank that fails ends the others; the script has its status and says which it was"
+"$MLENV" export ssh --nodes 2 --hosts node1,node2 --no-project small -o "$work/ssh/fail.sh" -- \
+  sh -c '[ "$RANK" = 1 ] && exit 7; trap "echo heard; exit 3" TERM; while :; do sleep 0.1; done' >"$work/out"
+ends_with 7 on head bash "$work/ssh/fail.sh"
+said 'first, rank 1 on node2 ended with status 7$'
+shown '^0: heard$'
+wait_until 20 nothing_left_anywhere
+
+note "ssh: what ends the script ends the ranks, even kill -9"
+"$MLENV" export ssh --nodes 2 --hosts node1,node2 --no-project small -o "$work/ssh/long.sh" -- \
+  sh -c 'echo up; exec sleep 7781' >"$work/out"
+for signal in TERM KILL; do
+  on head bash "$work/ssh/long.sh" </dev/null >"$work/out" 2>"$work/err" &
+  running=$!
+  (wait_until 60 grep -q '^1: up' "$work/out") || fail "$(cat "$work/out" "$work/err")"
+  # The oldest is the script itself, whose copies have the same words.
+  on head sh -c "kill -$signal \"\$(pgrep -o -f 'bash $work/ssh/long.sh')\""
+  status=0
+  wait "$running" || status=$?
+  [ "$status" -ne 0 ] || fail "ended by $signal, and all is well"
+  wait_until 30 nothing_left_anywhere
+done
+
+note "slurm: the first that fails, restarts, and the status of the batch script"
+"$MLENV" export slurm --nodes 2 --restarts 1 --no-project -v "$work/shared:/shared" small -o "$work/shared/slurm/fail.sh" -- \
+  sh -c 'echo "$RANK.$MLENV_RESTARTS" >>/shared/seen; [ "$RANK" = 1 ] && exit 7; exec sleep 7782' >"$work/out"
+sbatch_to_end "$work/shared/slurm/fail.sh"
+equal "status" 7 "$(cat "$work/status")"
+grep -q 'first, rank 1 on node2 ended with status 7$' "$work/slurm.out" || fail "$(cat "$work/slurm.out")"
+equal "attempts" "0.0 0.1 1.0 1.1" "$(sort "$work/shared/seen" | xargs)"
+wait_until 20 nothing_left_anywhere
+[ -z "$(find "$work/shared/slurm" -name 'state-*')" ] || fail "it left its folder: $(ls "$work/shared/slurm/"*.d)"
+
+note "slurm: scancel reaches the ranks as SIGTERM"
+"$MLENV" export slurm --nodes 2 --name cancelled --no-project -v "$work/shared:/shared" small -o "$work/shared/slurm/cancel.sh" -- \
+  sh -c 'trap "touch /shared/term-$RANK; exit 0" TERM; touch /shared/up-$RANK; while :; do sleep 0.1; done' >"$work/out"
+on head sh -c 'cd "$work/shared/slurm" && sbatch cancel.sh' >"$work/submitted"
+wait_until 60 test -e "$work/shared/up-0"
+wait_until 60 test -e "$work/shared/up-1"
+on head scancel --name=cancelled
+wait_until 20 test -e "$work/shared/term-0"
+wait_until 20 test -e "$work/shared/term-1"
+wait_until 30 nothing_left_anywhere
+
+note "mpi: ranks by mpirun, a container within each"
+if ! command -v mpirun >/dev/null; then
+  note "not tried: mpirun is not installed"
+  exit 0
+fi
+mkdir "$work/shared/mpi"
+printf 'node1\nnode2\n' >hosts
+"$MLENV" export mpi job.yaml --hosts hosts -o "$work/shared/mpi/job.sh" >"$work/out"
+ends_with 0 on head env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+  OMPI_MCA_plm_rsh_agent='ssh -q' bash "$work/shared/mpi/job.sh"
+shown 'met: 0 on node1, 1 on node1, 2 on node2, 3 on node2$'
+wait_until 20 nothing_left_anywhere

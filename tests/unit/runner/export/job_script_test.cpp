@@ -23,7 +23,7 @@ JobScript script_of(const Job& job) {
   script.name = "try";
   script.files = "try.d";
   script.digest = "sha256:" + std::string(64, 'a');
-  script.config = "sha256:" + std::string(64, 'b');
+  script.blobs = {script.digest, "sha256:" + std::string(64, 'b')};
   script.program = std::string(64, 'c');
   script.argv = {"true"};
   script.gpus = job.gpus_per_node ? std::to_string(*job.gpus_per_node) : "";
@@ -152,6 +152,9 @@ TEST(JobScript, refuses_what_a_script_cannot_do) {
   JobScript elastic = script_of(job_with(Framework::none));
   elastic.job.nodes = {1, 2};
   EXPECT_EQ(error_code([&] { job_script(elastic); }), "bad-job");
+  JobScript devices = script_of(job_with(Framework::none));
+  devices.job.options.rdma = true;
+  EXPECT_EQ(error_code([&] { job_script(devices); }), "bad-job");
   JobScript ssh = script_of(job_with(Framework::none));
   ssh.form = JobScript::Form::ssh;
   EXPECT_EQ(error_code([&] { job_script(ssh); }), "bad-hosts");

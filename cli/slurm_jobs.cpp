@@ -1,0 +1,143 @@
+#include "cli/slurm_jobs.hpp"
+
+#include <poll.h>
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "cli/settings.hpp"
+#include "runner/job/job_folders.hpp"
+#include "runner/job/plan_file.hpp"
+#include "runner/launch/slurm_job.hpp"
+#include "runner/node/version.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+constexpr std::size_t kFewestLetters = 4;
+
+/// nullopt: of no job that Slurm has taken.
+std::optional<LeftJob> read_job(const fs::path& folder) {
+  const std::optional<std::string> text = read_file_if_exists(folder / "slurm");
+  if (!text) return std::nullopt;
+  LeftJob job;
+  const std::vector<std::string_view> lines = split(*text, '\n');
+  job.id = folder.filename().string();
+  job.folder = folder;
+  job.slurm = lines.front();
+  if (lines.size() > 1) job.name = lines[1];
+  job.record = job::record_of_job(folder);
+  return job;
+}
+
+/// Oldest first: ids begin with their time.
+std::vector<LeftJob> all_jobs(const fs::path& store) {
+  std::vector<LeftJob> jobs;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(job::jobs_folder(store), ignored)) {
+    if (std::optional<LeftJob> job = read_job(entry.path())) jobs.push_back(*std::move(job));
+  }
+  std::sort(jobs.begin(), jobs.end(),
+            [](const LeftJob& a, const LeftJob& b) { return a.id < b.id; });
+  return jobs;
+}
+
+/// Calls `done` with what Slurm says until that is true.
+template <class Done>
+void ask_until(const LeftJob& job, Done&& done) {
+  job::AskingPace pace;
+  while (true) {
+    const std::optional<job::SlurmState> state = job::ask_slurm(job.slurm);
+    pace.asked(state ? state->state : "");
+    if (done(state)) return;
+    (void)::poll(nullptr, 0, static_cast<int>(pace.wait().count()));
+  }
+}
+
+std::string when_begun(Ui& ui, const LeftJob& job) {
+  ui.say(fmt::format("mlenv: job {} of Slurm waits to begin", job.slurm));
+  std::string record;
+  ask_until(job, [&](const std::optional<job::SlurmState>& state) {
+    record = job::record_of_job(job.folder);
+    if (!record.empty() || !state || !state->is_over()) return !record.empty();
+    throw failure("run-lost", "job `{}` never began", job.id)
+        .because(fmt::format("Slurm's state of its job {} is {}", job.slurm, state->state))
+        .hint(fmt::format("what it printed is in `{}`", (job.folder / "out").string()));
+  });
+  return record;
+}
+
+}  // namespace
+
+std::optional<LeftJob> left_job(const fs::path& store, std::string_view word) {
+  std::optional<LeftJob> found;
+  for (const LeftJob& job : all_jobs(store)) {
+    if (job.id == word || job.record == word) return job;
+    const bool part =
+        word.size() >= kFewestLetters && (job.id.starts_with(word) || job.id.ends_with(word));
+    const bool by_name = job.record.empty() && !job.name.empty() && job.name == word;
+    if (part || by_name) found = job;  // the newest
+  }
+  return found;
+}
+
+std::vector<LeftJob> waiting_jobs(const fs::path& store) {
+  std::vector<LeftJob> jobs;
+  for (const LeftJob& job : all_jobs(store)) {
+    if (!job.record.empty()) continue;
+    try {
+      const std::optional<job::SlurmState> state = job::ask_slurm(job.slurm);
+      if (state && !state->is_over()) jobs.push_back(job);
+    } catch (const Error&) {
+      continue;  // Slurm has forgotten it
+    }
+  }
+  return jobs;
+}
+
+RunRecord record_of(const LeftJob& job) {
+  const fs::path path = job.folder / "job";
+  const job::PlanFile file =
+      job::parse_plan_file(read_file(path), path.string(), job::own_version());
+  RunRecord record;
+  record.state = "queued";
+  record.start = file.plan.start;
+  record.start.id = job.id;
+  record.start.started = utc_text(std::chrono::file_clock::to_sys(fs::last_write_time(path)));
+  if (!job.name.empty()) record.start.name = job.name;
+  return record;
+}
+
+std::string begun_run(Ui& ui, const RunRecords& records, const std::string& word, bool wait) {
+  try {
+    return records.find(word);
+  } catch (const Error& error) {
+    if (error.code() != "no-run") throw;
+    const std::optional<LeftJob> job = left_job(store_folder(), word);
+    if (!job) throw;
+    if (!job->record.empty()) return job->record;
+    if (wait) return when_begun(ui, *job);
+    throw refusal("run-queued", "job `{}` has not begun", job->id)
+        .because(fmt::format("it is job {} of Slurm, and waits for its nodes", job->slurm))
+        .hint(fmt::format("`mlenv logs -f {0}` and `mlenv wait {0}` wait, too", job->id));
+  }
+}
+
+std::optional<LeftJob> job_in_slurm(const RunRecords& records, const std::string& word) {
+  std::string known = word;
+  try {
+    known = records.find(word);
+  } catch (const Error& error) {
+    if (error.code() != "no-run") throw;
+  }
+  std::optional<LeftJob> job = left_job(store_folder(), known);
+  if (job && !job->record.empty() && !records.goes_on(job->record)) return std::nullopt;
+  return job;
+}
+
+void wait_in_slurm(const LeftJob& job) {
+  ask_until(job,
+            [](const std::optional<job::SlurmState>& state) { return state && state->is_over(); });
+}
+
+}  // namespace mlenv::cli
