@@ -73,9 +73,10 @@ bool PeerServer::take(Guest& guest) const {
     }
     if (count == 0) return false;
     guest.in.append(buffer.data(), static_cast<std::size_t>(count));
-    if (guest.in.size() > (guest.known ? kMostAsked : kMostUnknown)) return false;
+    if (guest.in.size() > kMostAsked) return false;
     if (guest.known) continue;
     const std::size_t end = guest.in.find('\n');
+    if (end == std::string::npos && guest.in.size() > kMostUnknown) return false;
     if (end == std::string::npos) continue;
     const std::string_view line = std::string_view(guest.in).substr(0, end);
     if (!line.starts_with(kPeerMarker)) return false;

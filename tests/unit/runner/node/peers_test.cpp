@@ -12,6 +12,9 @@
 namespace mlenv::job {
 namespace {
 
+/// As long as a digest is.
+const std::string kHere = "sha256:" + std::string(64, 'a');
+
 class StringSource final : public Source {
  public:
   explicit StringSource(std::string text) : text_(std::move(text)), rest_(as_bytes(text_)) {}
@@ -39,10 +42,10 @@ class PeersTest : public ::testing::Test {
     port_ = server_.open("token", "127.0.0.1");
   }
   std::unique_ptr<Source> found(const PieceRequest& request) const {
-    if (request.digest != "sha256:here") return nullptr;
+    if (request.digest != kHere) return nullptr;
     return std::make_unique<StringSource>(content_.substr(request.offset, request.length));
   }
-  FetchPiece piece(std::uint64_t number, const std::string& digest = "sha256:here") const {
+  FetchPiece piece(std::uint64_t number, const std::string& digest = kHere) const {
     return {"127.0.0.1", port_, digest, number};
   }
   std::uint64_t length(std::uint64_t number) const {
@@ -101,8 +104,8 @@ TEST_F(PeersTest, WhatIsNotThereIsSaid) {
 TEST_F(PeersTest, NobodyAtThatPort) {
   std::uint16_t port = 0;
   { const Fd gone = listen_at("127.0.0.1", port); }
-  fetches_.fetch({"127.0.0.1", port, "sha256:here", 0}, length(0));
-  fetches_.fetch({"no-address", 1, "sha256:here", 1}, length(1));
+  fetches_.fetch({"127.0.0.1", port, kHere, 0}, length(0));
+  fetches_.fetch({"no-address", 1, kHere, 1}, length(1));
   ASSERT_TRUE(until([&] { return failed_.size() == 2; }));
 }
 
