@@ -19,9 +19,8 @@ std::uint64_t gpus_seen(const std::string& word, const Facts& facts) {
 
 Place place_in(const DrivePlan& plan, const NodeState& node, std::size_t nodes,
                std::vector<std::uint16_t> ports) {
-  Place place =
-      place_of(plan.job, nodes, {node.offer.name, node.offer.address, node.offer.interface},
-               *node.hello);
+  Place place = place_of(plan.job, nodes,
+                         {node.offer.name, node.offer.address, node.offer.interface}, *node.hello);
   place.ports = std::move(ports);
   place.gpus = gpus_seen(plan.gpus, *node.facts);
   place.host = node.hello->host;
