@@ -174,8 +174,9 @@ goes_on() { # goes_on TITLE COMMAND…
 }
 shared_image debian-pytorch
 goes_on "PyTorch" python3 train-torch.py
-# One agent of torchrun's on each node; on Python 3.11 this one wants to be told where output goes.
-goes_on "torchrun" sh -c 'exec torchrun --nnodes "$MLENV_NODES" --nproc_per_node 1 --rdzv_backend c10d \
+# One agent of torchrun's on each node; on Python 3.11 this one wants to be told where output goes, and
+# else keeps what it copies to itself until the end.
+goes_on "torchrun" sh -c 'PYTHONUNBUFFERED=1 exec torchrun --nnodes "$MLENV_NODES" --nproc_per_node 1 --rdzv_backend c10d \
   --rdzv_endpoint "$MASTER_ADDR:$MASTER_PORT" --rdzv_id "$MLENV_JOB" --redirects 1 --tee 1 "$@"' torchrun train-torch.py
 
 shared_image tensorflow-cpu
