@@ -68,10 +68,13 @@ void AbsentNodes::look() {
 
 bool AbsentNodes::may_take_in() {
   if (!may_grow(job_) || Clock::now() - began_ < job_.rescale_interval) return false;
+  std::vector<std::size_t> fresh = nodes_.ready();
+  std::erase_if(fresh, [this](std::size_t node) { return takes_part(node); });
+  if (fresh.empty()) return false;
   std::vector<NodeState> together = states_of(nodes_, with_);
   std::vector<std::string> names;
-  for (const std::size_t node : nodes_.ready()) {
-    if (takes_part(node) || !fits(together, node)) continue;
+  for (const std::size_t node : fresh) {
+    if (!fits(together, node)) continue;
     together.push_back(nodes_.state(node));
     names.push_back(nodes_.state(node).offer.name);
   }

@@ -59,7 +59,9 @@ class Drive {
       outcome_.attempts.push_back(attempt(number));
       const AttemptResult& last = outcome_.attempts.back();
       if (events_.attempt_ended) events_.attempt_ended(last);
-      const Next next = next_after(attempt_end(last, absent_.ready()), plan_.job, restarts);
+      const Next next =
+          next_after({last.failure.has_value(), last.node_lost, last.to_grow, absent_.ready()},
+                     plan_.job, restarts);
       if (next == Next::end || ending()) break;
       notice(next == Next::restart ? fmt::format("restart {} of {}", ++restarts, plan_.job.restarts)
                                    : fmt::format("going on with {} of {} nodes", absent_.ready(),
@@ -131,6 +133,7 @@ class Drive {
       result.ranks.push_back(std::move(one.result));
     }
     ranks_.clear();
+    result.node_lost = !lost.empty();
     result.to_grow = growing_;
     result.failure = first_failure(result.ranks, offsets, lost);
   }
@@ -142,6 +145,7 @@ class Drive {
       const NodeState& state = nodes_.state(node);
       if (!state.lost) continue;
       result.failure = FirstFailure{FirstFailure::What::node, 0, state.offer.name, *state.lost};
+      result.node_lost = true;
     }
     return result;
   }
@@ -276,6 +280,7 @@ class Drive {
   /// The rank alone is started again, or would be; what it ended with is nobody's failure.
   bool replaced(Running& one, bool by_itself, const std::string& what) {
     if (fate_of(one.result.rank, plan_.job) != Fate::replaced) return false;
+    if (!by_itself && !nodes_.may_come(one.node) && !others_work(one)) return false;
     if (!stopping_) {
       if (!by_itself) one.again.node_lost(Clock::now());
       if (by_itself && !one.again.failed(Clock::now())) return false;
@@ -285,6 +290,12 @@ class Drive {
     one.result.stopped = true;
     one.result.stop_sent = 0;
     return true;
+  }
+
+  bool others_work(const Running& but) const {
+    return std::any_of(ranks_.begin(), ranks_.end(), [&](const Running& one) {
+      return &one != &but && !one.over && one.result.rank.role == but.result.rank.role;
+    });
   }
 
   /// Ranks that are started again alone, and nodes that are back.
@@ -312,11 +323,6 @@ class Drive {
     } catch (const Error&) {
       return false;  // it is without its network
     }
-  }
-
-  static AttemptEnd attempt_end(const AttemptResult& result, std::size_t ready) {
-    const bool node = result.failure && result.failure->what == FirstFailure::What::node;
-    return {result.failure.has_value(), node, result.to_grow, ready};
   }
 
   bool all_over() const {

@@ -80,6 +80,8 @@ struct AttemptResult {
   std::vector<Place> places;
   std::vector<RankResult> ranks;
   std::optional<FirstFailure> failure;
+  /// Whatever failed first: ranks that lose a peer may be heard to fail before its node is missed.
+  bool node_lost = false;
   bool to_grow = false;  ///< its ranks were told to end, since the job has more nodes now
 };
 

@@ -123,7 +123,7 @@ void DrivenNodes::require_offers() const {
 
 void DrivenNodes::forgive() {
   for (Node& node : nodes_) {
-    node.barred = node.refused || (node.state.lost && !starter_.may_come_back());
+    node.barred = !may_come(node);
     if (!node.barred) node.error.reset();
   }
 }
@@ -135,7 +135,7 @@ bool DrivenNodes::look_for(const std::function<bool(std::size_t)>& wanted) {
   bool hope = false;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];
-    if (!wanted(i) || node.refused || (node.state.lost && !starter_.may_come_back())) continue;
+    if (!wanted(i) || !may_come(node)) continue;
     hope = true;
     // Its last words belong to its loss.
     if (!node.gone || node.last_words_by || !node.back_off.due(now)) continue;

@@ -33,6 +33,8 @@ class DrivenNodes {
   /// wanted, as long as there are fewer than the job takes. False when none of the wanted can come
   /// any more.
   bool look_for(const std::function<bool(std::size_t)>& wanted);
+  /// It is there, or may be there again.
+  bool may_come(std::size_t node) const { return may_come(nodes_[node]); }
   /// It is let go, and not asked again.
   void refuse(std::size_t node, const Error& why);
   bool is_ready(std::size_t node) const { return is_ready(nodes_[node]); }
@@ -89,6 +91,9 @@ class DrivenNodes {
     std::chrono::system_clock::time_point heard{};
   };
   bool is_ready(const Node& node) const;
+  bool may_come(const Node& node) const {
+    return !node.refused && (!node.state.lost || starter_.may_come_back());
+  }
   void open(std::size_t index);
   NodeEvents events_of(std::size_t index);
   void met(std::size_t index, const NodeHello& hello);

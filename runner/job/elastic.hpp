@@ -18,7 +18,7 @@ bool may_grow(const Job& job);
 
 struct AttemptEnd {
   bool failed = false;
-  bool node_lost = false;  ///< and that was first
+  bool node_lost = false;  ///< meanwhile
   bool to_grow = false;    ///< its ranks were told to end, since more nodes are ready
   std::size_t ready = 0;   ///< nodes that are left
 };

@@ -79,7 +79,7 @@ int lead_job(const fs::path& folder, std::string_view version) {
   bool lost_node = requeues() > 0;  // the node may still seem to be well
   events.attempt_ended = [&](const AttemptResult& attempt) {
     output.flush();
-    lost_node = attempt.failure && attempt.failure->what == FirstFailure::What::node;
+    lost_node = attempt.failure && attempt.node_lost;
   };
   try {
     const JobOutcome outcome = drive_recorded(store, *starter, plan, recorder, std::move(events));

@@ -162,11 +162,11 @@ goes_on() { # goes_on TITLE COMMAND…
   ends_with 0
   undisturbed=$(last_loss)
   begin m run --nodes 2:4 --rescale-interval 5s --checkpoints "$work/checkpoints" debian-pytorch -- "$@" --steps 200 --pause 0.2 --note-samples
-  says 90 'step 20,'
+  says 240 'step 20,'
   as_root kill -9 "$(first_of n3)" "$(first_of n4)"
-  says 30 'going on with 2 of 4 nodes'
-  says 60 'of 2 begins at step'
-  says 60 'of 4 begins at step [1-9]'
+  says 60 'going on with 2 of 4 nodes'
+  says 240 'of 2 begins at step'
+  says 240 'of 4 begins at step [1-9]'
   ends_with 0
   counts 200
   close "$(last_loss)" "$undisturbed" 1e-3 || fail "$title: loss $(last_loss), undisturbed $undisturbed"
@@ -174,9 +174,10 @@ goes_on() { # goes_on TITLE COMMAND…
 }
 shared_image debian-pytorch
 goes_on "PyTorch" python3 train-torch.py
-# One agent of torchrun's on each node; on Python 3.11 this one wants to be told where output goes.
-goes_on "torchrun" sh -c 'exec torchrun --nnodes "$MLENV_NODES" --nproc-per-node 1 --rdzv-backend c10d \
-  --rdzv-endpoint "$MASTER_ADDR:$MASTER_PORT" --rdzv-id "$MLENV_JOB" --redirects 1 --tee 1 "$@"' torchrun train-torch.py
+# One agent of torchrun's on each node; on Python 3.11 this one wants to be told where output goes, and
+# else keeps what it copies to itself until the end.
+goes_on "torchrun" sh -c 'PYTHONUNBUFFERED=1 exec torchrun --nnodes "$MLENV_NODES" --nproc_per_node 1 --rdzv_backend c10d \
+  --rdzv_endpoint "$MASTER_ADDR:$MASTER_PORT" --rdzv_id "$MLENV_JOB" --redirects 1 --tee 1 "$@"' torchrun train-torch.py
 
 shared_image tensorflow-cpu
 note "TensorFlow's asynchronous parameter servers: half of the workers killed, a worker's node lost"
@@ -186,7 +187,7 @@ begin "${async[@]}" "${program[@]}"
 ends_with 0
 undisturbed=$(last_loss)
 begin "${async[@]}" "${program[@]}" --pause 0.2
-says 120 'step 20,'
+says 240 'step 20,'
 as_root kill -9 "$(rank_process 1)"
 says 20 'rank 1 on n2 .worker. was ended by signal 9'
 says 60 '^0: step 60,'
@@ -203,10 +204,10 @@ note "loss $(last_loss), undisturbed $undisturbed; $updates updates for $parts p
 
 note "and the parameter server"
 begin "${async[@]}" --restarts 1 "${program[@]}" --pause 0.1
-says 120 'step 20,'
+says 240 'step 20,'
 as_root kill -9 "$(rank_process 3)"
 says 60 'restart 1 of 1'
-says 120 'workers begin at step [1-9]'
+says 240 'workers begin at step [1-9]'
 ends_with 0
 counts 150
 close "$(last_loss)" "$undisturbed" 0.05 || fail "loss $(last_loss), undisturbed $undisturbed"

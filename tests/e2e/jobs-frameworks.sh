@@ -87,7 +87,7 @@ survives() {
   mkdir "$work/checkpoints"
   "${run[@]}" "$name" "$@" --pause 0.1 </dev/null >"$work/out" 2>"$work/err" &
   local job=$!
-  wait_until 120 grep -q 'step 20' "$work/out"
+  wait_until 300 grep -q 'step 20' "$work/out"
   cut=$(date +%s.%N)
   if [ "$engine" = local ]; then
     agent=$(pgrep -f -- "__node $MLENV_STORE" | tail -n 1)
@@ -95,7 +95,7 @@ survives() {
   else
     power_cut node2
   fi
-  wait_until 60 grep -qE 'is lost|was lost' "$work/out" "$work/err"
+  wait_until 120 grep -qE 'is lost|was lost' "$work/out" "$work/err"
   note "$name by $engine: a node was cut off, noticed after $(python3 -c "import time; print(f'{time.time() - $cut:.1f} s')")"
   [ "$engine" = local ] || power_on node2
   wait "$job" || status=$?
