@@ -47,9 +47,9 @@ std::unique_ptr<job::NodeStarter> starter_for(Ui& ui, JobChoice& choice) {
 class JobShow {
  public:
   explicit JobShow(Ui& ui)
-      : ui_(ui), output_({ui.color(), false, ui.options.json}, [this](bool to_out, std::string_view text) {
-          streams_.add(to_out, text);
-        }) {}
+      : ui_(ui),
+        output_({ui.color(), false, ui.options.json},
+                [this](bool to_out, std::string_view text) { streams_.add(to_out, text); }) {}
 
   job::DriveEvents events() {
     job::DriveEvents events;

@@ -21,8 +21,10 @@ Error too_few(const Job& job, const std::string& found) {
 }
 
 Error wrong_image(const std::string& store) {
-  return failure("wrong-image", "its store, `{}`, holds something else under the image's digests", store)
-      .hint("`mlenv store verify --repair` there, or remove that folder: what it lacks comes again");
+  return failure("wrong-image", "its store, `{}`, holds something else under the image's digests",
+                 store)
+      .hint(
+          "`mlenv store verify --repair` there, or remove that folder: what it lacks comes again");
 }
 
 /// What a node says of an image that is no longer what it was when its digests were checked.

@@ -35,8 +35,8 @@ class StartedNode {
   /// once, as a power cut would.
   virtual ~StartedNode() = default;
   virtual NodeStream take_stream() = 0;
-  /// Whoever waits for the agent's first word is patient as long as this grows. What is sent need not
-  /// have arrived.
+  /// Whoever waits for the agent's first word is patient as long as this grows. What is sent need
+  /// not have arrived.
   virtual ProgramSent program_sent() { return {}; }
   /// After the streams have closed: what ssh or srun said of it, for the message; empty: nothing.
   /// Waits a moment for the process's end, but not once it was let go.

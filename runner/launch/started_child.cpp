@@ -65,7 +65,8 @@ ProgramSent StartedChild::program_sent() {
   struct stat file {};
   if (!program_ || ::fstat(program_.get(), &file) != 0) return {};
   const off_t at = ::lseek(program_.get(), 0, SEEK_CUR);
-  return {static_cast<std::uint64_t>(std::max<off_t>(at, 0)), static_cast<std::uint64_t>(file.st_size)};
+  return {static_cast<std::uint64_t>(std::max<off_t>(at, 0)),
+          static_cast<std::uint64_t>(file.st_size)};
 }
 
 std::string StartedChild::last_words() {

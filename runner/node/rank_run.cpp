@@ -90,8 +90,8 @@ void RankRun::tell_loss(Channel& channel, bool ended) {
   }
   if (ended) {
     channel.say(RankLine{
-        rank_, remark(fmt::format("{} bytes of output found no room on the disk and are lost",
-                                  lost))});
+        rank_,
+        remark(fmt::format("{} bytes of output found no room on the disk and are lost", lost))});
   }
 }
 

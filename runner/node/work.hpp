@@ -33,7 +33,8 @@ class Work {
 /// Its process: `image STORE DIGEST` (publishes the image, whose manifest, config and layers are
 /// there, and unpacks it; answers with the digest that it computed of the manifest), `code STORE
 /// DIGEST FOLDER` (the same of an archive), `facts STORE
-/// TEMPORARY` (of the machine, whose folder for temporary files that is). nullopt: this is an ordinary start.
+/// TEMPORARY` (of the machine, whose folder for temporary files that is). nullopt: this is an
+/// ordinary start.
 std::optional<int> work_main(int argc, char** argv);
 
 }  // namespace mlenv::job
