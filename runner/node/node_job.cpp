@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "runner/local/run_names.hpp"
 #include "runner/local/stage.hpp"
 #include "runner/node/hello.hpp"
@@ -283,10 +284,22 @@ void NodeJob::tick() {
 
 void NodeJob::end(std::chrono::milliseconds grace, const std::string& why) {
   ending_ = true;
-  works_.clear();  // their processes are killed
+  if (!works_.empty()) {
+    works_.clear();  // their processes are killed
+    sweep();
+  }
   for (const auto& one : ranks_) {
     if (!why.empty()) one->blame(why);
     one->stop(grace);
+  }
+}
+
+/// What processes that were killed had begun in the store.
+void NodeJob::sweep() {
+  try {
+    const Store store{store_.root()};
+  } catch (const Error& error) {
+    log::debug("unfinished work stays in `{}`: {}", store_.root().string(), error.what());
   }
 }
 

@@ -56,6 +56,7 @@ class NodeJob {
   void ready(const std::string& during, const std::string& digest);
   DetachedRun run_of(const StartRank& start);
   RankRun* rank(std::uint64_t number);
+  void sweep();
   fs::path job_folder();
   fs::path code_folder();
   fs::path hosts_file(const std::string& hosts);

@@ -10,6 +10,7 @@
 #include "base/progress.hpp"
 #include "images/unpack.hpp"
 #include "runner/facts/probe.hpp"
+#include "runner/local/life.hpp"
 #include "runner/local/machine.hpp"
 #include "runner/local/stage.hpp"
 #include "runner/node/code_tree.hpp"
@@ -84,6 +85,12 @@ std::string Work::answer() {
   const Exit exit = child_->wait().value();
   if (exit == Exit{0, false}) return std::move(bytes_);
   if (exit == Exit{1, false}) (void)parse_stage_outcome(bytes_);  // throws what it holds
+  if (exit.signalled) {
+    constexpr int kSignalBase = 128;
+    throw failure("run-failed", "the process that did it on the node was killed by {}",
+                  signal_name(exit.code - kSignalBase))
+        .hint("the kernel does so where there is no memory left: `dmesg` there tells");
+  }
   throw failure("run-failed", "the process that did it on the node ended with status {}",
                 exit.code);
 }

@@ -31,7 +31,7 @@ while chunk := os.read(child.stdout.fileno(), 1 << 20):
         chunk = chunk[os.write(1, chunk):]
 sys.exit(child.wait())
 PYTHON
-altered() { sed "s|^|command=\"python3 $work/altered.py '$1' '$2'\" |" "$bed/ssh/id.pub" >"$keys"; }
+altered() { printf 'command="python3 %s %s %s" %s\n' "$work/altered.py" "'$1'" "'$2'" "$(cat "$bed/ssh/id.pub")" >"$keys"; }
 unaltered() { install -m 600 "$bed/ssh/id.pub" "$keys"; }
 node2='node `node2` cannot take part'
 
@@ -51,42 +51,50 @@ done
 ends 125 'node2' --interface ib0 small -- true
 for name in node1 node2 node3; do on "$name" ip link del ib0; done
 
-note "a clock that is 10 s off, one that is an hour off"
-later() { date -u -d "+$1" +%Y-%m-%dT%H:; }
-altered 'clockx.20[^Z]*Z' "clock\\\\x78\\\\x18$(date -u -d '+2 years' +%Y-%m-%dT%H:%M:%S).000Z"
-ends 125 'clock' small -- true
+note "a clock that is an hour off, one that is half a minute off"
+# skewed WHEN: node2 says that it is then.
+skewed() { altered '(clock..)20[^Z]*Z' '\g<1>'"$(date -u -d "$1" +%Y-%m-%dT%H:%M:%S).000Z"; }
+skewed '+1 hour'
+ends 125 'error: the nodes cannot work together: clock' small -- true
+said 's on node2$'
+skewed '+30 seconds'
+ends 0 '' small -- true
+said '^mlenv: .*clock.* node2'
 unaltered
 
-note "another image under the same digest"
-blobs=$bed/node2/root/$own_store/blobs
-manifest=$("$MLENV" --json inspect small | jq -r .digest)
-cp "$blobs/${manifest#sha256:}" "$work/manifest"
-sed 's/"mediaType"/"mediatype"/' "$work/manifest" >"$blobs/${manifest#sha256:}"
+note "another image under the same digests: its manifest, a layer, or so it says"
+blobs=$bed/node2/root/$own_store/blobs trees=$bed/node2/root/$own_store/trees
+on_head "$MLENV" --json inspect small >"$work/image.json"
+manifest=$blobs/$(jq -r '.digest[7:]' "$work/image.json") layer=$blobs/$(jq -r '.layers[0].digest[7:]' "$work/image.json")
+cp "$manifest" "$work/manifest"
+sed 's/"mediaType"/"mediatype"/' "$work/manifest" >"$manifest"
+failing_with wrong-image job --json small -- true
 ends 125 "$node2" small -- true
-tail -n 5 "$work/err"
-cp "$work/manifest" "$blobs/${manifest#sha256:}"
-layer=$("$MLENV" --json inspect small | jq -r '.layers[0].digest')
-cp "$blobs/${layer#sha256:}" "$work/layer"
-printf x | dd of="$blobs/${layer#sha256:}" bs=1 seek=5000 conv=notrunc status=none
-mv "$bed/node2/root/$own_store/trees" "$work/trees"
-mkdir "$bed/node2/root/$own_store/trees"
-ends 125 "$node2" small -- true
-tail -n 5 "$work/err"
-cp "$work/layer" "$blobs/${layer#sha256:}"
-rmdir "$bed/node2/root/$own_store/trees"
-mv "$work/trees" "$bed/node2/root/$own_store/trees"
-
-note "an agent that says to have proven another digest"
+said 'holds something else under the image.s digests'
+cp "$work/manifest" "$manifest"
+cp "$layer" "$work/layer"
+printf x | dd of="$layer" bs=1 seek=5000 conv=notrunc status=none
+mv "$trees" "$work/trees"
+failing_with wrong-image job --json small -- true
+equal "the last record" "mlenv.job-end/1 125 0" "$(tail -n 1 "$work/out" | jq -r '"\(.schema) \(.exit_code) \(.attempts)"')"
+nothing_left "a damaged layer"
+cp "$work/layer" "$layer"
+rm -rf "$trees"
+mv "$work/trees" "$trees"
 altered 'digestxGsha256:........' 'digestxGsha256:00000000'
 ends 125 "$node2" small -- true
-tail -n 5 "$work/err"
-unaltered
+said 'it is sha256:00000000'
 
-note "an agent of another protocol"
+note "an agent of an older protocol"
 altered 'MLENV-NODE-STREAM/[0-9]*' 'MLENV-NODE-STREAM/0'
 ends 125 "$node2" small -- true
-tail -n 5 "$work/err"
+said 'speaks another version'
 unaltered
+
+note "an older mlenv-node that lies there is left alone"
+on node2 sh -c 'mkdir -p .cache/mlenv/node/0000 && cp /bin/false .cache/mlenv/node/0000/mlenv-node'
+ends 0 '' small -- true
+on node2 rm -r .cache/mlenv/node/0000
 
 note "a key that is refused, a host key that is another"
 mv "$keys" "$work/keys"
@@ -98,39 +106,72 @@ ends 125 "$node2" small -- true
 said 'shows another host key'
 install -m 600 "$bed/ssh/known_hosts" "$bed/head/root/.ssh/known_hosts"
 
+# with_mount OPTIONS FOLDER STATUS FIRST OPTION…: `ends`, with a small file system there on node2.
+with_mount() {
+  local options=$1 folder=$2 status=0
+  shift 2
+  on node2 sh -c 'mkdir -p "$2" && mount -t tmpfs -o "$1" tmpfs "$2"' mount "$options" "$folder"
+  job "${@:3}" </dev/null >"$work/out" 2>"$work/err" || status=$?
+  wait_until 20 on node2 umount "$folder"
+  ended "$status" "$1" "$2"
+}
+note "no room: for the image, the code, what a rank prints"
+with_mount size=30m "$own_store" 125 "$node2" small -- true
+said 'No space left on device'
+head -c 400000 /dev/urandom >data
+with_mount size=200k "$own_store/tmp" 125 "$node2" small -- true
+said 'No space left on device'
+rm data
+with_mount size=1m "$own_store/runs" 0 '' small -- python -c 'for i in range(40000): print("line", i, "." * 60)'
+said '^1: mlenv: output of rank 1 finds no room on the disk of `node2`'
+said '^1: mlenv: [0-9]+ bytes of output found no room'
+with_mount size=1m "$own_store/runs" 7 'rank 1 on node2 ended with status 7' small -- python -c 'import os, sys, time
+if os.environ["RANK"] != "1": time.sleep(600)
+for i in range(40000): print("line", i, "." * 60)
+sys.exit(7)'
+
+
+note "no memory to unpack the image"
+# In a group of version 1 that the node's sshd, and so its agent, is in.
+memory=$(own_group memory)
+if [ -n "$memory" ]; then
+  mv "$trees" "$work/trees"
+  mkdir "$memory/node2"
+  echo 12m >"$memory/node2/memory.limit_in_bytes"
+  on node2 sh -c 'cat /run/sshd.pid >"$1/cgroup.procs"' move "$memory/node2"
+  status=0
+  job small -- true </dev/null >"$work/out" 2>"$work/err" || status=$?
+  on node2 sh -c 'cat /run/sshd.pid >"$1/cgroup.procs"' move "$memory"
+  rmdir "$memory/node2"
+  rm -rf "$trees"
+  mv "$work/trees" "$trees"
+  ended "$status" 125 "$node2"
+  said 'was killed by SIGKILL'
+fi
+
 note "no OCI runtime"
 on node2 which -a runc crun >"$work/runtimes" || true
 while read -r runtime; do on node2 mount --bind /dev/null "$runtime" </dev/null; done <"$work/runtimes"
-ends_without_census=1
-job small -- true </dev/null >"$work/out" 2>"$work/err" && fail "without a runtime"
-while read -r runtime; do on node2 umount "$runtime" </dev/null; done <"$work/runtimes"
-said 'neither runc nor crun'
-nothing_left "no runtime"
-
-note "no room: for the image, for what a rank prints"
-on node2 mount -t tmpfs -o size=30m tmpfs "/root/$own_store"
-ends_status=0
-job small -- true </dev/null >"$work/out" 2>"$work/err" || ends_status=$?
-on node2 umount "/root/$own_store"
-equal "no room for the image" 125 "$ends_status"
-tail -n 5 "$work/err"
-nothing_left "no room"
-on node2 sh -c "mkdir -p /root/$own_store/runs && mount -t tmpfs -o size=1m tmpfs /root/$own_store/runs"
 status=0
-job small -- python -c 'import os
-for i in range(40000): print("line", i, "." * 60)' </dev/null >"$work/out" 2>"$work/err" || status=$?
-equal "no room for output" 0 "$status"
-grep -v '^[012]: ' "$work/err" | tail -n 5
-on node2 umount "/root/$own_store/runs"
-nothing_left "no room for output"
+job small -- true </dev/null >"$work/out" 2>"$work/err" || status=$?
+while read -r runtime; do on node2 umount "$runtime" </dev/null; done <"$work/runtimes"
+ended "$status" 125 "$node2"
+said 'neither runc nor crun'
 
 note "the agent is killed"
 begun small -- sh -c "$waits"
 on node2 pkill -9 -f 'mlenv-node agen[t]'
-has_ended 'node node2 is lost' 125
+wait "$running" || true
+# What it had begun in the store goes with the next one.
+ends 0 '' small -- true
+
 note "a cable is cut: the node lives, and ends its ranks by itself"
 begun small -- sh -c "$waits"
 in_switch ip link set "$(cat "$bed/node2/port")" down
-has_ended 'node node2 is lost' 125
+status=0
+wait "$running" || status=$?
+alone() { [ -z "$(on node2 pgrep -f 'mlenv-nod[e]|run[c]|sleep 0[.]2')" ]; }
+wait_until 30 alone
 in_switch ip link set "$(cat "$bed/node2/port")" up
-note "done"
+# sshd there learns now that nobody listens any more.
+ended "$status" 125 'node node2 is lost'

@@ -90,7 +90,7 @@ for engine in ssh local; do
   on head pkill -9 -f -- "[r]un --nodes 3 --engine $engine"
   # Its own unfinished work goes when its store is next used.
   wait "$running" || true
-  on_head "$MLENV" --json runs >"$work/runs"
+  on_head "$MLENV" inspect small >"$work/runs"
   nothing_left "the controller was killed, by $engine"
   equal "$engine: its record" lost "$(on_head "$MLENV" --json runs show last | jq -r .state)"
   note "$engine: its terminal hangs up"

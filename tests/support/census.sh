@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154,SC2016 # nodes.sh has bed_nodes; what is quoted is for nodes
 # What is there on the nodes of a test bed, before and after: after nodes.sh,
 #   . "$root/tests/support/census.sh"
 #   group_of_its_own         first: what the test starts has control groups of its own, so that a
@@ -9,7 +9,7 @@
 # Counted on each node: processes, their namespaces, mounts, ports and sockets that somebody listens
 # on, files in the temporary folders of the machine, of the stores and of mlenv-node; and the control
 # groups of all of them. A rank's records and images stay by right and are not counted.
-: "${bed:?nodes.sh comes first}"
+: "${bed:?nodes.sh comes first}" "${work:?}" "${root:?}"
 census_group=
 
 # group_of_its_own: in each hierarchy that this test may write.
@@ -19,7 +19,7 @@ group_of_its_own() {
   while IFS= read -r line; do
     path=$(group_folder "$line")
     group=$path/$census_group
-    [ -n "$path" ] && [ -w "$path/cgroup.procs" ] && mkdir "$group" 2>/dev/null || continue
+    if [ -z "$path" ] || [ ! -w "$path/cgroup.procs" ] || ! mkdir "$group" 2>/dev/null; then continue; fi
     # Version 1 has no processors and no memory nodes for a new group.
     if [ -e "$group/cpuset.cpus" ] && [ ! -e "$group/cgroup.controllers" ]; then
       cat "$path/cpuset.cpus" >"$group/cpuset.cpus"
@@ -27,7 +27,7 @@ group_of_its_own() {
     fi
     echo $$ >"$group/cgroup.procs" 2>/dev/null || rmdir "$group"
   done <"/proc/$$/cgroup"
-  trap 'census_status=$?; set +e; leave_groups; (exit "$census_status"); finish_test' EXIT
+  trap 'status=$?; set +e; leave_groups; (exit "$status"); finish_test' EXIT
 }
 
 # group_folder LINE: where the group is that a line of /proc/PID/cgroup tells.
@@ -37,7 +37,7 @@ group_folder() {
   path=$(cut -d: -f3- <<<"$1")
   for point in "/sys/fs/cgroup/$controllers" "/sys/fs/cgroup/${controllers#name=}" \
     "$([ -z "$controllers" ] && echo /sys/fs/cgroup/unified)" /sys/fs/cgroup; do
-    [ -n "$point" ] && [ -e "$point$path/cgroup.procs" ] || continue
+    if [ -z "$point" ] || [ ! -e "$point$path/cgroup.procs" ]; then continue; fi
     echo "$point${path%/}"
     return
   done
@@ -48,11 +48,16 @@ leave_groups() {
   nodes_down
   local group pid
   for group in $(census_groups | LC_ALL=C sort -r) $(find /sys/fs/cgroup -type d -name "$census_group" 2>/dev/null); do
-    for pid in $(cat "$group/cgroup.procs" 2>/dev/null); do
-      echo "$pid" >"$group/../cgroup.procs" 2>/dev/null
-    done
+    while read -r pid; do echo "$pid" >"$group/../cgroup.procs" 2>/dev/null; done <"$group/cgroup.procs"
     rmdir "$group" 2>/dev/null
   done
+}
+
+# own_group CONTROLLER: the test's own group, where the controller is one of version 1.
+own_group() {
+  local line
+  line=$(grep -E "^[0-9]+:([^:]*,)?$1(,[^:]*)?:" "/proc/$$/cgroup") || return 0
+  group_folder "$line"
 }
 
 # census_groups: those below the test's own.
@@ -61,11 +66,9 @@ census_groups() { find /sys/fs/cgroup -type d -path "*/$census_group/*" 2>/dev/n
 # census NODE: a line for each thing, sorted.
 census() {
   on "$1" env CENSUS=1 store="$MLENV_STORE" root="$root" bash -c '
-    mine=" $$ $BASHPID "
     for process in /proc/[0-9]*; do
       tr "\0" "\n" <$process/environ 2>/dev/null | grep -qx CENSUS=1 && continue
       command=$(tr "\0" " " <$process/cmdline 2>/dev/null) && [ -n "$command" ] || continue
-      # A connection of sshd is told from the daemon by its title; sleep is the bed'"'"'s own first process.
       echo "process $command"
       for kind in net mnt pid uts ipc user; do
         where=$(readlink $process/ns/$kind) && echo "namespace $where"
@@ -78,7 +81,8 @@ census() {
     find /root/.cache/mlenv/node -name ".tmp-*" 2>/dev/null | sed "s/^/file /"
     for one in /root/.local/share/mlenv "$store"; do
       find $one/tmp $one/jobs -mindepth 1 2>/dev/null
-      find $one -mindepth 1 -maxdepth 2 -name ".*" 2>/dev/null
+      # Names of runs are locked there.
+      find $one -mindepth 1 -maxdepth 2 -name ".*" ! -path "$one/runs/.names" 2>/dev/null
     done | sed "s/^/file /"
   ' census | LC_ALL=C sort -u
 }

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # What tests/e2e/jobs-faults-*.sh have in common: after nodes.sh and census.sh, a bed of three nodes,
 # `head` from which jobs are started, and a way to say how a job has to fail.
-: "${census_group?census.sh comes first}"
+: "${census_group?census.sh comes first}" "${work:?}" "${root:?}"
 
 # faults_bed: small image, three nodes, a project; `job` runs there, in a folder of `head`'s own.
 faults_bed() {
@@ -15,13 +15,15 @@ faults_bed() {
   nodes_up 3
 }
 
+# shellcheck disable=SC2016 # for the shell there
 on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
 
 # engine NAME: the one that `job` uses from now on.
+# shellcheck disable=SC2034 # names: for the tests
 engine() {
   engine=$1
   case $engine in
-    ssh) engine_words=(--engine ssh --hosts node1,node2,node3) names=(node1 node2 node3) ;;
+    ssh) engine_words=(--engine ssh --hosts "node1,node2,node3") names=(node1 node2 node3) ;;
     local) engine_words=(--engine local) names=(n1 n2 n3) ;;
     slurm) engine_words=(--engine slurm) names=(node1 node2 node3) ;;
   esac
@@ -72,4 +74,3 @@ has_ended() {
 }
 
 said() { grep -qE -- "$1" "$work/err" "$work/out" || fail "$engine: not said: $1: $(cat "$work/err" "$work/out")"; }
-[ -z "${KEEP_GOING:-}" ] || fail() { echo "FAILED: $*" | cut -c1-700 | head -n 20; }

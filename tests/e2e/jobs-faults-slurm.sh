@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# jobs-faults-ranks.sh by engine slurm, and what Slurm itself does to a job: scancel, the end of its
+# time, a preemption that puts it back into the queue. Only with MLENV_TEST_LONG=1.
+# shellcheck disable=SC2016 # what stands in single quotes is for others
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/nodes.sh
+. "$root/tests/support/nodes.sh"
+# shellcheck source=tests/support/census.sh
+. "$root/tests/support/census.sh"
+# shellcheck source=tests/support/job_faults.sh
+. "$root/tests/support/job_faults.sh"
+
+[ "$MLENV_TEST_LONG" = 1 ] || exit 0
+faults_bed
+with_slurm
+cd "$work/project"
+engine slurm
+rank_one() { sh -c 'echo "[ \"\$RANK\" = 1 ] || exec sleep 600; $1"' rank_one "$1"; }
+
+note "all is well"
+job small -- true </dev/null >"$work/out" 2>"$work/err" || fail "$(cat "$work/out" "$work/err")"
+wait_until 30 slurm_idle 3
+note_census
+
+note "a rank exits 1, segfaults, wants too much memory, cannot import"
+ends 1 'rank 1 on node2 ended with status 1' small -- sh -c "$(rank_one 'echo given up >&2; exit 1')"
+said '^    given up$'
+ends 139 'rank 1 on node2 was ended by signal 11 \(SIGSEGV\)' small -- sh -c "$(rank_one 'kill -SEGV $$')"
+ends 137 'rank 1 on node2 was killed for want of memory' --memory 64m small -- \
+  sh -c "$(rank_one 'exec python -c "bytearray(300 << 20)"')"
+ends 1 'rank 1 on node2 ended with status 1' small -- sh -c "$(rank_one 'exec python -c "import nothing_of_that_name"')"
+said 'ModuleNotFoundError'
+note "ranks hang, and the job has a deadline"
+ends 124 'the job.s deadline of 3 s is over' --timeout 3s --stop-timeout 1s small -- sh -c 'trap "" TERM; sleep 600'
+note "the agent is killed"
+begun small -- sh -c "$waits"
+on node2 pkill -9 -f 'mlenv-node agen[t]'
+wait "$running" && fail "an agent was killed, and all is well"
+said 'node node2 was lost|node node2 is lost'
+ends 0 '' small -- true
+
+note "scancel"
+begun --name cancelled small -- sh -c "$waits"
+on head scancel --name=cancelled
+wait "$running" && fail "cancelled, and all is well"
+said 'CANCELLED'
+nothing_left scancel
+
+note "the end of its time: ranks hear of it before"
+begun --slurm-option=--time=1 small -- sh -c "trap 'echo heard; exit 3' TERM; $waits"
+status=0
+wait "$running" || status=$?
+equal "walltime" 3 "$status"
+equal "ranks that heard" 3 "$(grep -c 'heard$' "$work/out")"
+nothing_left walltime
+
+note "a preemption: put back, and done when it runs again"
+begun --name preempted small -- sh -c "[ ! -e /shared/again ] || exit 0; $waits"
+touch "$work/shared/again"
+on head scontrol requeue "$(on head squeue -h -o %i)"
+status=0
+wait "$running" || status=$?
+equal "preempted" 0 "$status"
+nothing_left preemption
