@@ -32,17 +32,6 @@ namespace {
 
 constexpr std::size_t kShownLines = 12;  // of the rank that failed first
 
-/// Of engines that this process drives itself; the job has the ranks then that fit on their nodes.
-std::unique_ptr<job::NodeStarter> starter_for(Ui& ui, JobChoice& choice) {
-  const fs::path store = fs::absolute(ui.store().root());
-  if (choice.engine == "ssh") {
-    std::vector<job::Host> hosts = job::hosts_of(choice.hosts);
-    choice.job.ranks_per_node = job::ranks_in_slots(hosts, choice.ranks);
-    return job::ssh_nodes({std::move(hosts), job::node_program()});
-  }
-  return job::local_nodes({choice.job.nodes.most, store, {}});
-}
-
 /// Sending, and a note for each thing that happens to nodes.
 class JobShow {
  public:
@@ -61,6 +50,7 @@ class JobShow {
       const std::string record = job::log_line_json(attempt, rank, line);
       if (!record.empty()) streams_.add(true, record + "\n");
     };
+    events.preflight = [this](const job::Preflight& found) { tell(found); };
     events.attempt_ended = [this](const job::AttemptResult& attempt) {
       output_.flush();
       if (attempt.failure) tell(*attempt.failure, attempt);
@@ -82,6 +72,11 @@ class JobShow {
     if (!ui_.options.quiet) streams_.add(false, line + "\n");
   }
 
+  void tell(const job::Preflight& found) {
+    if (ui_.options.json) streams_.add(true, job::render_preflight(found) + "\n");
+    for (const std::string& line : job::preflight_notes(found)) note(line);
+  }
+
   /// What went wrong first, and the last that was heard of it.
   void tell(const job::FirstFailure& failure, const job::AttemptResult& attempt) {
     if (failure.what == job::FirstFailure::What::node) {
@@ -90,7 +85,7 @@ class JobShow {
     }
     const job::RankResult& rank = attempt.ranks.at(failure.rank);
     note(fmt::format("first, rank {} on {} {}", failure.rank, failure.node,
-                     rank.end ? job::how_it_ended(*rank.end) : "was lost"));
+                     job::why_it_failed(failure, rank)));
     const std::size_t count = rank.last_lines.size();
     const std::size_t from = count > kShownLines ? count - kShownLines : 0;
     if (attempt.ranks.size() == 1) return;  // they stand just above
@@ -206,13 +201,23 @@ std::string gpus_of(const PreparedJob& job, const ImageFacts& facts) {
 
 }  // namespace
 
+std::unique_ptr<job::NodeStarter> node_starter_for(Ui& ui, JobChoice& choice) {
+  const fs::path store = fs::absolute(ui.store().root());
+  if (choice.engine == "ssh") {
+    std::vector<job::Host> hosts = job::hosts_of(choice.hosts);
+    choice.job.ranks_per_node = job::ranks_in_slots(hosts, choice.ranks);
+    return job::ssh_nodes({std::move(hosts), job::node_program()});
+  }
+  return job::local_nodes({choice.job.nodes.most, store, {}});
+}
+
 int run_job(Ui& ui, PreparedJob job) {
   ImageFacts facts = facts_to_judge(ui, job.image, false);
   job.gpus = gpus_of(job, facts);
   if (!job.choice.framework_given) job.choice.job.framework = framework_in(ui, job.image, facts);
   if (job.start.checked) job.image_facts = std::move(facts);
   if (job.choice.engine == "slurm") return run_in_slurm(ui, std::move(job));
-  const std::unique_ptr<job::NodeStarter> starter = starter_for(ui, job.choice);
+  const std::unique_ptr<job::NodeStarter> starter = node_starter_for(ui, job.choice);
   if (job.choice.dry_run) return show_plan(ui, job, *starter);
   job::DrivePlan plan = drive_plan(ui, job);
   RunStart start = job.start;

@@ -1,5 +1,6 @@
 #pragma once
 // `mlenv run --nodes`: one command on several nodes (docs/jobs.md).
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,12 +30,14 @@ struct JobWords {
   bool evaluator = false;
   std::vector<std::string> site;  ///< for sbatch
   bool dry_run = false;
+  bool preflight = false;
+  std::string stall_timeout;
 };
 /// Those that take the next word.
 inline constexpr std::string_view kJobOptionsWithWords[] = {
-    "--nodes",       "--engine",    "--hosts",     "--ranks-per-node",
-    "--strategy",    "--framework", "--interface", "--restarts",
-    "--checkpoints", "--servers",   "--code",      "--slurm-option"};
+    "--nodes",     "--engine",       "--hosts",        "--ranks-per-node", "--strategy",
+    "--framework", "--interface",    "--restarts",     "--checkpoints",    "--servers",
+    "--code",      "--slurm-option", "--stall-timeout"};
 void add_job_options(CLI::App& app, JobWords& words);
 
 /// What else was asked for.
@@ -80,6 +83,8 @@ struct PreparedJob {
   std::string gpus;                         ///< the word of `--gpus`
   std::optional<ImageFacts> image_facts{};  ///< that nodes are judged by
 };
+/// Of engines that this process drives itself; the job has the ranks then that fit on their nodes.
+std::unique_ptr<job::NodeStarter> node_starter_for(Ui& ui, JobChoice& choice);
 /// The status of the job.
 int run_job(Ui& ui, PreparedJob job);
 

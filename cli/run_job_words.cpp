@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/duration.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "cli/command_tree.hpp"
@@ -24,7 +25,7 @@ Error not_with(std::string_view option, std::string why) {
 
 /// Options of a job alone, without one.
 void refuse_without(const JobWords& words) {
-  const std::array<std::pair<const char*, bool>, 13> given{{
+  const std::array<std::pair<const char*, bool>, 15> given{{
       {"--engine", !words.engine.empty()},
       {"--hosts", !words.hosts.empty()},
       {"--ranks-per-node", !words.ranks_per_node.empty()},
@@ -37,6 +38,8 @@ void refuse_without(const JobWords& words) {
       {"--evaluator", words.evaluator},
       {"--code", !words.code.empty()},
       {"--slurm-option", !words.site.empty()},
+      {"--preflight", words.preflight},
+      {"--stall-timeout", !words.stall_timeout.empty()},
       {"--dry-run", words.dry_run},
   }};
   const auto first =
@@ -154,6 +157,14 @@ job::JobParts parts_of(const JobWords& words, const BesideJob& beside) {
   if (!words.restarts.empty()) {
     parts.restarts = number_of("--restarts", words.restarts, 0, kMostRestarts);
   }
+  if (words.preflight) parts.preflight = true;
+  if (!words.stall_timeout.empty()) {
+    parts.stall_timeout = parse_duration(words.stall_timeout);
+    if (!parts.stall_timeout || parts.stall_timeout->count() <= 0) {
+      throw usage_error("usage", "`--stall-timeout {}` is no length of time", words.stall_timeout)
+          .hint("a number and a unit: `90s`, `10m`, `2h`");
+    }
+  }
   if (!beside.life.name.empty()) parts.name = beside.life.name;
   parts.deadline = beside.life.run.timeout;
   if (beside.grace_given) parts.grace = beside.life.run.grace;
@@ -197,6 +208,10 @@ void add_job_options(CLI::App& app, JobWords& words) {
       ->type_name("NAME");
   app.add_option("--restarts", words.restarts, "start all ranks again so often after a failure")
       ->type_name("N");
+  app.add_flag("--preflight", words.preflight, "measure the links between the nodes first");
+  app.add_option("--stall-timeout", words.stall_timeout,
+                 "end it, or restart, when no rank has done anything for so long: 10m")
+      ->type_name("TIME");
   app.add_option("--checkpoints", words.checkpoints, "a folder that all nodes share: SRC[:DST]");
   take_word_of(
       app.add_option("--code", words.code, "the ranks' code: FOLDER, or FOLDER@REVISION of git")

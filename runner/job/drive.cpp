@@ -6,9 +6,11 @@
 #include <csignal>
 #include <deque>
 
+#include "runner/job/activity.hpp"
 #include "runner/job/drive_nodes.hpp"
 #include "runner/job/interfaces.hpp"
 #include "runner/job/job_status.hpp"
+#include "runner/job/preflight_nodes.hpp"
 #include "runner/local/signal_queue.hpp"
 #include "runner/local/stop_listener.hpp"
 #include "runner/node/node_gpus.hpp"
@@ -66,7 +68,8 @@ class Drive {
       : plan_(plan),
         events_(events),
         nodes_(store, starter, plan, events, rank_events()),
-        stops_(events.control) {
+        stops_(events.control),
+        activity_({plan.job.stall_timeout, plan.job.strategy == Strategy::allreduce}) {
     if (plan.job.deadline) ends_at_ = Clock::now() + *plan.job.deadline;
   }
 
@@ -77,6 +80,9 @@ class Drive {
       between_ = ending();
       if (between_) break;
       if (events_.ready) events_.ready(nodes_.states());
+      if (number == 0 && plan_.job.preflight) preflight();
+      between_ = plan_.preflight_alone || ending();
+      if (between_) break;
       outcome_.attempts.push_back(attempt(number));
       const AttemptResult& last = outcome_.attempts.back();
       if (events_.attempt_ended) events_.attempt_ended(last);
@@ -105,6 +111,16 @@ class Drive {
     if (!ending()) nodes_.require_enough();
   }
 
+  void preflight() {
+    const Preflight found = preflight_of(nodes_, plan_.job, [this] {
+      wait();
+      return !ending();
+    });
+    if (ending()) return;
+    if (events_.preflight) events_.preflight(found);
+    if (!plan_.preflight_alone) require_links(found);
+  }
+
   AttemptResult attempt(std::uint64_t number) {
     AttemptResult result;
     result.number = number;
@@ -120,6 +136,7 @@ class Drive {
     while (!all_over()) {
       wait();
       heed_lost();
+      heed_activity();
       if (done()) stop_all(plan_.job.grace);
       kill_late();
     }
@@ -157,6 +174,7 @@ class Drive {
     }
     ranks_.clear();
     result.failure = first_failure(result.ranks, offsets, lost);
+    if (stalled_) result.failure = std::exchange(stalled_, std::nullopt);
   }
 
   /// An attempt that could not begin, since nodes went.
@@ -205,6 +223,9 @@ class Drive {
       one.result.node = nodes_.state(one.node).offer.name;
       ranks_.push_back(std::move(one));
     }
+    std::vector<Activity::RankOn> watched;
+    for (const Running& one : ranks_) watched.push_back({one.result.rank.rank, one.result.node});
+    activity_.begin(watched, Clock::now());
     for (const Running& one : ranks_) {
       if (NodeLink* link = nodes_.link(one.node)) link->start(start_of(one, plan.ranks.size()));
     }
@@ -237,10 +258,14 @@ class Drive {
     };
     events.line = [this](std::size_t node, std::uint64_t rank, const std::string& line) {
       if (!runs_on(node, rank)) return;
+      activity_.line(rank, Clock::now());
       std::deque<std::string>& kept = ranks_[rank].lines;
       kept.push_back(line);
       if (kept.size() > kLastLines) kept.pop_front();
       if (events_.line) events_.line(number_, rank, line);
+    };
+    events.use = [this](std::size_t node, std::uint64_t rank, const RankUse& use) {
+      if (runs_on(node, rank)) activity_.use(rank, use, Clock::now());
     };
     events.ended = [this](std::size_t node, std::uint64_t rank, const RankEnd& end) {
       if (runs_on(node, rank)) rank_ended(ranks_[rank], end);
@@ -257,6 +282,7 @@ class Drive {
 
   void rank_ended(Running& one, const RankEnd& end) {
     one.over = true;
+    activity_.over(one.result.rank.rank);
     if (!end.ended_by_node.empty() && !one.result.stopped) {
       // As if the node were lost: the status is not the command's own.
       one.lost = LostNode{one.result.node, seconds_now(), end.ended_by_node};
@@ -282,6 +308,18 @@ class Drive {
       one.over = true;
       node_lost(one, nodes_.state(one.node).lost.value_or(""));
     }
+  }
+
+  /// Notices of what ranks do, and a stall that is a failure.
+  void heed_activity() {
+    if (stopping_) return;
+    if (const auto news = activity_.news(Clock::now())) notice(*news);
+    const std::optional<Stall> stall = activity_.failed(Clock::now());
+    if (!stall) return;
+    stalled_ = FirstFailure{FirstFailure::What::rank, stall->rank, ranks_[stall->rank].result.node,
+                            stall->why};
+    notice(stall->why + "; all ranks are ended");
+    stop_all(plan_.job.grace);
   }
 
   bool all_over() const {
@@ -384,6 +422,8 @@ class Drive {
   WithoutStops no_stops_;
   DrivenNodes nodes_;
   StopListener stops_;
+  Activity activity_;
+  std::optional<FirstFailure> stalled_;
   std::vector<Running> ranks_;  ///< of the attempt that goes on, by rank
   std::uint64_t number_ = 0;    ///< of that attempt
   std::string hosts_;           ///< its nodes, for /etc/hosts
@@ -406,6 +446,11 @@ std::string how_it_ended(const RankEnd& end) {
                        name.empty() ? "" : " (" + name + ")");
   }
   return fmt::format("ended with status {}", end.exit_code);
+}
+
+std::string why_it_failed(const FirstFailure& failure, const RankResult& rank) {
+  if (!failure.why.empty()) return failure.why;
+  return rank.end ? how_it_ended(*rank.end) : "was lost";
 }
 
 JobOutcome drive(Store& store, NodeStarter& starter, const DrivePlan& plan,

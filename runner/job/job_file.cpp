@@ -13,10 +13,11 @@ namespace {
 
 using Is = YamlNode::Kind;
 
-constexpr std::array<std::string_view, 18> kKeys = {
-    "name",     "image", "command",   "nodes",    "ranks-per-node", "gpus-per-node",
-    "strategy", "roles", "framework", "env",      "interface",      "mounts",
-    "workdir",  "grace", "restarts",  "deadline", "checkpoints",    "resources"};
+constexpr std::array<std::string_view, 20> kKeys = {
+    "name",          "image",       "command",   "nodes",     "ranks-per-node",
+    "gpus-per-node", "strategy",    "roles",     "framework", "env",
+    "interface",     "mounts",      "workdir",   "grace",     "restarts",
+    "deadline",      "checkpoints", "resources", "preflight", "stall-timeout"};
 
 }  // namespace
 
@@ -41,7 +42,7 @@ void JobReader::read_member(const std::string& key, const YamlNode& value) {
     std::string_view key;
     Read read;
   };
-  static constexpr std::array<Reading, 18> kReadings = {
+  static constexpr std::array<Reading, 20> kReadings = {
       {{"name", &JobReader::name},
        {"image", &JobReader::image},
        {"command", &JobReader::command},
@@ -58,6 +59,8 @@ void JobReader::read_member(const std::string& key, const YamlNode& value) {
        {"restarts", &JobReader::restarts},
        {"deadline", &JobReader::deadline},
        {"grace", &JobReader::grace},
+       {"preflight", &JobReader::preflight},
+       {"stall-timeout", &JobReader::stall_timeout},
        {"checkpoints", &JobReader::checkpoints},
        {"resources", &JobReader::resources}}};
   for (const Reading& reading : kReadings) {

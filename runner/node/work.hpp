@@ -28,9 +28,13 @@ class Work {
   std::string bytes_;
 };
 
+/// The command that starts this program again to do that, for as long as this process lives.
+std::vector<std::string> work_command(const std::vector<std::string>& words);
+
 /// Its process: `image STORE DIGEST` (publishes the image, whose manifest, config and layers are
 /// there, and unpacks it; answers with the digest that it computed of the manifest), `code STORE
-/// DIGEST FOLDER` (the same of an archive), `facts STORE`. nullopt: this is an ordinary start.
+/// DIGEST FOLDER` (the same of an archive), `facts STORE`, `links` (link_tester.hpp). nullopt: this
+/// is an ordinary start.
 std::optional<int> work_main(int argc, char** argv);
 
 }  // namespace mlenv::job
