@@ -10,6 +10,7 @@
 #include "cli/compare.hpp"
 #include "cli/copy.hpp"
 #include "cli/export.hpp"
+#include "cli/preflight.hpp"
 #include "cli/probe_text.hpp"
 #include "cli/quick_runtime.hpp"
 #include "cli/rollback.hpp"
@@ -59,6 +60,7 @@ constexpr std::array kCommands = {
     Command{"check", "tell whether an image, lock or recipe runs on a host", declare_check},
     Command{"explain", "say what a rule of `check` means, and what to do", declare_explain},
     Command{"probe", "try the GPUs: memory, a kernel, bandwidths, NCCL", declare_probe},
+    Command{"preflight", "measure the links between the nodes of a job", declare_preflight},
     Command{"compare", "measure an image in a container, in a virtual machine, on the bare host",
             declare_compare},
     Command{"data", "show and refresh what is known of CUDA releases", declare_data},

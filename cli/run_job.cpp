@@ -31,14 +31,6 @@ namespace {
 
 constexpr std::size_t kShownLines = 12;  // of the rank that failed first
 
-/// Of ssh; the job has the ranks then that fit on them.
-std::vector<job::Host> hosts_for(JobChoice& choice) {
-  if (choice.engine != "ssh") return {};
-  std::vector<job::Host> hosts = job::hosts_of(choice.hosts);
-  choice.job.ranks_per_node = job::ranks_in_slots(hosts, choice.ranks);
-  return hosts;
-}
-
 /// Sending, and a note for each thing that happens to nodes.
 class JobShow {
  public:
@@ -58,6 +50,7 @@ class JobShow {
     events.line = [this](std::uint64_t, std::uint64_t rank, const std::string& line) {
       output_.show(rank, line);
     };
+    events.preflight = [this](const job::Preflight& found) { tell(found); };
     events.attempt_ended = [this](const job::AttemptResult& attempt) {
       output_.flush();
       if (attempt.failure) tell(*attempt.failure, attempt);
@@ -83,6 +76,11 @@ class JobShow {
     if (!ui_.options.quiet) streams_.add(false, line + "\n");
   }
 
+  void tell(const job::Preflight& found) {
+    if (ui_.options.json) streams_.add(true, job::render_preflight(found) + "\n");
+    for (const std::string& line : job::preflight_notes(found)) note(line);
+  }
+
   /// What went wrong first, and the last that was heard of it.
   void tell(const job::FirstFailure& failure, const job::AttemptResult& attempt) {
     if (failure.what == job::FirstFailure::What::node) {
@@ -91,7 +89,7 @@ class JobShow {
     }
     const job::RankResult& rank = attempt.ranks.at(failure.rank);
     note(fmt::format("first, {} {}", job::called(rank.rank, failure.node),
-                     rank.end ? job::how_it_ended(*rank.end) : "was lost"));
+                     job::why_it_failed(failure, rank)));
     const std::size_t count = rank.last_lines.size();
     const std::size_t from = count > kShownLines ? count - kShownLines : 0;
     if (attempt.ranks.size() == 1) return;  // they stand just above
@@ -207,6 +205,16 @@ std::string gpus_of(const PreparedJob& job, const ImageFacts& facts) {
 }
 
 }  // namespace
+
+std::unique_ptr<job::NodeStarter> node_starter_for(Ui& ui, JobChoice& choice) {
+  const fs::path store = fs::absolute(ui.store().root());
+  if (choice.engine == "ssh") {
+    std::vector<job::Host> hosts = job::hosts_of(choice.hosts);
+    choice.job.ranks_per_node = job::ranks_in_slots(hosts, choice.ranks);
+    return job::ssh_nodes({std::move(hosts), job::node_program()});
+  }
+  return job::local_nodes({choice.job.nodes.most, store, {}});
+}
 
 int run_job(Ui& ui, PreparedJob job) {
   ImageFacts facts = facts_to_judge(ui, job.image, false);

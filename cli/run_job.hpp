@@ -1,5 +1,6 @@
 #pragma once
 // `mlenv run --nodes`: one command on several nodes (docs/jobs.md).
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,12 +37,14 @@ struct JobWords {
   std::string script_with;
   std::string script_file;
   bool script_force = false;
+  bool preflight = false;
+  std::string stall_timeout;
 };
 /// Those that take the next word.
 inline constexpr std::string_view kJobOptionsWithWords[] = {
     "--nodes",     "--engine",       "--hosts",           "--ranks-per-node", "--strategy",
     "--framework", "--interface",    "--restarts",        "--checkpoints",    "--servers",
-    "--code",      "--slurm-option", "--rescale-interval"};
+    "--code",      "--slurm-option", "--rescale-interval", "--stall-timeout"};
 void add_job_options(CLI::App& app, JobWords& words);
 /// Of `mlenv export slurm|ssh|mpi`.
 void add_script_options(CLI::App& app, JobWords& words);
@@ -98,6 +101,8 @@ struct PreparedJob {
   std::string gpus;                         ///< the word of `--gpus`
   std::optional<ImageFacts> image_facts{};  ///< that nodes are judged by
 };
+/// Of engines that this process drives itself; the job has the ranks then that fit on their nodes.
+std::unique_ptr<job::NodeStarter> node_starter_for(Ui& ui, JobChoice& choice);
 /// The status of the job.
 int run_job(Ui& ui, PreparedJob job);
 

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/duration.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "cli/command_tree.hpp"
@@ -39,6 +40,8 @@ void refuse_without(const JobWords& words) {
       {"--rescale-interval", !words.rescale_interval.empty()},
       {"--code", !words.code.empty()},
       {"--slurm-option", !words.site.empty()},
+      {"--preflight", words.preflight},
+      {"--stall-timeout", !words.stall_timeout.empty()},
       {"--dry-run", words.dry_run},
   }};
   const auto first =
@@ -175,6 +178,10 @@ job::JobParts parts_of(const JobWords& words, const BesideJob& beside) {
   if (!words.restarts.empty()) {
     parts.restarts = number_of("--restarts", words.restarts, 0, kMostRestarts);
   }
+  if (words.preflight) parts.preflight = true;
+  if (!words.stall_timeout.empty()) {
+    parts.stall_timeout = duration_of("--stall-timeout", words.stall_timeout);
+  }
   if (!words.rescale_interval.empty()) {
     parts.rescale_interval = duration_of("--rescale-interval", words.rescale_interval);
   }
@@ -225,6 +232,10 @@ void add_job_options(CLI::App& app, JobWords& words) {
       ->type_name("N");
   app.add_option("--rescale-interval", words.rescale_interval,
                  "of MIN:MAX: begin again for more nodes no sooner; by default 30s")
+      ->type_name("TIME");
+  app.add_flag("--preflight", words.preflight, "measure the links between the nodes first");
+  app.add_option("--stall-timeout", words.stall_timeout,
+                 "end it, or restart, when no rank has done anything for so long: 10m")
       ->type_name("TIME");
   app.add_option("--checkpoints", words.checkpoints, "a folder that all nodes share: SRC[:DST]");
   take_word_of(

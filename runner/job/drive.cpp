@@ -7,10 +7,12 @@
 #include <deque>
 
 #include "runner/job/absent_nodes.hpp"
+#include "runner/job/activity.hpp"
 #include "runner/job/drive_nodes.hpp"
 #include "runner/job/job_places.hpp"
 #include "runner/job/job_status.hpp"
 #include "runner/job/mpi.hpp"
+#include "runner/job/preflight_nodes.hpp"
 #include "runner/job/rank_policy.hpp"
 #include "runner/local/signal_queue.hpp"
 #include "runner/local/stop_listener.hpp"
@@ -44,7 +46,8 @@ class Drive {
         events_(events),
         nodes_(store, starter, plan, events, rank_events()),
         absent_(plan, events, nodes_),
-        stops_(events.control) {
+        stops_(events.control),
+        activity_({plan.job.stall_timeout, plan.job.strategy == Strategy::allreduce}) {
     if (plan.job.deadline) ends_at_ = Clock::now() + *plan.job.deadline;
   }
 
@@ -56,6 +59,9 @@ class Drive {
       between_ = ending();
       if (between_) break;
       if (events_.ready) events_.ready(nodes_.ready_states());
+      if (number == 0 && plan_.job.preflight) preflight();
+      between_ = plan_.preflight_alone || ending();
+      if (between_) break;
       outcome_.attempts.push_back(attempt(number));
       const AttemptResult& last = outcome_.attempts.back();
       if (events_.attempt_ended) events_.attempt_ended(last);
@@ -88,6 +94,16 @@ class Drive {
     if (!ending()) nodes_.require_enough();
   }
 
+  void preflight() {
+    const Preflight found = preflight_of(nodes_, plan_.job, [this] {
+      wait();
+      return !ending();
+    });
+    if (ending()) return;
+    if (events_.preflight) events_.preflight(found);
+    if (!plan_.preflight_alone) require_links(found);
+  }
+
   AttemptResult attempt(std::uint64_t number) {
     AttemptResult result;
     result.number = number;
@@ -108,6 +124,7 @@ class Drive {
       wait();
       heed_lost();
       if (!stopping_) heed_absent();
+      heed_activity();
       if (done()) stop_all(plan_.job.grace);
       kill_late();
     }
@@ -136,6 +153,7 @@ class Drive {
     result.node_lost = !lost.empty();
     result.to_grow = growing_;
     result.failure = first_failure(result.ranks, offsets, lost);
+    if (stalled_) result.failure = std::exchange(stalled_, std::nullopt);
   }
 
   /// An attempt that could not begin, since nodes went.
@@ -189,6 +207,9 @@ class Drive {
       one.result.node = nodes_.state(one.node).offer.name;
       ranks_.push_back(std::move(one));
     }
+    std::vector<Activity::RankOn> watched;
+    for (const Running& one : ranks_) watched.push_back({one.result.rank.rank, one.result.node});
+    activity_.begin(watched, Clock::now());
     for (Running& one : ranks_) start(one);
   }
 
@@ -225,10 +246,14 @@ class Drive {
     };
     events.line = [this](std::size_t node, std::uint64_t rank, const std::string& line) {
       if (!runs_on(node, rank)) return;
+      activity_.line(rank, Clock::now());
       std::deque<std::string>& kept = ranks_[rank].lines;
       kept.push_back(line);
       if (kept.size() > kLastLines) kept.pop_front();
       if (events_.line) events_.line(number_, rank, line);
+    };
+    events.use = [this](std::size_t node, std::uint64_t rank, const RankUse& use) {
+      if (runs_on(node, rank)) activity_.use(rank, use, Clock::now());
     };
     events.ended = [this](std::size_t node, std::uint64_t rank, const RankEnd& end) {
       if (runs_on(node, rank)) rank_ended(ranks_[rank], end);
@@ -249,6 +274,7 @@ class Drive {
 
   void rank_ended(Running& one, const RankEnd& end) {
     one.over = true;
+    activity_.over(one.result.rank.rank);
     if (!end.ended_by_node.empty() && !one.result.stopped) {
       // As if the node were lost: the status is not the command's own.
       return node_lost(one, seconds_now(), end.ended_by_node);
@@ -323,6 +349,18 @@ class Drive {
     } catch (const Error&) {
       return false;  // it is without its network
     }
+  }
+
+  /// Notices of what ranks do, and a stall that is a failure.
+  void heed_activity() {
+    if (stopping_) return;
+    if (const auto news = activity_.news(Clock::now())) notice(*news);
+    const std::optional<Stall> stall = activity_.failed(Clock::now());
+    if (!stall) return;
+    stalled_ = FirstFailure{FirstFailure::What::rank, stall->rank, ranks_[stall->rank].result.node,
+                            stall->why};
+    notice(stall->why + "; all ranks are ended");
+    stop_all(plan_.job.grace);
   }
 
   bool all_over() const {
@@ -429,6 +467,8 @@ class Drive {
   DrivenNodes nodes_;
   AbsentNodes absent_;
   StopListener stops_;
+  Activity activity_;
+  std::optional<FirstFailure> stalled_;
   std::vector<Running> ranks_;  ///< of the attempt that goes on, by rank
   std::uint64_t number_ = 0;    ///< of that attempt
   std::uint64_t world_ = 0;
@@ -455,6 +495,11 @@ std::string how_it_ended(const RankEnd& end) {
                        name.empty() ? "" : " (" + name + ")");
   }
   return fmt::format("ended with status {}", end.exit_code);
+}
+
+std::string why_it_failed(const FirstFailure& failure, const RankResult& rank) {
+  if (!failure.why.empty()) return failure.why;
+  return rank.end ? how_it_ended(*rank.end) : "was lost";
 }
 
 JobOutcome drive(Store& store, NodeStarter& starter, const DrivePlan& plan,

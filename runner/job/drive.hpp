@@ -21,6 +21,7 @@
 #include "runner/job/job.hpp"
 #include "runner/job/node_link.hpp"
 #include "runner/job/plan.hpp"
+#include "runner/job/preflight.hpp"
 #include "runner/launch/node_starter.hpp"
 #include "runner/local/life.hpp"
 
@@ -29,7 +30,7 @@ namespace mlenv::job {
 struct DrivePlan {
   Job job;
   std::string id;            ///< of the job's record
-  std::string image_digest;  ///< of the manifest
+  std::string image_digest;  ///< of the manifest; empty, of a preflight alone: none
   std::optional<std::string> code_digest;
   LocalRun run;      ///< what all ranks share; the variables of a rank come below its `env`
   RunStart start;    ///< the same, for their records
@@ -38,6 +39,7 @@ struct DrivePlan {
   std::optional<ImageFacts> image_facts;
   bool image_alone = false;              ///< it is brought there, and nothing is run
   std::vector<std::string> image_names;  ///< that it is to have there
+  bool preflight_alone = false;  ///< nothing is started after it
   LinkSettings link;
   std::chrono::milliseconds meeting{60'000};  ///< a node has so long until it answers first
   std::uint64_t most_log_bytes = 0;           ///< of each rank, on its node
@@ -70,7 +72,7 @@ struct FirstFailure {
   enum class What { rank, node } what = What::rank;
   std::uint64_t rank = 0;  ///< of a rank
   std::string node;
-  std::string why;  ///< of a node
+  std::string why;  ///< of a node; of a rank that did not end by itself: it stalled
 };
 
 struct AttemptResult {
@@ -103,6 +105,8 @@ struct DriveEvents {
   std::function<void(const std::string& node, std::uint64_t there, std::uint64_t all)> sending{};
   /// All nodes that take part are ready, each with its facts. May throw: then nothing is started.
   std::function<void(const std::vector<NodeState>&)> ready{};
+  /// What a preflight found, before the first attempt, where the job has one.
+  std::function<void(const Preflight&)> preflight{};
   std::function<void(std::uint64_t attempt, const std::vector<Place>&, const JobPlan&)> planned{};
   std::function<void(std::uint64_t attempt, std::uint64_t rank)> started{};
   /// A line as it lies in the rank's log (record/run_log.hpp).
@@ -128,11 +132,14 @@ std::optional<FirstFailure> first_failure(const std::vector<RankResult>& ranks,
 
 /// `ended with status 3`, `was killed for want of memory`.
 std::string how_it_ended(const RankEnd& end);
+/// The same of the rank that failed first; `was lost`, `stalled: …`.
+std::string why_it_failed(const FirstFailure& failure, const RankResult& rank);
 
 /// To the end. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to all ranks, which have
 /// `Job::grace` then; another one kills them; SIGUSR1 and SIGUSR2 are passed on alone. Throws, with
 /// nothing left on any node: `no-node` (fewer nodes than the job needs could be made ready; what
-/// ssh or srun said is in it), `bad-job`, what `ready` throws, and what a node could not do.
+/// ssh or srun said is in it), `bad-job`, `links-broken`, what `ready` throws, and what a node
+/// could not do.
 JobOutcome drive(Store& store, NodeStarter& starter, const DrivePlan& plan,
                  const DriveEvents& events);
 

@@ -199,6 +199,9 @@ NodeEvents DrivenNodes::events_of(std::size_t index) {
   events.line = [this, index](std::uint64_t rank, const std::string& line) {
     ranks_.line(index, rank, line);
   };
+  events.use = [this, index](std::uint64_t rank, const RankUse& use) {
+    if (ranks_.use) ranks_.use(index, rank, use);
+  };
   events.ended = [this, index](std::uint64_t rank, const RankEnd& end) {
     ranks_.ended(index, rank, end);
   };
@@ -210,6 +213,9 @@ NodeEvents DrivenNodes::events_of(std::size_t index) {
     if (!node.error) node.error = error;
     ranks_.failed(index, during, error);
     if (!is_ready(node)) lost(node, error.what());
+  };
+  events.link_tested = [this, index](const std::string& answer) {
+    if (on_link_tested) on_link_tested(index, answer);
   };
   events.lost = [this, &node](const std::string& why) { lost(node, why); };
   return events;
@@ -228,7 +234,11 @@ void DrivenNodes::met(std::size_t index, const NodeHello& hello) {
   }
   NodeLink& link = *nodes_[index].link;
   if (!plan_.image_alone) link.ask_facts();
-  spread_.met(index, link, hello, address_of(state));
+  if (plan_.image_digest.empty()) {
+    state.image = true;
+  } else {
+    spread_.met(index, link, hello, address_of(state));
+  }
   if (plan_.code_digest) {
     link.send_code(store_, *plan_.code_digest);
   } else {

@@ -15,6 +15,7 @@ struct RankEvents {
   std::function<void(std::size_t node, std::uint64_t rank, const std::string& run)> started;
   std::function<void(std::size_t node, std::uint64_t rank, const std::string& line)> line;
   std::function<void(std::size_t node, std::uint64_t rank, const RankEnd&)> ended;
+  std::function<void(std::size_t node, std::uint64_t rank, const RankUse&)> use{};
   std::function<void(std::size_t node, const std::string& during, const Error&)> failed;
 };
 
@@ -67,6 +68,8 @@ class DrivenNodes {
   const SpreadCount& image_count(std::size_t node) { return spread_.count(node); }
   double last_heard(std::size_t node) const;  ///< seconds since 1970, by our clock
   void say_goodbye();
+  /// What link tests give (preflight_nodes.hpp), as long as somebody asks for it.
+  std::function<void(std::size_t node, const std::string& answer)> on_link_tested;
   bool all_gone() const;
   void drop_all();  ///< at once
 

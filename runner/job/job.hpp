@@ -67,6 +67,9 @@ struct Job {
   std::optional<std::chrono::milliseconds> deadline;  ///< of the whole job, restarts included
   std::chrono::milliseconds grace{10000};             ///< between SIGTERM and SIGKILL
   std::optional<Mount> checkpoints;                   ///< a folder that all nodes share
+  bool preflight = false;  ///< the links between the nodes are measured before it starts
+  /// After so long without any sign of life of any rank the job has failed; nothing: it is told.
+  std::optional<std::chrono::milliseconds> stall_timeout;
 };
 
 }  // namespace mlenv::job

@@ -13,11 +13,12 @@ namespace {
 
 using Is = YamlNode::Kind;
 
-constexpr std::array<std::string_view, 19> kKeys = {
-    "name",          "image",       "command",   "nodes",           "ranks-per-node",
-    "gpus-per-node", "strategy",    "roles",     "framework",       "env",
-    "interface",     "mounts",      "workdir",   "grace",           "restarts",
-    "deadline",      "checkpoints", "resources", "rescale-interval"};
+constexpr std::array<std::string_view, 21> kKeys = {
+    "name",          "image",       "command",   "nodes",            "ranks-per-node",
+    "gpus-per-node", "strategy",    "roles",     "framework",        "env",
+    "interface",     "mounts",      "workdir",   "grace",            "restarts",
+    "deadline",      "checkpoints", "resources", "rescale-interval", "preflight",
+    "stall-timeout"};
 
 }  // namespace
 
@@ -42,7 +43,7 @@ void JobReader::read_member(const std::string& key, const YamlNode& value) {
     std::string_view key;
     Read read;
   };
-  static constexpr std::array<Reading, 19> kReadings = {
+  static constexpr std::array<Reading, 21> kReadings = {
       {{"name", &JobReader::name},
        {"image", &JobReader::image},
        {"command", &JobReader::command},
@@ -60,6 +61,8 @@ void JobReader::read_member(const std::string& key, const YamlNode& value) {
        {"rescale-interval", &JobReader::rescale_interval},
        {"deadline", &JobReader::deadline},
        {"grace", &JobReader::grace},
+       {"preflight", &JobReader::preflight},
+       {"stall-timeout", &JobReader::stall_timeout},
        {"checkpoints", &JobReader::checkpoints},
        {"resources", &JobReader::resources}}};
   for (const Reading& reading : kReadings) {

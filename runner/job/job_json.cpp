@@ -31,10 +31,7 @@ Json failure_of(const AttemptResult& attempt) {
   const FirstFailure& failure = *attempt.failure;
   const bool of_rank = failure.what == FirstFailure::What::rank;
   std::string why = failure.why;
-  if (of_rank) {
-    const std::optional<RankEnd>& end = attempt.ranks.at(failure.rank).end;
-    why = end ? how_it_ended(*end) : "was lost";
-  }
+  if (of_rank) why = why_it_failed(failure, attempt.ranks.at(failure.rank));
   return {{"attempt", attempt.number},
           {"rank", of_rank ? Json(failure.rank) : Json()},
           {"node", failure.node},

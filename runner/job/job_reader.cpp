@@ -250,6 +250,12 @@ void JobReader::deadline(const YamlNode& node) {
 
 void JobReader::grace(const YamlNode& node) { parts_.grace = duration(node, "grace", "30s"); }
 
+void JobReader::preflight(const YamlNode& node) { parts_.preflight = flag(node, "preflight"); }
+
+void JobReader::stall_timeout(const YamlNode& node) {
+  parts_.stall_timeout = duration(node, "stall-timeout", "10m");
+}
+
 void JobReader::checkpoints(const YamlNode& node) {
   const auto text = values_.text(node, "`checkpoints`", "/shared/bert:/checkpoints");
   if (!text) return;

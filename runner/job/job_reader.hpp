@@ -30,6 +30,8 @@ class JobReader {
   void rescale_interval(const YamlNode& node);
   void deadline(const YamlNode& node);
   void grace(const YamlNode& node);
+  void preflight(const YamlNode& node);
+  void stall_timeout(const YamlNode& node);
   void checkpoints(const YamlNode& node);
   void resources(const YamlNode& node);
 

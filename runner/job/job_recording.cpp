@@ -11,7 +11,7 @@ namespace {
 RecordedFirstFailure recorded(const FirstFailure& failure, const AttemptResult& attempt) {
   if (failure.what == FirstFailure::What::node) return {std::nullopt, failure.node, failure.why};
   const RankResult& rank = attempt.ranks.at(failure.rank);
-  return {failure.rank, failure.node, rank.end ? how_it_ended(*rank.end) : ""};
+  return {failure.rank, failure.node, why_it_failed(failure, rank)};
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ int own_status(const AttemptResult& attempt, const Job& job, int otherwise) {
 int status_of_attempt(const AttemptResult& attempt) {
   if (!attempt.failure) return 0;
   if (attempt.failure->what == FirstFailure::What::node) return kOwnFailureStatus;
+  if (!attempt.failure->why.empty()) return kTimedOutStatus;  // it stalled, and was ended
   const RankResult& rank = attempt.ranks.at(attempt.failure->rank);
   return rank.end ? static_cast<int>(rank.end->exit_code) : kOwnFailureStatus;
 }

@@ -34,7 +34,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
     "begin_blob", "",        "give_up",   "start_rank",  "signal_rank", "stop_rank",
     "bye",        "hello",   "want",      "ready",       "facts",       "ports",
     "started",    "",        "ended",     "failed",      "leaving",     "serve",
-    "fetch",      "serving", "arrived",   "not_fetched", "spoilt"};
+    "fetch",      "serving", "arrived",   "not_fetched", "spoilt",      "link_test",
+    "link_tested", "used"};
 constexpr std::array<std::string_view, 4> kLarge = {"offer_image", "start_rank", "facts", "ended"};
 
 bool may_be_large(std::string_view name) {

@@ -189,6 +189,15 @@ struct StopRank {
   }
 };
 
+/// Of a preflight (link_test.hpp); an empty one: it is over.
+struct LinkTest {
+  std::string request;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("request", self.request);
+  }
+};
+
 struct Bye {
   template <class Self, class Visit>
   static void fields(Self& /*self*/, Visit&& /*visit*/) {}
@@ -323,6 +332,16 @@ struct RankLine {
   std::string line;
 };
 
+struct RankUsed {
+  std::uint64_t rank = 0;
+  RankUse use;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("rank", self.rank);
+    visit("use", self.use);
+  }
+};
+
 struct RankEnded {
   std::uint64_t rank = 0;
   std::uint64_t exit_code = 0;
@@ -362,6 +381,15 @@ struct Failed {
   Error error() const;
 };
 
+/// Empty: what measures has ended.
+struct LinkTested {
+  std::string answer;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("answer", self.answer);
+  }
+};
+
 /// The agent ends, and why.
 struct Leaving {
   std::string why;
@@ -375,7 +403,8 @@ using Message =
     std::variant<Beat, Meet, AskFacts, AskPorts, OfferImage, OfferCode, BeginBlob, BlobBytes,
                  GiveUp, StartRank, SignalRank, StopRank, Bye, Hello, Want, Ready, FactsText,
                  FreePorts, RankStarted, RankLine, RankEnded, Failed, Leaving, ServePeers,
-                 FetchPiece, Serving, PieceArrived, PieceFailed, BlobSpoilt>;
+                 FetchPiece, Serving, PieceArrived, PieceFailed, BlobSpoilt, LinkTest, LinkTested,
+                 RankUsed>;
 
 /// With its length in front. Throws `bad-stream` for one that is too large to be sent.
 std::string render_message(const Message& message);

@@ -185,9 +185,17 @@ void NodeLink::Impl::on(Message&& message) {
   if (auto* started = std::get_if<RankStarted>(&message)) {
     return tell(events.started, started->rank, printable(started->run));
   }
+  if (auto* used = std::get_if<RankUsed>(&message)) {
+    used->use.waits_for = printable(used->use.waits_for);
+    used->use.waits_at = printable(used->use.waits_at);
+    return tell(events.use, used->rank, used->use);
+  }
   if (auto* ended = std::get_if<RankEnded>(&message)) {
     const std::uint64_t rank = ended->rank;
     return tell(events.ended, rank, end_of(std::move(*ended)));
+  }
+  if (auto* tested = std::get_if<LinkTested>(&message)) {
+    return tell(events.link_tested, tested->answer);
   }
   if (auto* words = std::get_if<Leaving>(&message)) leaving = printable(words->why);
   on_piece(message);
@@ -306,6 +314,7 @@ void NodeLink::start(const RankStart& rank) {
                        rank.code_as_project, rank.most_log_bytes, rank.gpus, rank.hosts,
                        rank.mpi_hosts});
 }
+void NodeLink::link_test(const std::string& request) { impl_->say(LinkTest{request}); }
 void NodeLink::signal(std::uint64_t rank, int number) {
   impl_->say(SignalRank{rank, static_cast<std::uint64_t>(number)});
 }

@@ -110,6 +110,24 @@ struct Want;
 struct PieceArrived;
 struct PieceFailed;
 struct BlobSpoilt;
+/// What a rank has used since it started, and what it does at this moment; told every few seconds.
+struct RankUse {
+  double cpu_seconds = 0;     ///< of all its processes
+  double queued_seconds = 0;  ///< its threads were ready to run and had no processor
+  std::uint64_t threads = 0;
+  bool stopped = false;    ///< by a signal: all of its processes
+  std::string waits_for;   ///< watch::name_of(Wait) of the threads that lead; `running`
+  std::string waits_at{};  ///< a path or an address; may be empty
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("cpu_seconds", self.cpu_seconds);
+    visit("queued_seconds", self.queued_seconds);
+    visit("threads", self.threads);
+    visit("stopped", self.stopped);
+    visit("waits_for", self.waits_for);
+    visit("waits_at", self.waits_at);
+  }
+};
 
 struct NodeEvents {
   std::function<void(const NodeHello&)> met{};
@@ -131,7 +149,10 @@ struct NodeEvents {
   std::function<void(std::uint64_t rank, const std::string& run_id)> started{};
   /// A line as it lies in the node's log (run_log.hpp).
   std::function<void(std::uint64_t rank, const std::string& line)> line{};
+  std::function<void(std::uint64_t rank, const RankUse&)> use{};
   std::function<void(std::uint64_t rank, const RankEnd&)> ended{};
+  /// What a link test gave (link_test.hpp); empty: what measures has ended.
+  std::function<void(const std::string& answer)> link_tested{};
   /// What the node could not do, and why; `during` is the request: `image`, `code`, `start` …
   std::function<void(const std::string& during, const Error&)> failed{};
   /// The agent is gone, or silent: last of all.
@@ -170,6 +191,8 @@ class NodeLink {
   std::size_t pieces_waiting() const;
   /// A blob of `store` that is an archive of the job's code (job/code.hpp).
   void send_code(Store& store, const std::string& digest);
+  /// As LinkTest has it; link_tested() follows, unless it is empty.
+  void link_test(const std::string& request);
   void start(const RankStart& rank);
   void signal(std::uint64_t rank, int number);
   /// SIGTERM, and after `grace` SIGKILL; ended() follows.

@@ -46,6 +46,8 @@ JobParts merged(JobParts file, const JobParts& options) {
   put(file.rescale_interval, options.rescale_interval);
   put(file.deadline, options.deadline);
   put(file.grace, options.grace);
+  put(file.preflight, options.preflight);
+  put(file.stall_timeout, options.stall_timeout);
   put(file.checkpoints, options.checkpoints);
   put(file.memory_bytes, options.memory_bytes);
   put(file.cpus, options.cpus);
@@ -88,6 +90,8 @@ Job job_of(const JobParts& parts) {
   take(job.rescale_interval, parts.rescale_interval);
   job.deadline = parts.deadline;
   take(job.grace, parts.grace);
+  take(job.preflight, parts.preflight);
+  job.stall_timeout = parts.stall_timeout;
   job.checkpoints = parts.checkpoints;
   job.options.limits.memory_bytes = parts.memory_bytes;
   job.options.limits.cpus = parts.cpus;

@@ -34,6 +34,8 @@ struct JobParts {
   std::optional<std::chrono::milliseconds> rescale_interval;
   std::optional<std::chrono::milliseconds> deadline;
   std::optional<std::chrono::milliseconds> grace;
+  std::optional<bool> preflight;
+  std::optional<std::chrono::milliseconds> stall_timeout;
   std::optional<Mount> checkpoints;
   std::optional<std::uint64_t> memory_bytes;
   std::optional<double> cpus;

@@ -33,7 +33,9 @@ Json written(const Job& job) {
           {"rescale_ms", job.rescale_interval.count()},
           {"deadline_ms", job.deadline ? Json(job.deadline->count()) : Json()},
           {"grace_ms", job.grace.count()},
-          {"checkpoints", written(job.checkpoints)}};
+          {"checkpoints", written(job.checkpoints)},
+          {"preflight", job.preflight},
+          {"stall_timeout_ms", job.stall_timeout ? Json(job.stall_timeout->count()) : Json()}};
 }
 
 template <class T>
@@ -58,6 +60,10 @@ Job job_of(const Json& value) {
   if (const auto ms = optional_of<std::int64_t>(value.at("deadline_ms"))) {
     job.deadline = milliseconds(*ms);
   }
+  if (const auto ms = optional_of<std::int64_t>(value.at("stall_timeout_ms"))) {
+    job.stall_timeout = milliseconds(*ms);
+  }
+  job.preflight = value.at("preflight");
   job.grace = milliseconds(value.at("grace_ms").get<std::int64_t>());
   if (const Json& one = value.at("checkpoints"); !one.is_null()) {
     job.checkpoints = Mount{one.at(0).get<std::string>(), one.at(1), one.at(2)};

@@ -81,6 +81,7 @@ void NodeJob::take(const Message& message) {
   if (const auto* offer = std::get_if<OfferCode>(&message)) {
     return attempt(kProject, [&] { on_offer(*offer); });
   }
+  if (const auto* test = std::get_if<LinkTest>(&message)) return on_link_test(*test);
   if (const auto* up = std::get_if<GiveUp>(&message)) {
     return up->during == kImage ? layers_.forget() : intake_.forget(up->during);
   }
@@ -238,11 +239,20 @@ void NodeJob::on_start(const StartRank& start) {
   }
 }
 
+// --- preflight -------------------------------------------------------------------------------
+
+void NodeJob::on_link_test(const LinkTest& test) {
+  if (test.request.empty()) return links_.reset();
+  if (!links_) links_.emplace();
+  links_->ask(test.request);
+}
+
 // --- the owner's loop ------------------------------------------------------------------------
 
 void NodeJob::add_to(std::vector<pollfd>& fds) const {
   // While the controller does not read, logs wait.
   fds.push_back({channel_.has_room() && logs_ ? logs_.get() : -1, POLLIN, 0});
+  fds.push_back({links_ ? links_->fd() : -1, POLLIN, 0});
   for (const auto& one : ranks_) fds.push_back({one->fd(), POLLIN, 0});
   for (const auto& one : works_) fds.push_back({one->fd(), POLLIN, 0});
   layers_.add_to(fds);
@@ -250,6 +260,9 @@ void NodeJob::add_to(std::vector<pollfd>& fds) const {
 
 void NodeJob::hear(const pollfd* fds) {
   if ((fds++)->revents != 0) clear(logs_);
+  if ((fds++)->revents != 0) {
+    for (const std::string& answer : links_->hear()) channel_.say(LinkTested{answer});
+  }
   for (const auto& one : ranks_) {
     if ((fds++)->revents == 0) continue;
     const bool had_log = !one->log().empty();
@@ -288,6 +301,7 @@ void NodeJob::end(std::chrono::milliseconds grace, const std::string& why) {
     works_.clear();  // their processes are killed
     sweep();
   }
+  links_.reset();
   for (const auto& one : ranks_) {
     if (!why.empty()) one->blame(why);
     one->stop(grace);

@@ -12,6 +12,7 @@
 #include "runner/job/channel.hpp"
 #include "runner/node/image_intake.hpp"
 #include "runner/node/intake.hpp"
+#include "runner/node/link_tester.hpp"
 #include "runner/node/rank_run.hpp"
 #include "runner/node/work.hpp"
 
@@ -48,6 +49,7 @@ class NodeJob {
   void on_offer(const OfferImage& offer);
   void on_offer(const OfferCode& offer);
   void on_start(const StartRank& start);
+  void on_link_test(const LinkTest& test);
   void begin_when_complete(const std::string& during);
   /// What `work` throws is told as a failure of that request.
   template <class DoIt>
@@ -74,6 +76,7 @@ class NodeJob {
   std::string code_;                                    ///< the one that is ready
   std::optional<TemporaryFolder> folder_;               ///< of the job
   std::vector<std::unique_ptr<Work>> works_;
+  std::optional<LinkTester> links_;  ///< during a preflight
   std::vector<std::unique_ptr<RankRun>> ranks_;
   bool ending_ = false;
 };

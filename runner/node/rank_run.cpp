@@ -53,6 +53,7 @@ void RankRun::tell(Channel& channel) {
   if (run_.started() && !std::exchange(told_start_, true)) {
     channel.say(RankStarted{rank_, run_.id()});
   }
+  tell_use(channel);
   // What it wrote is all there when it is over: so that is known before the log is read.
   const bool over = over_;
   const bool ended = tell_lines(channel) && over;
@@ -60,6 +61,12 @@ void RankRun::tell(Channel& channel) {
   if (!ended) return;
   channel.say(end());
   told_end_ = true;
+}
+
+void RankRun::tell_use(Channel& channel) {
+  if (over_ || !told_start_ || !channel.has_room()) return;
+  if (!use_) use_.emplace(runs_ / run_.id(), run_.id());
+  if (const std::optional<RankUse> use = use_->now()) channel.say(RankUsed{rank_, *use});
 }
 
 /// False: there may be more.

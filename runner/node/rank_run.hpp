@@ -1,11 +1,12 @@
 #pragma once
 // A rank on its node: a run with a record and a log of its own, and what its controller is told of
-// it, in this order: that it started, its lines, its end.
+// it, in this order: that it started, its lines (and now and then what it uses), its end.
 #include <chrono>
 #include <optional>
 
 #include "runner/job/channel.hpp"
 #include "runner/local/detached.hpp"
+#include "runner/node/rank_use.hpp"
 #include "runner/record/run_log.hpp"
 
 namespace mlenv::job {
@@ -41,12 +42,14 @@ class RankRun {
   void ask_to_stop();
   bool tell_lines(Channel& channel);
   void tell_loss(Channel& channel, bool ended);
+  void tell_use(Channel& channel);
   RankEnded end() const;
 
   std::uint64_t rank_;
   fs::path runs_;
   AttachedRun run_;
   std::optional<LogReader> lines_;
+  std::optional<RankUseReader> use_;
   std::optional<std::chrono::milliseconds> stop_waits_;  ///< the grace
   std::optional<Clock::time_point> kill_at_;
   Fd stopping_;  ///< the connection on which that was asked

@@ -14,6 +14,7 @@
 #include "runner/local/machine.hpp"
 #include "runner/local/stage.hpp"
 #include "runner/node/code_tree.hpp"
+#include "runner/node/link_tester.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -36,6 +37,10 @@ std::string unpack_here(const fs::path& folder, const std::string& digest,
 
 std::string do_work(const std::vector<std::string>& words) {
   const std::string& what = words.at(0);
+  if (what == "links") {
+    serve_link_tests();
+    return "";
+  }
   const fs::path& store = words.at(1);
   if (what == "image") return unpack_here(store, words.at(2), {words.begin() + 3, words.end()});
   if (what == "code") return unpack_code(Store{store}, Digest::parse(words.at(2)), words.at(3));
@@ -55,12 +60,18 @@ std::vector<std::string> variables_with(const fs::path& temporary) {
 
 }  // namespace
 
+std::vector<std::string> work_command(const std::vector<std::string>& words) {
+  std::vector<std::string> argv = {own_executable().string(), std::string(kArgument),
+                                   std::to_string(::getpid())};
+  argv.insert(argv.end(), words.begin(), words.end());
+  return argv;
+}
+
 Work::Work(std::string during, std::vector<std::string> words, const fs::path& temporary)
     : during_(std::move(during)) {
   Pipe pipe = make_pipe();
   Command command;
-  command.argv = {own_executable().string(), std::string(kArgument), std::to_string(::getpid())};
-  command.argv.insert(command.argv.end(), words.begin(), words.end());
+  command.argv = work_command(words);
   command.stdout_fd = pipe.write_end.get();
   if (!temporary.empty()) command.env = variables_with(temporary);
   child_.emplace(command);

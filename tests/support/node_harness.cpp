@@ -37,6 +37,7 @@ job::NodeEvents TestNode::events() {
     if (!line) return;
     heard_.output[rank] += std::string(line->text) + (line->ends ? "\n" : "");
   };
+  events.link_tested = [this](const std::string& answer) { link_tests_.push_back(answer); };
   events.ended = [this](std::uint64_t rank, const job::RankEnd& end) { heard_.ended[rank] = end; };
   events.failed = [this](const std::string& during, const Error& error) {
     heard_.failed.push_back(during + ": " + error.code() + ": " + error.what());

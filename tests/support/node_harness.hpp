@@ -36,6 +36,8 @@ class TestNode {
 
   job::NodeLink& link() { return *link_; }
   const Heard& heard() const { return heard_; }
+  /// Answers that have come, for whoever takes them away.
+  std::vector<std::string>& heard_link_tests() { return link_tests_; }
   pid_t pid() const { return child_->pid(); }
   /// Lets the link live until the condition holds or a deadline (true: it holds).
   bool until(const std::function<bool()>& condition,
@@ -49,6 +51,7 @@ class TestNode {
   job::NodeEvents events();
 
   Heard heard_;
+  std::vector<std::string> link_tests_;
   std::optional<Child> child_;
   std::unique_ptr<job::NodeLink> link_;
 };

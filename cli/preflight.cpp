@@ -1,0 +1,108 @@
+#include "cli/preflight.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "cli/command_tree.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/platforms.hpp"
+#include "cli/recipes_use.hpp"
+#include "cli/run_job.hpp"
+#include "cli/run_verdict.hpp"
+#include "cli/usage.hpp"
+#include "images/inspect/inspect.hpp"
+#include "runner/job/node_verdict.hpp"
+#include "runner/launch/slurm_steps.hpp"
+#include "runner/local/machine.hpp"
+#include "runner/node/program.hpp"
+#include "runner/record/run_recorder.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+constexpr int kNo = 3;
+
+struct Options {
+  std::string image;
+  JobWords job;
+};
+
+JobChoice choice_of(const JobWords& words) {
+  const RunWords run;
+  const RunChoice choice;
+  const Life life;
+  return *parse_job_words(words, {run, choice, life, ""}, std::nullopt);
+}
+
+/// In an allocation: outside there are no nodes yet whose links could be measured.
+std::unique_ptr<job::NodeStarter> starter_in_allocation() {
+  const auto variables = caller_variables();
+  const auto nodes = variables.find("SLURM_JOB_NODELIST");
+  if (nodes == variables.end()) {
+    throw usage_error("usage", "`mlenv preflight --engine slurm` runs in an allocation")
+        .because("which nodes Slurm will give is not known before")
+        .hint(
+            "`salloc --nodes 4 mlenv preflight --nodes 4 --engine slurm`; a job in the queue "
+            "measures its own nodes: `mlenv run --preflight`");
+  }
+  return job::slurm_steps({nodes->second, job::node_program()});
+}
+
+/// What nodes are proven to have before their links are measured.
+void take_image(Ui& ui, const std::string& name, job::DrivePlan& plan) {
+  const Interruption interruption{ui.options.quiet || ui.options.json};
+  const bool of_recipe = is_recipe_path(name) && !ui.store().find_image(name);
+  const Image image = of_recipe ? built_image(ui, name, false) : image_named(ui, name);
+  require_runnable(image, name);
+  plan.image_digest = image.digest().str();
+  plan.start.image.name = name;
+  plan.image_facts = facts_to_judge(ui, image, false);
+}
+
+int preflight_command(const Options& options, Ui& ui) {
+  JobChoice choice = choice_of(options.job);
+  job::DrivePlan plan;
+  if (!options.image.empty()) take_image(ui, options.image, plan);
+  const std::unique_ptr<job::NodeStarter> starter =
+      choice.engine == "slurm" ? starter_in_allocation() : node_starter_for(ui, choice);
+  plan.job = choice.job;
+  plan.job.preflight = true;
+  plan.preflight_alone = true;
+  plan.id = new_run_id(std::chrono::system_clock::now());
+  std::optional<job::Preflight> found;
+  job::DriveEvents events;
+  events.notice = [&](const std::string& text) { ui.say("mlenv: " + printable(text)); };
+  events.ready = job::NodeChecks{plan, events.notice};
+  events.preflight = [&](const job::Preflight& preflight) { found = preflight; };
+  const job::JobOutcome outcome = job::drive(ui.store(), *starter, plan, events);
+  if (!found) return outcome.exit_code;
+  if (ui.options.json) {
+    ui.answer(job::render_preflight(*found));
+  } else {
+    for (const std::string& line : job::preflight_text(*found)) ui.answer(line);
+  }
+  return found->verdict == "fine" ? 0 : kNo;
+}
+
+}  // namespace
+
+Action declare_preflight(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  take_word_of(app.add_option("IMAGE", options->image,
+                              "an image that the nodes are to have, and to be able to run"),
+               WordKind::runnable);
+  JobWords& words = options->job;
+  app.add_option("--nodes", words.nodes, "how many nodes")->type_name("N")->required();
+  app.add_option("--engine", words.engine, "how they are reached: local, ssh, slurm")
+      ->type_name("ENGINE");
+  take_word_of(
+      app.add_option("--hosts", words.hosts, "of ssh: a file with a host a line, or a,b,c"),
+      WordKind::file);
+  app.add_option("--interface", words.interface, "the network interface by which nodes meet")
+      ->type_name("NAME");
+  app.footer("example: mlenv preflight --nodes 2 --hosts gpu1,gpu2");
+  return [options](Ui& ui) { return preflight_command(*options, ui); };
+}
+
+}  // namespace mlenv::cli
