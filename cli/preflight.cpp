@@ -12,6 +12,7 @@
 #include "cli/run_verdict.hpp"
 #include "cli/usage.hpp"
 #include "images/inspect/inspect.hpp"
+#include "runner/job/detached_job.hpp"
 #include "runner/job/node_verdict.hpp"
 #include "runner/launch/slurm_steps.hpp"
 #include "runner/local/machine.hpp"
@@ -64,8 +65,11 @@ int preflight_command(const Options& options, Ui& ui) {
   JobChoice choice = choice_of(options.job);
   job::DrivePlan plan;
   if (!options.image.empty()) take_image(ui, options.image, plan);
+  const std::vector<job::Host> hosts = hosts_for(choice);
   const std::unique_ptr<job::NodeStarter> starter =
-      choice.engine == "slurm" ? starter_in_allocation() : node_starter_for(ui, choice);
+      choice.engine == "slurm" ? starter_in_allocation()
+                               : job::starter_of(choice.engine, fs::absolute(ui.store().root()),
+                                                 choice.job.nodes.most, hosts);
   plan.job = choice.job;
   plan.job.preflight = true;
   plan.preflight_alone = true;

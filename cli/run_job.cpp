@@ -206,14 +206,11 @@ std::string gpus_of(const PreparedJob& job, const ImageFacts& facts) {
 
 }  // namespace
 
-std::unique_ptr<job::NodeStarter> node_starter_for(Ui& ui, JobChoice& choice) {
-  const fs::path store = fs::absolute(ui.store().root());
-  if (choice.engine == "ssh") {
-    std::vector<job::Host> hosts = job::hosts_of(choice.hosts);
-    choice.job.ranks_per_node = job::ranks_in_slots(hosts, choice.ranks);
-    return job::ssh_nodes({std::move(hosts), job::node_program()});
-  }
-  return job::local_nodes({choice.job.nodes.most, store, {}});
+std::vector<job::Host> hosts_for(JobChoice& choice) {
+  if (choice.engine != "ssh") return {};
+  std::vector<job::Host> hosts = job::hosts_of(choice.hosts);
+  choice.job.ranks_per_node = job::ranks_in_slots(hosts, choice.ranks);
+  return hosts;
 }
 
 int run_job(Ui& ui, PreparedJob job) {

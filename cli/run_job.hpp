@@ -1,6 +1,5 @@
 #pragma once
 // `mlenv run --nodes`: one command on several nodes (docs/jobs.md).
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include "runner/job/code.hpp"
 #include "runner/job/drive.hpp"
 #include "runner/job/parts.hpp"
+#include "runner/launch/hosts.hpp"
 
 namespace mlenv::cli {
 
@@ -41,10 +41,20 @@ struct JobWords {
   std::string stall_timeout;
 };
 /// Those that take the next word.
-inline constexpr std::string_view kJobOptionsWithWords[] = {
-    "--nodes",     "--engine",       "--hosts",           "--ranks-per-node", "--strategy",
-    "--framework", "--interface",    "--restarts",        "--checkpoints",    "--servers",
-    "--code",      "--slurm-option", "--rescale-interval", "--stall-timeout"};
+inline constexpr std::string_view kJobOptionsWithWords[] = {"--nodes",
+                                                            "--engine",
+                                                            "--hosts",
+                                                            "--ranks-per-node",
+                                                            "--strategy",
+                                                            "--framework",
+                                                            "--interface",
+                                                            "--restarts",
+                                                            "--checkpoints",
+                                                            "--servers",
+                                                            "--code",
+                                                            "--slurm-option",
+                                                            "--rescale-interval",
+                                                            "--stall-timeout"};
 void add_job_options(CLI::App& app, JobWords& words);
 /// Of `mlenv export slurm|ssh|mpi`.
 void add_script_options(CLI::App& app, JobWords& words);
@@ -101,8 +111,8 @@ struct PreparedJob {
   std::string gpus;                         ///< the word of `--gpus`
   std::optional<ImageFacts> image_facts{};  ///< that nodes are judged by
 };
-/// Of engines that this process drives itself; the job has the ranks then that fit on their nodes.
-std::unique_ptr<job::NodeStarter> node_starter_for(Ui& ui, JobChoice& choice);
+/// Of engine ssh; the job has the ranks then that fit on them.
+std::vector<job::Host> hosts_for(JobChoice& choice);
 /// The status of the job.
 int run_job(Ui& ui, PreparedJob job);
 

@@ -25,7 +25,7 @@ Error not_with(std::string_view option, std::string why) {
 
 /// Options of a job alone, without one.
 void refuse_without(const JobWords& words) {
-  const std::array<std::pair<const char*, bool>, 15> given{{
+  const std::array<std::pair<const char*, bool>, 17> given{{
       {"--engine", !words.engine.empty()},
       {"--hosts", !words.hosts.empty()},
       {"--ranks-per-node", !words.ranks_per_node.empty()},
@@ -181,6 +181,10 @@ job::JobParts parts_of(const JobWords& words, const BesideJob& beside) {
   if (words.preflight) parts.preflight = true;
   if (!words.stall_timeout.empty()) {
     parts.stall_timeout = duration_of("--stall-timeout", words.stall_timeout);
+    if (parts.stall_timeout->count() == 0) {
+      throw usage_error("usage", "`--stall-timeout {}` leaves no time", words.stall_timeout)
+          .hint("leave it out: then a stall is told, and the job goes on");
+    }
   }
   if (!words.rescale_interval.empty()) {
     parts.rescale_interval = duration_of("--rescale-interval", words.rescale_interval);

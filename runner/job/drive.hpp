@@ -39,7 +39,7 @@ struct DrivePlan {
   std::optional<ImageFacts> image_facts;
   bool image_alone = false;              ///< it is brought there, and nothing is run
   std::vector<std::string> image_names;  ///< that it is to have there
-  bool preflight_alone = false;  ///< nothing is started after it
+  bool preflight_alone = false;          ///< nothing is started after it
   LinkSettings link;
   std::chrono::milliseconds meeting{60'000};  ///< a node has so long until it answers first
   std::uint64_t most_log_bytes = 0;           ///< of each rank, on its node

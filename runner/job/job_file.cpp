@@ -14,10 +14,11 @@ namespace {
 using Is = YamlNode::Kind;
 
 constexpr std::array<std::string_view, 21> kKeys = {
-    "name",          "image",       "command",   "nodes",            "ranks-per-node",
-    "gpus-per-node", "strategy",    "roles",     "framework",        "env",
-    "interface",     "mounts",      "workdir",   "grace",            "restarts",
-    "deadline",      "checkpoints", "resources", "rescale-interval", "preflight",
+    "name",           "image",         "command",          "nodes",
+    "ranks-per-node", "gpus-per-node", "strategy",         "roles",
+    "framework",      "env",           "interface",        "mounts",
+    "workdir",        "grace",         "restarts",         "deadline",
+    "checkpoints",    "resources",     "rescale-interval", "preflight",
     "stall-timeout"};
 
 }  // namespace

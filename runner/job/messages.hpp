@@ -399,12 +399,11 @@ struct Leaving {
   }
 };
 
-using Message =
-    std::variant<Beat, Meet, AskFacts, AskPorts, OfferImage, OfferCode, BeginBlob, BlobBytes,
-                 GiveUp, StartRank, SignalRank, StopRank, Bye, Hello, Want, Ready, FactsText,
-                 FreePorts, RankStarted, RankLine, RankEnded, Failed, Leaving, ServePeers,
-                 FetchPiece, Serving, PieceArrived, PieceFailed, BlobSpoilt, LinkTest, LinkTested,
-                 RankUsed>;
+using Message = std::variant<Beat, Meet, AskFacts, AskPorts, OfferImage, OfferCode, BeginBlob,
+                             BlobBytes, GiveUp, StartRank, SignalRank, StopRank, Bye, Hello, Want,
+                             Ready, FactsText, FreePorts, RankStarted, RankLine, RankEnded, Failed,
+                             Leaving, ServePeers, FetchPiece, Serving, PieceArrived, PieceFailed,
+                             BlobSpoilt, LinkTest, LinkTested, RankUsed>;
 
 /// With its length in front. Throws `bad-stream` for one that is too large to be sent.
 std::string render_message(const Message& message);
