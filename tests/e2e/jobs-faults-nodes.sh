@@ -175,3 +175,11 @@ wait_until 30 alone
 in_switch ip link set "$(cat "$bed/node2/port")" up
 # sshd there learns now that nobody listens any more.
 ended "$status" 125 'node node2 is lost'
+
+[ "$MLENV_TEST_LONG" = 1 ] || exit 0
+note "a link so slow that the program takes longer than any patience for a first word"
+on node2 rm -r .cache/mlenv/node
+shape node2 1mbit
+ends 0 '' small -- true
+said '^mlenv: mlenv-node is on its way to node2: '
+shape node2 off

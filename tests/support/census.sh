@@ -8,7 +8,8 @@
 #   nothing_left             the same is there again, on each node, within half a minute
 # Counted on each node: processes, their namespaces, mounts, ports and sockets that somebody listens
 # on, files in the temporary folders of the machine, of the stores and of mlenv-node; and the control
-# groups of all of them. A rank's records and images stay by right and are not counted.
+# groups of all of them. A rank's records and images stay by right and are not counted, nor the empty
+# folders that OCI runtimes keep for their containers.
 : "${bed:?nodes.sh comes first}" "${work:?}" "${root:?}"
 census_group=
 
@@ -77,7 +78,7 @@ census() {
     cut -d" " -f5 /proc/1/mountinfo | sed "s/^/mount /"
     ss -Hltun | awk "{print \"port \" \$1, \$5}"
     ss -Hlx | awk "{print \"socket \" \$5}"
-    find /tmp /run -path "$work" -prune -o -path "$root" -prune -o -print | sed "s/^/file /"
+    find /tmp /run -path "$work" -prune -o -path "$root" -prune -o -path /run/crun -o -path /run/runc -o -print | sed "s/^/file /"
     find /root/.cache/mlenv/node -name ".tmp-*" 2>/dev/null | sed "s/^/file /"
     for one in /root/.local/share/mlenv "$store"; do
       find $one/tmp $one/jobs -mindepth 1 2>/dev/null

@@ -50,7 +50,7 @@ ended() {
 
 # causes: what mlenv says, without what comes of any job. In Slurm it is among the job's own output.
 causes() {
-  cat "$work/err" "$work/out" | grep -E '^(mlenv: |error: )' |
+  cat "$work/out" "$work/err" | grep -E '^(mlenv: |error: )' |
     grep -vE '^mlenv: (job [0-9]+ of Slurm: |a node.s clock|`?clock|the code travels|differ)' || true
 }
 

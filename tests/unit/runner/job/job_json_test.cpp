@@ -48,6 +48,14 @@ TEST(JobJson, TheEndSaysWhatFailedFirst) {
   EXPECT_TRUE(rank.at("id").is_null());
 }
 
+TEST(JobJson, AFailureOfMlenvItselfHasAnEndToo) {
+  const Json end = Json::parse(job_end_json("20260301-120000-000001", std::uint64_t{2}));
+  EXPECT_EQ(end.at("id"), "20260301-120000-000001");
+  EXPECT_EQ(end.at("exit_code"), 125);
+  EXPECT_EQ(end.at("attempts"), 2);
+  EXPECT_TRUE(end.at("failure").is_null());
+}
+
 TEST(JobJson, ThatOfAnotherDriverHasOurStatus) {
   const std::string told = job_end_json("20260301-120000-000001", with_failure({}));
   const Json end = Json::parse(job_end_json("other", 143, told));

@@ -36,6 +36,20 @@ TEST(JobOutput, HasNothingBeforeTheLinesOfOneRank) {
   EXPECT_EQ(shown.out, "50 %\r100 %\n");
 }
 
+TEST(JobOutput, IsRecordsWithTheAttempt) {
+  JobOutput::Style style;
+  style.json = true;
+  Shown shown{style};
+  shown.output.begin(2, 3);
+  shown.output.show(1, line("err", 'P', "half"));
+  shown.output.show(1, "no line of a log");
+  shown.output.flush();
+  EXPECT_EQ(shown.err, "");
+  EXPECT_EQ(shown.out,
+            "{\"attempt\":3,\"complete\":false,\"rank\":1,\"schema\":\"mlenv.log-line/1\","
+            "\"stream\":\"stderr\",\"text\":\"half\",\"time\":\"2026-03-01T12:00:00.250Z\"}\n");
+}
+
 TEST(JobOutput, DoesNotMixPartsOfLines) {
   Shown shown;
   shown.output.begin(2);
