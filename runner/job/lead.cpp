@@ -49,6 +49,10 @@ int lead_job(const fs::path& folder, std::string_view version) {
     if (!file.json) return output.show(rank, line);
     write_to_streams(true, log_line_json(attempt, rank, line) + "\n");
   };
+  events.preflight = [&](const Preflight& found) {
+    if (file.json) write_to_streams(true, render_preflight(found) + "\n");
+    for (const std::string& note : preflight_notes(found)) say(note);
+  };
   events.attempt_ended = [&](const AttemptResult&) { output.flush(); };
   const JobOutcome outcome = drive_recorded(store, *starter, plan, recorder, std::move(events));
   if (file.json) write_to_streams(true, job_end_json(plan.id, outcome) + "\n");
