@@ -76,6 +76,10 @@ int lead_job(const fs::path& folder, std::string_view version) {
   events.line = [&](std::uint64_t, std::uint64_t rank, const std::string& line) {
     output.show(rank, line);
   };
+  events.preflight = [&](const Preflight& found) {
+    if (file.json) write_to_streams(true, render_preflight(found) + "\n");
+    for (const std::string& note : preflight_notes(found)) say(note);
+  };
   bool lost_node = requeues() > 0;  // the node may still seem to be well
   events.attempt_ended = [&](const AttemptResult& attempt) {
     output.flush();

@@ -243,8 +243,12 @@ void NodeJob::on_start(const StartRank& start) {
 
 void NodeJob::on_link_test(const LinkTest& test) {
   if (test.request.empty()) return links_.reset();
-  if (!links_) links_.emplace();
-  links_->ask(test.request);
+  try {
+    if (!links_) links_.emplace();
+    links_->ask(test.request);
+  } catch (const Error&) {
+    channel_.say(LinkTested{});
+  }
 }
 
 // --- the owner's loop ------------------------------------------------------------------------
