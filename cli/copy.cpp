@@ -40,8 +40,9 @@ std::unique_ptr<job::NodeStarter> nodes_of(const CopyOptions& options) {
   }
   if (!slurm && options.hosts.empty()) {
     throw usage_error("usage", "`mlenv copy` needs to know where to")
-        .hint("`--hosts FILE`, a host on each line, or `--hosts n1,n2,n3`; in an allocation of "
-              "Slurm's `--engine slurm`");
+        .hint(
+            "`--hosts FILE`, a host on each line, or `--hosts n1,n2,n3`; in an allocation of "
+            "Slurm's `--engine slurm`");
   }
   if (!slurm) return job::ssh_nodes({job::hosts_of(options.hosts), job::node_program()});
   const auto variables = caller_variables();

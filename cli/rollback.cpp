@@ -94,9 +94,8 @@ int show_history(Ui& ui, const std::string& text) {
   if (ui.options.json) {
     nlohmann::json images = nlohmann::json::array();
     for (const Store::Meaning& one : all) {
-      images.push_back({{"digest", one.manifest.str()},
-                        {"since", time_text(one.since)},
-                        {"whole", one.whole}});
+      images.push_back(
+          {{"digest", one.manifest.str()}, {"since", time_text(one.since)}, {"whole", one.whole}});
     }
     ui.answer(canonical({{"schema", "mlenv.image-history/1"},
                          {"name", listed_name(name)},

@@ -66,13 +66,12 @@ void Store::tag(const Reference& name, const Digest& manifest) {
   if (!folder_->has_blob(manifest)) throw absent_blob(manifest);
   const std::string file = name_file(name);
   const fs::path path = folder_->names() / file;
-  const FileLock lock =
-      FileLock::wait(folder_->root() / "history.lock", FileLock::Mode::exclusive);
+  const FileLock lock = FileLock::wait(folder_->root() / "history.lock", FileLock::Mode::exclusive);
   const std::optional<Digest> was = read_name(path);
   if (was && *was != manifest) {
     make_folders(history_folder(folder_->root()));
-    const auto past = after_move(read_history(folder_->root(), file), {given_at(path), *was},
-                                 manifest);
+    const auto past =
+        after_move(read_history(folder_->root(), file), {given_at(path), *was}, manifest);
     folder_->publish_small(render_name_history(past), history_folder(folder_->root()) / file, true);
   }
   folder_->publish_small(manifest.str() + "\n", path, true);
@@ -80,8 +79,7 @@ void Store::tag(const Reference& name, const Digest& manifest) {
 
 bool Store::untag(const Reference& name) {
   const std::string file = name_file(name);
-  const FileLock lock =
-      FileLock::wait(folder_->root() / "history.lock", FileLock::Mode::exclusive);
+  const FileLock lock = FileLock::wait(folder_->root() / "history.lock", FileLock::Mode::exclusive);
   const fs::path path = folder_->names() / file;
   const bool was = ::unlink(path.c_str()) == 0;
   if (!was && errno != ENOENT) {

@@ -99,8 +99,8 @@ class Store {
     Fd fd_;
   };
   Staged stage();
-  /// A blob that comes in pieces (partial_blob.hpp), as far as it was fetched before. Takes the room
-  /// for all of it: throws `no-space`.
+  /// A blob that comes in pieces (partial_blob.hpp), as far as it was fetched before. Takes the
+  /// room for all of it: throws `no-space`.
   std::unique_ptr<PartialBlob> partial(const Digest& digest, std::uint64_t size_bytes);
   /// Publishes a layer as slices; every slice's blob must be there. The caller vouches for digest
   /// and size. Idempotent.

@@ -30,7 +30,8 @@ std::vector<ImageSpread::Blob> ImageSpread::blobs_of(const Store& store,
   std::vector<Blob> blobs;
   std::size_t first = 0;
   for (const Layer& layer : store.image(Digest::parse(digest)).layers) {
-    Blob one{{layer.blob.digest.str(), layer.blob.size_bytes}, first,
+    Blob one{{layer.blob.digest.str(), layer.blob.size_bytes},
+             first,
              piece_count(layer.blob.size_bytes)};
     const bool known = std::any_of(blobs.begin(), blobs.end(), [&](const Blob& other) {
       return other.blob.digest == one.blob.digest;
@@ -68,9 +69,9 @@ const ImageSpread::Blob* ImageSpread::find(const std::string& digest) const {
 }
 
 ImageSpread::Place ImageSpread::place_of(std::size_t piece) const {
-  const auto after = std::upper_bound(
-      blobs_.begin(), blobs_.end(), piece,
-      [](std::size_t number, const Blob& one) { return number < one.first; });
+  const auto after =
+      std::upper_bound(blobs_.begin(), blobs_.end(), piece,
+                       [](std::size_t number, const Blob& one) { return number < one.first; });
   const Blob& blob = *std::prev(after);
   return {&blob, piece - blob.first};
 }

@@ -90,8 +90,8 @@ struct OfferCode {
   }
 };
 
-/// BlobBytes that follow are of this blob. Of an image's they are `bytes` bytes from `offset`, whole
-/// pieces (images/partial_blob.hpp); of the code's all of it.
+/// BlobBytes that follow are of this blob. Of an image's they are `bytes` bytes from `offset`,
+/// whole pieces (images/partial_blob.hpp); of the code's all of it.
 struct BeginBlob {
   std::string during;  ///< `image`, `code`
   OfferedBlob blob;

@@ -38,9 +38,8 @@ RunFailure shown(const RunFailure& failure) {
 }
 
 NodeHello shown(NodeHello hello) {
-  for (std::string* const text :
-       {&hello.host, &hello.version, &hello.boot_id, &hello.runtime, &hello.clock, &hello.store,
-        &hello.store_id}) {
+  for (std::string* const text : {&hello.host, &hello.version, &hello.boot_id, &hello.runtime,
+                                  &hello.clock, &hello.store, &hello.store_id}) {
     *text = printable(*text);
   }
   for (NodeHello::Interface& one : hello.interfaces) {

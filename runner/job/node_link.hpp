@@ -42,9 +42,9 @@ struct NodeHello {
   std::string host;     ///< its name
   std::string version;  ///< of its mlenv
   std::string boot_id;
-  std::string runtime;           ///< path of the OCI runtime; empty: it has none
-  std::string clock;             ///< its time, UTC, RFC 3339 with milliseconds
-  std::string store;             ///< folder of its store
+  std::string runtime;  ///< path of the OCI runtime; empty: it has none
+  std::string clock;    ///< its time, UTC, RFC 3339 with milliseconds
+  std::string store;    ///< folder of its store
   /// The same on nodes that share a store, and hardly ever on others (store_id.hpp).
   std::string store_id{};
   std::uint64_t free_bytes = 0;  ///< there

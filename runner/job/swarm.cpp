@@ -189,8 +189,8 @@ std::optional<Swarm::Fetch> Swarm::next_fetch(std::size_t node) {
   if (!found) {
     // Others are in the way of those behind them: the next look begins there.
     const std::size_t looked = std::min(kMostLooks, one.fetchable.size());
-    std::rotate(one.fetchable.begin(),
-                one.fetchable.begin() + static_cast<std::ptrdiff_t>(looked), one.fetchable.end());
+    std::rotate(one.fetchable.begin(), one.fetchable.begin() + static_cast<std::ptrdiff_t>(looked),
+                one.fetchable.end());
     return std::nullopt;
   }
   one.fetchable.erase(one.fetchable.begin() + static_cast<std::ptrdiff_t>(place));

@@ -170,9 +170,7 @@ void ImageIntake::add_to(std::vector<pollfd>& fds) const {
   fetches_.add_to(fds);
 }
 
-const pollfd* ImageIntake::hear(const pollfd* seen) {
-  return fetches_.hear(server_.hear(seen));
-}
+const pollfd* ImageIntake::hear(const pollfd* seen) { return fetches_.hear(server_.hear(seen)); }
 
 bool ImageIntake::advance() {
   if (error_) {

@@ -41,9 +41,7 @@ class ImageIntake {
   const pollfd* hear(const pollfd* seen);
   void tick() { fetches_.tick(); }
   /// There is something to do that nobody has to be waited for: the owner does not wait.
-  bool busy() const {
-    return !ready_to_hash_.empty() || error_ || (offered_ && coming_.empty());
-  }
+  bool busy() const { return !ready_to_hash_.empty() || error_ || (offered_ && coming_.empty()); }
   /// Does some of it. True: all of the image is there now, once. Throws what went wrong, here or
   /// while it was heard: `digest-mismatch`, `no-space` and its kin.
   bool advance();
@@ -71,7 +69,7 @@ class ImageIntake {
   Channel& channel_;
   Store& store_;
   std::map<std::string, Coming> coming_;  ///< by digest
-  std::set<std::string> served_;  ///< digests of all that was offered
+  std::set<std::string> served_;          ///< digests of all that was offered
   std::set<std::string> ready_to_hash_;
   std::optional<Stream> stream_;
   bool offered_ = false;  ///< and not complete yet

@@ -62,9 +62,9 @@ class NodeJob {
 
   Channel& channel_;
   Store& store_;
-  Intake intake_;      ///< of the code
-  ImageIntake layers_;  ///< of the image that was offered last
-  bool bytes_of_image_ = false;  ///< those that come next
+  Intake intake_;                                       ///< of the code
+  ImageIntake layers_;                                  ///< of the image that was offered last
+  bool bytes_of_image_ = false;                         ///< those that come next
   Fd logs_;                                             ///< inotify(7): a log grows
   std::optional<Image> image_;                          ///< that was offered last
   std::vector<std::string> names_;                      ///< that it is to have

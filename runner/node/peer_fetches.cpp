@@ -44,8 +44,8 @@ void PeerFetches::fetch(const FetchPiece& piece, std::uint64_t length) {
 void PeerFetches::add_to(std::vector<pollfd>& fds) const {
   for (const Peer& one : peers_) {
     const bool writes = !one.connected || !one.out.empty();
-    fds.push_back({one.fd ? one.fd.get() : -1,
-                   static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0});
+    fds.push_back(
+        {one.fd ? one.fd.get() : -1, static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0});
   }
 }
 

@@ -124,8 +124,8 @@ bool PeerServer::fill(Guest& guest) const {
   }
   try {
     guest.out.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kFillBytes, guest.left)));
-    const std::size_t count = guest.source->read(
-        std::as_writable_bytes(std::span(guest.out.data(), guest.out.size())));
+    const std::size_t count =
+        guest.source->read(std::as_writable_bytes(std::span(guest.out.data(), guest.out.size())));
     guest.out.resize(count);
     guest.left -= count;
     if (count == 0 && guest.left > 0) return false;

@@ -29,8 +29,9 @@ class Work {
 };
 
 /// Its process: `image STORE DIGEST NAME…` (publishes the image, whose manifest, config and layers
-/// are there, unpacks it, and gives it those names; answers with the digest that it computed of the manifest), `code STORE
-/// DIGEST FOLDER` (the same of an archive), `facts STORE`. nullopt: this is an ordinary start.
+/// are there, unpacks it, and gives it those names; answers with the digest that it computed of the
+/// manifest), `code STORE DIGEST FOLDER` (the same of an archive), `facts STORE`. nullopt: this is
+/// an ordinary start.
 std::optional<int> work_main(int argc, char** argv);
 
 }  // namespace mlenv::job
