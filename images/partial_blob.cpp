@@ -170,7 +170,7 @@ void PartialBlob::discard() {
 }
 
 std::unique_ptr<PartialBlob> Store::partial(const Digest& digest, std::uint64_t size_bytes) {
-  return std::unique_ptr<PartialBlob>(new PartialBlob(*folder_, digest, size_bytes));
+  return std::make_unique<PartialBlob>(*folder_, digest, size_bytes);
 }
 
 void sweep_partial_blobs(const fs::path& folder) {

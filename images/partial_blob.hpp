@@ -25,6 +25,8 @@ std::size_t piece_count(std::uint64_t size_bytes);
 
 class PartialBlob {
  public:
+  /// Store::partial makes them.
+  PartialBlob(StoreFolder& folder, Digest digest, std::uint64_t size_bytes);
   PartialBlob(const PartialBlob&) = delete;
   PartialBlob& operator=(const PartialBlob&) = delete;
   /// What is there stays for the next one, where nobody else had it open.
@@ -51,8 +53,6 @@ class PartialBlob {
   void discard();
 
  private:
-  friend class Store;
-  PartialBlob(StoreFolder& folder, Digest digest, std::uint64_t size_bytes);
   bool open_kept();
   void load_pieces();
 

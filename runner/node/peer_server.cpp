@@ -32,7 +32,8 @@ std::uint16_t PeerServer::open(const std::string& token, const std::string& addr
 void PeerServer::add_to(std::vector<pollfd>& fds) const {
   fds.push_back({listening_ ? listening_.get() : -1, POLLIN, 0});
   for (const Guest& guest : guests_) {
-    const bool has_more = guest.sent < guest.out.size() || guest.source;
+    const bool asks = guest.known && guest.in.find('\n') != std::string::npos;
+    const bool has_more = guest.sent < guest.out.size() || guest.source || asks;
     fds.push_back({guest.fd.get(), static_cast<short>(has_more ? POLLIN | POLLOUT : POLLIN), 0});
   }
 }
