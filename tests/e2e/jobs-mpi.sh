@@ -145,6 +145,16 @@ if [ "$MLENV_TEST_LONG" != 1 ]; then
   exit 0
 fi
 need mpirun
+note "an ordinary user's containers, and another user than root in them"
+user_store
+cp "$(dirname "$MLENV")/mlenv-node" "$work/bin/"
+as_root cp -r "$work/project" "$user_home/project"
+as_root chown -R "$user_id:$user_id" "$user_home/project"
+ends_with 0 as_user MLENV_STORE="$user_home/store" sh -c 'cd ~/project && exec mlenv "$@"' sh run --nodes 3 --strategy mpi "${train[@]}"
+equal "by a user" "$expected" "$(result 3)"
+ends_with 0 job local --nodes 2 --user 1000 mpi -- id -u
+equal "users" "0: 1000 1: 1000" "$(sort "$work/out" | xargs)"
+
 note "a node's power is cut"
 job ssh --nodes 3 mpi -- python3 -m mpi4py train-mpi.py --pause 0.3 </dev/null >"$work/out" 2>"$work/err" &
 running=$!
