@@ -70,6 +70,7 @@ class NodeJob {
   std::vector<std::unique_ptr<Work>> works_;
   std::vector<std::unique_ptr<RankRun>> ranks_;
   bool ending_ = false;
+  bool unfinished_ = false;  ///< a process of works_ did not come to its end
 };
 
 }  // namespace mlenv::job
