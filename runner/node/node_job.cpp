@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -156,7 +157,9 @@ void NodeJob::begin_when_complete(const std::string& during) {
 
 void NodeJob::take_answer(Work& work) {
   attempt(work.during(), [&] {
+    const bool before = std::exchange(unfinished_, true);
     const std::string answer = work.answer();
+    unfinished_ = before;
     if (work.during() == kFacts) return channel_.say(FactsText{answer});
     ready(work.during(), answer);
   });
@@ -301,10 +304,9 @@ void NodeJob::tick() {
 
 void NodeJob::end(std::chrono::milliseconds grace, const std::string& why) {
   ending_ = true;
-  if (!works_.empty()) {
-    works_.clear();  // their processes are killed
-    sweep();
-  }
+  unfinished_ = unfinished_ || !works_.empty();
+  works_.clear();  // their processes are killed
+  if (unfinished_) sweep();
   links_.reset();
   for (const auto& one : ranks_) {
     if (!why.empty()) one->blame(why);

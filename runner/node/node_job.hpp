@@ -79,6 +79,7 @@ class NodeJob {
   std::optional<LinkTester> links_;  ///< during a preflight
   std::vector<std::unique_ptr<RankRun>> ranks_;
   bool ending_ = false;
+  bool unfinished_ = false;  ///< a process of works_ did not come to its end
 };
 
 }  // namespace mlenv::job

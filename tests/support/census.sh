@@ -81,7 +81,7 @@ census() {
     find /tmp /run -path "$work" -prune -o -path "$root" -prune -o -path /run/crun -o -path /run/runc -o -print | sed "s/^/file /"
     find /root/.cache/mlenv/node -name ".tmp-*" 2>/dev/null | sed "s/^/file /"
     for one in /root/.local/share/mlenv "$store"; do
-      find $one/tmp $one/jobs -mindepth 1 2>/dev/null
+      find $one/tmp -mindepth 1 2>/dev/null
       # Names of runs are locked there.
       find $one -mindepth 1 -maxdepth 2 -name ".*" ! -path "$one/runs/.names" 2>/dev/null
     done | sed "s/^/file /"
