@@ -86,7 +86,7 @@ void PreflightRun::ask(std::size_t node, const LinkRequest& request) {
 }
 
 void PreflightRun::heard(std::size_t node, const std::string& answer) {
-  if (node >= nodes_.size() || waiting_.count(node) == 0) return;
+  if (node >= nodes_.size() || !waiting_.contains(node)) return;
   if (answer.empty()) return lost(node, "what measures there has ended");
   try {
     const LinkAnswer read = parse_link_answer(answer);
