@@ -125,7 +125,7 @@ class Findings {
 
   void add_link(Way way) {
     const Way back{way.second, way.first};
-    const bool both = left_.count(back) > 0;
+    const bool both = left_.contains(back);
     say("link", {way.first, way.second}, about_link(way, both));
     left_.erase(way);
     left_.erase(back);

@@ -147,10 +147,10 @@ void judge(Preflight& preflight);
 /// mlenv.preflight/1, on one line.
 std::string render_preflight(const Preflight& preflight);
 /// For people: a row for each node, the links of few nodes, the all-reduce, what was found.
-std::vector<std::string> preflight_text(const Preflight& preflight);
+std::vector<std::string> preflight_text(const Preflight& found);
 /// A sentence for each finding, and one of what there is.
-std::vector<std::string> preflight_notes(const Preflight& preflight);
-std::string preflight_summary(const Preflight& preflight);
+std::vector<std::string> preflight_notes(const Preflight& found);
+std::string preflight_summary(const Preflight& found);
 /// `941 Mbit/s`, `9.4 Gbit/s`, as a person reads it; two digits at least.
 std::string bits_text(double bits_per_second);
 

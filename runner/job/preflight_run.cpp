@@ -14,7 +14,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kReach{3'000};  ///< until somebody who is silent is given up
-constexpr milliseconds kSlack{2'000};  ///< from a node's own limit until its answer is here
+constexpr milliseconds kOpen{10'000};  ///< until a node has a process that measures
+constexpr milliseconds kSlack{5'000};  ///< from a node's own limit until its answer is here
 constexpr milliseconds kAllStreams{12'000};
 constexpr milliseconds kMostPairs{30'000};
 constexpr milliseconds kMostAgain{8'000};
@@ -85,7 +86,7 @@ void PreflightRun::ask(std::size_t node, const LinkRequest& request) {
 }
 
 void PreflightRun::heard(std::size_t node, const std::string& answer) {
-  if (node >= nodes_.size() || waiting_.count(node) == 0) return;
+  if (node >= nodes_.size() || !waiting_.contains(node)) return;
   if (answer.empty()) return lost(node, "what measures there has ended");
   try {
     const LinkAnswer read = parse_link_answer(answer);
@@ -124,7 +125,7 @@ void PreflightRun::fail(std::size_t node, const std::string& why) {
 // --- what is asked ---------------------------------------------------------------------------
 
 void PreflightRun::ask_open() {
-  begin(kReach);
+  begin(kOpen);
   for (std::size_t node = 0; node < nodes_.size(); ++node) {
     LinkRequest open = request(node, kLinkOpen);
     open.token = token_;

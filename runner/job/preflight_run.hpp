@@ -4,10 +4,10 @@
 // is measured again by itself, and all nodes together sum a vector around a ring. Requests out,
 // answers in, nothing waited for: the owner polls.
 //
-// It is bounded. Of N nodes: the rounds are N-1 (N where that is odd), each of a quarter of a
-// second and two streams, which last 0.3 s for up to 20 nodes and less for more, down to 0.06 s, so
-// that all of them take some 12 s, and with 64 nodes some 30 s. After 30 s no further round begins;
-// what is repeated takes 8 s at most, the all-reduce 15 s.
+// It is bounded. Of N nodes: the rounds are N-1 (N where that is odd), each of at most 0.2 s of
+// round trips and two streams, which last 0.3 s for up to 20 nodes and less for more, down to 0.06
+// s: all streams together some 12 s. After 30 s no further round begins; what is repeated takes 8 s
+// at most, the all-reduce 15 s.
 #include <chrono>
 #include <functional>
 #include <set>
