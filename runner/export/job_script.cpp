@@ -31,6 +31,11 @@ void check(const JobScript& script) {
         .because("only mlenv's own controller goes on with fewer nodes")
         .hint(fmt::format("`--nodes {}`", nodes.most));
   }
+  if (script.job.strategy == Strategy::mpi && script.form != Form::mpi) {
+    throw cannot(script, "a job by MPI")
+        .because("its containers reach each other by mlenv's controller")
+        .hint("`mlenv export mpi`, where the site's mpirun starts the ranks");
+  }
   if (script.job.options.rdma) {
     throw cannot(script, "`--rdma`").hint("`mlenv run` passes these devices on");
   }

@@ -59,15 +59,6 @@ constexpr std::string_view kTensorflow = R"sh(
   if [ "$ranks_per_node" -gt 1 ] && [ -n "$own" ]; then told+=("CUDA_VISIBLE_DEVICES=$own"); fi
 )sh";
 
-constexpr std::string_view kMpi = R"sh(
-  # For an mpirun that a rank starts.
-  told+=(
-    "OMPI_MCA_btl_tcp_if_include=$interface" "OMPI_MCA_oob_tcp_if_include=$interface"
-    "PRTE_MCA_prte_if_include=$interface" "HYDRA_IFACE=$interface" "I_MPI_HYDRA_IFACE=$interface"
-    "UCX_NET_DEVICES=$interface"
-  )
-)sh";
-
 constexpr std::string_view kOwnGpus = R"sh(
 # own_gpus LOCAL-RANK GPUS: those that are this rank's among those of its node.
 own_gpus() {
@@ -286,7 +277,6 @@ std::string bash_tell(const JobScript& script) {
   }
   if (frameworks && job.framework == Framework::torch) text += kTorch;
   if (jax) text += kJax;
-  if (frameworks && job.framework == Framework::mpi) text += kMpi;
   if (tensorflow) {
     text += jax ? replaced(std::string(kTensorflow), "port + 1 +", "port + 2 +") : kTensorflow;
   }

@@ -109,7 +109,7 @@ Job job_with(Framework framework, Strategy strategy = Strategy::allreduce) {
 
 TEST(JobScript, tells_ranks_what_the_controller_tells_them) {
   for (const Framework framework :
-       {Framework::none, Framework::torch, Framework::jax, Framework::tensorflow, Framework::mpi}) {
+       {Framework::none, Framework::torch, Framework::jax, Framework::tensorflow}) {
     expect_same(job_with(framework));
   }
   expect_same(job_with(Framework::torch, Strategy::plain));
@@ -166,6 +166,9 @@ TEST(JobScript, refuses_what_a_script_cannot_do) {
   mpi.form = JobScript::Form::mpi;
   mpi.with = JobScript::With::pyxis;
   EXPECT_EQ(code_of([&] { job_script(mpi); }), "bad-job");
+  // Its containers reach each other by the controller.
+  EXPECT_EQ(code_of([] { job_script(script_of(job_with(Framework::mpi, Strategy::mpi))); }),
+            "bad-job");
 }
 
 TEST(NodeRun, options_are_read_as_they_are_written) {

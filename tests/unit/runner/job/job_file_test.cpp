@@ -170,7 +170,7 @@ TEST(JobFileTest, OptionsComeBeforeTheFile) {
   ASSERT_EQ(job.mounts.size(), 2U);
   EXPECT_EQ(job.mounts[0].target, "/out");
   EXPECT_EQ(job.mounts[1].source, "/other");
-  EXPECT_EQ(job.roles, (ServerRoles{false, 5, true}));
+  EXPECT_EQ(job.roles, (ServerRoles{false, 5, true, true}));
   EXPECT_EQ(job.restarts, 3U);
 }
 
