@@ -67,6 +67,11 @@ void Activity::over(std::uint64_t rank) {
   if (rank < ranks_.size()) ranks_[rank].over = true;
 }
 
+void Activity::again(std::uint64_t rank, Time now) {
+  if (rank >= ranks_.size()) return;
+  ranks_[rank] = {ranks_[rank].where, now};
+}
+
 void Activity::use(std::uint64_t rank, const RankUse& use, Time now) {
   if (rank >= ranks_.size()) return;
   One& one = ranks_[rank];

@@ -55,6 +55,8 @@ class Activity {
   void line(std::uint64_t rank, Time now);
   void use(std::uint64_t rank, const RankUse& use, Time now);
   void over(std::uint64_t rank);
+  /// It was started again, alone.
+  void again(std::uint64_t rank, Time now);
 
   /// A sentence for the person: of a stall, once for each; of a straggler, once for each node.
   std::optional<std::string> news(Time now);
