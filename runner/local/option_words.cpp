@@ -101,8 +101,10 @@ void add_memory_option(std::string_view option, std::string_view text, std::stri
 }
 
 /// The usual ones come first: the last word on a thing counts.
+constexpr std::array<std::string_view, 3> kUsual = {"nosuid", "nodev", "mode=1777"};
+
 MemoryFolder memory_folder(std::string target) {
-  return {std::move(target), {"nosuid", "nodev", "mode=1777"}};
+  return {std::move(target), {kUsual.begin(), kUsual.end()}};
 }
 
 struct MountWords {
@@ -282,6 +284,14 @@ MemoryFolder parse_tmpfs(std::string_view text) {
     add_memory_option("--tmpfs", text, word, folder);
   }
   return folder;
+}
+
+std::string tmpfs_word(const MemoryFolder& folder) {
+  std::string text = folder.target;
+  for (std::size_t i = kUsual.size(); i < folder.options.size(); ++i) {
+    text += (i == kUsual.size() ? ":" : ",") + folder.options[i];
+  }
+  return text;
 }
 
 std::variant<Mount, MemoryFolder> parse_mount(std::string_view text) {

@@ -27,6 +27,8 @@ std::optional<std::uint64_t> parse_pids(std::string_view text);
 Ulimit parse_ulimit(std::string_view text);
 /// `DIR[:OPTION,…]`: `size=…`, `mode=…`, `ro`, `exec` and their kin.
 MemoryFolder parse_tmpfs(std::string_view text);
+/// The words that it is read from.
+std::string tmpfs_word(const MemoryFolder& folder);
 /// `type=bind,source=…,target=…[,readonly]` or `type=tmpfs,target=…[,tmpfs-size=…][,tmpfs-mode=…]`.
 std::variant<Mount, MemoryFolder> parse_mount(std::string_view text);
 /// `[IP:]HOST:CONTAINER[/tcp|/udp]`, also with ranges of equal length. Without an address it is

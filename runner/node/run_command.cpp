@@ -297,11 +297,7 @@ std::vector<std::string> option_words(const JobOptions& options) {
   std::vector<std::string> words;
   add_limits(options, words);
   for (const MemoryFolder& one : options.tmpfs) {
-    std::string text = one.target;
-    for (const std::string& option : one.options) {
-      text += (&option == one.options.data() ? ":" : ",") + option;
-    }
-    words.insert(words.end(), {"--tmpfs", std::move(text)});
+    words.insert(words.end(), {"--tmpfs", tmpfs_word(one)});
   }
   if (options.read_only) words.emplace_back("--read-only");
   if (options.user) words.insert(words.end(), {"--user", *options.user});

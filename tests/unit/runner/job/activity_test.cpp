@@ -88,6 +88,18 @@ TEST_F(ActivityTest, DoesNotCountWhoHasEnded) {
   EXPECT_FALSE(activity_->failed(at(20)));
 }
 
+TEST_F(ActivityTest, OneThatIsStartedAgainIsAliveFromThenOn) {
+  begin({milliseconds(10000), false});
+  activity_->over(1);
+  all_idle(2, 8);
+  activity_->again(1, at(8));
+  EXPECT_FALSE(activity_->failed(at(17)));
+  for (const std::uint64_t rank : {0U, 1U, 2U}) activity_->use(rank, use(0), at(18));
+  EXPECT_FALSE(activity_->failed(at(18)));  // its processor time begins anew
+  for (const std::uint64_t rank : {0U, 1U, 2U}) activity_->use(rank, use(0), at(28));
+  EXPECT_TRUE(activity_->failed(at(29)));
+}
+
 TEST_F(ActivityTest, SaysNothingOfRanksOfWhichNothingIsKnown) {
   begin({milliseconds(10000), false});
   EXPECT_FALSE(activity_->failed(at(100)));
