@@ -14,6 +14,7 @@
 #include "base/pidfd.hpp"
 #include "base/process.hpp"
 #include "base/progress.hpp"
+#include "base/text.hpp"
 #include "images/archive_input.hpp"
 #include "images/platform.hpp"
 #include "images/store.hpp"
@@ -40,6 +41,17 @@ std::string hosts_line(const std::string& word) {
   return word.substr(colon + 1) + " " + word.substr(0, colon) + "\n";
 }
 
+/// `DIR:OPTION,…`, all options of it: option_words() has what is usual among them.
+MemoryFolder memory_folder(const std::string& word) {
+  const std::size_t colon = word.find(':');
+  MemoryFolder folder{word.substr(0, colon), {}};
+  if (colon == std::string::npos) return parse_tmpfs(word);
+  for (const std::string_view option : split(std::string_view(word).substr(colon + 1), ',')) {
+    folder.options.emplace_back(option);
+  }
+  return folder;
+}
+
 std::map<std::string, Taker, std::less<>> takers_of_limits(JobOptions& options) {
   JobLimits& limits = options.limits;
   return {
@@ -58,7 +70,7 @@ std::map<std::string, Taker, std::less<>> takers_of(NodeRunWords& into) {
   JobOptions& options = into.run.options;
   std::map<std::string, Taker, std::less<>> all = takers_of_limits(options);
   all.merge(std::map<std::string, Taker, std::less<>>{
-      {"--tmpfs", [&](const std::string& word) { options.tmpfs.push_back(parse_tmpfs(word)); }},
+      {"--tmpfs", [&](const std::string& word) { options.tmpfs.push_back(memory_folder(word)); }},
       {"--user", [&](const std::string& word) { options.user = word; }},
       {"--group-add", [&](const std::string& word) { options.groups.push_back(word); }},
       {"--hostname", [&](const std::string& word) { options.hostname = parse_hostname(word); }},

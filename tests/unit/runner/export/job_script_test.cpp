@@ -151,21 +151,21 @@ TEST(JobScript, a_variable_of_the_callers_is_looked_up_when_it_starts) {
 TEST(JobScript, refuses_what_a_script_cannot_do) {
   JobScript elastic = script_of(job_with(Framework::none));
   elastic.job.nodes = {1, 2};
-  EXPECT_EQ(error_code([&] { job_script(elastic); }), "bad-job");
+  EXPECT_EQ(code_of([&] { job_script(elastic); }), "bad-job");
   JobScript devices = script_of(job_with(Framework::none));
   devices.job.options.rdma = true;
-  EXPECT_EQ(error_code([&] { job_script(devices); }), "bad-job");
+  EXPECT_EQ(code_of([&] { job_script(devices); }), "bad-job");
   JobScript ssh = script_of(job_with(Framework::none));
   ssh.form = JobScript::Form::ssh;
-  EXPECT_EQ(error_code([&] { job_script(ssh); }), "bad-hosts");
+  EXPECT_EQ(code_of([&] { job_script(ssh); }), "bad-hosts");
   ssh.hosts = {{"a", 0, "", "", 0}, {"b", 0, "", "jo", 22}};
   EXPECT_NE(job_script(ssh).find("hosts=(a ssh://jo@b:22)"), std::string::npos);
   ssh.with = JobScript::With::apptainer;
-  EXPECT_EQ(error_code([&] { job_script(ssh); }), "bad-job");
+  EXPECT_EQ(code_of([&] { job_script(ssh); }), "bad-job");
   JobScript mpi = script_of(job_with(Framework::none));
   mpi.form = JobScript::Form::mpi;
   mpi.with = JobScript::With::pyxis;
-  EXPECT_EQ(error_code([&] { job_script(mpi); }), "bad-job");
+  EXPECT_EQ(code_of([&] { job_script(mpi); }), "bad-job");
 }
 
 TEST(NodeRun, options_are_read_as_they_are_written) {
@@ -191,8 +191,8 @@ TEST(NodeRun, options_are_read_as_they_are_written) {
   EXPECT_EQ(read.run.argv, (std::vector<std::string>{"sh", "-c", "true"}));
   EXPECT_EQ(read.hosts, "10.0.0.1 n1\n");
   EXPECT_TRUE(read.while_open);
-  EXPECT_EQ(error_code([] { parse_node_run({"--no-such", "x"}); }), "usage");
-  EXPECT_EQ(error_code([] { parse_node_run({"--", "true"}); }), "usage");
+  EXPECT_EQ(code_of([] { parse_node_run({"--no-such", "x"}); }), "usage");
+  EXPECT_EQ(code_of([] { parse_node_run({"--", "true"}); }), "usage");
 }
 
 }  // namespace
