@@ -39,6 +39,7 @@ id=$(cat "$work/out")
 grep -q " *bg" "$work/ps" || fail "it is not listed: $(cat "$work/ps")"
 equal "one controller" 1 "$(drivers | wc -l)"
 driver=$(drivers)
+started+=("$driver") # should the test fail before its end
 equal "no terminal" 0 "$(cut -d' ' -f7 "/proc/$driver/stat")"
 [ "$(cut -d' ' -f6 "/proc/$driver/stat")" != "$(cut -d' ' -f6 /proc/self/stat)" ] || fail "it is of our session"
 equal "streams" /dev/null "$(readlink "/proc/$driver/fd/2")"
