@@ -7,7 +7,7 @@
 namespace mlenv::cli {
 
 /// `mlenv images --history NAME`.
-int show_history(Ui& ui, const std::string& name);
+int show_history(Ui& ui, const std::string& text);
 Action declare_rollback(CLI::App& app);
 
 }  // namespace mlenv::cli

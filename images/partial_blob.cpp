@@ -174,7 +174,7 @@ std::unique_ptr<PartialBlob> Store::partial(const Digest& digest, std::uint64_t 
 }
 
 void sweep_partial_blobs(const fs::path& folder) {
-  constexpr std::time_t kWeek = 7 * 24 * 3600;
+  constexpr std::time_t kWeek = std::time_t{7} * 24 * 3600;
   for (const fs::path& path : list_folder(folder)) {
     if (path.extension() == kHave) continue;
     struct stat status {};

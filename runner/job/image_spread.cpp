@@ -28,6 +28,7 @@ std::size_t piece_total(std::uint64_t pieces) { return static_cast<std::size_t>(
 std::vector<ImageSpread::Blob> ImageSpread::blobs_of(const Store& store,
                                                      const std::string& digest) {
   std::vector<Blob> blobs;
+  if (digest.empty()) return blobs;
   std::size_t first = 0;
   for (const Layer& layer : store.image(Digest::parse(digest)).layers) {
     Blob one{{layer.blob.digest.str(), layer.blob.size_bytes},

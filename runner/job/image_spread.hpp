@@ -15,7 +15,7 @@
 namespace mlenv::job {
 
 struct SpreadSettings {
-  std::string digest;              ///< of the image's manifest
+  std::string digest;  ///< of the manifest; empty: there is no image to bring
   std::vector<std::string> names;  ///< that it is to have on each node
   bool among_nodes = true;         ///< false: all of it comes from here
 };
@@ -39,18 +39,18 @@ class ImageSpread {
   ~ImageSpread() = default;
 
   /// Before a link is made: hears what concerns it.
-  void listen(std::size_t node, NodeEvents& events);
+  void listen(std::size_t index, NodeEvents& events);
   /// It said hello. `address`: at which other nodes reach it; empty: they do not.
-  void met(std::size_t node, NodeLink& link, const NodeHello& hello, const std::string& address);
+  void met(std::size_t index, NodeLink& link, const NodeHello& hello, const std::string& address);
   /// It has proven its image.
-  void done(std::size_t node);
+  void done(std::size_t index);
   /// Its link goes.
-  void lost(std::size_t node);
+  void lost(std::size_t index);
   /// Has pieces sent and fetched, as far as there is room. To be called whenever something was
   /// heard or sent.
   void advance();
 
-  const SpreadCount& count(std::size_t node);
+  const SpreadCount& count(std::size_t index);
 
  private:
   using Clock = std::chrono::steady_clock;

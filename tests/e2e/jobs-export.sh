@@ -69,7 +69,7 @@ for form in slurm mpi; do
     "$MLENV" export "$form" job.yaml --with "$with" --framework torch >"$work/$form-$with.sh"
   done
 done
-"$MLENV" export slurm job.yaml --with pyxis --framework mpi >"$work/slurm-pyxis.sh"
+"$MLENV" export slurm job.yaml --with pyxis --framework jax >"$work/slurm-pyxis.sh"
 "$MLENV" export slurm job.yaml --framework tensorflow --servers 1 >"$work/slurm-servers.sh"
 "$MLENV" export ssh job.yaml --hosts node1,node2 --framework jax >"$work/ssh-jax.sh"
 "$MLENV" export ssh small --no-project --hosts node1 -- true >"$work/ssh-plain.sh"
@@ -81,6 +81,7 @@ grep -qx '#SBATCH --mem=1024M' "$work/again.sh" || fail "no memory is asked for:
 
 note "what no script can do is refused"
 failing_with bad-job "$MLENV" --json export slurm small --nodes 2:3 -- true
+failing_with bad-job "$MLENV" --json export slurm small --nodes 2 --strategy mpi -- true
 failing_with bad-hosts "$MLENV" --json export ssh small --hosts a --nodes 2 -- true
 failing_with usage "$MLENV" --json export ssh small --nodes 2 -- true
 

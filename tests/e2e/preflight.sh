@@ -19,6 +19,7 @@ with_ssh
 mkdir -p "$work/project"
 cd "$work/project"
 
+# shellcheck disable=SC2016  # for that shell
 on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
 preflight() { on_head "$MLENV" --json preflight --engine ssh --hosts node1,node2,node3 --nodes 3 "$@"; }
 # ends_with STATUS COMMAND…: what it says is in $work/out and $work/err.
