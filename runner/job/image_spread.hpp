@@ -15,7 +15,7 @@
 namespace mlenv::job {
 
 struct SpreadSettings {
-  std::string digest;  ///< of the manifest; empty: there is no image to bring
+  std::string digest;              ///< of the manifest; empty: there is no image to bring
   std::vector<std::string> names;  ///< that it is to have on each node
   bool among_nodes = true;         ///< false: all of it comes from here
 };

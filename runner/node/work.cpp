@@ -67,7 +67,7 @@ std::vector<std::string> work_command(const std::vector<std::string>& words) {
   return argv;
 }
 
-Work::Work(std::string during, std::vector<std::string> words, const fs::path& temporary)
+Work::Work(std::string during, const std::vector<std::string>& words, const fs::path& temporary)
     : during_(std::move(during)) {
   Pipe pipe = make_pipe();
   Command command;

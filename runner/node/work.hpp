@@ -14,7 +14,7 @@ class Work {
   /// `words`: what work_main is to do; the request that it is part of comes first. What it makes
   /// for a moment it makes in `temporary`, which its owner removes: it may be killed at any time.
   /// Empty: where anybody does.
-  Work(std::string during, std::vector<std::string> words, const fs::path& temporary = {});
+  Work(std::string during, const std::vector<std::string>& words, const fs::path& temporary = {});
 
   const std::string& during() const { return during_; }
   int fd() const { return answer_.get(); }  ///< readable: `hear`

@@ -6,7 +6,7 @@ set -euo pipefail
 python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
 lines=$work/lines
 
-note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, push, pull, store, facts, check, explain, data, probe, compare, runs, watch, logs, stop, wait, reproduce"
+note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, rollback, copy, push, pull, store, facts, check, explain, data, probe, compare, runs, watch, logs, stop, wait, reproduce"
 base_store
 small_recipe "$work/small.yaml" idna
 start_registry
@@ -38,6 +38,12 @@ image=$registry/team/small:v1
   "$MLENV" -q lock "$work/based.yaml" >"$work/out" 2>&1
   "$MLENV" --json vendor "$work/based.yaml" 2>"$work/err"
   "$MLENV" --json rm small:v2
+  (cat "$work/small.yaml" && echo 'env: {MOVED: the name}') >"$work/moved.yaml"
+  "$MLENV" -q build "$work/moved.yaml" >"$work/out" 2>&1
+  "$MLENV" --json images --history small
+  "$MLENV" --json rollback small
+  "$MLENV" --json copy small --hosts nobody.invalid 2>"$work/refused" || [ $? = 1 ]
+  cat "$work/refused"
   "$MLENV" --json export devcontainer small --output "$work/exported"
   "$MLENV" --json store verify
   "$MLENV" --json store path
@@ -68,6 +74,7 @@ image=$registry/team/small:v1
   "$MLENV" --json -q run --nodes 2 --no-project small -- echo x
   "$MLENV" --json logs last
   "$MLENV" --json runs show last
+  "$MLENV" --json preflight --nodes 2 || [ $? = 3 ]
   "$MLENV" --json run --nodes 2 --dry-run small -- true
   "$MLENV" --json run --nodes 2 --engine slurm --dry-run small -- true
   "$MLENV" --json -q run --no-project --results "$work/results" --matrix a=1,2 small -- true
