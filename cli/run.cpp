@@ -1,6 +1,5 @@
 #include <unistd.h>
 #include <memory>
-#include <set>
 
 #include <CLI/CLI.hpp>
 
@@ -10,17 +9,10 @@
 #include "cli/interrupt.hpp"
 #include "cli/platforms.hpp"
 #include "cli/recipes_use.hpp"
-#include "cli/run_devices.hpp"
+#include "cli/run_asked.hpp"
 #include "cli/run_engine.hpp"
-#include "cli/run_job.hpp"
-#include "cli/run_layer.hpp"
-#include "cli/run_life.hpp"
-#include "cli/run_matrix.hpp"
-#include "cli/run_notebook.hpp"
-#include "cli/run_options.hpp"
 #include "cli/run_record.hpp"
 #include "cli/run_recording.hpp"
-#include "cli/run_repeat.hpp"
 #include "cli/run_verdict.hpp"
 #include "cli/run_vm.hpp"
 #include "cli/running.hpp"
@@ -28,7 +20,6 @@
 #include "images/inspect/inspect.hpp"
 #include "images/unpack.hpp"
 #include "runner/image_program.hpp"
-#include "runner/job/job_file.hpp"
 #include "runner/local/early_move.hpp"
 #include "runner/local/layer_use.hpp"
 #include "runner/local/machine.hpp"
@@ -38,30 +29,8 @@
 namespace mlenv::cli {
 namespace {
 
-struct Options {
-  std::string image;
-  std::vector<std::string> mounts;
-  std::vector<std::string> env;
-  std::string workdir;
-  std::string runtime;
-  DeviceWords devices;
-  RunWords words;
-  bool no_project = false;
-  bool no_check = false;
-  bool tty = false;
-  bool locked = false;
-  bool shell = false;   ///< an interactive one in place of a command
-  std::string jupyter;  ///< the word of `--jupyter`; empty: none
-  LifeWords life;
-  LayerWords layer;
-  RepeatOptions repeat;
-  MatrixWords matrix;
-  JobWords job;
-  std::vector<std::string> command;
-};
-
 /// A name that is there wins over a recipe's file.
-bool is_recipe(const Options& options, Ui& ui) {
+bool is_recipe(const AskedWords& options, Ui& ui) {
   return is_recipe_path(options.image) && !ui.store().find_image(options.image);
 }
 
@@ -71,7 +40,7 @@ struct PreparedRun {
 };
 
 /// Ready to run; Ctrl-C ends it as it ends a build.
-PreparedRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts, bool of_job) {
+PreparedRun prepare(const AskedWords& options, Ui& ui, std::vector<Mount> mounts, bool of_job) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const bool of_recipe = is_recipe(options, ui);
   LocalRun run;
@@ -99,16 +68,6 @@ PreparedRun prepare(const Options& options, Ui& ui, std::vector<Mount> mounts, b
   return {std::move(run), std::move(image)};
 }
 
-bool wants_terminal(const Options& options) {
-  const bool on_terminal = ::isatty(STDIN_FILENO) == 1;
-  if (options.tty && !on_terminal) {
-    throw usage_error("usage", "`-t` passes a terminal on, and standard input is none")
-        .hint("leave `-t` out; the command then has your standard streams as they are");
-  }
-  if (options.shell) return on_terminal;
-  return options.tty || (on_terminal && ::isatty(STDOUT_FILENO) == 1);
-}
-
 RunOutcome recorded_run(Ui& ui, const LocalRun& run, const RunStart& start,
                         const std::vector<PlacedOutput>& outputs,
                         std::optional<Notebook>& notebook) {
@@ -134,101 +93,8 @@ std::function<std::string(const std::string&)> url_in_background(
   return [&](const std::string& id) { return notebook->url_in_background(ui, id); };
 }
 
-/// Of a run of a job.yaml: the rest as if it had been asked for by options.
-std::optional<job::JobParts> take_job_file(Options& options) {
-  if (!is_job_file(options.image)) return std::nullopt;
-  const fs::path path = options.image;
-  job::JobParts parts = job::read_job_file(path);
-  if (!parts.image) {
-    throw usage_error("bad-job", "`{}` does not say which image", path.string())
-        .hint("add `image: NAME`, or a recipe's file");
-  }
-  options.image = *parts.image;
-  if (is_recipe_path(options.image) && fs::path(options.image).is_relative()) {
-    options.image = (path.parent_path() / options.image).string();
-  }
-  if (options.command.empty()) options.command = parts.command.value_or(options.command);
-  std::vector<std::string> env;
-  for (const auto& [name, value] : parts.env) env.push_back(fmt::format("{}={}", name, value));
-  options.env.insert(options.env.begin(), env.begin(), env.end());
-  if (options.workdir.empty()) options.workdir = parts.workdir.value_or("");
-  RunWords& words = options.words;
-  if (words.memory.empty() && parts.memory_bytes)
-    words.memory = std::to_string(*parts.memory_bytes);
-  if (words.cpus.empty() && parts.cpus) words.cpus = fmt::format("{}", *parts.cpus);
-  if (words.shm.empty() && parts.shm_bytes) words.shm = std::to_string(*parts.shm_bytes);
-  return parts;
-}
-
-std::optional<JobChoice> job_of(const Options& options, const RunChoice& choice, const Life& life,
-                                const std::optional<job::JobParts>& file) {
-  const LayerWords& layer = options.layer;
-  const RepeatOptions& repeat = options.repeat;
-  return parse_job_words(
-      options.job,
-      {options.words, choice, life, options.runtime, options.tty, !options.jupyter.empty(),
-       !options.matrix.axes.empty(), layer.keep || !layer.from.empty(),
-       repeat.deterministic || !repeat.outputs.empty(), !options.life.stop_timeout.empty(),
-       options.no_project},
-      file);
-}
-
-/// All that was asked for, understood before anything is built or unpacked.
-struct Asked {
-  std::vector<Mount> mounts;
-  RunChoice choice;
-  DeviceChoice devices;
-  Life life;
-  std::optional<NotebookChoice> jupyter;
-  std::optional<MatrixChoice> matrix;
-  std::optional<JobChoice> job;
-  bool terminal = false;
-  bool in_vm = false;
-};
-
-void check_machine(const Options& options, Asked& asked) {
-  if (asked.in_vm) {
-    check_vm_options(asked.choice.options, options.words.network, asked.choice.devices);
-    check_vm_devices(asked.devices.gpus, asked.devices.devices);
-  } else if (asked.choice.options.disk_bytes) {
-    throw usage_error("usage", "`--disk` is a virtual machine's")
-        .because("containers write to the disk of the store, or of their engine")
-        .hint("leave it out, or add `--runtime vm`");
-  }
-}
-
-Asked understood(Options& options) {
-  const std::optional<job::JobParts> file = take_job_file(options);
-  Asked asked;
-  asked.mounts = mounts_of(options.mounts);
-  if (file) asked.mounts.insert(asked.mounts.begin(), file->mounts.begin(), file->mounts.end());
-  check_variables(options.env);
-  asked.choice = parse_run_words(options.words);
-  const RunChoice& choice = asked.choice;
-  asked.mounts.insert(asked.mounts.end(), choice.mounts.begin(), choice.mounts.end());
-  asked.devices = parse_devices(options.devices);
-  asked.life = parse_life(options.life);
-  check_repeat(options.repeat);
-  asked.jupyter = parse_notebook({options.jupyter, options.command, choice.options.network,
-                                  options.tty, asked.life.detach, asked.life.name});
-  asked.matrix =
-      parse_matrix(options.matrix, {options.command, options.env, choice, asked.life, options.tty});
-  if (asked.matrix && asked.jupyter) {
-    throw usage_error("usage", "`--matrix` runs a command, and `--jupyter` is one of its own")
-        .hint("leave one of them out");
-  }
-  asked.job = job_of(options, choice, asked.life, file);
-  check_layer(options.layer, {choice.options.read_only, asked.matrix.has_value(),
-                              options.life.remove, options.runtime});
-  const bool has_streams = !asked.matrix && !asked.life.detach && !asked.jupyter && !asked.job;
-  asked.terminal = has_streams && wants_terminal(options);
-  asked.in_vm = options.runtime == kVmRuntime;
-  check_machine(options, asked);
-  return asked;
-}
-
 /// What is asked of the command, whoever runs it.
-void fill_in(LocalRun& run, const Options& options, const Asked& asked) {
+void fill_in(LocalRun& run, const AskedWords& options, const Asked& asked) {
   run.options = asked.choice.options;
   if (run.engine && run.options.limits.memory_swap_bytes && !run.engine->swap_limit) {
     throw failure("no-limit", "`--memory-swap` cannot be applied here")
@@ -251,7 +117,7 @@ void join_mpi(Ui& ui, LocalRun& run) {
   if (const std::string note = mpi::site_note(*rank); !note.empty()) ui.say("mlenv: " + note);
 }
 
-int run_as_job(Ui& ui, const Options& options, const Asked& asked, PreparedRun prepared) {
+int run_as_job(Ui& ui, const AskedWords& options, const Asked& asked, PreparedRun prepared) {
   LocalRun& run = prepared.run;
   if (asked.job->code) run.project = fs::absolute(asked.job->code->folder).lexically_normal();
   RunStart start =
@@ -261,7 +127,7 @@ int run_as_job(Ui& ui, const Options& options, const Asked& asked, PreparedRun p
                       asked.life.most_log_bytes, options.devices.gpus});
 }
 
-int run_image(Options options, Ui& ui) {
+int run_image(AskedWords options, Ui& ui) {
   Asked asked = understood(options);
   PreparedRun prepared = prepare(options, ui, std::move(asked.mounts), asked.job.has_value());
   LocalRun& run = prepared.run;
@@ -309,56 +175,7 @@ int run_image(Options options, Ui& ui) {
   return recorded_run(ui, repeatable(run, options.repeat), start, outputs, notebook).exit.code;
 }
 
-}  // namespace
-
-std::vector<std::string> separate_job(std::vector<std::string> words) {
-  // Options that take the next word; `-eK=V` and `--env=K=V` take none.
-  static const std::set<std::string, std::less<>> takes_word = [] {
-    std::set<std::string, std::less<>> all = {"-v",
-                                              "--volume",
-                                              "-e",
-                                              "--env",
-                                              "-w",
-                                              "--workdir",
-                                              "--runtime",
-                                              "--gpus",
-                                              "--device",
-                                              "--color",
-                                              "--progress",
-                                              "--name",
-                                              "--timeout",
-                                              "--restart",
-                                              "--stop-signal",
-                                              "--stop-timeout",
-                                              "--log-size",
-                                              "--seed",
-                                              "--from",
-                                              "--outputs"};
-    for (const std::string_view one : run_options_with_words()) all.emplace(one);
-    for (const std::string_view one : kMatrixOptionsWithWords) all.emplace(one);
-    for (const std::string_view one : kJobOptionsWithWords) all.emplace(one);
-    return all;
-  }();
-  constexpr std::size_t kBeforeJob = 2;  // `run` and IMAGE, `exec` and RUN
-  std::size_t plain = 0;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (word == "--") break;
-    if (word.size() > 1 && word.front() == '-') {
-      if (takes_word.contains(word)) ++i;
-    } else if (plain == 0 && word != "run" && word != "exec") {
-      break;
-    } else if (plain++ == kBeforeJob) {
-      words.insert(words.begin() + static_cast<std::ptrdiff_t>(i), "--");
-      break;
-    }
-  }
-  return words;
-}
-
-namespace {
-
-void add_run_options(CLI::App& app, const std::shared_ptr<Options>& options) {
+void add_run_options(CLI::App& app, const std::shared_ptr<AskedWords>& options) {
   CLI::Option* const volume =
       app.add_option("-v,--volume", options->mounts, "mount SRC:DST or SRC:DST:ro");
   take_one_word(volume);
@@ -383,7 +200,7 @@ void add_run_options(CLI::App& app, const std::shared_ptr<Options>& options) {
 }  // namespace
 
 Action declare_run(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AskedWords>();
   take_word_of(app.add_option("IMAGE", options->image,
                               "an image in the store, or a recipe (built when needed)")
                    ->required(),
@@ -405,7 +222,7 @@ Action declare_run(CLI::App& app) {
 
 void declare_export_job(CLI::App& app, const std::string& form,
                         const std::shared_ptr<Action>& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AskedWords>();
   options->job.script = form;
   take_word_of(app.add_option("JOB|IMAGE", options->image,
                               "a job.yaml, an image in the store, or a recipe (built when needed)")
@@ -435,7 +252,7 @@ void declare_export_job(CLI::App& app, const std::string& form,
 }
 
 Action declare_shell(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AskedWords>();
   options->shell = true;
   take_word_of(app.add_option("IMAGE|RUN", options->image,
                               "an image in the store, a recipe (built when needed), or a run that "
