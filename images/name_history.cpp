@@ -68,7 +68,8 @@ void Store::tag(const Reference& name, const Digest& manifest) {
   const fs::path path = folder_->names() / file;
   const FileLock lock = FileLock::wait(folder_->root() / "history.lock", FileLock::Mode::exclusive);
   const std::optional<Digest> was = read_name(path);
-  if (was && *was != manifest) {
+  if (was == manifest) return;  // since when is as it was
+  if (was) {
     make_folders(history_folder(folder_->root()));
     const auto past =
         after_move(read_history(folder_->root(), file), {given_at(path), *was}, manifest);

@@ -157,9 +157,10 @@ void PartialBlob::commit() {
         .because(fmt::format("what came hashes to {}", found.str()));
   }
   const fs::path have = have_file_ ? fs::path(path_.string() + kHave) : fs::path();
+  // First: whatever is there without it begins anew.
+  if (!have.empty()) ::unlink(have.c_str());
   folder_.publish(StoreFolder::Item::blob, path_, digest_);
   path_.clear();
-  if (!have.empty()) ::unlink(have.c_str());
 }
 
 void PartialBlob::discard() {

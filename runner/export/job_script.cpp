@@ -36,6 +36,17 @@ void check(const JobScript& script) {
         .because("its containers reach each other by mlenv's controller")
         .hint("`mlenv export mpi`, where the site's mpirun starts the ranks");
   }
+  if (script.job.roles.async) {
+    throw cannot(script, "`--async`")
+        .because("only mlenv's own controller starts one rank again by itself");
+  }
+  if (script.job.stall_timeout) {
+    throw cannot(script, "`--stall-timeout`")
+        .because("only mlenv's own controller watches what ranks do");
+  }
+  if (script.job.preflight) {
+    throw cannot(script, "`--preflight`").hint("`mlenv preflight` measures the links beforehand");
+  }
   if (script.job.options.rdma) {
     throw cannot(script, "`--rdma`").hint("`mlenv run` passes these devices on");
   }

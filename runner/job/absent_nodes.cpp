@@ -28,8 +28,10 @@ bool AbsentNodes::gather(std::uint64_t number) {
     since_ = now;
     enough_since_.reset();
     said_ = false;
+    fitting_.clear();
     nodes_.forgive();
   }
+  if (number > 0) drop_strangers();
   const bool enough = ready() >= job_.nodes.least;
   if (enough && is_elastic(job_)) {
     if (!enough_since_) enough_since_ = now;
@@ -40,6 +42,24 @@ bool AbsentNodes::gather(std::uint64_t number) {
   if (!nodes_.look_for([](std::size_t) { return true; })) return false;
   say_waiting();
   return true;
+}
+
+/// A newcomer that is not like those that ran before is let go, rather than the job ended by it.
+void AbsentNodes::drop_strangers() {
+  std::vector<NodeState> together;
+  std::vector<std::size_t> fresh;
+  for (const std::size_t node : nodes_.ready()) {
+    if (takes_part(node) || fitting_.contains(node)) {
+      together.push_back(nodes_.state(node));
+    } else {
+      fresh.push_back(node);
+    }
+  }
+  for (const std::size_t node : fresh) {
+    if (together.empty() || !fits(together, node)) continue;
+    fitting_.insert(node);
+    together.push_back(nodes_.state(node));
+  }
 }
 
 void AbsentNodes::say_waiting() {

@@ -1,6 +1,7 @@
 #pragma once
 // The nodes that a job is without: how long it waits for them before an attempt, when they are
 // tried again while others run, and when they are taken in. For drive.cpp alone.
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,12 +34,14 @@ class AbsentNodes {
   using Clock = BackOff::Clock;
   bool takes_part(std::size_t node) const;
   bool fits(const std::vector<NodeState>& others, std::size_t node);
+  void drop_strangers();
   void say_waiting();
 
   const Job& job_;
   const DriveEvents& events_;
   DrivenNodes& nodes_;
   std::vector<std::size_t> with_;
+  std::set<std::size_t> fitting_;  ///< newcomers, found to be alike enough while it gathers
   Clock::time_point began_{};
   std::optional<std::uint64_t> gathering_;  ///< for which attempt
   Clock::time_point since_{};               ///< it gathers

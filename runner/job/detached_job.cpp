@@ -12,6 +12,7 @@
 #include "base/process.hpp"
 #include "images/store.hpp"
 #include "runner/job/job_recording.hpp"
+#include "runner/job/preflight.hpp"
 #include "runner/launch/local_nodes.hpp"
 #include "runner/launch/ssh_nodes.hpp"
 #include "runner/local/control.hpp"
@@ -90,6 +91,9 @@ void drive_job(DetachedJob job, Waiting& waiting) {
   DriveEvents events;
   events.control = control.get();
   events.notice = [&](const std::string& text) { waiting.notice(text); };
+  events.preflight = [&](const Preflight& found) {
+    for (const std::string& note : preflight_notes(found)) waiting.notice(note);
+  };
   events.started = [&](std::uint64_t, std::uint64_t) { waiting.tell(to_bytes({{"id", plan.id}})); };
   const JobOutcome outcome = drive_recorded(store, *starter, plan, recorder, std::move(events));
   waiting.tell(to_bytes({{"id", plan.id}, {"over", outcome.exit_code}}));

@@ -42,6 +42,7 @@ class Drive {
       if (between_) break;
       if (events_.ready) events_.ready(nodes_.ready_states());
       if (number == 0 && plan_.job.preflight) preflight();
+      if (number == 0 && plan_.job.preflight && !plan_.preflight_alone) gather_again();
       between_ = plan_.preflight_alone || ending();
       if (between_) break;
       outcome_.attempts.push_back(attempt(number));
@@ -56,6 +57,7 @@ class Drive {
                                                  plan_.job.nodes.most));
     }
     outcome_.nodes = nodes_.states();
+    ends_at_.reset();  // what nodes take to go is no part of it
     leave();
     outcome_.signal = ranks_.ended_by();
     outcome_.exit_code = status_of(outcome_, plan_.job, between_);
@@ -76,6 +78,13 @@ class Drive {
   void gather(std::uint64_t number) {
     while (!ending() && absent_.gather(number)) wait();
     if (!ending()) nodes_.require_enough();
+  }
+
+  /// Nodes may have gone or come meanwhile.
+  void gather_again() {
+    if (ending()) return;
+    nodes_.require_enough();
+    if (events_.ready) events_.ready(nodes_.ready_states());
   }
 
   void preflight() {

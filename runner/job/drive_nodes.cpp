@@ -135,7 +135,7 @@ bool DrivenNodes::look_for(const std::function<bool(std::size_t)>& wanted) {
   bool hope = false;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];
-    if (!wanted(i) || !may_come(node)) continue;
+    if (!wanted(i) || !may_come(node) || is_ready(node)) continue;
     hope = true;
     // Its last words belong to its loss.
     if (!node.gone || node.last_words_by || !node.back_off.due(now)) continue;

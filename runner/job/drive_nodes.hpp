@@ -36,6 +36,10 @@ class DrivenNodes {
   bool look_for(const std::function<bool(std::size_t)>& wanted);
   /// It is there, or may be there again.
   bool may_come(std::size_t node) const { return may_come(nodes_[node]); }
+  /// Were it lost now, it might be there again.
+  bool comes_again(std::size_t node) const {
+    return !nodes_[node].refused && starter_.may_come_back();
+  }
   /// It is let go, and not asked again.
   void refuse(std::size_t node, const Error& why);
   bool is_ready(std::size_t node) const { return is_ready(nodes_[node]); }

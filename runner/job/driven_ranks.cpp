@@ -157,12 +157,14 @@ bool DrivenRanks::others_work(const Running& but) const {
 /// The rank alone is started again, or would be; what it ended with is nobody's failure.
 bool DrivenRanks::replaced(Running& one, bool by_itself, const std::string& what) {
   if (fate_of(one.result.rank, plan_.job) != Fate::replaced) return false;
-  if (!by_itself && !nodes_.may_come(one.node) && !others_work(one)) return false;
+  const bool comes = by_itself || nodes_.comes_again(one.node);
+  if (!comes && !others_work(one)) return false;
   if (!stopping_) {
     if (!by_itself) one.again.node_lost(Clock::now());
     if (by_itself && !one.again.failed(Clock::now())) return false;
-    notice(fmt::format("rank {} on {} ({}) {}; it is started again, and the others go on",
-                       one.result.rank.rank, one.result.node, one.result.rank.role, what));
+    notice(fmt::format(
+        "rank {} on {} ({}) {}; {}", one.result.rank.rank, one.result.node, one.result.rank.role,
+        what, comes ? "it is started again, and the others go on" : "the others go on without it"));
   }
   one.result.stopped = true;
   one.result.stop_sent = 0;

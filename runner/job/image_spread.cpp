@@ -1,10 +1,10 @@
 #include "runner/job/image_spread.hpp"
 
 #include <algorithm>
-#include <random>
 
 #include "images/partial_blob.hpp"
 #include "runner/job/store_id.hpp"
+#include "runner/mpi/frames.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -13,13 +13,6 @@ namespace {
 constexpr std::size_t kMostWaiting = 2;
 /// A node to which nothing came for so long is sent what others do not have either.
 constexpr std::chrono::seconds kPatience{2};
-
-std::string new_token() {
-  std::random_device device;
-  std::string token;
-  for (int i = 0; i < 8; ++i) token += fmt::format("{:08x}", device());
-  return token;
-}
 
 std::size_t piece_total(std::uint64_t pieces) { return static_cast<std::size_t>(pieces); }
 
@@ -48,7 +41,7 @@ ImageSpread::ImageSpread(Store& store, SpreadSettings settings, Shown came)
     : store_(store),
       settings_(std::move(settings)),
       came_(std::move(came)),
-      token_(new_token()),
+      token_(mpi::fresh_secret()),
       own_store_(store_id(store.root())),
       blobs_(blobs_of(store, settings_.digest)),
       swarm_(blobs_.empty() ? 0 : piece_total(blobs_.back().first + blobs_.back().pieces)) {

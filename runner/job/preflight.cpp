@@ -240,6 +240,15 @@ bool share_a_machine(const std::vector<PreflightNode>& nodes) {
 void judge_ring(Preflight& found) {
   PreflightRing& ring = found.ring;
   const std::size_t count = found.nodes.size();
+  if (!ring.problem.empty()) {
+    // Where a link is broken the ring is not to be had, and the link is what is told.
+    const bool known = std::any_of(found.findings.begin(), found.findings.end(),
+                                   [](const auto& one) { return one.standing == "broken"; });
+    if (known) return;
+    found.findings.push_back(
+        {"ring", "broken", {}, "an all-reduce of all nodes failed: " + ring.problem});
+    return;
+  }
   std::optional<double> slowest;
   for (std::size_t i = 0; i < count && count > 1; ++i) {
     const auto& rate = found.links[link_index(count, i, (i + 1) % count)].bits_per_second;

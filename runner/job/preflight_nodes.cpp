@@ -1,19 +1,14 @@
 #include "runner/job/preflight_nodes.hpp"
 
 #include <algorithm>
-#include <random>
 
 #include "base/error.hpp"
 #include "runner/job/interfaces.hpp"
 #include "runner/job/preflight_run.hpp"
+#include "runner/mpi/frames.hpp"
 
 namespace mlenv::job {
 namespace {
-
-std::string fresh_token() {
-  std::random_device device;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
-}
 
 /// InfiniBand's rate is the port's, that goes with the interface.
 std::optional<double> speed_of(const Facts& facts, const std::string& interface) {
@@ -56,7 +51,7 @@ Preflight preflight_of(DrivenNodes& nodes, const Job& job, const std::function<b
   const auto say = [&](std::size_t node, const std::string& text) {
     if (NodeLink* const link = nodes.link(with[node])) link->link_test(text);
   };
-  PreflightRun run{std::move(described), fresh_token(),
+  PreflightRun run{std::move(described), mpi::fresh_secret(),
                    [&](std::size_t node, const LinkRequest& request) {
                      say(node, render_link_request(request));
                    }};

@@ -142,7 +142,7 @@ int watch_over(pid_t agent, const Fd& children) {
 /// What runs on behind an agent that has ended (the record of a rank is completed with facts of the
 /// node) has a moment: with the node it would be killed, and leave its temporary files behind.
 void wait_for_others(const Fd& children) {
-  constexpr std::chrono::seconds kMost{3};
+  constexpr std::chrono::seconds kMost{10};  // they step back where a machine is busy
   const auto until = std::chrono::steady_clock::now() + kMost;
   while (::waitpid(-1, nullptr, WNOHANG) >= 0) {
     const auto left = until - std::chrono::steady_clock::now();
@@ -171,7 +171,8 @@ int run_agent(const LocalNode& node) {
   ::dup2(null.get(), 0);
   ::dup2(null.get(), 1);
   const int status = watch_over(agent.pid(), children);
-  if (status == 0) wait_for_others(children);
+  constexpr int kSignalled = 128;
+  if (status < kSignalled) wait_for_others(children);
   ::_exit(status);
 }
 

@@ -21,7 +21,7 @@ void ShellServer::hear(const pollfd* fds) {
     if (report && !failure_) failure_ = report;
   }
   std::erase_if(sessions_, [](const auto& one) { return one->over(); });
-  if (!someone || !listener_) return;
+  if (!someone) return;
   while (Fd connection = accept_from(listener_)) {
     sessions_.push_back(std::make_unique<ShellSession>(std::move(connection), secret_));
   }

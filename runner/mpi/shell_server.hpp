@@ -23,8 +23,6 @@ class ShellServer {
   /// Descriptors to wait for, appended; then the same ones, as poll(2) left them.
   void add_to(std::vector<pollfd>& fds) const;
   void hear(const pollfd* fds);
-  /// Takes nobody any more.
-  void close() { listener_.reset(); }
   /// No command runs.
   bool idle() const { return sessions_.empty(); }
   /// The first rank of this node that was reported to have failed.

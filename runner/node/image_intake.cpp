@@ -71,9 +71,11 @@ void ImageIntake::offer(const std::vector<OfferedBlob>& layers) {
     auto partial = store_.partial(digest, blob.size_bytes);
     want.blobs.push_back(blob);
     const std::string kept = digits_of(*partial);
-    if (kept.find('1') != std::string::npos) want.kept.push_back({blob.digest, kept});
+    const bool has_some = kept.find('1') != std::string::npos;
+    if (has_some) want.kept.push_back({blob.digest, kept});
     if (partial->whole() || kept.starts_with('1')) ready_to_hash_.insert(blob.digest);
-    coming_.emplace(blob.digest, Coming{blob, std::move(partial)});
+    // Who gave what was kept is not known any more.
+    coming_.emplace(blob.digest, Coming{blob, std::move(partial), has_some});
   }
   offered_ = true;
   channel_.say(want);

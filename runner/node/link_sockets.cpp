@@ -19,7 +19,7 @@
 namespace mlenv::job {
 namespace {
 
-constexpr std::size_t kHelloSize = 96;
+constexpr std::size_t kHelloSize = 128;
 constexpr std::string_view kHello = "MLENV-LINK ";
 constexpr std::string_view kAnswer = "MLENV-LINK-OK\n";
 constexpr std::chrono::seconds kGuestPatience{2};

@@ -307,6 +307,7 @@ void NodeJob::end(std::chrono::milliseconds grace, const std::string& why) {
   unfinished_ = unfinished_ || !works_.empty();
   works_.clear();  // their processes are killed
   if (unfinished_) sweep();
+  layers_.forget();
   links_.reset();
   for (const auto& one : ranks_) {
     if (!why.empty()) one->blame(why);

@@ -11,6 +11,8 @@ namespace mlenv::job {
 namespace {
 
 constexpr std::size_t kMostGuests = 256;
+/// One that has not said the token by then is turned away.
+constexpr std::chrono::seconds kSilence{5};
 /// That wait in one connection: as many as may be under way, and those that were given up.
 constexpr std::size_t kMostAsked = std::size_t{64} << 10U;
 constexpr std::size_t kFillBytes = std::size_t{256} << 10U;
@@ -39,10 +41,13 @@ void PeerServer::add_to(std::vector<pollfd>& fds) const {
 }
 
 const pollfd* PeerServer::hear(const pollfd* seen) {
+  const auto now = std::chrono::steady_clock::now();
   const bool knocked = (seen++)->revents != 0;
   for (auto guest = guests_.begin(); guest != guests_.end();) {
     const short events = (seen++)->revents;
-    guest = events == 0 || serve(*guest, events) ? std::next(guest) : guests_.erase(guest);
+    const bool late = !guest->known && now - guest->since > kSilence;
+    const bool stays = !late && (events == 0 || serve(*guest, events));
+    guest = stays ? std::next(guest) : guests_.erase(guest);
   }
   if (knocked) accept_all();
   return seen;

@@ -1,6 +1,7 @@
 #pragma once
 // Pieces of images for other nodes of the job. It waits for nothing: its owner polls.
 #include <poll.h>
+#include <chrono>
 #include <functional>
 #include <list>
 #include <memory>
@@ -33,6 +34,7 @@ class PeerServer {
     std::string out{};  ///< for it
     std::size_t sent = 0;
     bool known = false;  ///< it said the token
+    std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
     std::unique_ptr<Source> source{};
     std::uint64_t left = 0;  ///< of it
   };
