@@ -130,7 +130,7 @@ weights=$(grep weights "$work/out" | sort)
 rm -f "$work/checkpoints"/*
 equal "status" 0 "$(status_of m run --nodes 3 --checkpoints "$work/checkpoints" --restarts 1 -e FAIL_AT=3 small -- python train.py)"
 equal "the same weights" "$weights" "$(grep weights "$work/out" | sort)"
-shown '^0: from step 3 attempt 1$'
+shown '^1: from step 3 attempt 1$'
 said 'restart 1 of 1'
 equal "attempts" "2 done" "$(record '"\(.ranks.attempts|length) \(.state)"')"
 
