@@ -8,6 +8,7 @@
 
 #include "base/json.hpp"
 #include "cli/command_tree.hpp"
+#include "cli/run_record.hpp"
 #include "cli/usage.hpp"
 #include "runner/record/run_records.hpp"
 
@@ -68,7 +69,8 @@ int rollback_command(const RollbackOptions& options, Ui& ui) {
   const Digest was = all.front().manifest;
   if (!to.whole) {
     throw failure("absent", "the store has no more all of `{}`", to.manifest.str())
-        .because(fmt::format("`{}` meant it from {} on", options.name, time_text(to.since)))
+        .because(
+            fmt::format("`{}` meant it from {} on", options.name, local_time(time_text(to.since))))
         .hint("pull it by its digest, or build it from its lock; then roll back");
   }
   ui.store().tag(name, to.manifest);
@@ -105,7 +107,8 @@ int show_history(Ui& ui, const std::string& text) {
   ui.answer("N   DIGEST        SINCE");
   for (std::size_t i = 0; i < all.size(); ++i) {
     ui.answer(fmt::format("{:<2}  {:<12}  {}{}", i, all[i].manifest.brief(),
-                          time_text(all[i].since), all[i].whole ? "" : "  not in the store"));
+                          local_time(time_text(all[i].since)),
+                          all[i].whole ? "" : "  not in the store"));
   }
   return 0;
 }

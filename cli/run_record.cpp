@@ -36,17 +36,6 @@ std::optional<RecordedVariable> recorded(const std::string& text) {
   return RecordedVariable{name, without_logins(*value)};
 }
 
-std::string local_time(const std::string& utc) {
-  const auto when = parse_utc(utc);
-  if (!when) return printable(utc);
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(*when);
-  std::tm parts{};
-  ::localtime_r(&seconds, &parts);
-  std::array<char, 32> text{};
-  (void)std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
-  return text.data();
-}
-
 double seconds_since(const std::string& utc) {
   const auto when = parse_utc(utc);
   if (!when) return 0;
@@ -271,6 +260,17 @@ void add_host(const RunRecord& record, Lines& lines) {
 }
 
 }  // namespace
+
+std::string local_time(const std::string& utc) {
+  const auto when = parse_utc(utc);
+  if (!when) return printable(utc);
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(*when);
+  std::tm parts{};
+  ::localtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  (void)std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
+  return text.data();
+}
 
 RunStart run_start(const LocalRun& run, const Image& image, const RunBackground& background) {
   RunStart start;

@@ -33,6 +33,8 @@ struct RunLine {
 };
 RunLine run_line(const RunRecord& record);
 
+/// `2026-03-01 13:00:00`, by this machine's clock and time zone; what is no time, as it is.
+std::string local_time(const std::string& utc);
 /// `12.3 s`, `2 h 5 min`
 std::string duration_text(double seconds);
 /// What a run might use: processors that mlenv can run on, and its control group's quota.

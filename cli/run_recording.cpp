@@ -14,7 +14,7 @@ class Recording {
  public:
   Recording(Ui& ui, const RunStart& start, const std::optional<CodeState>& code)
       : ui_(ui), keeps_(start.layer && start.layer->kept) {
-    attempt([&] { recorder_.emplace(runs_folder(ui_.store().root()), start, code); });
+    attempt([&] { recorder_.emplace(runs_folder(ui_.store().root()), start, KnownState{code}); });
   }
   std::string id() const { return recorder_ ? recorder_->id() : ""; }
   fs::path folder() const { return recorder_ ? recorder_->folder() : fs::path{}; }

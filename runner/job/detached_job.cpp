@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <array>
 #include <cerrno>
+#include <csignal>
 
 #include <nlohmann/json.hpp>
 
@@ -68,6 +69,14 @@ class Waiting {
     socket_.reset();
   }
 
+  /// Whoever gives up before the job runs (Ctrl-C) does not want it: it ends as by SIGTERM.
+  void add_to(std::vector<pollfd>& fds) const { fds.push_back({socket_.get(), 0, 0}); }
+  void hear(const pollfd& fd) {
+    if (fd.fd < 0 || (fd.revents & (POLLHUP | POLLERR)) == 0) return;
+    socket_.reset();
+    (void)std::raise(SIGTERM);
+  }
+
  private:
   void say(std::string_view bytes) {
     if (!socket_) return;
@@ -90,6 +99,8 @@ void drive_job(DetachedJob job, Waiting& waiting) {
   const Fd control = listen_for_control(recorder.folder());
   DriveEvents events;
   events.control = control.get();
+  events.poll_for = [&](std::vector<pollfd>& fds) { waiting.add_to(fds); };
+  events.polled = [&](const pollfd* fds) { waiting.hear(*fds); };
   events.notice = [&](const std::string& text) { waiting.notice(text); };
   events.preflight = [&](const Preflight& found) {
     for (const std::string& note : preflight_notes(found)) waiting.notice(note);

@@ -199,12 +199,17 @@ class Drive {
     ranks_.stop(grace);
   }
 
-  /// Nodes take away what they made.
+  /// Nodes take away what they made. One that is still on its way (ssh waits for a machine that
+  /// does not answer) has made nothing.
   void leave() {
     constexpr std::chrono::seconds kLongest{10};
+    constexpr std::chrono::seconds kUnmet{1};
     nodes_.say_goodbye();
-    const auto until = Clock::now() + kLongest;
-    while (!nodes_.all_gone() && Clock::now() < until) wait();
+    const auto began = Clock::now();
+    while (!nodes_.all_gone() && Clock::now() < began + kLongest) {
+      wait();
+      if (Clock::now() >= began + kUnmet) nodes_.drop_unmet();
+    }
     nodes_.drop_all();
   }
 

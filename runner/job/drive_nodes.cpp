@@ -376,14 +376,22 @@ bool DrivenNodes::all_gone() const {
   });
 }
 
-void DrivenNodes::drop_all() {
+void DrivenNodes::drop(Node& node) {
+  spread_.lost(node.index);
+  node.gone = true;
+  node.leaving = true;
+  node.link.reset();
+  if (node.process) node.process->let_go();
+}
+
+void DrivenNodes::drop_unmet() {
   for (Node& node : nodes_) {
-    spread_.lost(node.index);
-    node.gone = true;
-    node.leaving = true;
-    node.link.reset();
-    if (node.process) node.process->let_go();
+    if (!node.gone && !node.state.hello) drop(node);
   }
+}
+
+void DrivenNodes::drop_all() {
+  for (Node& node : nodes_) drop(node);
 }
 
 }  // namespace mlenv::job

@@ -75,7 +75,8 @@ class DrivenNodes {
   /// What link tests give (preflight_nodes.hpp), as long as somebody asks for it.
   std::function<void(std::size_t node, const std::string& answer)> on_link_tested;
   bool all_gone() const;
-  void drop_all();  ///< at once
+  void drop_unmet();  ///< those whose agents have not said a word: at once
+  void drop_all();    ///< at once
 
  private:
   struct Node {
@@ -98,6 +99,7 @@ class DrivenNodes {
     std::chrono::system_clock::time_point heard{};
   };
   bool is_ready(const Node& node) const;
+  void drop(Node& node);
   bool may_come(const Node& node) const {
     return !node.refused && (!node.state.lost || starter_.may_come_back());
   }

@@ -45,6 +45,7 @@ std::string render_detached(const DetachedRun& run) {
                    {"start", render_run_start(run.start)},
                    {"store", run.store.native()},
                    {"most_log_bytes", run.most_log_bytes},
+                   {"host", run.host},
                    {"failure_status", run.failure_status}});
 }
 
@@ -56,6 +57,7 @@ DetachedRun parse_detached(std::string_view bytes) {
   run.start = parse_run_start(value.at("start").get<std::string>(), "the request");
   run.store = value.at("store").get<std::string>();
   run.most_log_bytes = value.at("most_log_bytes");
+  run.host = value.at("host").get<std::string>();
   run.failure_status = value.at("failure_status");
   return run;
 }
@@ -228,7 +230,8 @@ void supervise_run(DetachedRun request, Starter& starter) {
     if (const auto& switches = request.start.deterministic) {
       make_deterministic(request.run, switches->seed, caller_variables());
     }
-    RunRecorder recorder{runs_folder(store.root()), request.start};
+    RunRecorder recorder{runs_folder(store.root()), request.start,
+                         KnownState{std::nullopt, request.host}};
     starter.recorded(recorder.id());
     const Fd control = listen_for_control(recorder.folder());
     request.run.fds.control = control.get();

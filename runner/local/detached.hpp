@@ -19,6 +19,7 @@ struct DetachedRun {
   RunStart start;  ///< as RunRecorder takes it
   fs::path store;
   std::uint64_t most_log_bytes = 0;
+  std::string host{};                      ///< KnownState::host
   int failure_status = kOwnFailureStatus;  ///< recorded where mlenv gives up
 };
 

@@ -10,13 +10,13 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/secrets.hpp"
 #include "runner/local/life.hpp"
 
 namespace mlenv::mpi {
 namespace {
 
 constexpr std::size_t kHeader = 5;
-constexpr std::size_t kMostPayload = std::size_t{16} << 20;
 constexpr std::size_t kSecretBytes = 32;
 constexpr std::size_t kCode = 2 * kSecretBytes;  // hex digits
 constexpr std::string_view kKinds = "NCRIFSOEXD";
@@ -32,16 +32,6 @@ std::string bytes_of(std::string_view hex) {
   return bytes;
 }
 
-/// Takes as long whatever differs.
-bool same(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned differs = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    differs |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
-  }
-  return differs == 0;
-}
-
 std::string code_of(FrameKind kind, std::string_view payload, std::string_view nonce,
                     std::string_view secret) {
   std::string message{nonce};
@@ -53,7 +43,7 @@ std::string code_of(FrameKind kind, std::string_view payload, std::string_view n
 }  // namespace
 
 std::string render_frame(FrameKind kind, std::string_view payload) {
-  if (payload.size() > kMostPayload) {
+  if (payload.size() > FrameReader::kMostPayload) {
     throw failure("bad-stream", "{} bytes are more than one frame takes", payload.size());
   }
   std::string frame(1, static_cast<char>(kind));
@@ -69,7 +59,7 @@ std::optional<Frame> FrameReader::next() {
   for (std::size_t i = 1; i < kHeader; ++i) {
     length = length << 8U | static_cast<unsigned char>(bytes_[i]);
   }
-  if (length > kMostPayload || kKinds.find(bytes_[0]) == std::string_view::npos) {
+  if (length > most_ || kKinds.find(bytes_[0]) == std::string_view::npos) {
     throw failure("bad-stream", "what came is not of this program's making");
   }
   if (bytes_.size() < kHeader + length) return std::nullopt;
@@ -103,7 +93,7 @@ std::optional<std::string> request_in(const Frame& frame, std::string_view nonce
   if (frame.payload.size() < kCode) return std::nullopt;
   std::string payload = frame.payload.substr(kCode);
   const std::string expected = code_of(frame.kind, payload, nonce, secret);
-  if (!same(expected, std::string_view(frame.payload).substr(0, kCode))) return std::nullopt;
+  if (!same_secret(expected, std::string_view(frame.payload).substr(0, kCode))) return std::nullopt;
   return payload;
 }
 

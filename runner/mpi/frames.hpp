@@ -37,11 +37,16 @@ std::string render_frame(FrameKind kind, std::string_view payload);
 class FrameReader {
  public:
   void take(std::string_view bytes) { bytes_.append(bytes); }
+  /// Of those to come, instead of 16 MiB: strangers are believed less.
+  void allow(std::size_t payload) { most_ = payload; }
   /// nullopt: there is no whole one yet. Throws `bad-stream` for what is too long or of no kind.
   std::optional<Frame> next();
 
+  static constexpr std::size_t kMostPayload = std::size_t{16} << 20;
+
  private:
   std::string bytes_;
+  std::size_t most_ = kMostPayload;
 };
 
 /// HMAC-SHA256 in hex.

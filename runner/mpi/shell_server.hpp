@@ -1,6 +1,7 @@
 #pragma once
 // The end of a remote shell at which commands run: in each container of an MPI job, for those who
-// know the job's secret. It ends with its owner, and every command with it.
+// know the job's secret: those who have not shown so are few at a time, may say little, and are
+// turned away after seconds. It ends with its owner, and every command with it.
 #include <poll.h>
 #include <memory>
 #include <optional>
@@ -29,6 +30,8 @@ class ShellServer {
   const std::optional<RankFailure>& failure() const { return failure_; }
 
  private:
+  bool full() const;
+
   std::string secret_;
   Fd listener_;
   std::vector<std::unique_ptr<ShellSession>> sessions_;

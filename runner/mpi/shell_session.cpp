@@ -12,6 +12,8 @@
 namespace mlenv::mpi {
 namespace {
 
+/// What mpirun asks for grows by some bytes with each node.
+constexpr std::size_t kMostOfStranger = std::size_t{1} << 20;
 constexpr std::size_t kMostQueued = std::size_t{1} << 20;
 constexpr int kCannotStart = 126;
 
@@ -25,6 +27,7 @@ bool would_wait() { return errno == EAGAIN || errno == EINTR; }
 
 ShellSession::ShellSession(Fd connection, std::string_view secret)
     : connection_(std::move(connection)), secret_(secret) {
+  reader_.allow(kMostOfStranger);
   say(FrameKind::nonce, nonce_);
 }
 
@@ -102,6 +105,8 @@ void ShellSession::ask(const Frame& frame) {
     last_said_ = true;
     return;
   }
+  known_ = true;
+  reader_.allow(FrameReader::kMostPayload);
   if (frame.kind == FrameKind::command) return start(*asked);
   report_ = parse_failure(*asked);
   say(FrameKind::ended, "0");

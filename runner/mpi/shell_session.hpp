@@ -20,6 +20,8 @@ class ShellSession {
   void add_to(std::vector<pollfd>& fds) const;
   void hear(const pollfd* fds);
   void tick();
+  /// Whoever it is has not shown yet that it knows the secret.
+  bool stranger() const { return !known_; }
   /// Nothing is left of it. Its command is killed with it where whoever asked is gone.
   bool over() const { return over_; }
   std::optional<RankFailure> take_report() { return std::exchange(report_, std::nullopt); }
@@ -40,6 +42,7 @@ class ShellSession {
   FrameReader reader_;
   std::string out_;  ///< for the connection
   std::string in_;   ///< for the command
+  bool known_ = false;
   bool input_over_ = false;
   bool last_said_ = false;  ///< when `out_` is sent it is over
   bool over_ = false;

@@ -1,15 +1,14 @@
 #include "runner/mpi/sockets.hpp"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "base/error.hpp"
+#include "base/socket_address.hpp"
 
 namespace mlenv::mpi {
 namespace {
@@ -17,36 +16,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-  const sockaddr* plain() const {
-    return reinterpret_cast<const sockaddr*>(&storage);  // NOLINT(*-reinterpret-cast)
-  }
-};
-
 SocketAddress address_of(const Host& host) {
-  SocketAddress made;
-  sockaddr_in four{};
-  sockaddr_in6 six{};
-  if (::inet_pton(AF_INET, host.address.c_str(), &four.sin_addr) == 1) {
-    four.sin_family = AF_INET;
-    four.sin_port = htons(host.port);
-    std::memcpy(&made.storage, &four, sizeof four);
-    made.size = sizeof four;
-  } else if (::inet_pton(AF_INET6, host.address.c_str(), &six.sin6_addr) == 1) {
-    six.sin6_family = AF_INET6;
-    six.sin6_port = htons(host.port);
-    std::memcpy(&made.storage, &six, sizeof six);
-    made.size = sizeof six;
-  } else {
-    throw failure("no-node", "`{}` is no address, of node `{}`", host.address, host.name);
-  }
-  return made;
+  if (const auto made = SocketAddress::of(host.address, host.port)) return *made;
+  throw failure("no-node", "`{}` is no address, of node `{}`", host.address, host.name);
 }
 
 Fd socket_for(const SocketAddress& address) {
-  Fd made{::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  Fd made = address.stream_socket();
   if (!made) throw os_error(errno, "cannot make a socket");
   return made;
 }
@@ -68,7 +44,7 @@ void notice_silence(const Fd& connection) {
 
 /// 0, or why not.
 int try_to_connect(const Fd& made, const SocketAddress& address, milliseconds patience) {
-  if (::connect(made.get(), address.plain(), address.size) == 0) return 0;
+  if (::connect(made.get(), address.get(), address.size()) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
   pollfd ready{made.get(), POLLOUT, 0};
   if (::poll(&ready, 1, static_cast<int>(patience.count())) <= 0) return ETIMEDOUT;
@@ -86,7 +62,7 @@ Fd listen_at(const Host& host) {
   const SocketAddress address = address_of(host);
   Fd listener = socket_for(address);
   (void)::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &kOn, sizeof kOn);
-  if (::bind(listener.get(), address.plain(), address.size) != 0) {
+  if (::bind(listener.get(), address.get(), address.size()) != 0) {
     if (errno == EADDRINUSE) {
       throw failure("port-taken", "port {} of {} was taken meanwhile", host.port, host.address)
           .hint("start the job again: it gets another port");

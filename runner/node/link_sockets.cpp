@@ -1,17 +1,18 @@
 #include "runner/node/link_sockets.hpp"
 
-#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 
 #include <fmt/core.h>
 
 #include "base/error.hpp"
+#include "base/secrets.hpp"
+#include "base/socket_address.hpp"
 #include "base/text.hpp"
 #include "runner/facts/sources.hpp"
 #include "runner/node/hello.hpp"
@@ -31,31 +32,17 @@ std::string hello_text(std::string_view token, const LinkCall& call) {
   return text + "\n";
 }
 
-/// Does not tell by its time how much of it is right.
-bool same_token(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned different = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    different |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
-  }
-  return different == 0;
-}
-
 /// nullopt: it does not know the token.
 std::optional<LinkCall> read_hello(std::string_view text, std::string_view token) {
   const std::vector<std::string_view> words = words_of(text);
   constexpr std::size_t kWords = 5;
-  if (!text.starts_with(kHello) || words.size() != kWords || !same_token(words[1], token)) {
+  if (!text.starts_with(kHello) || words.size() != kWords || !same_secret(words[1], token)) {
     return std::nullopt;
   }
   const auto from = number_of(words[3]);
   const auto round = number_of(words[4]);
   if (words[2].size() != 1 || !from || !round) return std::nullopt;
   return LinkCall{words[2].front(), *from, *round};
-}
-
-const sockaddr* plain(const SocketAddress& address) {
-  return reinterpret_cast<const sockaddr*>(&address.storage);  // NOLINT(*-reinterpret-cast)
 }
 
 void set_option(int fd, int level, int name, int value) {
@@ -71,25 +58,6 @@ void prepare(int fd) {
 
 }  // namespace
 
-std::optional<SocketAddress> socket_address_of(const std::string& address, std::uint16_t port) {
-  SocketAddress found;
-  sockaddr_in four{};
-  sockaddr_in6 six{};
-  if (::inet_pton(AF_INET, address.c_str(), &four.sin_addr) == 1) {
-    four.sin_family = AF_INET;
-    four.sin_port = htons(port);
-    found.size = sizeof four;
-    std::memcpy(&found.storage, &four, sizeof four);
-    return found;
-  }
-  if (::inet_pton(AF_INET6, address.c_str(), &six.sin6_addr) != 1) return std::nullopt;
-  six.sin6_family = AF_INET6;
-  six.sin6_port = htons(port);
-  found.size = sizeof six;
-  std::memcpy(&found.storage, &six, sizeof six);
-  return found;
-}
-
 int milliseconds_until(LinkClock::time_point until) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - LinkClock::now()).count();
   constexpr std::int64_t kMost = 60'000;
@@ -103,11 +71,11 @@ LinkDoor::LinkDoor(const std::string& address, std::string token) : token_(std::
   constexpr std::size_t kTries = 8;  // a port may be taken meanwhile
   int error_number = EADDRINUSE;
   for (const std::uint16_t port : free_ports(kTries)) {
-    const auto at = socket_address_of(address, port);
+    const auto at = SocketAddress::of(address, port);
     if (!at) throw failure("no-interface", "`{}` is no address of this node", address);
-    Fd fd{::socket(at->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    Fd fd = at->stream_socket();
     if (!fd) throw os_error(errno, "cannot make a socket");
-    if (::bind(fd.get(), plain(*at), at->size) == 0 && ::listen(fd.get(), kBacklog) == 0) {
+    if (::bind(fd.get(), at->get(), at->size()) == 0 && ::listen(fd.get(), kBacklog) == 0) {
       fd_ = std::move(fd);
       port_ = port;
       return;
@@ -180,14 +148,14 @@ LinkCaller::LinkCaller(const std::string& own, const LinkPeer& peer, std::string
 }
 
 void LinkCaller::connect(const std::string& own, const LinkPeer& peer) {
-  const auto from = socket_address_of(own, 0);
-  const auto to = socket_address_of(peer.address, peer.port);
+  const auto from = SocketAddress::of(own, 0);
+  const auto to = SocketAddress::of(peer.address, peer.port);
   if (!from || !to) return fail(EADDRNOTAVAIL);
-  fd_ = Fd{::socket(to->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  fd_ = to->stream_socket();
   if (!fd_) return fail(errno);
   prepare(fd_.get());
-  if (::bind(fd_.get(), plain(*from), from->size) != 0) return fail(errno);
-  if (::connect(fd_.get(), plain(*to), to->size) == 0) return on_connected();
+  if (::bind(fd_.get(), from->get(), from->size()) != 0) return fail(errno);
+  if (::connect(fd_.get(), to->get(), to->size()) == 0) return on_connected();
   if (errno != EINPROGRESS) fail(errno);
 }
 

@@ -2,7 +2,6 @@
 // Connections between the link testers of a job's nodes: TCP, from and to the addresses by which
 // the job meets. Both ends begin with a line of fixed length; whoever does not know the token of
 // this preflight is turned away, and nothing else is ever read from or sent to them.
-#include <netinet/in.h>
 #include <poll.h>
 #include <chrono>
 #include <cstdint>
@@ -25,13 +24,6 @@ struct LinkCall {
   std::uint64_t round = 0;
   friend bool operator==(const LinkCall&, const LinkCall&) = default;
 };
-
-/// With its port; nullopt: it is no address of IPv4 or IPv6.
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-};
-std::optional<SocketAddress> socket_address_of(const std::string& address, std::uint16_t port);
 
 /// Listens, at a port that is free and that no outgoing connection is given.
 class LinkDoor {

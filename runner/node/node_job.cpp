@@ -160,7 +160,10 @@ void NodeJob::take_answer(Work& work) {
     const bool before = std::exchange(unfinished_, true);
     const std::string answer = work.answer();
     unfinished_ = before;
-    if (work.during() == kFacts) return channel_.say(FactsText{answer});
+    if (work.during() == kFacts) {
+      facts_ = answer;
+      return channel_.say(FactsText{answer});
+    }
     ready(work.during(), answer);
   });
 }
@@ -194,6 +197,7 @@ DetachedRun NodeJob::run_of(const StartRank& start) {
   made.start = parse_run_start(start.record, "what a rank is to run");
   made.start.mlenv = std::string(own_version());
   made.store = store_.root();
+  made.host = facts_;
   made.most_log_bytes = start.most_log_bytes > 0 ? start.most_log_bytes : kUsualLog;
   const auto trees = trees_.find(made.start.image.digest);
   if (trees == trees_.end()) {

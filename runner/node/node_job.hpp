@@ -74,6 +74,7 @@ class NodeJob {
   std::map<std::string, std::vector<fs::path>> trees_;  ///< of images that are ready, by digest
   std::string archive_;                                 ///< of code, that was offered last
   std::string code_;                                    ///< the one that is ready
+  std::string facts_;                                   ///< of this node, once they were asked
   std::optional<TemporaryFolder> folder_;               ///< of the job
   std::vector<std::unique_ptr<Work>> works_;
   std::optional<LinkTester> links_;  ///< during a preflight

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/secrets.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -86,7 +87,7 @@ bool PeerServer::take(Guest& guest) const {
     if (end == std::string::npos) continue;
     const std::string_view line = std::string_view(guest.in).substr(0, end);
     if (!line.starts_with(kPeerMarker)) return false;
-    if (!same_token(line.substr(kPeerMarker.size()), token_)) return false;
+    if (!same_secret(line.substr(kPeerMarker.size()), token_)) return false;
     guest.known = true;
     guest.in.erase(0, end + 1);
   }

@@ -25,9 +25,6 @@ std::string render_request_line(const PieceRequest& request);
 /// nullopt: it is none.
 std::optional<PieceRequest> parse_request_line(std::string_view line);
 
-/// In a time that does not tell where they differ.
-bool same_token(std::string_view one, std::string_view other);
-
 /// A socket that listens at the address, IPv4 or IPv6, at a port that is free; none: it cannot.
 Fd listen_at(const std::string& address, std::uint16_t& port);
 /// One that connects; whether it has is not waited for. None: it cannot.

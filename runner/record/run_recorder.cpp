@@ -73,8 +73,7 @@ std::string new_run_id(std::chrono::system_clock::time_point now) {
                      std::stoi(when.substr(20, 3)), random() & kThreeDigits);
 }
 
-RunRecorder::RunRecorder(const fs::path& folder, RunStart start,
-                         const std::optional<CodeState>& code)
+RunRecorder::RunRecorder(const fs::path& folder, RunStart start, const KnownState& known)
     : start_(std::move(start)),
       began_(std::chrono::steady_clock::now()),
       before_(children_so_far()) {
@@ -91,14 +90,19 @@ RunRecorder::RunRecorder(const fs::path& folder, RunStart start,
   } else {
     publish(folder, now);
   }
-  start_reader(code);
+  start_reader(known);
 }
 
-void RunRecorder::start_reader(const std::optional<CodeState>& code) {
+void RunRecorder::start_reader(const KnownState& known) {
   std::vector<std::string> reader = {own_executable().string(), std::string(kReexec),
                                      folder_.string()};
-  if (code) write_file(folder_ / kCodeFile, render_code_state(*code), /*durable=*/false);
-  if (start_.project && !code) {
+  if (known.code) {
+    write_file(folder_ / kCodeFile, render_code_state(*known.code), /*durable=*/false);
+  }
+  if (!known.host.empty()) write_file(folder_ / kHostFile, known.host, /*durable=*/false);
+  const bool reads_code = start_.project && !known.code;
+  if (!reads_code && !known.host.empty()) return;
+  if (reads_code) {
     reader.push_back(*start_.project);
     for (const DeclaredOutput& output : start_.outputs) {
       if (output.in_project) reader.push_back(*output.in_project);
@@ -275,6 +279,7 @@ std::optional<int> record_main(int argc, char** argv, const std::function<fs::pa
       write_file(folder / kCodeFile, render_code_state(code_state(argv[kWords], outputs)),
                  /*durable=*/false);
     }
+    if (fs::exists(folder / kHostFile)) return 0;
     wait_for_start();
     const fs::path store = folder.parent_path().parent_path();
     write_file(folder / kHostFile, render_facts(probe_facts(sources(store, memory))),

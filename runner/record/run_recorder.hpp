@@ -14,14 +14,20 @@ namespace mlenv {
 
 class Error;
 
+/// What of a record its maker knows already.
+struct KnownState {
+  std::optional<CodeState> code{};  ///< as of one that was taken from its commit
+  std::string host{};               ///< render_facts(); empty: unknown
+};
+
 class RunRecorder {
  public:
-  /// Makes the record in `folder` (STORE/runs) and starts the process that reads beside the run:
-  /// the state of the code at once, the facts of the host when the command runs. Fills in what a
+  /// Makes the record in `folder` (STORE/runs) and starts the process that reads beside the run
+  /// what is not `known`: the state of the code at once, the facts of the host when the command
+  /// runs. Where nothing is left to read there is no such process. Fills in what a
   /// start needs beyond what the caller knows: id, host, boot, time, version. Throws `no-space`,
-  /// `io` and their kin, and `name-taken` where a run goes on that has its name. `code`: the state
-  /// of the code where it is known, as for one that was taken from its commit.
-  RunRecorder(const fs::path& folder, RunStart start, const std::optional<CodeState>& code = {});
+  /// `io` and their kin, and `name-taken` where a run goes on that has its name.
+  RunRecorder(const fs::path& folder, RunStart start, const KnownState& known = {});
   RunRecorder(const RunRecorder&) = delete;
   RunRecorder& operator=(const RunRecorder&) = delete;
   ~RunRecorder() = default;
@@ -54,7 +60,7 @@ class RunRecorder {
   /// Time and use up to now.
   void measure(RunEnd& end) const;
   void write_end(const RunEnd& end) const;
-  void start_reader(const std::optional<CodeState>& code);
+  void start_reader(const KnownState& known);
 
   RunStart start_;
   fs::path folder_;

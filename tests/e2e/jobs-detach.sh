@@ -79,6 +79,29 @@ failing_with no-node "$MLENV" --json run -d --nodes 1 --engine ssh --hosts nowhe
 wait_until 10 no_driver
 ends_with 125 "$MLENV" run -d --nodes 2 -v /nowhere/at/all:/x:ro small -- true
 
+note "whoever gives up before a rank runs ends the job"
+cat >"$work/silent.py" <<'PYTHON'
+import socket, sys, time
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+time.sleep(600)
+PYTHON
+python3 "$work/silent.py" >"$work/port" & # an sshd that never says a word
+started+=("$!")
+wait_until 10 test -s "$work/port"
+echo "127.0.0.1 port=$(cat "$work/port")" >"$work/hosts"
+"$MLENV" run -d --nodes 1 --name given-up --engine ssh --hosts "$work/hosts" small -- true >"$work/out" 2>"$work/err" </dev/null &
+asked=$!
+started+=("$asked")
+is_driven() { [ -n "$(drivers)" ]; }
+wait_until 10 is_driven
+is_recorded() { "$MLENV" runs >"$work/runs" && grep -q given-up "$work/runs"; }
+wait_until 10 is_recorded
+kill -TERM "$asked"
+wait_until 8 no_driver # and not when ssh has waited for its ten seconds
+ends_with 0 "$MLENV" --json runs show given-up
+equal "state" killed "$(jq -r .state "$work/out")"
+
 nodes_up 2
 with_ssh
 with_slurm

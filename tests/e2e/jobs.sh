@@ -86,6 +86,8 @@ for who in m u; do
   shown '^0: met: 0 on n1, 1 on n1, 2 on n2, 3 on n2, 4 on n3, 5 on n3$'
   equal "$who: record" "local 3 2 done 6" \
     "$("$who" --json runs show last | jq -r '"\(.start.launch.engine) \(.start.launch.most_nodes) \(.start.launch.ranks_per_node) \(.state) \(.ranks.attempts[0].ranks|length)"')"
+  rank=$("$who" --json runs show last | jq -r '.ranks.attempts[0].ranks[3].run')
+  equal "$who: what a rank's record says of its node" "n2" "$("$who" --json runs show "$rank" | jq -r '.host.network.host_name.value')"
 done
 
 note "variables"

@@ -1,6 +1,11 @@
 // The remote shell between containers: a server in this process, and what asks it.
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <thread>
 
 #include "base/process.hpp"
@@ -45,6 +50,37 @@ class Served {
   std::thread thread_;
 };
 
+/// Not for a while: whoever is let in is sent a nonce at once.
+bool nothing_is_said_to(const Fd& connection) {
+  constexpr int kWhile = 300;  // milliseconds
+  pollfd fd{connection.get(), POLLIN, 0};
+  return ::poll(&fd, 1, kWhile) == 0;
+}
+
+void send_what_it_takes(const Fd& connection, std::string_view bytes) {
+  constexpr int kPatience = 2000;  // milliseconds
+  while (!bytes.empty()) {
+    const ssize_t count = ::send(connection.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count > 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+      continue;
+    }
+    pollfd fd{connection.get(), POLLOUT, 0};
+    if (count == 0 || errno != EAGAIN || ::poll(&fd, 1, kPatience) <= 0) return;
+  }
+}
+
+bool is_closed(const Fd& connection) {
+  constexpr int kPatience = 5000;  // milliseconds
+  std::array<char, 4096> buffer{};
+  pollfd fd{connection.get(), POLLIN, 0};
+  while (::poll(&fd, 1, kPatience) > 0) {
+    const ssize_t count = ::read(connection.get(), buffer.data(), buffer.size());
+    if (count == 0 || (count < 0 && errno != EAGAIN)) return true;
+  }
+  return false;
+}
+
 TEST(MpiShell, WordsAsSshHasThem) {
   EXPECT_EQ(parse_shell_words({"-x", "n2", "PATH=/a ;", "orted", "-mca", "ess", "\"env\""}),
             (ShellWords{"n2", "PATH=/a ; orted -mca ess \"env\"", false}));
@@ -82,6 +118,30 @@ TEST(MpiShell, HearsOfARankThatFailed) {
   report_to(served.host(), {5, 1}, "secret");
   served.stop();
   EXPECT_EQ(served.server().failure(), (RankFailure{4, 139}));
+}
+
+TEST(MpiShell, StrangersAreFewAtATimeAndKeepNobodyOutForever) {
+  const Served served;
+  constexpr std::size_t kStrangers = 80;
+  std::vector<Fd> strangers;
+  for (std::size_t i = 0; i < kStrangers; ++i) {
+    strangers.push_back(connect_to(served.host(), std::chrono::milliseconds{2000}));
+  }
+  std::atomic<int> status{-1};
+  std::thread asks([&] { status = run_there(served.host(), {"n1", "exit 7", true}, "secret"); });
+  EXPECT_TRUE(nothing_is_said_to(strangers.back())) << "all of them were let in";
+  strangers.clear();
+  asks.join();
+  EXPECT_EQ(status, 7);
+}
+
+TEST(MpiShell, AStrangerMaySayLittle) {
+  const Served served;
+  const Fd stranger = connect_to(served.host(), std::chrono::milliseconds{2000});
+  const std::string much = render_frame(FrameKind::command, std::string(std::size_t{2} << 20, 'x'));
+  send_what_it_takes(stranger, much);
+  EXPECT_TRUE(is_closed(stranger));
+  EXPECT_EQ(run_there(served.host(), {"n1", "true", true}, "secret"), 0);
 }
 
 TEST(MpiShell, ATakenPort) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "base/socket_address.hpp"
 #include "runner/job/preflight_run.hpp"
 #include "runner/node/link_sockets.hpp"
 #include "tests/support/node_harness.hpp"
@@ -48,17 +49,12 @@ TEST(LinkDoor, IsAtTheAddressThatWasAskedForAlone) {
 
 TEST(LinkDoor, TellsSomebodyElse) {
   LinkDoor door{"127.0.0.1", kToken};
-  const auto at = socket_address_of("127.0.0.4", 0);
+  const auto at = SocketAddress::of("127.0.0.4", 0);
   ASSERT_TRUE(at);
   const Fd server{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  auto address = *at;
-  auto* const plain = reinterpret_cast<sockaddr*>(&address.storage);
-  ASSERT_EQ(::bind(server.get(), plain, address.size), 0);
+  ASSERT_EQ(::bind(server.get(), at->get(), at->size()), 0);
   ASSERT_EQ(::listen(server.get(), 1), 0);
-  ASSERT_EQ(::getsockname(server.get(), plain, &address.size), 0);
-  sockaddr_in four{};
-  std::memcpy(&four, &address.storage, sizeof four);
-  const LinkPeer peer{0, "127.0.0.4", ntohs(four.sin_port)};
+  const LinkPeer peer{0, "127.0.0.4", SocketAddress::own_of(server)->port()};
   std::vector<LinkCaller> callers;
   callers.emplace_back("127.0.0.2", peer, kToken, LinkCall{'c', 1, 1});
   wait_for_callers(callers, door, LinkClock::now() + milliseconds(50));
