@@ -36,7 +36,10 @@ for row in start.user stop cpu.integer; do
   done
 done
 holds "$(value one.json start.user bare .summary.median) < $(value one.json start.user builtin .summary.median)" "a start"
-equal "a container is claimed to start later" worse "$(value one.json start.user builtin .relation)"
+claimed=overlap # as on a machine that is too busy to tell
+later=$(jq -n "$(value one.json start.user bare .summary.high) < $(value one.json start.user builtin .summary.low)")
+[ "$later" = false ] || claimed=worse
+equal "what is claimed of a container's start" "$claimed" "$(value one.json start.user builtin .relation)"
 kernel=$(uname -r)
 equal "kernel of the container" "$kernel, the host's" "$(value one.json isolation.kernel builtin .text)"
 holds "$(value one.json isolation.processes builtin .summary.median) < $(value one.json isolation.processes bare .summary.median)" "processes"

@@ -141,8 +141,11 @@ if [ -n "$memory" ]; then
   on node2 sh -c 'cat /run/sshd.pid >"$1/cgroup.procs"' move "$memory/node2"
   status=0
   job small -- true </dev/null >"$work/out" 2>"$work/err" || status=$?
-  on node2 sh -c 'cat /run/sshd.pid >"$1/cgroup.procs"' move "$memory"
-  rmdir "$memory/node2"
+  empties() { # what sshd and the agent left there, too
+    while read -r pid; do echo "$pid" >"$memory/cgroup.procs" || true; done <"$memory/node2/cgroup.procs"
+    rmdir "$memory/node2"
+  }
+  wait_until 20 empties 2>/dev/null
   rm -rf "$trees"
   mv "$work/trees" "$trees"
   ended "$status" 125 "$node2"
