@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "images/store.hpp"
+#include "runner/job/failure_text.hpp"
 #include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
@@ -83,6 +84,7 @@ int lead_job(const fs::path& folder, std::string_view version) {
   bool lost_node = requeues() > 0;  // the node may still seem to be well
   events.attempt_ended = [&](const AttemptResult& attempt) {
     output.flush();
+    for (const std::string& line : failure_text(attempt)) write_to_streams(false, line + "\n");
     lost_node = attempt.failure && attempt.node_lost;
   };
   try {

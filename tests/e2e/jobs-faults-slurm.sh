@@ -26,10 +26,12 @@ note_census
 
 note "a rank exits 1, segfaults, wants too much memory, cannot import"
 ends 1 'rank 1 on node2 ended with status 1' small -- sh -c "$(rank_one 'echo given up >&2; exit 1')"
+said '^    given up$'
 ends 139 'rank 1 on node2 was ended by signal 11 \(SIGSEGV\)' small -- sh -c "$(rank_one 'kill -SEGV $$')"
 ends 137 'rank 1 on node2 was killed for want of memory' --memory 64m small -- \
   sh -c "$(rank_one 'exec python -c "bytearray(300 << 20)"')"
 ends 1 'rank 1 on node2 ended with status 1' small -- sh -c "$(rank_one 'exec python -c "import nothing_of_that_name"')"
+said '^    ModuleNotFoundError: No module named .nothing_of_that_name'
 note "ranks hang, and the job has a deadline"
 ends 124 'the job.s deadline of 3 s is over' --timeout 3s --stop-timeout 1s small -- sh -c 'trap "" TERM; sleep 600'
 note "the agent is killed: back into the queue, and done when it runs again"
