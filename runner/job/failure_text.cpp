@@ -28,8 +28,8 @@ std::vector<std::string> failure_text(const AttemptResult& attempt) {
     return {first(fmt::format("node {} was lost: {}", failure.node, failure.why))};
   }
   const RankResult& rank = attempt.ranks.at(failure.rank);
-  std::vector<std::string> text{first(
-      fmt::format("{} {}", called(rank.rank, failure.node), why_it_failed(failure, rank)))};
+  std::vector<std::string> text{
+      first(fmt::format("{} {}", called(rank.rank, failure.node), why_it_failed(failure, rank)))};
   // Those of a rank that was alone stand just above.
   if (attempt.ranks.size() > 1) add_last_lines(text, rank.last_lines);
   return text;

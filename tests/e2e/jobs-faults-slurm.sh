@@ -51,8 +51,9 @@ wait "$running" && fail "cancelled, and all is well"
 said 'CANCELLED'
 nothing_left scancel
 
+# Slurm gives its warning up to a minute early: at once, were there only a minute.
 note "the end of its time: ranks hear of it before"
-begun --slurm-option=--time=1 small -- sh -c "trap 'echo heard; exit 3' TERM; $waits"
+begun --slurm-option=--time=2 small -- sh -c "trap 'echo heard; exit 3' TERM; $waits"
 status=0
 wait "$running" || status=$?
 equal "walltime" 3 "$status"

@@ -20,8 +20,8 @@ RankResult rank_of(std::uint64_t number, std::uint64_t status) {
 AttemptResult attempt_of(std::vector<RankResult> ranks) {
   AttemptResult attempt;
   attempt.ranks = std::move(ranks);
-  attempt.failure = FirstFailure{FirstFailure::What::rank, attempt.ranks.back().rank.rank,
-                                 attempt.ranks.back().node, {}};
+  attempt.failure = FirstFailure{
+      FirstFailure::What::rank, attempt.ranks.back().rank.rank, attempt.ranks.back().node, {}};
   return attempt;
 }
 
