@@ -142,7 +142,7 @@ if [ -n "$memory" ]; then
   status=0
   job small -- true </dev/null >"$work/out" 2>"$work/err" || status=$?
   on node2 sh -c 'cat /run/sshd.pid >"$1/cgroup.procs"' move "$memory"
-  rmdir "$memory/node2"
+  wait_until 30 rmdir "$memory/node2" # what is ended in it takes its time
   rm -rf "$trees"
   mv "$work/trees" "$trees"
   ended "$status" 125 "$node2"
