@@ -15,6 +15,7 @@
 #include "runner/job/agreement.hpp"
 #include "runner/job/code.hpp"
 #include "runner/job/detached_job.hpp"
+#include "runner/job/failure_text.hpp"
 #include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
@@ -28,8 +29,6 @@
 
 namespace mlenv::cli {
 namespace {
-
-constexpr std::size_t kShownLines = 12;  // of the rank that failed first
 
 /// Sending, and a note for each thing that happens to nodes.
 class JobShow {
@@ -53,7 +52,7 @@ class JobShow {
     events.preflight = [this](const job::Preflight& found) { tell(found); };
     events.attempt_ended = [this](const job::AttemptResult& attempt) {
       output_.flush();
-      if (attempt.failure) tell(*attempt.failure, attempt);
+      for (const std::string& line : job::failure_text(attempt)) say(line);
     };
     events.poll_for = [this](std::vector<pollfd>& fds) { streams_.add_to(fds); };
     events.polled = [this](const pollfd* seen) { streams_.write(seen); };
@@ -79,24 +78,6 @@ class JobShow {
   void tell(const job::Preflight& found) {
     if (ui_.options.json) streams_.add(true, job::render_preflight(found) + "\n");
     for (const std::string& line : job::preflight_notes(found)) note(line);
-  }
-
-  /// What went wrong first, and the last that was heard of it.
-  void tell(const job::FirstFailure& failure, const job::AttemptResult& attempt) {
-    if (failure.what == job::FirstFailure::What::node) {
-      note(fmt::format("first, node {} was lost: {}", failure.node, failure.why));
-      return;
-    }
-    const job::RankResult& rank = attempt.ranks.at(failure.rank);
-    note(fmt::format("first, {} {}", job::called(rank.rank, failure.node),
-                     job::why_it_failed(failure, rank)));
-    const std::size_t count = rank.last_lines.size();
-    const std::size_t from = count > kShownLines ? count - kShownLines : 0;
-    if (attempt.ranks.size() == 1) return;  // they stand just above
-    for (std::size_t i = from; i < count; ++i) {
-      const std::optional<LogLine> line = parse_log_line(rank.last_lines[i]);
-      if (line) say("    " + printable(line->text));
-    }
   }
 
   Ui& ui_;

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "images/store.hpp"
+#include "runner/job/failure_text.hpp"
 #include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
@@ -50,6 +51,20 @@ void wait_in_queue() {
   }
 }
 
+/// The signal does not say what is behind it, and the job's own state may be any afterwards.
+void say_what_ended_it(int signal) {
+  const std::string id = variable_of("SLURM_JOB_ID");
+  if (signal == 0 || id.empty()) return;
+  std::string why = "it was cancelled, or its nodes are for another job";
+  try {
+    const std::optional<SlurmState> state = ask_slurm(id);
+    if (state && state->state == "RUNNING") why = "its time is nearly over";
+  } catch (const Error&) {
+    why = "it was cancelled, its nodes are for another job, or its time is nearly over";
+  }
+  say(fmt::format("Slurm told the job to end by {}: {}", signal_name(signal), why));
+}
+
 int lead_job(const fs::path& folder, std::string_view version) {
   const fs::path path = folder / "job";
   PlanFile file = parse_plan_file(read_file(path), path.string(), version);
@@ -83,12 +98,14 @@ int lead_job(const fs::path& folder, std::string_view version) {
   bool lost_node = requeues() > 0;  // the node may still seem to be well
   events.attempt_ended = [&](const AttemptResult& attempt) {
     output.flush();
+    for (const std::string& line : failure_text(attempt)) write_to_streams(false, line + "\n");
     lost_node = attempt.failure && attempt.node_lost;
   };
   try {
     const JobOutcome outcome = drive_recorded(store, *starter, plan, recorder, std::move(events));
     if (lost_node && outcome.signal == 0 && outcome.ended_by == EndedBy::itself) wait_in_queue();
     if (file.json) write_to_streams(true, job_end_json(plan.id, outcome) + "\n");
+    say_what_ended_it(outcome.signal);
     return outcome.exit_code;
   } catch (const Error& error) {
     output.flush();

@@ -109,19 +109,15 @@ said 'no mlenv agent was started there: it wrote `sh: mlenv-node: not found`'
 # Processes whose command line has the word.
 alive() { pgrep -f -- "$1" >/dev/null; }
 none_alive() { ! alive "$1"; }
-# Those that nobody is in: other tests' runs have theirs meanwhile.
-empty_groups() {
-  find /sys/fs/cgroup -type d -name 'mlenv*' 2>/dev/null | while read -r group; do
-    if [ -e "$group/cgroup.procs" ] && [ -z "$(cat "$group/cgroup.procs" 2>/dev/null)" ]; then echo "$group"; fi
-  done | LC_ALL=C sort
-}
-no_empty_group_left() { [ -z "$(empty_groups | LC_ALL=C comm -13 "$work/groups-before" -)" ]; }
+# groups_of PROCESS: names of the control groups that it is in and that are its run's alone.
+groups_of() { grep -oE 'mlenv-[0-9a-f]{16}' "/proc/$1/cgroup" | sort -u; }
+no_group() { [ -z "$(find /sys/fs/cgroup -type d -name "$1" 2>/dev/null)" ]; }
 # left_nothing NUMBER: of a rank that slept so long.
 left_nothing() {
   wait_until 30 none_alive "sleep $1"
   wait_until 30 none_alive "agent $work/node$1"
   equal "mounts" "" "$(grep -F "$work/node$1" /proc/self/mounts || true)"
-  wait_until 30 no_empty_group_left
+  for group in $groups; do wait_until 30 no_group "$group"; done
   # A store that is opened again takes away what the dead left.
   "$driver" "$MLENV_STORE" "$image" "$program" agent "$work/node$1" -- true 2>"$work/err" || fail "$(cat "$work/err")"
   equal "unfinished work" "" "$(ls -A "$work/node$1/tmp")"
@@ -129,13 +125,13 @@ left_nothing() {
 }
 
 note "kill -9 of the agent, of its controller"
-empty_groups >"$work/groups-before"
 for victim in agent controller; do
   number=77$((${#victim} + 10))
   "$driver" "$MLENV_STORE" "$image" "$program" agent "$work/node$number" -- "trap '' TERM HUP; sleep $number" >"$work/out" 2>"$work/err" &
   pid=$!
   started+=("$pid")
   wait_until 60 alive "^sleep $number"
+  groups=$(groups_of "$(pgrep -f "^sleep $number")") || fail "the rank has no group of its own"
   if [ "$victim" = agent ]; then
     kill -9 "$(pgrep -P "$pid" -f "agent $work/node$number")"
   else

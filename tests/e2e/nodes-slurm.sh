@@ -83,7 +83,11 @@ equal "three" 3 "$(wc -l <<<"$weights")"
 wait_until 20 nothing_left_anywhere
 
 note "the status of the command is that of the job"
-ends_with 7 job --nodes 2 small -- sh -c 'exit 7'
+ends_with 7 job --nodes 2 small -- sh -c '[ "$RANK" = 1 ] || exec sleep 600; echo "seven is enough" >&2; exit 7'
+# Of the rank that failed first, as the controller has it on the other engines.
+shown '^mlenv: rank 1 on node2 ended with status 7; the others are ended$'
+shown '^mlenv: first, rank 1 on node2 ended with status 7$'
+shown '^    seven is enough$'
 
 note "as records, whoever drives it"
 ends_with 7 on_head "$MLENV" --json run --engine slurm --nodes 2 small -- sh -c '[ "$RANK" = 0 ] && exec sleep 600; echo "hello $RANK"; exit 7'
