@@ -16,9 +16,8 @@ std::string otherwise(const job::DataSet& one) {
 }
 
 std::string data_text(const job::DataSet& one) {
-  return printable(fmt::format("data {} at {}: each node has {} in {}{}, {}", one.name, one.to,
-                               one.digest, one.from, one.stage ? " or kept in its store" : "",
-                               otherwise(one)));
+  return printable(fmt::format("data {} at {}: each node has {} in {} or kept in its store, {}",
+                               one.name, one.to, one.digest, one.from, otherwise(one)));
 }
 
 }  // namespace

@@ -51,15 +51,16 @@ ends_with() {
 }
 said() { grep -qE -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err")"; }
 shown() { grep -qE -- "$1" "$work/out" || fail "not shown: $1: $(cat "$work/out")"; }
-# data_of NODE NAME MEMBER: what the record of the newest job says of it.
+# data_of NODE NAME MEMBER: what the record of the newest job says of it, or of the job $id.
+id=last
 data_of() {
-  "$MLENV" --json runs show "$("$MLENV" --json runs | jq -r '[.runs[] | select(.job == null)][0].id')" >"$work/record"
+  "$MLENV" --json runs show "$id" >"$work/record"
   jq -r ".ranks.data[] | select(.node == \"$1\" and .name == \"$2\") | .$3" "$work/record"
 }
 kept_on() { on "$1" sh -c "ls -A .local/share/mlenv/data 2>/dev/null | grep -v lock | xargs"; }
 forget() { on "$1" rm -rf .local/share/mlenv/data; }
 look='cd /data/corpus && find . -type f | LC_ALL=C sort | xargs && cat part/b /labels && ./run.sh && sha256sum <large'
-expected="./empty ./large ./link ./part/b ./run.sh two labels ran $(sha256sum <"$project/corpus/large")"
+expected="./empty ./large ./link ./part/b ./run.sh two labels ran $(sha256sum <"$project/corpus/large" | xargs)"
 each_sees() { # each_sees NODES…: each rank saw the data
   local rank=0 node
   for node in "$@"; do
@@ -143,6 +144,7 @@ note "data that is to be used where it lies: other bytes, and none"
 recipe_with ''
 build_digest "$project/small.yaml" >/dev/null
 cp "$project/labels.txt" "$bed/node3/root/project/"
+forget node3
 ends_with 0 job --hosts node3 --nodes 1 small.yaml -- cat /data/corpus/part/b
 equal "node3" found "$(data_of node3 labels how)"
 echo other >"$bed/node3/root/project/corpus/part/b"
@@ -152,9 +154,12 @@ said "declared sha256:$corpus"
 failing_with no-data on_head "$MLENV" --json run --engine ssh --hosts node2,node3 --nodes 2 small.yaml -- true
 said 'on node `node2`'
 
+recipe_with ', stage: node'
+build_digest "$project/small.yaml" >/dev/null
 note "engine local: it is found where it lies"
 cd "$project"
-ends_with 0 "$MLENV" run --nodes 2 small.yaml -- cat /data/corpus/part/b
-equal "ranks" "0: two 1: two" "$(LC_ALL=C sort "$work/out" | xargs)"
+ends_with 0 "$MLENV" --json run --nodes 2 small.yaml -- cat /data/corpus/part/b
+equal "ranks" "two two" "$(jq -r 'select(.schema == "mlenv.log-line/1") | .text' "$work/out" | xargs)"
+id=$(jq -r 'select(.schema == "mlenv.job-end/1") | .id' "$work/out")
 equal "n1" "found 0" "$(data_of n1 corpus how) $(data_of n1 corpus sent_bytes)"
 verify_store
