@@ -1,33 +1,13 @@
 #include "cli/data.hpp"
 
 #include "base/error.hpp"
-#include "base/pool.hpp"
-#include "recipes/data_digest.hpp"
+#include "recipes/known_data.hpp"
 
 namespace mlenv::cli {
 namespace {
 
 fs::path path_of(const Recipe& recipe, const RecipeData& one) {
   return (recipe.folder() / one.from).lexically_normal();
-}
-
-/// From memory where nothing changed since.
-Digest known_digest(Ui& ui, const fs::path& path) {
-  const auto key = [&] {
-    return Digest::of("mlenv data " + fs::canonical(path).string() + '\n' +
-                      data_fingerprint(path).str());
-  };
-  const Digest before = key();
-  if (const std::optional<std::string> text = ui.store().find_key(before)) {
-    return Digest::parse(*text);
-  }
-  Pool pool;
-  Digest digest = data_digest(path, pool, ui.progress());
-  if (key() != before) {
-    throw failure("file-changed", "`{}` changed while it was read", path.string());
-  }
-  ui.store().put_key(before, digest.str());
-  return digest;
 }
 
 Error differs(const fs::path& path, const RecipeData& one, const Digest& found) {
@@ -56,7 +36,7 @@ void verify_data(Ui& ui, const Recipe& recipe) {
                          path.string()));
       continue;
     }
-    const Digest found = known_digest(ui, path);
+    const Digest found = known_data_digest(ui.store(), path, ui.progress());
     if (one.digest.empty()) {
       throw recipe_error(recipe, one.name,
                          fmt::format("`{}` has no `digest`; of what is here now it is `digest: {}`",
@@ -86,6 +66,25 @@ void add_data(std::vector<Mount>& mounts, const fs::path& recipe_path) {
   }
   for (Mount& mount : mounts) data.push_back(std::move(mount));
   mounts = std::move(data);
+}
+
+std::vector<job::DataSet> data_sets_of(Ui& ui, const fs::path& recipe_path) {
+  const Recipe recipe = read_recipe(recipe_path);
+  std::vector<job::DataSet> sets;
+  for (const RecipeData& one : recipe.data) {
+    const fs::path path = fs::absolute(path_of(recipe, one)).lexically_normal();
+    job::DataSet set{one.name.text, one.digest, path.string(), one.to, one.stage == "node"};
+    std::error_code error;
+    if (set.stage && fs::exists(path, error)) {
+      const ListedData listed = listed_data(ui.store(), path, ui.progress());
+      if (listed.digest.str() != one.digest) throw differs(path, one, listed.digest);
+      set.list = listed.list.str();
+      set.list_bytes = ui.store().size_of(listed.list).value_or(0);
+      set.bytes = listed.size_bytes;
+    }
+    sets.push_back(std::move(set));
+  }
+  return sets;
 }
 
 }  // namespace mlenv::cli

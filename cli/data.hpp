@@ -4,6 +4,7 @@
 
 #include "cli/ui.hpp"
 #include "recipes/recipe.hpp"
+#include "runner/job/data_set.hpp"
 #include "runner/local/run.hpp"
 
 namespace mlenv::cli {
@@ -18,5 +19,8 @@ std::vector<Mount> mounts_of(const std::vector<std::string>& texts);
 /// Puts the data of the recipe in that file in front, read-only, each set at its place. Throws
 /// `no-data` for one that is not here.
 void add_data(std::vector<Mount>& mounts, const fs::path& recipe);
+/// The same for a job, whose nodes look for it themselves: it need not be here. What they may have
+/// to be sent is read here first, once.
+std::vector<job::DataSet> data_sets_of(Ui& ui, const fs::path& recipe);
 
 }  // namespace mlenv::cli

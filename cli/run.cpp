@@ -37,21 +37,26 @@ bool is_recipe(const AskedWords& options, Ui& ui) {
 struct PreparedRun {
   LocalRun run;
   Image image;
+  std::vector<job::DataSet> data;  ///< of a job, whose nodes see to it
 };
 
 /// Ready to run; Ctrl-C ends it as it ends a build.
-PreparedRun prepare(const AskedWords& options, Ui& ui, std::vector<Mount> mounts, bool of_job) {
+PreparedRun prepare(const AskedWords& options, Ui& ui, std::vector<Mount> mounts,
+                    const std::optional<JobChoice>& job) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const bool of_recipe = is_recipe(options, ui);
   LocalRun run;
   run.mounts = std::move(mounts);
-  if (of_recipe) add_data(run.mounts, options.image);
+  const bool on_nodes = job && !job->script;  // a script mounts data from where it lies
+  if (of_recipe && !on_nodes) add_data(run.mounts, options.image);
   Image image =
       of_recipe ? built_image(ui, options.image, options.locked) : image_named(ui, options.image);
   require_runnable(image, options.image);
+  std::vector<job::DataSet> data;
+  if (of_recipe && on_nodes) data = data_sets_of(ui, options.image);
   run.config = image.settings;
   run.runtime = runtime_of(options.runtime);
-  if (of_job) {
+  if (job) {
     // Nodes unpack it themselves.
   } else if (is_engine(run.runtime)) {
     run.engine = engine_for(ui, run.runtime, image);
@@ -65,7 +70,7 @@ PreparedRun prepare(const AskedWords& options, Ui& ui, std::vector<Mount> mounts
     run.project = of_recipe ? fs::absolute(fs::path(options.image)).lexically_normal().parent_path()
                             : fs::current_path();
   }
-  return {std::move(run), std::move(image)};
+  return {std::move(run), std::move(image), std::move(data)};
 }
 
 RunOutcome recorded_run(Ui& ui, const LocalRun& run, const RunStart& start,
@@ -124,12 +129,12 @@ int run_as_job(Ui& ui, const AskedWords& options, const Asked& asked, PreparedRu
       run_start(run, prepared.image, {options.image, {}, !options.no_check, std::nullopt});
   record_life(asked.life, start);
   return run_job(ui, {*asked.job, std::move(run), std::move(prepared.image), std::move(start),
-                      asked.life.most_log_bytes, options.devices.gpus});
+                      asked.life.most_log_bytes, options.devices.gpus, std::move(prepared.data)});
 }
 
 int run_image(AskedWords options, Ui& ui) {
   Asked asked = understood(options);
-  PreparedRun prepared = prepare(options, ui, std::move(asked.mounts), asked.job.has_value());
+  PreparedRun prepared = prepare(options, ui, std::move(asked.mounts), asked.job);
   LocalRun& run = prepared.run;
   if (asked.job) {
     fill_in(run, options, asked);

@@ -9,6 +9,7 @@
 #include "base/printable.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/run_devices.hpp"
+#include "cli/run_job_data.hpp"
 #include "cli/run_verdict.hpp"
 #include "images/inspect/inspect.hpp"
 #include "recipes/text.hpp"
@@ -100,6 +101,7 @@ std::string value_text(const std::vector<std::string>& env) {
 
 /// What would be started, where addresses and ports are still unknown.
 int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& starter) {
+  if (!ui.options.json) say_data(ui, job.data);
   std::vector<job::Place> places;
   const std::vector<job::NodeOffer> offers = starter.offers();
   const std::size_t count = std::min<std::size_t>(offers.size(), job.choice.job.nodes.most);
@@ -139,6 +141,7 @@ int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& star
                          {"strategy", job::name_of(job.choice.job.strategy)},
                          {"framework", job::name_of(job.choice.job.framework)},
                          {"argv", job.run.argv},
+                         {"data", data_json(job.data)},
                          {"ranks", std::move(ranks)}}));
   }
   return 0;
@@ -157,12 +160,15 @@ void say_kept_back(const Ui& ui, const job::CodeSnapshot& code) {
 }
 
 /// The project as the nodes get it.
-std::optional<std::string> snapshot(Ui& ui, const LocalRun& run, const JobChoice& choice) {
+std::optional<std::string> snapshot(Ui& ui, const LocalRun& run, const JobChoice& choice,
+                                    const std::vector<job::DataSet>& data) {
   if (!run.project) return std::nullopt;
+  std::vector<fs::path> without;
+  for (const job::DataSet& one : data) without.emplace_back(one.from);
   const bool of_commit = choice.code && !choice.code->revision.empty();
   const job::CodeSnapshot code =
       of_commit ? job::snapshot_of_commit(ui.store(), *run.project, choice.code->revision)
-                : job::snapshot_of(ui.store(), *run.project);
+                : job::snapshot_of(ui.store(), *run.project, {}, without);
   say_kept_back(ui, code);
   return code.digest.str();
 }
@@ -236,10 +242,11 @@ job::DrivePlan drive_plan(Ui& ui, PreparedJob& job) {
   job::DrivePlan plan;
   {
     const Interruption interruption{ui.options.quiet || ui.options.json};
-    plan.code_digest = snapshot(ui, job.run, job.choice);
+    plan.code_digest = snapshot(ui, job.run, job.choice, job.data);
   }
   plan.job = job.choice.job;
   plan.image_digest = job.image.digest().str();
+  plan.data = job.data;
   plan.run = std::move(job.run);
   if (plan.job.checkpoints) plan.run.mounts.push_back(*plan.job.checkpoints);
   plan.most_log_bytes = job.most_log_bytes;

@@ -109,6 +109,7 @@ struct PreparedJob {
   RunStart start;
   std::uint64_t most_log_bytes = 0;
   std::string gpus;                         ///< the word of `--gpus`
+  std::vector<job::DataSet> data{};         ///< that the recipe declares
   std::optional<ImageFacts> image_facts{};  ///< that nodes are judged by
 };
 /// Of engine ssh; the job has the ranks then that fit on them.

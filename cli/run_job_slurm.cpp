@@ -6,6 +6,7 @@
 #include "base/digest.hpp"
 #include "base/json.hpp"
 #include "cli/run_job.hpp"
+#include "cli/run_job_data.hpp"
 #include "cli/slurm_follow.hpp"
 #include "runner/job/job_folders.hpp"
 #include "runner/job/plan_file.hpp"
@@ -62,6 +63,9 @@ job::PlanFile plan_file(Ui& ui, PreparedJob& job, const fs::path& store) {
 std::vector<std::string> needs_of(const job::DrivePlan& plan) {
   std::vector<std::string> needs = {plan.image_digest};
   if (plan.code_digest) needs.push_back(*plan.code_digest);
+  for (const job::DataSet& one : plan.data) {
+    if (!one.list.empty()) needs.push_back(one.list);
+  }
   return needs;
 }
 
@@ -105,7 +109,10 @@ int run_in_slurm(Ui& ui, PreparedJob job) {
                        (folder / "out").string(),
                        job.choice.site,
                        {program.path().string(), "lead", folder.string()}});
-  if (job.choice.dry_run) return show_script(ui, script);
+  if (job.choice.dry_run) {
+    note_data(ui, job.data);
+    return show_script(ui, script);
+  }
   job::sweep_job_folders(store, now);
   program.make();
   const job::PlanFile file = plan_file(ui, job, store);

@@ -206,7 +206,16 @@ std::string rank_text(const RecordedRankEnd& rank) {
                                rank.run ? fmt::format("  ({})", *rank.run) : ""));
 }
 
+std::string node_data_text(const RecordedNodeData& data) {
+  std::string how = data.how + " at " + data.path;
+  if (data.how == "staged") {
+    how += fmt::format(", {} bytes sent in {}", data.sent_bytes, duration_text(data.seconds));
+  }
+  return printable(fmt::format("{} on {}, {}", data.name, data.node, how));
+}
+
 void add_ranks(const RecordedRanks& ranks, Lines& lines) {
+  for (const RecordedNodeData& one : ranks.data) lines.add("data", node_data_text(one));
   for (const RecordedJobAttempt& attempt : ranks.attempts) {
     if (ranks.attempts.size() > 1) lines.add("attempt", fmt::format("{}", attempt.number + 1));
     for (const RecordedRankEnd& rank : attempt.ranks) lines.add("rank", rank_text(rank));

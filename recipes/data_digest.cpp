@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kDeepest = 128;
 
-struct DataFile {
+struct FoundFile {
   std::string path;  ///< relative; empty: the data set is this one file
   struct stat status {};
 };
@@ -38,10 +38,10 @@ class DataWalk {
  public:
   explicit DataWalk(const fs::path& root) : root_(root), real_(fs::canonical(root)) {}
 
-  std::vector<DataFile> files() {
+  std::vector<FoundFile> files() {
     visit("", 0);
     std::sort(found_.begin(), found_.end(),
-              [](const DataFile& a, const DataFile& b) { return a.path < b.path; });
+              [](const FoundFile& a, const FoundFile& b) { return a.path < b.path; });
     return std::move(found_);
   }
 
@@ -81,7 +81,7 @@ class DataWalk {
 
   fs::path root_;
   fs::path real_;
-  std::vector<DataFile> found_;
+  std::vector<FoundFile> found_;
 };
 
 Digest content_digest(const fs::path& path, Activity& activity) {
@@ -98,28 +98,39 @@ Digest content_digest(const fs::path& path, Activity& activity) {
 
 }  // namespace
 
-Digest data_digest(const fs::path& path, Pool& pool, Progress& progress) {
-  const std::vector<DataFile> files = DataWalk{path}.files();
+DataList data_list(const fs::path& path, Pool& pool, Progress& progress) {
+  const std::vector<FoundFile> files = DataWalk{path}.files();
   std::uint64_t total = 0;
-  for (const DataFile& file : files) total += static_cast<std::uint64_t>(file.status.st_size);
+  for (const FoundFile& file : files) total += static_cast<std::uint64_t>(file.status.st_size);
   Activity activity{progress, "read data `" + path.string() + "`", total};
   std::vector<std::optional<Digest>> digests(files.size());
   pool.for_each(files.size(), [&](std::size_t i) {
     digests[i] = content_digest(files[i].path.empty() ? path : path / files[i].path, activity);
   });
-  if (files.size() == 1 && files.front().path.empty()) return digests.front().value();
-  Sha256 list;
+  DataList list;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::string line = fmt::format("{}  {}", digests[i].value().hex(), files[i].path);
-    list.write(as_bytes(line));
-    list.write(as_bytes(std::string_view("\0", 1)));
+    const struct stat& status = files[i].status;
+    list.files.push_back({files[i].path, static_cast<std::uint64_t>(status.st_size),
+                          (status.st_mode & S_IXUSR) != 0, digests[i].value()});
   }
-  return list.finish();
+  return list;
+}
+
+Digest data_digest(const fs::path& path, Pool& pool, Progress& progress) {
+  return data_list(path, pool, progress).digest();
+}
+
+std::uint64_t data_size(const fs::path& path) {
+  std::uint64_t sum = 0;
+  for (const FoundFile& file : DataWalk{path}.files()) {
+    sum += static_cast<std::uint64_t>(file.status.st_size);
+  }
+  return sum;
 }
 
 Digest data_fingerprint(const fs::path& path) {
   Sha256 list;
-  for (const DataFile& file : DataWalk{path}.files()) {
+  for (const FoundFile& file : DataWalk{path}.files()) {
     const struct stat& status = file.status;
     const std::string line =
         fmt::format("{}:{} {} {} {} {}.{} {}.{}\n", file.path.size(), file.path, status.st_dev,

@@ -7,6 +7,7 @@
 #include "base/files.hpp"
 #include "base/pool.hpp"
 #include "base/progress.hpp"
+#include "recipes/data_list.hpp"
 
 namespace mlenv {
 
@@ -17,6 +18,10 @@ namespace mlenv {
 /// Throws `bad-data` for sockets, pipes and devices, and for links that lead out of the folder or
 /// nowhere: whoever mounts it would not find what they lead to.
 Digest data_digest(const fs::path& path, Pool& pool, Progress& progress);
+/// The files themselves; the same errors.
+DataList data_list(const fs::path& path, Pool& pool, Progress& progress);
+/// Of all files, without reading them; the same errors.
+std::uint64_t data_size(const fs::path& path);
 
 /// What tells without reading contents that nothing was changed since a digest was computed: names,
 /// sizes, times and inodes.

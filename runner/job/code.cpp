@@ -199,9 +199,16 @@ std::string resolve(const fs::path& folder, const std::string& revision) {
 
 }  // namespace
 
-CodeSnapshot snapshot_of(Store& store, const fs::path& folder, const CodeBounds& bounds) {
-  return while_doing(fmt::format("taking the code in `{}`", folder.string()),
-                     [&] { return store_contents(store, folder, code_files(folder), bounds); });
+CodeSnapshot snapshot_of(Store& store, const fs::path& folder, const CodeBounds& bounds,
+                         const std::vector<fs::path>& without) {
+  return while_doing(fmt::format("taking the code in `{}`", folder.string()), [&] {
+    CodeFiles files = code_files(folder);
+    for (const fs::path& path : without) {
+      const std::string at = path.lexically_relative(folder).string();
+      std::erase_if(files.paths, [&](const std::string& one) { return is_beneath(one, at); });
+    }
+    return store_contents(store, folder, files, bounds);
+  });
 }
 
 CodeSnapshot snapshot_of_commit(Store& store, const fs::path& folder, const std::string& revision,

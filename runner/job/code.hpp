@@ -42,7 +42,9 @@ struct CodeBounds {
 /// Throws `bad-code` (usage) for a link that leads out of the folder, for more than `bounds`
 /// (naming what is large), and where git refuses to say what is in its repository;
 /// `ignore-invalid`; `file-changed` for a file that is being written.
-CodeSnapshot snapshot_of(Store& store, const fs::path& folder, const CodeBounds& bounds = {});
+/// `without`: files and folders that are none of it (data that travels by itself).
+CodeSnapshot snapshot_of(Store& store, const fs::path& folder, const CodeBounds& bounds = {},
+                         const std::vector<fs::path>& without = {});
 
 /// The same of a commit, as a checkout would have it: all that it holds. `revision` is anything
 /// that git takes for a commit; where `folder` is a part of its repository, it is taken alone.

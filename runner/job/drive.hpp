@@ -32,6 +32,7 @@ struct DrivePlan {
   std::string id;            ///< of the job's record
   std::string image_digest;  ///< of the manifest; empty, of a preflight alone: none
   std::optional<std::string> code_digest;
+  std::vector<DataSet> data{};  ///< that nodes make sure of, and mount for all ranks
   LocalRun run;      ///< what all ranks share; the variables of a rank come below its `env`
   RunStart start;    ///< the same, for their records
   std::string gpus;  ///< of each node: as RankStart has it
@@ -54,6 +55,7 @@ struct NodeState {
   bool code = false;                ///< it has it, or there is none
   std::optional<std::string> lost;  ///< why
   double clock_offset = 0;          ///< seconds by which its clock is ahead of ours, about
+  std::vector<DataPlace> data{};    ///< that it has, of DrivePlan::data
 };
 
 /// How a rank of one attempt ended.

@@ -63,7 +63,8 @@ DrivenNodes::DrivenNodes(Store& store, NodeStarter& starter, const DrivePlan& pl
 bool DrivenNodes::is_ready(const Node& node) const {
   const NodeState& state = node.state;
   const bool known = state.facts || plan_.image_alone;
-  return !node.gone && state.hello && known && state.image && state.code;
+  const bool data = state.data.size() >= plan_.data.size();
+  return !node.gone && state.hello && known && state.image && state.code && data;
 }
 
 bool DrivenNodes::advance() {
@@ -154,7 +155,7 @@ void DrivenNodes::refuse(std::size_t node, const Error& why) {
 
 void DrivenNodes::open(std::size_t index) {
   Node& node = nodes_[index];
-  node.state = {node.state.offer, {}, {}, false, false, {}, 0};
+  node.state = {node.state.offer, {}, {}, false, false, {}, 0, {}};
   node.barred = true;  // for this round, should it fail
   node.leaving = false;
   node.ports.reset();
@@ -191,6 +192,7 @@ NodeEvents DrivenNodes::events_of(std::size_t index) {
     lost(node, "it has another image under this digest");
   };
   events.code_ready = [&node](const std::string&) { node.state.code = true; };
+  events.data_at = [&node](const DataPlace& place) { node.state.data.push_back(place); };
   events.ports = [&node](const std::vector<std::uint16_t>& ports) { node.ports = ports; };
   spread_.listen(index, events);
   events.started = [this, index](std::uint64_t rank, const std::string& run) {
@@ -239,6 +241,7 @@ void DrivenNodes::met(std::size_t index, const NodeHello& hello) {
   } else {
     spread_.met(index, link, hello, address_of(state));
   }
+  if (!plan_.data.empty()) link.send_data(store_, plan_.data);
   if (plan_.code_digest) {
     link.send_code(store_, *plan_.code_digest);
   } else {
@@ -336,6 +339,8 @@ void DrivenNodes::tick(Node& node) {
   if (node.gone) return;
   if (!node.state.hello) look_at_program(node);
   node.link->tick();
+  const std::string notice = node.data_notice.next(*node.link, node.state.offer.name);
+  if (!notice.empty() && events_.notice) events_.notice(notice);
   const auto since = std::chrono::steady_clock::now() - node.began;
   if (!node.gone && !node.state.hello && since > plan_.meeting) {
     lost(node, fmt::format("it has not answered within {} s", plan_.meeting.count() / 1000));

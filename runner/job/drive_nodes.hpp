@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <deque>
 
+#include "runner/job/data_notices.hpp"
 #include "runner/job/drive.hpp"
 #include "runner/job/elastic.hpp"
 #include "runner/job/image_spread.hpp"
@@ -96,6 +97,7 @@ class DrivenNodes {
     std::chrono::steady_clock::time_point began{};  ///< or its program last came on
     std::uint64_t program_sent = 0;
     std::optional<std::chrono::steady_clock::time_point> told_sent{};
+    DataNotice data_notice{};
     std::chrono::system_clock::time_point heard{};
   };
   bool is_ready(const Node& node) const;

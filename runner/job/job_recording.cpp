@@ -1,5 +1,7 @@
 #include "runner/job/job_recording.hpp"
 
+#include <algorithm>
+
 #include "runner/job/node_verdict.hpp"
 #include "runner/job/words.hpp"
 #include "runner/record/record_files.hpp"
@@ -42,6 +44,16 @@ RecordedRankEnd* JobRecording::rank_of(std::uint64_t attempt, std::uint64_t rank
   if (ranks_.attempts.empty() || ranks_.attempts.back().number != attempt) return nullptr;
   std::vector<RecordedRankEnd>& all = ranks_.attempts.back().ranks;
   return rank < all.size() ? &all[rank] : nullptr;
+}
+
+/// Once for each time that a node came.
+void JobRecording::note_data(const NodeState& node) {
+  for (const DataPlace& one : node.data) {
+    const RecordedNodeData data{node.offer.name, one.name,  one.digest, one.how,
+                                one.path,        one.bytes, one.sent,   one.seconds};
+    const auto known = std::find(ranks_.data.begin(), ranks_.data.end(), data);
+    if (known == ranks_.data.end()) ranks_.data.push_back(data);
+  }
 }
 
 void JobRecording::planned(std::uint64_t attempt, const std::vector<Place>& places,
@@ -118,6 +130,7 @@ DriveEvents JobRecording::around(const DriveEvents& then) {
   events.ready = [this, ready = then.ready](const std::vector<NodeState>& nodes) {
     for (const NodeState& node : nodes) {
       if (node.hello) hosts_[node.offer.name] = node.hello->host;
+      note_data(node);
     }
     if (ready) ready(nodes);
   };

@@ -34,7 +34,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
     "",       "give_up",   "start_rank",  "signal_rank", "stop_rank",   "bye",        "hello",
     "want",   "ready",     "facts",       "ports",       "started",     "",           "ended",
     "failed", "leaving",   "serve",       "fetch",       "serving",     "arrived",    "not_fetched",
-    "spoilt", "link_test", "link_tested", "used"};
+    "spoilt", "link_test", "link_tested", "used",        "offer_data",  "want_data",  "data_at"};
 constexpr std::array<std::string_view, 4> kLarge = {"offer_image", "start_rank", "facts", "ended"};
 
 bool may_be_large(std::string_view name) {

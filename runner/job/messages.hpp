@@ -91,9 +91,10 @@ struct OfferCode {
 };
 
 /// BlobBytes that follow are of this blob. Of an image's they are `bytes` bytes from `offset`,
-/// whole pieces (images/partial_blob.hpp); of the code's all of it.
+/// whole pieces (images/partial_blob.hpp); of the code's and of a list's all of it; of a data set's
+/// they are the part of a file that comes next.
 struct BeginBlob {
-  std::string during;  ///< `image`, `code`
+  std::string during;  ///< `image`, `code`, `list`, `data`
   OfferedBlob blob;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
@@ -166,6 +167,15 @@ struct StartRank {
     visit("gpus", self.gpus);
     visit("hosts", self.hosts);
     visit("mpi_hosts", self.mpi_hosts);
+  }
+};
+
+/// Answered, for each set in turn, by DataAt, or by WantData as long as files of it are lacking.
+struct OfferData {
+  std::vector<DataSet> sets;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("sets", self.sets);
   }
 };
 
@@ -362,6 +372,40 @@ struct RankEnded {
   }
 };
 
+/// Files of a data set, by their number in its list.
+struct DataRange {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("first", self.first);
+    visit("count", self.count);
+  }
+};
+
+/// They are to be sent in this order, the first one from `offset`: a BeginBlob (`data`) and
+/// BlobBytes for each part.
+struct WantData {
+  std::string digest;
+  std::vector<DataRange> ranges;
+  std::uint64_t offset = 0;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("digest", self.digest);
+    visit("ranges", self.ranges);
+    visit("offset", self.offset);
+  }
+};
+
+/// The node has it.
+struct DataAt {
+  DataPlace place;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("place", self.place);
+  }
+};
+
 /// An Error, carried.
 struct Failed {
   std::string during;
@@ -399,11 +443,12 @@ struct Leaving {
   }
 };
 
-using Message = std::variant<Beat, Meet, AskFacts, AskPorts, OfferImage, OfferCode, BeginBlob,
-                             BlobBytes, GiveUp, StartRank, SignalRank, StopRank, Bye, Hello, Want,
-                             Ready, FactsText, FreePorts, RankStarted, RankLine, RankEnded, Failed,
-                             Leaving, ServePeers, FetchPiece, Serving, PieceArrived, PieceFailed,
-                             BlobSpoilt, LinkTest, LinkTested, RankUsed>;
+using Message =
+    std::variant<Beat, Meet, AskFacts, AskPorts, OfferImage, OfferCode, BeginBlob, BlobBytes,
+                 GiveUp, StartRank, SignalRank, StopRank, Bye, Hello, Want, Ready, FactsText,
+                 FreePorts, RankStarted, RankLine, RankEnded, Failed, Leaving, ServePeers,
+                 FetchPiece, Serving, PieceArrived, PieceFailed, BlobSpoilt, LinkTest, LinkTested,
+                 RankUsed, OfferData, WantData, DataAt>;
 
 /// With its length in front. Throws `bad-stream` for one that is too large to be sent.
 std::string render_message(const Message& message);

@@ -7,6 +7,7 @@
 #include "images/store.hpp"
 #include "runner/job/blob_sender.hpp"
 #include "runner/job/channel.hpp"
+#include "runner/job/data_sender.hpp"
 #include "runner/local/stage.hpp"
 
 namespace mlenv::job {
@@ -16,6 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view kImage = "image";
 constexpr std::string_view kProject = "code";
+constexpr std::string_view kLists = "list";
 
 double seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -85,6 +87,7 @@ struct NodeLink::Impl {
   void on(Message&& message);
   void on_piece(const Message& message);
   void on_want(const Want& want);
+  bool on_data(const Message& message);
   void on_ready(const Ready& ready);
   void on_facts(const FactsText& text);
   void on_failed(const Failed& failed);
@@ -99,6 +102,8 @@ struct NodeLink::Impl {
   };
   Offer image;
   Offer code;
+  Offer lists;
+  DataSender data;
   std::string leaving;
   bool said_bye = false;
   bool lost = false;
@@ -151,11 +156,13 @@ void NodeLink::Impl::send() {
 }
 
 void NodeLink::Impl::fill() {
-  if (!blobs.busy()) return;
-  const std::uint64_t before = blobs.sent();
-  blobs.fill(channel, [this](const std::string& during, const Error& error) {
+  const auto failed = [this](const std::string& during, const Error& error) {
     tell(events.failed, during, error);
-  });
+  };
+  // Never in the midst of a blob.
+  if (!blobs.busy()) return data.fill(channel, failed);
+  const std::uint64_t before = blobs.sent();
+  blobs.fill(channel, failed);
   if (blobs.sent() != before) tell(events.sending, blobs.sent(), blobs.all());
 }
 
@@ -198,7 +205,7 @@ void NodeLink::Impl::on(Message&& message) {
     return tell(events.link_tested, tested->answer);
   }
   if (auto* words = std::get_if<Leaving>(&message)) leaving = printable(words->why);
-  on_piece(message);
+  if (!on_data(message)) on_piece(message);
 }
 
 void NodeLink::Impl::on_piece(const Message& message) {
@@ -213,9 +220,24 @@ void NodeLink::Impl::on_piece(const Message& message) {
   }
 }
 
+bool NodeLink::Impl::on_data(const Message& message) {
+  if (const auto* at = std::get_if<DataAt>(&message)) {
+    DataPlace place = at->place;
+    for (std::string* const text : {&place.name, &place.digest, &place.how, &place.path}) {
+      *text = printable(*text);
+    }
+    tell(events.data_at, place);
+  } else if (const auto* want = std::get_if<WantData>(&message)) {
+    data.want(*want);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 /// What was not offered is not sent, whatever the node asks for.
 void NodeLink::Impl::on_want(const Want& want) {
-  const Offer& offer = want.during == kImage ? image : code;
+  const Offer& offer = want.during == kImage ? image : want.during == kLists ? lists : code;
   Want offered{want.during, {}, want.kept};
   for (const OfferedBlob& blob : offer.blobs) {
     const bool wanted = std::any_of(want.blobs.begin(), want.blobs.end(),
@@ -244,6 +266,7 @@ void NodeLink::Impl::on_facts(const FactsText& text) {
 
 void NodeLink::Impl::on_failed(const Failed& failed) {
   blobs.forget(failed.during);
+  if (failed.during == kData) data.forget();
   tell(events.failed, printable(failed.during), shown(failed).error());
 }
 
@@ -266,7 +289,7 @@ int NodeLink::write_fd() const { return impl_->channel.write_fd(); }
 bool NodeLink::wants_to_write() const {
   const Impl& impl = *impl_;
   return !impl.lost && impl.channel.reader().begun() &&
-         (impl.channel.queued() > 0 || impl.blobs.busy());
+         (impl.channel.queued() > 0 || impl.blobs.busy() || impl.data.busy());
 }
 void NodeLink::take() { impl_->take(); }
 void NodeLink::send() { impl_->send(); }
@@ -307,6 +330,19 @@ void NodeLink::send_code(Store& store, const std::string& digest) {
     throw failure("absent", "the store has no archive `{}` of the job's code", digest);
   }
   impl_->offer(store, kProject, OfferCode{{digest, *size}});
+}
+
+void NodeLink::send_data(Store& store, const std::vector<DataSet>& sets) {
+  impl_->lists = {&store, {}};
+  for (const DataSet& set : sets) {
+    if (!set.list.empty()) impl_->lists.blobs.push_back({set.list, set.list_bytes});
+  }
+  impl_->data.offer(store, sets);
+  impl_->say(OfferData{sets});
+}
+std::optional<NodeLink::DataSent> NodeLink::data_sent() const {
+  if (!impl_->data.busy()) return std::nullopt;
+  return DataSent{impl_->data.name(), impl_->data.sent(), impl_->data.all()};
 }
 
 void NodeLink::start(const RankStart& rank) {

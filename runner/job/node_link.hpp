@@ -16,6 +16,7 @@
 
 #include "base/files.hpp"
 #include "runner/facts/facts.hpp"
+#include "runner/job/data_set.hpp"
 #include "runner/local/run.hpp"
 #include "runner/record/run_log.hpp"
 #include "runner/record/run_record.hpp"
@@ -144,6 +145,7 @@ struct NodeEvents {
   std::function<void(const PieceArrived&)> arrived{};
   std::function<void(const PieceFailed&)> not_fetched{};
   std::function<void(const BlobSpoilt&)> spoilt{};
+  std::function<void(const DataPlace&)> data_at{};  ///< it has that one of send_data
   std::function<void(const Facts&)> facts{};
   std::function<void(const std::vector<std::uint16_t>&)> ports{};
   std::function<void(std::uint64_t rank, const std::string& run_id)> started{};
@@ -191,6 +193,16 @@ class NodeLink {
   std::size_t pieces_waiting() const;
   /// A blob of `store` that is an archive of the job's code (job/code.hpp).
   void send_code(Store& store, const std::string& digest);
+  /// The node makes sure that it has these, and is sent what it lacks of those that are staged;
+  /// data_at() follows for each.
+  void send_data(Store& store, const std::vector<DataSet>& sets);
+  /// Of what is being sent of them; nothing: none is.
+  struct DataSent {
+    std::string name;
+    std::uint64_t sent = 0;
+    std::uint64_t all = 0;
+  };
+  std::optional<DataSent> data_sent() const;
   /// As LinkTest has it; link_tested() follows, unless it is empty.
   void link_test(const std::string& request);
   void start(const RankStart& rank);

@@ -71,6 +71,21 @@ Job job_of(const Json& value) {
   return job;
 }
 
+Json written(const std::vector<DataSet>& sets) {
+  Json all = Json::array();
+  for (const DataSet& one : sets) all.push_back(RecordWriter::written(one));
+  return all;
+}
+
+std::vector<DataSet> data_of(const Json& value) {
+  std::vector<DataSet> sets;
+  for (const Json& one : value) {
+    sets.push_back({one.at("name"), one.at("digest"), one.at("from"), one.at("to"), one.at("stage"),
+                    one.at("list"), one.at("list_bytes"), one.at("bytes")});
+  }
+  return sets;
+}
+
 Json binary(const std::string& bytes) {
   return Json::binary(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
 }
@@ -94,6 +109,7 @@ std::string render_plan_file(const PlanFile& file) {
       {"gpus", plan.gpus},
       {"facts", plan.image_facts ? Json(render_image_facts(*plan.image_facts)) : Json()},
       {"code", RecordWriter::written(plan.code_digest)},
+      {"data", written(plan.data)},
       {"run", binary(render_request(plan.run))},
       {"start", render_run_start(plan.start)},
       {"meeting_ms", plan.meeting.count()},
@@ -127,6 +143,7 @@ PlanFile parse_plan_file(std::string_view bytes, std::string_view shown, std::st
       plan.image_facts = read_image_facts(*facts, shown);
     }
     plan.code_digest = optional_of<std::string>(value.at("code"));
+    plan.data = data_of(value.at("data"));
     plan.run = parse_request(bytes_of(value.at("run")));
     plan.start = parse_run_start(value.at("start").get<std::string>(), shown);
     plan.meeting = milliseconds(value.at("meeting_ms").get<std::int64_t>());

@@ -23,6 +23,8 @@ namespace {
 constexpr const char* kImage = "image";
 constexpr const char* kProject = "code";
 constexpr const char* kFacts = "facts";
+constexpr const char* kDataSets = "data";
+constexpr const char* kDataLists = "list";
 constexpr std::uint64_t kUsualLog = std::uint64_t{256} << 20;
 
 /// All that was written meanwhile is read at once, whoever it was.
@@ -50,6 +52,7 @@ NodeJob::NodeJob(Channel& channel, Store& store)
       store_(store),
       intake_(store),
       layers_(channel, store),
+      data_(channel, store, owner_of_data()),
       // Not every file system tells: the look now and then does the rest.
       logs_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {}
 
@@ -59,22 +62,37 @@ void NodeJob::attempt(const std::string& during, DoIt&& work) {
     work();
   } catch (const Error& error) {
     if (error.code() == "bad-stream") throw;
-    during == kImage ? layers_.forget() : intake_.forget(during);
+    give_up(during);
     channel_.say(Failed::of(during, error));
   }
 }
 
+void NodeJob::give_up(const std::string& during) {
+  if (during == kImage) return layers_.forget();
+  if (during == kDataSets || during == kDataLists) data_.forget();
+  intake_.forget(during);
+}
+
+void NodeJob::take_bytes(std::string_view bytes) {
+  if (bytes_of_ == kImage) return layers_.take(bytes);
+  if (bytes_of_ == kDataSets) return attempt(kDataSets, [&] { data_.take(bytes); });
+  const std::string during = intake_.under_way();
+  attempt(during, [&] { begin_when_complete(intake_.take(bytes)); });
+}
+
+void NodeJob::on_begin(const BeginBlob& begin) {
+  bytes_of_ = begin.during;
+  if (bytes_of_ == kImage) return layers_.begin(begin);
+  if (bytes_of_ == kDataSets) return attempt(kDataSets, [&] { data_.begin(begin); });
+  attempt(begin.during, [&] { begin_when_complete(intake_.begin(begin)); });
+}
+
 void NodeJob::take(const Message& message) {
-  if (const auto* bytes = std::get_if<BlobBytes>(&message)) {
-    if (bytes_of_image_) return layers_.take(bytes->bytes);
-    const std::string during = intake_.under_way();
-    return attempt(during, [&] { begin_when_complete(intake_.take(bytes->bytes)); });
-  }
+  if (const auto* bytes = std::get_if<BlobBytes>(&message)) return take_bytes(bytes->bytes);
   if (ending_) return;
-  if (const auto* begin = std::get_if<BeginBlob>(&message)) {
-    bytes_of_image_ = begin->during == kImage;
-    if (bytes_of_image_) return layers_.begin(*begin);
-    return attempt(begin->during, [&] { begin_when_complete(intake_.begin(*begin)); });
+  if (const auto* begin = std::get_if<BeginBlob>(&message)) return on_begin(*begin);
+  if (const auto* offer = std::get_if<OfferData>(&message)) {
+    return attempt(kDataSets, [&] { data_.offer(*offer); });
   }
   if (const auto* offer = std::get_if<OfferImage>(&message)) {
     return attempt(kImage, [&] { on_offer(*offer); });
@@ -83,9 +101,7 @@ void NodeJob::take(const Message& message) {
     return attempt(kProject, [&] { on_offer(*offer); });
   }
   if (const auto* test = std::get_if<LinkTest>(&message)) return on_link_test(*test);
-  if (const auto* up = std::get_if<GiveUp>(&message)) {
-    return up->during == kImage ? layers_.forget() : intake_.forget(up->during);
-  }
+  if (const auto* up = std::get_if<GiveUp>(&message)) return give_up(up->during);
   if (const auto* piece = std::get_if<FetchPiece>(&message)) return layers_.fetch(*piece);
   if (const auto* peers = std::get_if<ServePeers>(&message)) return layers_.serve(*peers);
   if (const auto* start = std::get_if<StartRank>(&message)) return on_start(*start);
@@ -152,7 +168,22 @@ void NodeJob::begin_when_complete(const std::string& during) {
     if (code_ == archive_) return ready(kProject, code_);
     works_.push_back(std::make_unique<Work>(
         kProject, std::vector<std::string>{kProject, store, archive_, code_folder().string()}));
+  } else if (during == kDataLists) {
+    attempt(kDataSets, [&] { data_.list_is_there(); });
   }
+}
+
+DataIntake::Owner NodeJob::owner_of_data() {
+  DataIntake::Owner owner;
+  owner.work = [this](std::vector<std::string> words) {
+    works_.push_back(std::make_unique<Work>(kDataSets, std::move(words)));
+  };
+  owner.fetch_list = [this](const OfferedBlob& list) {
+    const std::vector<OfferedBlob> lacking = intake_.lacking(kDataLists, {list});
+    if (lacking.empty()) return data_.list_is_there();
+    channel_.say(Want{kDataLists, lacking});
+  };
+  return owner;
 }
 
 void NodeJob::take_answer(Work& work) {
@@ -164,6 +195,7 @@ void NodeJob::take_answer(Work& work) {
       facts_ = answer;
       return channel_.say(FactsText{answer});
     }
+    if (work.during() == kDataSets) return data_.answered(answer);
     ready(work.during(), answer);
   });
 }
@@ -205,6 +237,7 @@ DetachedRun NodeJob::run_of(const StartRank& start) {
   }
   made.run.trees = trees->second;
   check_sources(made.run);
+  data_.add_to(made);
   NodeGpus gpus = node_gpus(start.gpus);
   made.run.devices = std::move(gpus.edits);
   for (const CdiName& one : gpus.names) {
@@ -303,6 +336,9 @@ void NodeJob::tick() {
   attempt(kImage, [&] {
     if (!ending_ && layers_.advance()) begin_when_complete(kImage);
   });
+  attempt(kDataSets, [&] {
+    if (!ending_) data_.tick();
+  });
   for (const auto& one : ranks_) one->tick();
 }
 
@@ -312,6 +348,7 @@ void NodeJob::end(std::chrono::milliseconds grace, const std::string& why) {
   works_.clear();  // their processes are killed
   if (unfinished_) sweep();
   layers_.forget();
+  data_.forget();
   links_.reset();
   for (const auto& one : ranks_) {
     if (!why.empty()) one->blame(why);

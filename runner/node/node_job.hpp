@@ -10,6 +10,7 @@
 
 #include "images/store.hpp"
 #include "runner/job/channel.hpp"
+#include "runner/node/data_intake.hpp"
 #include "runner/node/image_intake.hpp"
 #include "runner/node/intake.hpp"
 #include "runner/node/link_tester.hpp"
@@ -54,6 +55,10 @@ class NodeJob {
   /// What `work` throws is told as a failure of that request.
   template <class DoIt>
   void attempt(const std::string& during, DoIt&& work);
+  void take_bytes(std::string_view bytes);
+  void on_begin(const BeginBlob& begin);
+  void give_up(const std::string& during);
+  DataIntake::Owner owner_of_data();
   void take_answer(Work& work);
   void ready(const std::string& during, const std::string& digest);
   DetachedRun run_of(const StartRank& start);
@@ -65,12 +70,13 @@ class NodeJob {
 
   Channel& channel_;
   Store& store_;
-  Intake intake_;                                       ///< of the code
-  ImageIntake layers_;                                  ///< of the image that was offered last
-  bool bytes_of_image_ = false;                         ///< those that come next
-  Fd logs_;                                             ///< inotify(7): a log grows
-  std::optional<Image> image_;                          ///< that was offered last
-  std::vector<std::string> names_;                      ///< that it is to have
+  Intake intake_;                   ///< of the code
+  ImageIntake layers_;              ///< of the image that was offered last
+  DataIntake data_;                 ///< of the data that was offered last
+  std::string bytes_of_;            ///< the request that those that come next are of
+  Fd logs_;                         ///< inotify(7): a log grows
+  std::optional<Image> image_;      ///< that was offered last
+  std::vector<std::string> names_;  ///< that it is to have
   std::map<std::string, std::vector<fs::path>> trees_;  ///< of images that are ready, by digest
   std::string archive_;                                 ///< of code, that was offered last
   std::string code_;                                    ///< the one that is ready

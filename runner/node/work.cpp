@@ -14,6 +14,7 @@
 #include "runner/local/machine.hpp"
 #include "runner/local/stage.hpp"
 #include "runner/node/code_tree.hpp"
+#include "runner/node/data_work.hpp"
 #include "runner/node/link_tester.hpp"
 
 namespace mlenv::job {
@@ -41,6 +42,7 @@ std::string do_work(const std::vector<std::string>& words) {
     serve_link_tests();
     return "";
   }
+  if (what == "data") return data_work(words);
   const fs::path& store = words.at(1);
   if (what == "image") return unpack_here(store, words.at(2), {words.begin() + 3, words.end()});
   if (what == "code") return unpack_code(Store{store}, Digest::parse(words.at(2)), words.at(3));

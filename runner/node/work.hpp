@@ -36,8 +36,8 @@ std::vector<std::string> work_command(const std::vector<std::string>& words);
 /// Its process: `image STORE DIGEST NAME…` (publishes the image, whose manifest, config and layers
 /// are there, unpacks it, and gives it those names; answers with the digest that it computed of the
 /// manifest), `code STORE DIGEST FOLDER` (the same of an archive), `facts STORE TEMPORARY` (of the
-/// machine, whose folder for temporary files that is), `links` (link_tester.hpp). nullopt: this is
-/// an ordinary start.
+/// machine, whose folder for temporary files that is), `data …` (data_work.hpp), `links`
+/// (link_tester.hpp). nullopt: this is an ordinary start.
 std::optional<int> work_main(int argc, char** argv);
 
 }  // namespace mlenv::job

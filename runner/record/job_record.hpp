@@ -126,13 +126,39 @@ struct RecordedJobAttempt {
   }
 };
 
+/// Declared data as a node had it.
+struct RecordedNodeData {
+  std::string node;
+  std::string name;
+  std::string digest;
+  std::string how;          ///< `found` at its path, `kept` by an earlier job, `staged` for this
+  std::string path;         ///< on the node
+  std::uint64_t bytes = 0;  ///< of all files
+  std::uint64_t sent_bytes = 0;  ///< that came for this job
+  double seconds = 0;            ///< that it took
+  friend bool operator==(const RecordedNodeData&, const RecordedNodeData&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("node", self.node);
+    visit("name", self.name);
+    visit("digest", self.digest);
+    visit("how", self.how);
+    visit("path", self.path);
+    visit("bytes", self.bytes);
+    visit("sent_bytes", self.sent_bytes);
+    visit("seconds", self.seconds);
+  }
+};
+
 /// `ranks.json`: of a run on several nodes; written at each change.
 struct RecordedRanks {
   std::vector<RecordedJobAttempt> attempts;
+  std::vector<RecordedNodeData> data{};  ///< of each node that took part, in the order they came
   friend bool operator==(const RecordedRanks&, const RecordedRanks&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("attempts", self.attempts);
+    visit("data", self.data);
   }
 };
 

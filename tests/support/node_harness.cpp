@@ -28,6 +28,7 @@ job::NodeEvents TestNode::events() {
   events.sending = [this](std::uint64_t sent, std::uint64_t) { heard_.sent = sent; };
   events.image_ready = [this](const std::string& digest) { heard_.image = digest; };
   events.code_ready = [this](const std::string& digest) { heard_.code = digest; };
+  events.data_at = [this](const job::DataPlace& place) { heard_.data.push_back(place); };
   events.facts = [this](const Facts& facts) { heard_.facts = facts; };
   events.ports = [this](const std::vector<std::uint16_t>& ports) { heard_.ports = ports; };
   events.started = [this](std::uint64_t rank, const std::string& id) { heard_.started[rank] = id; };

@@ -17,6 +17,7 @@ struct Heard {
   std::optional<job::NodeHello> hello;
   std::string image;  ///< digests
   std::string code;
+  std::vector<job::DataPlace> data;
   std::optional<Facts> facts;
   std::vector<std::uint16_t> ports;
   std::map<std::uint64_t, std::string> started;  ///< run ids by rank

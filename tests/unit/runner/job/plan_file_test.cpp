@@ -16,6 +16,7 @@ PlanFile whole() {
   DrivePlan& plan = file.plan;
   plan.image_digest = "sha256:abc";
   plan.code_digest = "sha256:def";
+  plan.data = {{"corpus", "sha256:123", "/here/corpus", "/data/corpus", true, "sha256:456", 7, 8}};
   plan.gpus = "all";
   plan.most_log_bytes = 77;
   plan.meeting = std::chrono::milliseconds{123};
@@ -49,6 +50,7 @@ TEST(PlanFile, ComesBackAsItWas) {
   const DrivePlan& plan = back.plan;
   EXPECT_EQ(plan.image_digest, "sha256:abc");
   EXPECT_EQ(plan.code_digest, "sha256:def");
+  EXPECT_EQ(plan.data, whole().plan.data);
   EXPECT_EQ(plan.gpus, "all");
   EXPECT_EQ(plan.most_log_bytes, 77U);
   EXPECT_EQ(plan.meeting.count(), 123);

@@ -1,0 +1,83 @@
+#include "recipes/data_list.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/progress.hpp"
+#include "recipes/data_digest.hpp"
+#include "recipes/known_data.hpp"
+#include "tests/support/error_code.hpp"
+
+namespace mlenv {
+namespace {
+
+DataFile file(const std::string& path, std::string_view content) {
+  return {path, content.size(), false, Digest::of(content)};
+}
+
+/// As somebody else may have written it.
+std::string listed(const std::vector<std::string>& paths) {
+  DataList list;
+  for (const std::string& path : paths) list.files.push_back(file(path, path));
+  return render_data_list(list);
+}
+
+TEST(DataList, ComesBackAsItWas) {
+  DataList list{{file("a b\n", "1"), file("part/x", ""), file("z", "three")}};
+  list.files[2].executable = true;
+  const DataList back = parse_data_list(render_data_list(list));
+  ASSERT_EQ(back.files.size(), 3U);
+  EXPECT_EQ(back.files[0].path, "a b\n");
+  EXPECT_EQ(back.files[2].digest, Digest::of("three"));
+  EXPECT_TRUE(back.files[2].executable);
+  EXPECT_FALSE(back.files[1].executable);
+  EXPECT_EQ(back.digest(), list.digest());
+  EXPECT_EQ(back.size_bytes(), 6U);
+}
+
+TEST(DataList, OfOneFileIsThatFile) {
+  const DataList list{{file("", "content")}};
+  EXPECT_EQ(parse_data_list(render_data_list(list)).digest(), Digest::of("content"));
+  EXPECT_EQ(DataList{}.digest(), Digest::of(""));
+}
+
+TEST(DataList, NothingLeadsOutOrMeets) {
+  using Paths = std::vector<std::string>;
+  for (const Paths& paths :
+       {Paths{"../x"}, Paths{"/etc/x"}, Paths{"a/../../x"}, Paths{"a", "a"}, Paths{"a", "a/b"},
+        Paths{"a/b/c", "a/b"}, Paths{"."}, Paths{"a//b"}, Paths{"a/"}, Paths{"", "b"}}) {
+    EXPECT_EQ(code_of([&] { parse_data_list(listed(paths)); }), "bad-data") << paths.front();
+  }
+}
+
+TEST(DataList, WhatIsNoListIsRefused) {
+  const std::string whole = listed({"a", "b"});
+  for (const std::string& text : {std::string(), std::string("mlenv data 2\n"),
+                                  whole.substr(0, whole.size() - 1), whole + "1 - "}) {
+    EXPECT_EQ(code_of([&] { parse_data_list(text); }), "bad-data") << text;
+  }
+  std::string other = whole;
+  other[other.find('-')] = '?';
+  EXPECT_EQ(code_of([&] { parse_data_list(other); }), "bad-data");
+}
+
+TEST(KnownData, IsReadAgainOnceItChanged) {
+  const TemporaryFolder folder{temporary_root()};
+  Store store{folder.path() / "store"};
+  QuietProgress progress;
+  const fs::path path = folder.path() / "set";
+  make_folders(path);
+  write_file(path / "a", "one", false);
+  const ListedData first = listed_data(store, path, progress);
+  EXPECT_EQ(first.digest, known_data_digest(store, path, progress));
+  EXPECT_EQ(first.size_bytes, 3U);
+  EXPECT_EQ(read_data_list(store, first.list).digest(), first.digest);
+  EXPECT_EQ(listed_data(store, path, progress).list, first.list);
+  write_file(path / "a", "three", false);
+  const ListedData second = listed_data(store, path, progress);
+  EXPECT_NE(second.digest, first.digest);
+  EXPECT_EQ(second.size_bytes, 5U);
+  EXPECT_EQ(second.digest, known_data_digest(store, path, progress));
+}
+
+}  // namespace
+}  // namespace mlenv
