@@ -219,6 +219,7 @@ int run_job(Ui& ui, PreparedJob job) {
   if (!job.choice.framework_given) job.choice.job.framework = framework_in(ui, job.image, facts);
   if (job.start.checked) job.image_facts = std::move(facts);
   if (job.choice.script) return export_job(ui, std::move(job));
+  if (job.matrix) return run_job_matrix(ui, std::move(job));
   if (job.choice.engine == "slurm") return run_in_slurm(ui, std::move(job));
   const std::vector<job::Host> hosts = hosts_for(job.choice);
   if (job.start.detached && !job.choice.dry_run) return run_job_detached(ui, std::move(job), hosts);
