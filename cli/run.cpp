@@ -123,8 +123,12 @@ int run_as_job(Ui& ui, const AskedWords& options, const Asked& asked, PreparedRu
   const RunBackground background{options.image, {}, !options.no_check, std::nullopt};
   RunStart start = run_start(run, prepared.image, background);
   record_life(asked.life, start);
-  PreparedJob job{*asked.job,       std::move(run),           std::move(prepared.image),
-                  std::move(start), asked.life.most_log_bytes, options.devices.gpus};
+  PreparedJob job{*asked.job,
+                  std::move(run),
+                  std::move(prepared.image),
+                  std::move(start),
+                  asked.life.most_log_bytes,
+                  options.devices.gpus};
   if (asked.matrix) job.matrix = JobMatrix{*asked.matrix, background, asked.life};
   return run_job(ui, std::move(job));
 }

@@ -55,9 +55,8 @@ std::optional<JobChoice> job_of(const AskedWords& options, const RunChoice& choi
   return parse_job_words(
       options.job,
       {options.words, choice, life, options.runtime, options.tty, !options.jupyter.empty(),
-       layer.keep || !layer.from.empty(),
-       repeat.deterministic || !repeat.outputs.empty(), !options.life.stop_timeout.empty(),
-       options.no_project},
+       layer.keep || !layer.from.empty(), repeat.deterministic || !repeat.outputs.empty(),
+       !options.life.stop_timeout.empty(), options.no_project},
       file);
 }
 

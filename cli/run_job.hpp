@@ -130,8 +130,8 @@ job::DrivePlan drive_plan(Ui& ui, PreparedJob& job);
 int export_job(Ui& ui, PreparedJob job);
 /// Starts it in the background and answers its id; the status.
 int run_job_detached(Ui& ui, PreparedJob job, std::vector<job::Host> hosts);
-/// Each variation of `job.matrix` as a job of its own; answers with the matrix's table. Status: as of
-/// run_matrix().
+/// Each variation of `job.matrix` as a job of its own; answers with the matrix's table. Status: as
+/// of run_matrix().
 int run_job_matrix(Ui& ui, PreparedJob job);
 /// The same for a job that Slurm places: submitted, and followed to its end.
 int run_in_slurm(Ui& ui, PreparedJob job);

@@ -1,4 +1,5 @@
-// `mlenv run --matrix --engine slurm`: one submission, of which each task is the job of a variation.
+// `mlenv run --matrix --engine slurm`: one submission, of which each task is the job of a
+// variation.
 #include <chrono>
 
 #include "base/error.hpp"
@@ -94,11 +95,6 @@ FollowedArray submit(Ui& ui, PreparedJob& job, const Submission& submission,
   tasks.keep(array.id, numbers, file.plan.job.name);
   note_array(record.results, array);
   return array;
-}
-
-std::string nodes_text(const job::NodeCount& nodes) {
-  if (nodes.least == nodes.most) return counted(nodes.most, "node");
-  return fmt::format("{} to {}", nodes.least, counted(nodes.most, "node"));
 }
 
 void say_begin(const Ui& ui, const PreparedJob& job, const OpenedMatrix& opened,

@@ -99,8 +99,7 @@ int run_in_slurm(Ui& ui, PreparedJob job) {
   const fs::path store = fs::absolute(ui.store().root());
   const fs::path folder = job::jobs_folder(store) / new_run_id(now);
   const fs::path program = shared_program(store);
-  const std::string script =
-      job::slurm_script(job.choice.job, batch_script(job, folder, program));
+  const std::string script = job::slurm_script(job.choice.job, batch_script(job, folder, program));
   if (job.choice.dry_run) return show_script(ui, script);
   job::sweep_job_folders(store, now);
   make_shared_program(program);

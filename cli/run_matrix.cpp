@@ -12,6 +12,7 @@
 #include "cli/ui.hpp"
 #include "recipes/text.hpp"
 #include "runner/facts/probe.hpp"
+#include "runner/local/detached.hpp"
 #include "runner/matrix/drive.hpp"
 #include "runner/matrix/placeholders.hpp"
 #include "runner/matrix/share.hpp"
@@ -20,7 +21,6 @@
 namespace mlenv::cli {
 namespace {
 
-using matrix::Ended;
 using matrix::MatrixRecord;
 using matrix::Share;
 using matrix::Variation;
@@ -165,14 +165,10 @@ int run_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& job) {
   say_begin(ui, opened, share);
   MatrixKeeper keeper{ui, opened};
   matrix::DriveEvents events;
-  events.prepare = [&](std::size_t index, std::size_t slot) {
-    return variations.prepare(index, slot);
+  events.start = [&](std::size_t index, std::size_t slot) {
+    return std::make_unique<AttachedRun>(variations.prepare(index, slot));
   };
-  events.began = [&](std::size_t index) { keeper.began(index); };
-  events.recorded = [&](std::size_t index, const std::string& run) { keeper.recorded(index, run); };
-  events.ended = [&](const Ended& ended) { keeper.ended(ended); };
-  events.stopping = [&](int, bool again) { keeper.stopping(again); };
-  events.tick = [&] { keeper.tick(); };
+  keeper.watch(events);
   try {
     const matrix::DriveEnd end = drive(plan, events);
     keeper.finish(end.signal, end.refused);

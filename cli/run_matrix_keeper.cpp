@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv::cli {
@@ -16,6 +17,14 @@ MatrixKeeper::MatrixKeeper(Ui& ui, OpenedMatrix& opened)
       runs_(runs_folder(ui.store().root())),
       show_(std::in_place, ui.progress(), opened.record, runs_folder(ui.store().root())) {
   write();
+}
+
+void MatrixKeeper::watch(matrix::DriveEvents& events) {
+  events.began = [this](std::size_t index) { began(index); };
+  events.recorded = [this](std::size_t index, const std::string& run) { recorded(index, run); };
+  events.ended = [this](const matrix::Ended& one) { ended(one); };
+  events.stopping = [this](int, bool again) { stopping(again); };
+  events.tick = [this] { tick(); };
 }
 
 void MatrixKeeper::began(std::size_t index) {
@@ -55,6 +64,11 @@ void MatrixKeeper::given_up(std::size_t index) {
 void MatrixKeeper::stopping(bool again) {
   show_->note(again ? "interrupted again: what still runs is killed"
                     : "interrupted: what runs was told, and no more is started; once more kills");
+}
+
+void MatrixKeeper::note(std::size_t index, const std::string& sentence) {
+  const Variation& one = opened_.record.variations[index];
+  show_->note(fmt::format("{}: {}", matrix::shown_values(one), printable(sentence)));
 }
 
 void MatrixKeeper::tick() {

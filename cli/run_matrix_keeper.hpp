@@ -17,12 +17,16 @@ class MatrixKeeper {
   /// Writes it down, and begins to show it.
   MatrixKeeper(Ui& ui, OpenedMatrix& opened);
 
+  /// Takes what `drive` tells: all but how a variation is started.
+  void watch(matrix::DriveEvents& events);
   void began(std::size_t index);
   void recorded(std::size_t index, const std::string& run);
   void ended(const matrix::Ended& ended);
   /// It was given up before it ran: it waits as before.
   void given_up(std::size_t index);
   void stopping(bool again);
+  /// A sentence about one, for the person.
+  void note(std::size_t index, const std::string& sentence);
   /// At least every second.
   void tick();
   /// The last word on it. `signal`: that ended it; 0: none.

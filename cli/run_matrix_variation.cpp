@@ -12,7 +12,7 @@ namespace mlenv::cli {
 
 fs::path make_variation_folder(const matrix::MatrixRecord& record,
                                const matrix::Variation& variation, bool for_all) {
-  const fs::path folder = fs::path(record.results) / variation.folder;
+  fs::path folder = fs::path(record.results) / variation.folder;
   make_folders(folder);
   std::error_code error;
   fs::remove(folder / matrix::kMetricsFile, error);

@@ -71,11 +71,12 @@ class ArrayFollower {
     pace_.hurry();
     try {
       if (signal == SIGUSR1 || signal == SIGUSR2) {
-        job::signal_in_slurm(array_.id, signal == SIGUSR1 ? "USR1" : "USR2");
+        pass_on(signal == SIGUSR1 ? "USR1" : "USR2");
       } else if (signal == SIGHUP) {
-        note(fmt::format("array {} of Slurm goes on without this terminal: the same command with "
-                         "`--resume` follows it, `scancel {}` ends it",
-                         array_.id, array_.id));
+        note(
+            fmt::format("array {} of Slurm goes on without this terminal: the same command with "
+                        "`--resume` follows it, `scancel {}` ends it",
+                        array_.id, array_.id));
         end_ = {signal, true};
         return false;
       } else {
@@ -87,6 +88,14 @@ class ArrayFollower {
       note(error.what());  // it may have just ended, which the next answer tells
     }
     return true;
+  }
+
+  /// To those that run: for one that waits scancel would try again and again for a minute.
+  void pass_on(const std::string& signal) const {
+    for (const auto& [variation, task] : tasks_) {
+      if (!open_.contains(variation) || task.run.empty() || task.ending) continue;
+      job::signal_in_slurm(job::array_task(array_.id, variation + 1), signal);
+    }
   }
 
   /// Those that wait are never begun, those that run end.
@@ -149,8 +158,7 @@ class ArrayFollower {
 
   void end(std::size_t variation) {
     open_.erase(variation);
-    const job::SlurmState state =
-        ended_state(job::array_task(array_.id, variation + 1));
+    const job::SlurmState state = ended_state(job::array_task(array_.id, variation + 1));
     const std::string run = job::record_of_job(folder_of(variation));
     const bool cancelled = state.state == "CANCELLED";
     if (run.empty() && (cancelled || end_.signal != 0)) {
@@ -161,8 +169,7 @@ class ArrayFollower {
     }
     begin(variation);
     if (run.empty()) say_lost(variation, state);
-    keeper_.ended(
-        {variation, 0, run, cancelled || stopped_.contains(variation), {}, {}, false});
+    keeper_.ended({variation, 0, run, cancelled || stopped_.contains(variation), {}, {}, false});
     const std::string& became = keeper_.record().variations[variation].state;
     if (!array_.fail_fast || became == "done" || failed_) return;
     failed_ = true;

@@ -48,8 +48,7 @@ DrivePlan plan_of(DrivePlan shared, const JobVariation& variation) {
   LocalRun& run = shared.run;
   run.argv = variation.argv;
   run.env.insert(run.env.end(), variation.env.begin(), variation.env.end());
-  run.mounts.push_back(
-      {variation.recorded.folder, std::string(matrix::kOutputTarget), false});
+  run.mounts.push_back({variation.recorded.folder, std::string(matrix::kOutputTarget), false});
   shared.job.name = numbered(shared.job.name, variation);
   record_values(shared.start, variation);
   return shared;

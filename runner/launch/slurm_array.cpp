@@ -57,8 +57,8 @@ ArrayQueue parse_array_queue(std::string_view text) {
 }
 
 std::optional<ArrayQueue> ask_slurm_array(const std::string& array) {
-  const Captured told = ask_program(
-      {"squeue", "--noheader", "--array", "--format=%K|%T|%r|%N", "--jobs=" + array});
+  const Captured told =
+      ask_program({"squeue", "--noheader", "--array", "--format=%K|%T|%r|%N", "--jobs=" + array});
   if (told.exit.code == 0) return parse_array_queue(told.out);
   if (told.err.find("Invalid job id") == std::string::npos) return std::nullopt;
   return ArrayQueue{};

@@ -19,7 +19,8 @@ std::string array_words(const std::vector<std::uint64_t>& numbers,
 /// the array's, so that a bare number may mean all of them.
 std::string array_task(std::string_view array, std::uint64_t number);
 
-/// Tasks that Slurm's queue still has, by number: those that wait or run. What is not there is over.
+/// Tasks that Slurm's queue still has, by number: those that wait or run. What is not there is
+/// over.
 using ArrayQueue = std::map<std::uint64_t, SlurmState>;
 
 /// What `squeue --noheader --array --format=%K|%T|%r|%N` prints.

@@ -57,7 +57,7 @@ Exit exit_in(std::string_view text) {
 std::optional<SlurmState> ask_accounts(const std::string& id) {
   if (!find_program("sacct")) return std::nullopt;
   const Captured told = ask_program({"sacct", "--allocations", "--noheader", "--parsable2",
-                             "--format=State,ExitCode,NodeList", "--jobs=" + id});
+                                     "--format=State,ExitCode,NodeList", "--jobs=" + id});
   return told.exit.code == 0 ? parse_sacct(trim(told.out)) : std::nullopt;
 }
 

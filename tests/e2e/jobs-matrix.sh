@@ -114,6 +114,10 @@ note "left alone: it goes on, can be looked at, and followed again"
 ends_with 0 matrix -d --matrix n=1..3 --parallel 2 --name left small -- sh wait.sh
 equal "answered" "$(jq -r .id matrix/left/matrix.json)" "$(cat "$work/out")"
 wait_until 60 test -e "$work/shared/up-2-0"
+on_head "$MLENV" --json ps >"$work/out"
+equal "what waits" "queued left-3 3" \
+  "$(jq -r '.runs[] | select(.state == "queued") | "\(.state) \(.start.name) \(.start.variation.values[0].value)"' "$work/out")"
+"$root/tests/schema/check.py" <"$work/out" >/dev/null
 matrix --resume --matrix n=1..3 --parallel 2 --name left small -- sh wait.sh </dev/null >"$work/out" 2>"$work/err" &
 running=$!
 # followers: mlenv itself, as `head` numbers processes.
@@ -121,6 +125,8 @@ followers() { on head pgrep -f -- '^[^ ]*/mlenv run --engine slurm'; }
 follows() { grep -q '3 of 3 variations are in Slurm' "$work/err"; }
 wait_until 30 follows
 wait_until 30 followers >/dev/null
+both_run() { [ "$(jq -r '[.variations[].run | select(.)] | length' matrix/left/matrix.json)" = 2 ]; }
+wait_until 30 both_run
 on head kill -USR1 "$(followers)"
 wait_until 30 test -e "$work/shared/usr-1-0"
 wait_until 30 test -e "$work/shared/usr-2-0"
@@ -136,7 +142,6 @@ matrix --resume --matrix n=1..3 --parallel 2 --name left small -- sh wait.sh </d
 running=$!
 wait_until 30 follows
 wait_until 30 followers >/dev/null
-both_run() { [ "$(jq -r '[.variations[].run | select(.)] | length' matrix/left/matrix.json)" = 2 ]; }
 wait_until 30 both_run
 on head kill -INT "$(followers)"
 status=0

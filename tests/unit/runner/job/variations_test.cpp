@@ -9,12 +9,9 @@ namespace {
 
 JobVariation variation(std::uint64_t number) {
   JobVariation one;
-  one.recorded = {"20260301-120000-00000a",
-                  number,
-                  3,
-                  {{"lr", "0.1"}, {"HF_TOKEN", std::nullopt}},
-                  "/results/lr=0.1",
-                  "/results"};
+  one.recorded = {
+      "20260301-120000-00000a", number,    3, {{"lr", "0.1"}, {"HF_TOKEN", std::nullopt}},
+      "/results/lr=0.1",        "/results"};
   one.argv = {"train", "--token=\xFFsecret"};
   one.recorded_argv = {"train", "--token=***"};
   one.env = {"lr=0.1", "HF_TOKEN=\xFFsecret"};
