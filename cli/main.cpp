@@ -21,6 +21,7 @@
 #include "recipes/compat/cuda_releases.hpp"
 #include "runner/compare/minder.hpp"
 #include "runner/facts/probe.hpp"
+#include "runner/job/attached_job.hpp"
 #include "runner/job/detached_job.hpp"
 #include "runner/launch/local_nodes.hpp"
 #include "runner/local/detached.hpp"
@@ -158,6 +159,7 @@ int main(int argc, char** argv) {
   if (const std::optional<int> status = mlenv::run_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::detached_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::job::detached_job_main(argc, argv)) return *status;
+  if (const std::optional<int> status = mlenv::job::attached_job_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::job::local_node_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::facts_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::watch::gpus_main(argc, argv)) return *status;

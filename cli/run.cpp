@@ -125,11 +125,18 @@ void join_mpi(Ui& ui, LocalRun& run) {
 int run_as_job(Ui& ui, const AskedWords& options, const Asked& asked, PreparedRun prepared) {
   LocalRun& run = prepared.run;
   if (asked.job->code) run.project = fs::absolute(asked.job->code->folder).lexically_normal();
-  RunStart start =
-      run_start(run, prepared.image, {options.image, {}, !options.no_check, std::nullopt});
+  const RunBackground background{options.image, {}, !options.no_check, std::nullopt};
+  RunStart start = run_start(run, prepared.image, background);
   record_life(asked.life, start);
-  return run_job(ui, {*asked.job, std::move(run), std::move(prepared.image), std::move(start),
-                      asked.life.most_log_bytes, options.devices.gpus, std::move(prepared.data)});
+  PreparedJob job{*asked.job,
+                  std::move(run),
+                  std::move(prepared.image),
+                  std::move(start),
+                  asked.life.most_log_bytes,
+                  options.devices.gpus,
+                  std::move(prepared.data)};
+  if (asked.matrix) job.matrix = JobMatrix{*asked.matrix, background, asked.life};
+  return run_job(ui, std::move(job));
 }
 
 int run_image(AskedWords options, Ui& ui) {

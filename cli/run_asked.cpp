@@ -55,9 +55,8 @@ std::optional<JobChoice> job_of(const AskedWords& options, const RunChoice& choi
   return parse_job_words(
       options.job,
       {options.words, choice, life, options.runtime, options.tty, !options.jupyter.empty(),
-       !options.matrix.axes.empty(), layer.keep || !layer.from.empty(),
-       repeat.deterministic || !repeat.outputs.empty(), !options.life.stop_timeout.empty(),
-       options.no_project},
+       layer.keep || !layer.from.empty(), repeat.deterministic || !repeat.outputs.empty(),
+       !options.life.stop_timeout.empty(), options.no_project},
       file);
 }
 
@@ -88,11 +87,15 @@ Asked understood(AskedWords& options) {
   check_repeat(options.repeat);
   asked.jupyter = parse_notebook({options.jupyter, options.command, choice.options.network,
                                   options.tty, asked.life.detach, asked.life.name});
-  asked.matrix =
-      parse_matrix(options.matrix, {options.command, options.env, choice, asked.life, options.tty});
+  asked.matrix = parse_matrix(options.matrix, {options.command, options.env, choice, asked.life,
+                                               options.tty, options.job.engine == "slurm"});
   if (asked.matrix && asked.jupyter) {
     throw usage_error("usage", "`--matrix` runs a command, and `--jupyter` is one of its own")
         .hint("leave one of them out");
+  }
+  // An engine alone says enough of many jobs: each is of one node.
+  if (asked.matrix && options.job.nodes.empty() && !options.job.engine.empty() && !file) {
+    options.job.nodes = "1";
   }
   asked.job = job_of(options, choice, asked.life, file);
   check_layer(options.layer, {choice.options.read_only, asked.matrix.has_value(),

@@ -10,6 +10,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/run_devices.hpp"
 #include "cli/run_job_data.hpp"
+#include "cli/run_job_matrix.hpp"
 #include "cli/run_verdict.hpp"
 #include "images/inspect/inspect.hpp"
 #include "recipes/text.hpp"
@@ -99,6 +100,20 @@ std::string value_text(const std::vector<std::string>& env) {
   return text;
 }
 
+/// Of a matrix, each of which would be such a job; as JSON null where there is none.
+nlohmann::json show_variations(const Ui& ui, const PreparedJob& job) {
+  nlohmann::json all;
+  if (!job.matrix) return all;
+  for (const ShownVariation& one : shown_variations(job)) {
+    if (!ui.options.json) {
+      ui.answer(fmt::format("variation {}, {}: {}", one.number, one.values,
+                            printable(join(one.argv, " "))));
+    }
+    all.push_back({{"number", one.number}, {"argv", one.argv}});
+  }
+  return all;
+}
+
 /// What would be started, where addresses and ports are still unknown.
 int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& starter) {
   if (!ui.options.json) say_data(ui, job.data);
@@ -121,6 +136,7 @@ int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& star
     places.push_back(std::move(place));
   }
   const job::JobPlan plan = job::plan(job.choice.job, places, "JOB", 0);
+  const nlohmann::json variations = show_variations(ui, job);
   nlohmann::json ranks = nlohmann::json::array();
   for (const job::Rank& rank : plan.ranks) {
     const std::string& node = places.at(rank.node).name;
@@ -142,6 +158,7 @@ int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& star
                          {"framework", job::name_of(job.choice.job.framework)},
                          {"argv", job.run.argv},
                          {"data", data_json(job.data)},
+                         {"variations", variations},
                          {"ranks", std::move(ranks)}}));
   }
   return 0;
@@ -206,6 +223,8 @@ int run_job(Ui& ui, PreparedJob job) {
   if (!job.choice.framework_given) job.choice.job.framework = framework_in(ui, job.image, facts);
   if (job.start.checked) job.image_facts = std::move(facts);
   if (job.choice.script) return export_job(ui, std::move(job));
+  const bool plan_alone = job.choice.dry_run && job.choice.engine != "slurm";
+  if (job.matrix && !plan_alone) return run_job_matrix(ui, std::move(job));
   if (job.choice.engine == "slurm") return run_in_slurm(ui, std::move(job));
   const std::vector<job::Host> hosts = hosts_for(job.choice);
   if (job.start.detached && !job.choice.dry_run) return run_job_detached(ui, std::move(job), hosts);

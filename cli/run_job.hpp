@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/run_life.hpp"
+#include "cli/run_matrix.hpp"
 #include "cli/run_options.hpp"
 #include "cli/ui.hpp"
 #include "runner/export/job_script.hpp"
@@ -67,7 +68,6 @@ struct BesideJob {
   std::string runtime;
   bool terminal = false;
   bool jupyter = false;
-  bool matrix = false;
   bool layer = false;   ///< --keep, --from
   bool repeat = false;  ///< --deterministic, --outputs
   bool grace_given = false;
@@ -102,6 +102,13 @@ std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob&
 /// Whether a file is a job.yaml: it has the key `image`, which no recipe has.
 bool is_job_file(const std::string& word);
 
+/// Of `--matrix` with a job.
+struct JobMatrix {
+  MatrixChoice choice;
+  RunBackground background;
+  Life life;
+};
+
 struct PreparedJob {
   JobChoice choice;
   LocalRun run;  ///< what all ranks share
@@ -111,6 +118,7 @@ struct PreparedJob {
   std::string gpus;                         ///< the word of `--gpus`
   std::vector<job::DataSet> data{};         ///< that the recipe declares
   std::optional<ImageFacts> image_facts{};  ///< that nodes are judged by
+  std::optional<JobMatrix> matrix{};        ///< it is run for each variation
 };
 /// Of engine ssh; the job has the ranks then that fit on them.
 std::vector<job::Host> hosts_for(JobChoice& choice);
@@ -123,6 +131,9 @@ job::DrivePlan drive_plan(Ui& ui, PreparedJob& job);
 int export_job(Ui& ui, PreparedJob job);
 /// Starts it in the background and answers its id; the status.
 int run_job_detached(Ui& ui, PreparedJob job, std::vector<job::Host> hosts);
+/// Each variation of `job.matrix` as a job of its own; answers with the matrix's table. Status: as
+/// of run_matrix().
+int run_job_matrix(Ui& ui, PreparedJob job);
 /// The same for a job that Slurm places: submitted, and followed to its end.
 int run_in_slurm(Ui& ui, PreparedJob job);
 

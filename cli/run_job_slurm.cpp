@@ -8,38 +8,35 @@
 #include "cli/run_job.hpp"
 #include "cli/run_job_data.hpp"
 #include "cli/slurm_follow.hpp"
+#include "cli/slurm_submit.hpp"
 #include "runner/job/job_folders.hpp"
-#include "runner/job/plan_file.hpp"
-#include "runner/launch/slurm_script.hpp"
 #include "runner/node/program.hpp"
 #include "runner/node/version.hpp"
 #include "runner/record/run_recorder.hpp"
 
 namespace mlenv::cli {
-namespace {
 
-/// Of a command that SIGHUP ended.
-constexpr int kHungUp = 128 + SIGHUP;
+static_assert(kHungUp == 128 + SIGHUP);
 
-/// mlenv-node where all nodes find it: in the store, under its digest.
-class SharedProgram {
- public:
-  explicit SharedProgram(const fs::path& store)
-      : bytes_(read_file(job::node_program())),
-        path_(store / "node" / Digest::of(bytes_).hex() / "mlenv-node") {}
-  const fs::path& path() const { return path_; }
-  void make() const {
-    if (!fs::exists(path_)) {
-      make_folders(path_.parent_path());
-      write_file(path_, bytes_);
-    }
-    fs::permissions(path_, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec);
+fs::path shared_program(const fs::path& store) {
+  return store / "node" / Digest::of(read_file(job::node_program())).hex() / "mlenv-node";
+}
+
+void make_shared_program(const fs::path& path) {
+  if (!fs::exists(path)) {
+    make_folders(path.parent_path());
+    write_file(path, read_file(job::node_program()));
   }
+  fs::permissions(path, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec);
+}
 
- private:
-  std::string bytes_;
-  fs::path path_;
-};
+job::SlurmScript batch_script(const PreparedJob& job, const fs::path& folder,
+                              const fs::path& program) {
+  return {job.choice.job.name.empty() ? job.start.image.name : job.choice.job.name,
+          (folder / "out").string(),
+          job.choice.site,
+          {program.string(), "lead", folder.string()}};
+}
 
 int show_script(const Ui& ui, const std::string& text) {
   if (ui.options.json) {
@@ -50,7 +47,7 @@ int show_script(const Ui& ui, const std::string& text) {
   return 0;
 }
 
-job::PlanFile plan_file(Ui& ui, PreparedJob& job, const fs::path& store) {
+job::PlanFile slurm_plan(Ui& ui, PreparedJob& job, const fs::path& store) {
   job::PlanFile file;
   file.version = job::own_version();
   file.engine = "slurm";
@@ -68,6 +65,8 @@ std::vector<std::string> needs_of(const job::DrivePlan& plan) {
   }
   return needs;
 }
+
+namespace {
 
 /// With the job's folder, which goes again where Slurm does not take it.
 SubmittedJob submit(Ui& ui, const fs::path& path, const job::PlanFile& file,
@@ -103,19 +102,15 @@ int run_in_slurm(Ui& ui, PreparedJob job) {
   const auto now = std::chrono::system_clock::now();
   const fs::path store = fs::absolute(ui.store().root());
   const fs::path folder = job::jobs_folder(store) / new_run_id(now);
-  const SharedProgram program{store};
-  const std::string script = job::slurm_script(
-      job.choice.job, {job.choice.job.name.empty() ? job.start.image.name : job.choice.job.name,
-                       (folder / "out").string(),
-                       job.choice.site,
-                       {program.path().string(), "lead", folder.string()}});
+  const fs::path program = shared_program(store);
+  const std::string script = job::slurm_script(job.choice.job, batch_script(job, folder, program));
   if (job.choice.dry_run) {
     note_data(ui, job.data);
     return show_script(ui, script);
   }
   job::sweep_job_folders(store, now);
-  program.make();
-  const job::PlanFile file = plan_file(ui, job, store);
+  make_shared_program(program);
+  const job::PlanFile file = slurm_plan(ui, job, store);
   const SignalQueue signals;  // from before there is a job that could be left alone
   const SubmittedJob submitted = submit(ui, folder, file, script);
   if (job.start.detached) return leave_in_slurm(ui, folder, file.plan.job.name);

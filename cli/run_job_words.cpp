@@ -56,7 +56,6 @@ void refuse_without(const JobWords& words) {
 void refuse_together(const JobWords& words, const BesideJob& beside) {
   if (beside.terminal) throw not_with("-t", "ranks have no standard input");
   if (beside.jupyter) throw not_with("--jupyter", "a notebook runs on one machine");
-  if (beside.matrix) throw not_with("--matrix", "its variations run on this machine");
   if (beside.layer) throw not_with("--keep", "what ranks write to the image is thrown away");
   if (beside.repeat) {
     throw not_with("--deterministic", "it is for runs on one machine, and so is `--outputs`");

@@ -40,6 +40,7 @@ struct BesideMatrix {
   const RunChoice& choice;
   const Life& life;
   bool terminal = false;
+  bool in_slurm = false;  ///< which keeps all of them, and starts them
 };
 /// nullopt: it is an ordinary run. Throws `bad-matrix` and `usage`, also for what several runs
 /// cannot have.
@@ -54,6 +55,7 @@ struct MatrixJob {
   bool with_gpus = false;
   Life life;
   RepeatOptions repeat;
+  std::string form{};  ///< of a job on nodes: what more its variations have alike; empty: none
 };
 
 /// Runs them to the end, and answers with a table, or mlenv.matrix/1. Status: 0 when each ended

@@ -63,6 +63,7 @@ std::vector<matrix::PlanPart> plan_of(const MatrixChoice& choice, const MatrixJo
       part("mounts and folders", folders(job.run)),
       part("outputs and seeds",
            {job.repeat.outputs, job.repeat.deterministic, job.repeat.seed.value_or(0)})};
+  if (!job.form.empty()) plan.push_back(part("nodes and strategy", job.form));
   // Only where there are any: plans of before have no such part.
   if (const auto& layer = job.background.layer) {
     const KeptLayers layers{store_folder()};
@@ -165,7 +166,8 @@ void note_code(Ui& ui, const LocalRun& run, MatrixRecord& record, bool resumed) 
 
 }  // namespace
 
-OpenedMatrix open_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& job) {
+OpenedMatrix open_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& job,
+                         const GoingOn& going_on) {
   MatrixRecord asked = new_record(choice, job);
   const fs::path folder = results_folder(choice, job, asked);
   if (choice.words.resume && !fs::exists(folder / matrix::kMatrixFile)) {
@@ -185,13 +187,25 @@ OpenedMatrix open_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& jo
     if (known->plan != asked.plan) throw differs(folder, *known, asked);
     opened.record = *std::move(known);
     opened.record.results = folder.string();  // it may have been moved
-    matrix::settle(opened.record, runs_folder(ui.store().root()));
+    if (going_on) opened.going_on = going_on(folder);
+    matrix::settle(opened.record, runs_folder(ui.store().root()), opened.going_on);
   } else {
     opened.record = std::move(asked);
     opened.record.results = folder.string();
   }
   note_code(ui, job.run, opened.record, opened.resumed);
   return opened;
+}
+
+std::vector<std::uint64_t> open_numbers(const MatrixChoice& choice, const MatrixJob& job) {
+  MatrixRecord record = new_record(choice, job);
+  if (choice.words.resume) {
+    const fs::path folder = results_folder(choice, job, record);
+    if (auto known = matrix::peek(folder)) record = *std::move(known);
+  }
+  std::vector<std::uint64_t> numbers;
+  for (const std::size_t one : not_done(record)) numbers.push_back(one + 1);
+  return numbers;
 }
 
 }  // namespace mlenv::cli

@@ -9,7 +9,9 @@
 #include "cli/progress_detail.hpp"
 #include "cli/run_record.hpp"
 #include "recipes/text.hpp"
+#include "runner/job/job_recording.hpp"
 #include "runner/local/life.hpp"
+#include "runner/record/record_files.hpp"
 #include "runner/record/secrets.hpp"
 
 namespace mlenv::cli {
@@ -78,6 +80,21 @@ std::string result_text(const Variation& variation) {
                          : "failed: " + state_text(variation);
   if (variation.run) text += fmt::format(": `mlenv logs {}`", *variation.run);
   return text;
+}
+
+/// Where a command's own words are. Of a job they are its ranks': of the one that failed first in
+/// its last attempt, else of the first one.
+fs::path words_folder(const fs::path& run) {
+  try {
+    const std::optional<std::string> text = read_file_if_exists(run / kRanksFile);
+    if (!text) return run;
+    const RecordedRanks ranks = parse_ranks(*text, "ranks");
+    if (ranks.attempts.empty()) return run;
+    const RecordedJobAttempt& last = ranks.attempts.back();
+    return job::rank_folder(run, last.number, last.failure ? last.failure->rank.value_or(0) : 0);
+  } catch (const Error&) {
+    return run;  // it is being written
+  }
 }
 
 std::string summary(const MatrixRecord& record) {
@@ -157,10 +174,10 @@ std::string MatrixShow::last_words(std::size_t variation, Shown& shown) const {
   constexpr std::size_t kMostShown = 160;
   const Variation& one = record_.variations[variation];
   if (one.state != "failed" || !one.run) return {};
+  const fs::path folder = words_folder(runs_folder_ / *one.run);
   std::uint64_t size = 0;
-  for (const fs::path& file : list_folder(log_folder(runs_folder_ / *one.run))) {
-    size += mlenv::file_size(file);
-  }
+  for (const fs::path& file : list_folder(log_folder(folder))) size += mlenv::file_size(file);
+  if (shown.log_of != folder) shown.log.reset();
   if (size <= kMostRead) read_log(variation, shown);
   std::string text = shown.last_line;
   if (text.size() > kMostShown) text = "…" + text.substr(text.size() - kMostShown);
@@ -169,7 +186,10 @@ std::string MatrixShow::last_words(std::size_t variation, Shown& shown) const {
 
 void MatrixShow::read_log(std::size_t variation, Shown& shown) const {
   const std::optional<std::string>& run = record_.variations[variation].run;
-  if (!shown.log && run) shown.log.emplace(log_folder(runs_folder_ / *run));
+  if (!shown.log && run) {
+    shown.log_of = words_folder(runs_folder_ / *run);
+    shown.log.emplace(log_folder(shown.log_of));
+  }
   if (!shown.log) return;
   while (const std::optional<std::string> text = shown.log->next()) {
     const std::optional<LogLine> line = parse_log_line(*text);

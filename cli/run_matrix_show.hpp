@@ -36,6 +36,7 @@ class MatrixShow {
   struct Shown {
     int activity = 0;
     std::chrono::steady_clock::time_point since;
+    fs::path log_of{};
     std::optional<LogReader> log;
     std::string last_line;
   };

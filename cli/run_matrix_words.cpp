@@ -30,7 +30,7 @@ Error not_with(std::string_view option, std::string_view why) {
 
 void refuse_together(const BesideMatrix& beside) {
   if (beside.terminal) throw not_with("-t", "variations have no standard input");
-  if (beside.life.detach) {
+  if (beside.life.detach && !beside.in_slurm) {
     throw not_with("-d", "mlenv stays, to start one when another is over")
         .hint(
             "`nohup mlenv run --matrix … &`; what a closed terminal ended goes on with `--resume`");

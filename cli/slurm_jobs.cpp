@@ -2,12 +2,16 @@
 
 #include <poll.h>
 #include <algorithm>
+#include <charconv>
+#include <map>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/settings.hpp"
 #include "runner/job/job_folders.hpp"
 #include "runner/job/plan_file.hpp"
+#include "runner/job/variations.hpp"
+#include "runner/launch/slurm_array.hpp"
 #include "runner/launch/slurm_job.hpp"
 #include "runner/node/version.hpp"
 
@@ -41,6 +45,39 @@ std::vector<LeftJob> all_jobs(const fs::path& store) {
             [](const LeftJob& a, const LeftJob& b) { return a.id < b.id; });
   return jobs;
 }
+
+/// Of a job of an array: its number there.
+std::optional<std::uint64_t> number_in_array(const LeftJob& job) {
+  const std::size_t at = job.slurm.find('_');
+  std::uint64_t number = 0;
+  const char* const end = job.slurm.data() + job.slurm.size();
+  if (at == std::string::npos) return std::nullopt;
+  const auto [rest, error] = std::from_chars(job.slurm.data() + at + 1, end, number);
+  if (error != std::errc{} || rest != end) return std::nullopt;
+  return number;
+}
+
+/// What Slurm still has, asked once for all jobs of an array.
+class Queues {
+ public:
+  /// Throws `no-slurm`, as where it has forgotten the job.
+  bool has(const LeftJob& job) {
+    const std::optional<std::uint64_t> number = number_in_array(job);
+    if (!number) {
+      const std::optional<job::SlurmState> state = job::ask_slurm(job.slurm);
+      return state && !state->is_over();
+    }
+    const std::string array = job.slurm.substr(0, job.slurm.find('_'));
+    auto at = arrays_.find(array);
+    if (at == arrays_.end()) {
+      at = arrays_.emplace(array, job::ask_slurm_array(array).value_or(job::ArrayQueue{})).first;
+    }
+    return at->second.contains(*number);
+  }
+
+ private:
+  std::map<std::string, job::ArrayQueue> arrays_;
+};
 
 /// Calls `done` with what Slurm says until that is true.
 template <class Done>
@@ -83,11 +120,11 @@ std::optional<LeftJob> left_job(const fs::path& store, std::string_view word) {
 
 std::vector<LeftJob> waiting_jobs(const fs::path& store) {
   std::vector<LeftJob> jobs;
+  Queues queues;
   for (const LeftJob& job : all_jobs(store)) {
     if (!job.record.empty()) continue;
     try {
-      const std::optional<job::SlurmState> state = job::ask_slurm(job.slurm);
-      if (state && !state->is_over()) jobs.push_back(job);
+      if (queues.has(job)) jobs.push_back(job);
     } catch (const Error&) {
       continue;  // Slurm has forgotten it
     }
@@ -96,12 +133,19 @@ std::vector<LeftJob> waiting_jobs(const fs::path& store) {
 }
 
 RunRecord record_of(const LeftJob& job) {
-  const fs::path path = job.folder / "job";
+  const std::optional<std::uint64_t> number = number_in_array(job);
+  const fs::path folder = number ? fs::path(job.folder).replace_extension() : job.folder;
+  const fs::path path = folder / "job";
   const job::PlanFile file =
       job::parse_plan_file(read_file(path), path.string(), job::own_version());
   RunRecord record;
   record.state = "queued";
   record.start = file.plan.start;
+  if (number) {
+    const fs::path all = folder / job::kVariationsFile;
+    record.start = job::variation_start(
+        record.start, job::parse_variation(read_file(all), *number, all.string()));
+  }
   record.start.id = job.id;
   record.start.started = utc_text(std::chrono::file_clock::to_sys(fs::last_write_time(path)));
   if (!job.name.empty()) record.start.name = job.name;

@@ -129,7 +129,9 @@ take_program() {
     return 1
   fi
   chmod 700 "$new"
-  mv -f "$new" "$path"
+  # One that another job has brought meanwhile stays: it may be running.
+  ln "$new" "$path" 2>/dev/null || whole "$path" || mv -f "$new" "$path"
+  rm -f "$new"
 }
 )sh";
 

@@ -37,6 +37,23 @@ bool has_repository(const fs::path& folder) {
   return false;
 }
 
+/// Results of a matrix, virtual environments and caches have a `.gitignore` of the one line `*`,
+/// which is meant for more than git.
+bool keeps_itself_out(const fs::path& folder) {
+  constexpr std::uint64_t kMostRead = 4096;
+  const fs::path file = folder / ".gitignore";
+  std::error_code error;
+  const std::uintmax_t size = fs::is_regular_file(file, error) ? fs::file_size(file, error) : 0;
+  if (error || size == 0 || size > kMostRead) return false;
+  std::vector<std::string_view> lines;
+  const std::string text = read_file(file);
+  for (const std::string_view line : split(text, '\n')) {
+    const std::string_view word = trim(line);
+    if (!word.empty() && !word.starts_with('#')) lines.push_back(word);
+  }
+  return lines == std::vector<std::string_view>{"*"};
+}
+
 class Collector {
  public:
   Collector(fs::path folder, const IgnoreRules& rules, CodeFiles& found)
@@ -50,6 +67,7 @@ class Collector {
       const auto mode = mode_of(entry);
       if (!mode) continue;
       if (S_ISDIR(*mode)) {
+        if (keeps_itself_out(entry)) continue;
         if (!fate.left_out() || rules_.may_return(path, fate)) {
           walk(path, fate);
         } else {

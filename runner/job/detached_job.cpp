@@ -35,7 +35,9 @@ std::string to_bytes(const Json& value) {
   return {cbor.begin(), cbor.end()};
 }
 
-std::string render_job(const DetachedJob& job) {
+}  // namespace
+
+std::string render_detached_job(const DetachedJob& job) {
   const std::string plan = render_plan_file(job.file);
   Json hosts = Json::array();
   for (const Host& one : job.hosts) {
@@ -46,7 +48,7 @@ std::string render_job(const DetachedJob& job) {
                    {"hosts", std::move(hosts)}});
 }
 
-DetachedJob parse_job(std::string_view bytes) {
+DetachedJob parse_detached_job(std::string_view bytes) {
   const Json value = Json::from_cbor(bytes.begin(), bytes.end());
   const Json::binary_t& plan = value.at("plan").get_binary();
   DetachedJob job;
@@ -57,6 +59,8 @@ DetachedJob parse_job(std::string_view bytes) {
   }
   return job;
 }
+
+namespace {
 
 /// The mlenv that waits for the start.
 class Waiting {
@@ -112,7 +116,7 @@ void drive_job(DetachedJob job, Waiting& waiting) {
 
 void drive_for(Waiting& waiting, const std::string& request) {
   try {
-    drive_job(parse_job(request), waiting);
+    drive_job(parse_detached_job(request), waiting);
   } catch (const Error& error) {
     waiting.tell(render_outcome(error));
   } catch (const std::exception& error) {
@@ -132,7 +136,7 @@ StartedJob start_detached_job(const DetachedJob& job,
   Fd theirs{ends[1]};
   start_detached({own_executable().string(), std::string(kArgument)}, theirs.get());
   theirs.reset();
-  send_all(socket.get(), render_job(job));
+  send_all(socket.get(), render_detached_job(job));
   std::string bytes;
   std::array<char, 4096> buffer{};
   while (true) {

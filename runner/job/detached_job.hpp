@@ -29,6 +29,10 @@ struct StartedJob {
 StartedJob start_detached_job(const DetachedJob& job,
                               const std::function<void(const std::string&)>& notice);
 
+/// The request as a controller of the same build reads it.
+std::string render_detached_job(const DetachedJob& job);
+DetachedJob parse_detached_job(std::string_view bytes);
+
 /// The controller: main() calls this before any thread exists and returns its value when it is
 /// engaged (`mlenv __drive`). nullopt: this is an ordinary start.
 std::optional<int> detached_job_main(int argc, char** argv);

@@ -1,5 +1,7 @@
 #include "runner/job/job_folders.hpp"
 
+#include <set>
+
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "runner/record/run_records.hpp"
@@ -40,6 +42,10 @@ void JobFolder::need(const std::vector<std::string>& digests) const {
 
 fs::path jobs_folder(const fs::path& store) { return store / "jobs"; }
 
+fs::path task_folder(const fs::path& folder, std::uint64_t number) {
+  return folder.string() + "." + std::to_string(number);
+}
+
 std::string record_of_job(const fs::path& folder) {
   const std::optional<std::string> text = read_file_if_exists(folder / "record");
   return text ? std::string(trim(*text)) : std::string{};
@@ -57,14 +63,26 @@ void sweep_job_folders(const fs::path& store, std::chrono::system_clock::time_po
   const RunRecords records{runs_folder(store)};
   std::error_code ignored;
   std::vector<fs::path> old;
+  std::vector<fs::path> arrays;
+  std::set<std::string> with_tasks;
   for (const auto& entry : fs::directory_iterator(jobs_folder(store), ignored)) {
     try {
-      if (ended_before(entry.path(), records, now - kKept)) old.push_back(entry.path());
+      const fs::path& path = entry.path();
+      if (fs::exists(path / kVariationsFile)) {
+        arrays.push_back(path);
+      } else if (ended_before(path, records, now - kKept)) {
+        old.push_back(path);
+      } else {
+        with_tasks.insert(path.stem().string());
+      }
     } catch (const Error&) {
       continue;  // a record that cannot be read tells nothing
     }
   }
   for (const fs::path& folder : old) remove_job_folder(folder);
+  for (const fs::path& folder : arrays) {
+    if (!with_tasks.contains(folder.filename().string())) remove_job_folder(folder);
+  }
 }
 
 }  // namespace mlenv::job

@@ -5,8 +5,13 @@
 // `needs` names, a digest on each line, the image and the code that no name of the store may lead
 // to any more when the job's turn comes. Nothing takes unnamed blobs out of a store yet; what is to
 // do so has to keep those that a `needs` names, with all that an image among them names.
+//
+// Of an array, many jobs of one script, STORE/jobs/ID holds what they share, and `variations`
+// (variations.hpp); `out` and `record` of each are in a folder beside it, STORE/jobs/ID.NUMBER.
 #include <chrono>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,14 +39,18 @@ class JobFolder {
 
 fs::path jobs_folder(const fs::path& store);
 
+/// Of one job of the array in `folder`.
+fs::path task_folder(const fs::path& folder, std::uint64_t number);
+inline constexpr std::string_view kVariationsFile = "variations";
+
 /// Id of the record of the job in that folder; empty: it has not begun.
 std::string record_of_job(const fs::path& folder);
 
 /// Takes it away, as far as that can be done.
 void remove_job_folder(const fs::path& folder) noexcept;
 
-/// Takes away folders of jobs that ended more than a week ago, or whose record is gone. What cannot
-/// be taken away stays.
+/// Takes away folders of jobs that ended more than a week ago, or whose record is gone, and that of
+/// an array when none of its jobs has one any more. What cannot be taken away stays.
 void sweep_job_folders(const fs::path& store, std::chrono::system_clock::time_point now);
 
 }  // namespace mlenv::job

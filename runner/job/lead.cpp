@@ -6,11 +6,14 @@
 #include "base/printable.hpp"
 #include "images/store.hpp"
 #include "runner/job/failure_text.hpp"
+#include "runner/job/job_folders.hpp"
 #include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
 #include "runner/job/mpi.hpp"
 #include "runner/job/plan_file.hpp"
+#include "runner/job/variations.hpp"
+#include "runner/launch/slurm_array.hpp"
 #include "runner/launch/slurm_job.hpp"
 #include "runner/launch/slurm_steps.hpp"
 #include "runner/local/control.hpp"
@@ -29,6 +32,22 @@ std::string variable_of(const char* name) {
   return found == all.end() ? "" : found->second;
 }
 
+/// Which job of its array this one is; nothing: it is none of an array.
+std::optional<std::uint64_t> task_number() {
+  const std::string text = variable_of("SLURM_ARRAY_TASK_ID");
+  std::uint64_t number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc{} || *rest != '\0') return std::nullopt;
+  return number;
+}
+
+/// This job alone: one of an array may have the array's number for its own.
+std::string own_id() {
+  const std::optional<std::uint64_t> number = task_number();
+  return number ? array_task(variable_of("SLURM_ARRAY_JOB_ID"), *number)
+                : variable_of("SLURM_JOB_ID");
+}
+
 /// How often Slurm has put this job back before.
 int requeues() {
   const std::string text = variable_of("SLURM_RESTART_COUNT");
@@ -41,7 +60,7 @@ int requeues() {
 /// the job would have failed. So it says so.
 void wait_in_queue() {
   constexpr int kMost = 20;  // a node that only seems to be well ends here
-  const std::string id = variable_of("SLURM_JOB_ID");
+  const std::string id = own_id();
   if (id.empty() || requeues() >= kMost) return;
   try {
     say("a node was lost: the job goes back into Slurm's queue");
@@ -53,7 +72,7 @@ void wait_in_queue() {
 
 /// The signal does not say what is behind it, and the job's own state may be any afterwards.
 void say_what_ended_it(int signal) {
-  const std::string id = variable_of("SLURM_JOB_ID");
+  const std::string id = own_id();
   if (signal == 0 || id.empty()) return;
   std::string why = "it was cancelled, or its nodes are for another job";
   try {
@@ -65,19 +84,33 @@ void say_what_ended_it(int signal) {
   say(fmt::format("Slurm told the job to end by {}: {}", signal_name(signal), why));
 }
 
+/// Where the job is one of many by the same script.
+std::optional<JobVariation> own_variation(const fs::path& folder) {
+  const fs::path path = folder / kVariationsFile;
+  const std::optional<std::string> bytes = read_file_if_exists(path);
+  if (!bytes) return std::nullopt;
+  return parse_variation(*bytes, task_number().value_or(0), path.string());
+}
+
 int lead_job(const fs::path& folder, std::string_view version) {
   const fs::path path = folder / "job";
   PlanFile file = parse_plan_file(read_file(path), path.string(), version);
   DrivePlan& plan = file.plan;
+  const std::optional<JobVariation> variation = own_variation(folder);
+  RunStart start = plan.start;
+  if (!plan.job.name.empty()) start.name = plan.job.name;
+  if (variation) {
+    start = variation_start(start, *variation);
+    plan = plan_of(std::move(plan), *variation);
+  }
   Store store{file.store};
   const std::unique_ptr<NodeStarter> starter =
       slurm_steps({variable_of("SLURM_JOB_NODELIST"), node_program()});
-  RunStart start = plan.start;
-  if (!plan.job.name.empty()) start.name = plan.job.name;
   start.launch = recorded_launch(plan.job, file.engine, starter->offers(), plan.code_digest);
   RunRecorder recorder{runs_folder(file.store), start};
   plan.id = recorder.id();
-  write_file(folder / "record", plan.id + "\n");
+  const fs::path own = variation ? task_folder(folder, variation->recorded.number) : folder;
+  write_file(own / "record", plan.id + "\n");
   JobOutput output{{false, false, file.json}, write_to_streams};
   const Fd control = listen_for_control(recorder.folder());
   DriveEvents events;

@@ -36,7 +36,11 @@ constexpr std::string_view kTake =
     "t=$d/.tmp-$(uname -n)-$$; clean() {{ rm -f \"$t\"; }}; trap clean EXIT; "
     "cat >\"$t\" || say \"mlenv-node cannot be put into $d\"; "
     "whole \"$t\" || say \"mlenv-node did not arrive whole in $d\"; "
-    "chmod 700 \"$t\" && mv -f \"$t\" \"$p\" || say \"mlenv-node cannot be put into $d\"; "
+    "chmod 700 \"$t\" || say \"mlenv-node cannot be put into $d\"; "
+    // Another job may have brought it meanwhile, and be running it: then that one stays, since a
+    // program whose file is replaced does not find itself any more.
+    "ln \"$t\" \"$p\" 2>/dev/null || whole \"$p\" || mv -f \"$t\" \"$p\" || "
+    "say \"mlenv-node cannot be put into $d\"; "
     "fi; "
     "\"$p\" --version >/dev/null || say \"$p cannot be run: does its file system forbid programs "
     "(noexec)? XDG_CACHE_HOME of this user could name another\"";

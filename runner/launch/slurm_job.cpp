@@ -26,13 +26,6 @@ std::string program(std::string_view name) {
   return found->string();
 }
 
-Captured ask(std::vector<std::string> words) {
-  Command command;
-  words[0] = program(words[0]);
-  command.argv = std::move(words);
-  return run_captured(command, kMostAnswer);
-}
-
 /// The value behind ` NAME=`, up to the next blank.
 std::string value_in(std::string_view line, std::string_view name) {
   const std::string key = std::string(name) + "=";
@@ -63,8 +56,8 @@ Exit exit_in(std::string_view text) {
 /// After its end it is told for some minutes; then only where the site keeps accounts.
 std::optional<SlurmState> ask_accounts(const std::string& id) {
   if (!find_program("sacct")) return std::nullopt;
-  const Captured told = ask({"sacct", "--allocations", "--noheader", "--parsable2",
-                             "--format=State,ExitCode,NodeList", "--jobs=" + id});
+  const Captured told = ask_program({"sacct", "--allocations", "--noheader", "--parsable2",
+                                     "--format=State,ExitCode,NodeList", "--jobs=" + id});
   return told.exit.code == 0 ? parse_sacct(trim(told.out)) : std::nullopt;
 }
 
@@ -103,8 +96,15 @@ std::optional<SlurmState> parse_sacct(std::string_view line) {
   return state;
 }
 
+Captured ask_program(std::vector<std::string> words) {
+  Command command;
+  words[0] = program(words[0]);
+  command.argv = std::move(words);
+  return run_captured(command, kMostAnswer);
+}
+
 std::string submit_to_slurm(const fs::path& script) {
-  const Captured told = ask({"sbatch", "--parsable", script.string()});
+  const Captured told = ask_program({"sbatch", "--parsable", script.string()});
   // `123`, or `123;cluster`
   const std::string_view answer = trim(told.out);
   const std::string_view id = answer.substr(0, answer.find(';'));
@@ -116,7 +116,7 @@ std::string submit_to_slurm(const fs::path& script) {
 }
 
 std::optional<SlurmState> ask_slurm(const std::string& id) {
-  const Captured told = ask({"scontrol", "--oneliner", "show", "job", id});
+  const Captured told = ask_program({"scontrol", "--oneliner", "show", "job", id});
   if (told.exit.code == 0) return parse_scontrol(told.out);
   if (told.err.find("Invalid job id") == std::string::npos) return std::nullopt;
   if (std::optional<SlurmState> state = ask_accounts(id)) return state;
@@ -124,20 +124,20 @@ std::optional<SlurmState> ask_slurm(const std::string& id) {
 }
 
 void cancel_in_slurm(const std::string& id) {
-  const Captured told = ask({"scancel", id});
+  const Captured told = ask_program({"scancel", id});
   if (told.exit.code == 0) return;
   throw failure("no-slurm", "Slurm does not cancel job {}", id).because(last_lines(told.err));
 }
 
 void requeue_in_slurm(const std::string& id) {
-  const Captured told = ask({"scontrol", "requeue", id});
+  const Captured told = ask_program({"scontrol", "requeue", id});
   if (told.exit.code == 0) return;
   throw failure("no-slurm", "Slurm does not put job {} back into its queue", id)
       .because(last_lines(told.err));
 }
 
 void signal_in_slurm(const std::string& id, const std::string& signal) {
-  const Captured told = ask({"scancel", "--batch", "--signal=" + signal, id});
+  const Captured told = ask_program({"scancel", "--batch", "--signal=" + signal, id});
   if (told.exit.code == 0) return;
   throw failure("no-slurm", "Slurm does not pass SIG{} on to job {}", signal, id)
       .because(last_lines(told.err));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/files.hpp"
 #include "base/process.hpp"
@@ -29,6 +30,9 @@ struct SlurmState {
 SlurmState parse_scontrol(std::string_view line);
 /// What `sacct --parsable2 --noheader --format=State,ExitCode,NodeList` prints of one job.
 std::optional<SlurmState> parse_sacct(std::string_view line);
+
+/// Runs a program of Slurm's, within a minute. Throws `no-slurm` where there is none.
+Captured ask_program(std::vector<std::string> words);
 
 /// sbatch's id of the job. Throws `no-slurm` with what it said.
 std::string submit_to_slurm(const fs::path& script);

@@ -97,7 +97,8 @@ std::string slurm_script(const Job& job, const SlurmScript& script) {
   std::vector<std::string> words = {"--job-name=" + slurm_name(script.name)};
   // One agent a node; ranks are its children, and share what the node was given.
   for (std::string& word : slurm_resources(job, 1)) words.push_back(std::move(word));
-  words.push_back("--output=" + file_name(script.output));
+  if (!script.array.empty()) words.push_back("--array=" + script.array);
+  words.push_back("--output=" + file_name(script.output) + script.output_of_task);
   // A node that fails, or a preemption, puts the job back into the queue; what it prints then comes
   // after what it has printed.
   words.emplace_back("--requeue");

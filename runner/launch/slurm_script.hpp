@@ -14,6 +14,9 @@ struct SlurmScript {
   /// Words for sbatch that are the site's affair: `--partition=gpu`, `--account=lab`.
   std::vector<std::string> site;
   std::vector<std::string> command;  ///< what the script becomes, on the first node
+  /// Of many jobs by this script: `1-4%2` (slurm_array.hpp). Empty: it is one.
+  std::string array{};
+  std::string output_of_task{};  ///< behind `output`, with Slurm's patterns: `.%a/out`
 };
 
 /// Seconds before the end of its time that a job hears SIGTERM: for a last checkpoint.

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "runner/local/run.hpp"
+#include "runner/local/supervised.hpp"
 #include "runner/record/run_record.hpp"
 
 namespace mlenv {
@@ -33,33 +34,23 @@ struct StartedRun {
 StartedRun start_detached_run(const DetachedRun& run);
 
 /// A run beside others: recorded, its output kept, without standard input.
-class AttachedRun {
+class AttachedRun : public Supervised {
  public:
   /// Starts the supervisor, and does not wait for the command.
   explicit AttachedRun(const DetachedRun& run);
-  AttachedRun(const AttachedRun&) = delete;
-  AttachedRun& operator=(const AttachedRun&) = delete;
-  ~AttachedRun() = default;  ///< kills what still runs
 
-  int fd() const { return socket_.get(); }  ///< readable: `hear`
-  /// Takes what it says; false: it is over, and so is every process of it.
-  bool hear();
-  /// Empty: it has none yet.
-  const std::string& id() const { return id_; }
-  /// The command runs: signals reach it.
-  bool started() const { return started_; }
+  int fd() const override { return socket_.get(); }
+  bool hear() override;
+  const std::string& id() const override { return id_; }
+  bool started() const override { return started_; }
   /// Bytes that the log lacks and says nothing of, since the disk is full. It grows, and is right
   /// once it is over.
   std::uint64_t lost_output() const { return lost_output_; }
-  /// Passed on to the command; one that comes before it runs waits until then.
-  void signal(int number);
-  /// The supervisor goes, and all that it started; its record is then without an end.
-  void kill();
-
-  /// Of one that is over: how, as far as it could say.
-  const std::optional<RunOutcome>& outcome() const { return outcome_; }
-  /// Why it was not run.
-  const std::optional<Error>& failure() const { return failure_; }
+  /// One that comes before the command runs waits until then.
+  void signal(int number) final;
+  void kill() override;
+  const std::optional<RunOutcome>& outcome() const override { return outcome_; }
+  const std::optional<Error>& failure() const override { return failure_; }
 
  private:
   void take(const std::string& frame);

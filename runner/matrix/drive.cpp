@@ -20,7 +20,7 @@ struct Running {
   bool recorded = false;
   bool started = false;
   bool stopped = false;
-  std::unique_ptr<AttachedRun> run = nullptr;
+  std::unique_ptr<Supervised> run = nullptr;
 };
 
 class Drive {
@@ -47,7 +47,7 @@ class Drive {
     todo_.pop_front();
     events_.began(next.variation);
     try {
-      next.run = std::make_unique<AttachedRun>(events_.prepare(next.variation, next.slot));
+      next.run = events_.start(next.variation, next.slot);
     } catch (const Error& error) {
       over({next.variation, next.slot, "", false, std::nullopt, error, false});
       return;

@@ -2,11 +2,12 @@
 // Runs variations side by side: so many at once, each in a supervisor of its own, until all are
 // over or a signal says stop.
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
-#include "runner/local/detached.hpp"
+#include "runner/local/supervised.hpp"
 
 namespace mlenv::matrix {
 
@@ -30,8 +31,9 @@ struct Ended {
 
 /// What the caller does; nothing of it may take long.
 struct DriveEvents {
-  /// Whatever it throws is how this variation ended.
-  std::function<DetachedRun(std::size_t variation, std::size_t slot)> prepare;
+  /// Whatever it throws is how this variation ended. Variations that run at once have different
+  /// slots, from 0.
+  std::function<std::unique_ptr<Supervised>(std::size_t variation, std::size_t slot)> start;
   std::function<void(std::size_t variation)> began;
   /// Its record is there.
   std::function<void(std::size_t variation, const std::string& run)> recorded;

@@ -195,11 +195,13 @@ std::vector<Metric> readable_metrics(const fs::path& folder) {
 
 }  // namespace
 
-void settle(MatrixRecord& record, const fs::path& runs_folder) {
+void settle(MatrixRecord& record, const fs::path& runs_folder,
+            const std::set<std::uint64_t>& going_on) {
   if (record.state != "running") return;
   const RunRecords records{runs_folder};
   std::map<std::uint64_t, RunRecord> newest = newest_runs(records, record);
   for (Variation& one : record.variations) {
+    if (going_on.contains(one.number)) continue;
     const auto found = newest.find(one.number);
     const bool known =
         found == newest.end() || (one.run == found->second.start.id && one.state != "running");

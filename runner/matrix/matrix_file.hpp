@@ -7,6 +7,7 @@
 // which name their matrix.
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -133,7 +134,9 @@ class MatrixFolder {
 std::optional<MatrixRecord> peek(const fs::path& folder);
 
 /// What became of variations that a killed mlenv did not write down, by the runs' records, with
-/// their metrics where they can be read. Waits for those that still end.
-void settle(MatrixRecord& record, const fs::path& runs_folder);
+/// their metrics where they can be read. Waits for those that still end, and leaves alone those of
+/// `going_on` (numbers), which somebody else looks after.
+void settle(MatrixRecord& record, const fs::path& runs_folder,
+            const std::set<std::uint64_t>& going_on = {});
 
 }  // namespace mlenv::matrix

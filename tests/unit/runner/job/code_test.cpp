@@ -180,6 +180,19 @@ TEST_F(CodeTest, IgnoreFilesWhereThereIsNoGit) {
   EXPECT_EQ(refused().code(), "ignore-invalid");
 }
 
+TEST_F(CodeTest, FoldersThatKeepThemselvesOut) {
+  put("train.py");
+  put("matrix/.gitignore", "*\n");
+  put("matrix/sweep/lr=0.1/model");
+  put("venv/.gitignore", "# made by venv\n\n*\n");
+  put("venv/bin/python");
+  put("data/.gitignore", "*\n!keep\n");
+  put("data/keep");
+  put("lib/.gitignore", "*.pyc\n");
+  const Words expected = {"data/.gitignore", "data/keep", "lib/.gitignore", "train.py"};
+  EXPECT_EQ(names_in(take()), expected);
+}
+
 TEST_F(CodeTest, SecretsStayBehindUnlessTracked) {
   put("train.py");
   put(".env");

@@ -53,6 +53,24 @@ TEST_F(JobFoldersTest, OnesThatEndedLongAgoGo) {
   EXPECT_FALSE(fs::exists(gone));
 }
 
+TEST_F(JobFoldersTest, AnArrayGoesWithTheLastOfItsJobs) {
+  record("20260301-120000-000001", "2026-03-01T13:00:00.000Z");
+  const fs::path array = job("array", "");
+  write_file(array / kVariationsFile, "");
+  const fs::path old = job("array.1", "20260301-120000-000001");
+  const fs::path waiting = job("array.12", "");
+  EXPECT_EQ(task_folder(array, 12), waiting);
+  const auto late = *parse_utc("2026-03-10T12:00:00.000Z");
+  sweep_job_folders(store(), late);
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(waiting));
+  EXPECT_TRUE(fs::exists(array));
+  write_file(waiting / "record", "20260301-120000-000001\n");
+  sweep_job_folders(store(), late);
+  EXPECT_FALSE(fs::exists(waiting));
+  EXPECT_FALSE(fs::exists(array));
+}
+
 TEST_F(JobFoldersTest, AStoreWithoutJobsIsFine) {
   sweep_job_folders(store(), std::chrono::system_clock::now());
   EXPECT_FALSE(fs::exists(jobs_folder(store())));

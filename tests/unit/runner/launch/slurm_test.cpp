@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "runner/launch/slurm_array.hpp"
 #include "runner/launch/slurm_job.hpp"
 #include "runner/launch/slurm_script.hpp"
 #include "runner/launch/slurm_steps.hpp"
@@ -46,6 +47,29 @@ TEST(SlurmScript, AsksForNothingThatTheJobDoesNot) {
     EXPECT_EQ(text.find(word), std::string::npos) << text;
   }
   EXPECT_NE(text.find("--job-name=mlenv\n"), std::string::npos) << text;
+}
+
+TEST(SlurmScript, OfAnArrayHasItsTasksAndTheirFiles) {
+  const std::string text = slurm_script(
+      {}, {"sweep", "/shared/jobs/5%", {}, {"true"}, array_words({1, 2, 3}, 2), ".%a/out"});
+  EXPECT_NE(text.find("#SBATCH --array=1-3%2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("#SBATCH --output=/shared/jobs/5%%.%a/out\n"), std::string::npos) << text;
+}
+
+TEST(SlurmArray, NamesItsTasksInAFewWords) {
+  EXPECT_EQ(array_words({7}, std::nullopt), "7");
+  EXPECT_EQ(array_words({2, 5, 6, 7, 9, 10}, std::nullopt), "2,5-7,9-10");
+  EXPECT_EQ(array_words({1, 3}, 1), "1,3%1");
+  EXPECT_EQ(array_task("123", 7), "123_7");
+}
+
+TEST(SlurmArray, ReadsTheQueue) {
+  const ArrayQueue queue = parse_array_queue(
+      "2|RUNNING|None|node[1-2]\n4|PENDING|JobArrayTaskLimit|\nN/A|RUNNING|None|node1\n\n");
+  ASSERT_EQ(queue.size(), 2U);
+  EXPECT_EQ(queue.at(2), (SlurmState{"RUNNING", "", "node[1-2]", 0, {}}));
+  EXPECT_EQ(queue.at(4), (SlurmState{"PENDING", "JobArrayTaskLimit", "", 0, {}}));
+  EXPECT_TRUE(parse_array_queue("").empty());
 }
 
 TEST(SlurmScript, WhatADirectiveCannotHoldIsRefused) {

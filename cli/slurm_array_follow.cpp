@@ -1,0 +1,236 @@
+#include "cli/slurm_array_follow.hpp"
+
+#include <poll.h>
+#include <chrono>
+#include <csignal>
+#include <map>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
+#include "runner/job/job_folders.hpp"
+#include "runner/launch/slurm_array.hpp"
+
+namespace mlenv::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::minutes kMostSilence{10};
+constexpr std::chrono::seconds kLookPause{1};
+constexpr int kWait = 200;  // milliseconds
+constexpr std::string_view kNote = ".slurm";
+
+/// How Slurm says that one ended that its queue has no more; without a state where it cannot.
+job::SlurmState ended_state(const std::string& task) {
+  try {
+    if (const auto state = job::ask_slurm(task)) return *state;
+  } catch (const Error&) {
+    return {};  // it has forgotten it: the record tells
+  }
+  return {};
+}
+
+class ArrayFollower {
+ public:
+  ArrayFollower(Ui& ui, const FollowedArray& array, MatrixKeeper& keeper)
+      : ui_(ui),
+        array_(array),
+        keeper_(keeper),
+        runs_(runs_folder(ui.store().root())),
+        open_(array.variations.begin(), array.variations.end()) {}
+
+  ArrayEnd to_the_end(const SignalQueue& signals) {
+    while (!open_.empty()) {
+      pollfd waiting{signals.fd(), POLLIN, 0};
+      (void)::poll(&waiting, 1, kWait);
+      while (const int signal = signals.next()) {
+        if (!heed(signal)) return end_;
+      }
+      look_at_records();
+      keeper_.tick();
+      if (Clock::now() - asked_ >= pace_.wait()) ask();
+    }
+    return end_;
+  }
+
+ private:
+  struct Task {
+    bool began = false;
+    bool ending = false;  ///< its record has an end
+    std::string run{};
+  };
+
+  fs::path folder_of(std::size_t variation) const {
+    return job::task_folder(array_.folder, variation + 1);
+  }
+  void note(const std::string& text) const { ui_.say("mlenv: " + printable(text)); }
+
+  /// False: nobody is there any more who follows it.
+  bool heed(int signal) {
+    pace_.hurry();
+    try {
+      if (signal == SIGUSR1 || signal == SIGUSR2) {
+        pass_on(signal == SIGUSR1 ? "USR1" : "USR2");
+      } else if (signal == SIGHUP) {
+        note(
+            fmt::format("array {} of Slurm goes on without this terminal: the same command with "
+                        "`--resume` follows it, `scancel {}` ends it",
+                        array_.id, array_.id));
+        end_ = {signal, true};
+        return false;
+      } else {
+        keeper_.stopping(end_.signal != 0);
+        end_.signal = signal;
+        cancel();
+      }
+    } catch (const Error& error) {
+      note(error.what());  // it may have just ended, which the next answer tells
+    }
+    return true;
+  }
+
+  /// To those that run: for one that waits scancel would try again and again for a minute.
+  void pass_on(const std::string& signal) const {
+    for (const auto& [variation, task] : tasks_) {
+      if (!open_.contains(variation) || task.run.empty() || task.ending) continue;
+      job::signal_in_slurm(job::array_task(array_.id, variation + 1), signal);
+    }
+  }
+
+  /// Those that wait are never begun, those that run end.
+  void cancel() {
+    for (const std::size_t one : open_) {
+      if (tasks_[one].began) stopped_.insert(one);
+    }
+    job::cancel_in_slurm(array_.id);
+  }
+
+  /// The shared store tells sooner than Slurm, and costs its daemon nothing.
+  void look_at_records() {
+    if (Clock::now() - looked_ < kLookPause) return;
+    looked_ = Clock::now();
+    for (const std::size_t one : open_) {
+      Task& task = tasks_[one];
+      if (!task.began) continue;
+      std::string run = job::record_of_job(folder_of(one));
+      if (run.empty()) continue;
+      if (run != task.run) {  // the first, or it was put back into the queue
+        task.run = std::move(run);
+        task.ending = false;
+        keeper_.recorded(one, task.run);
+      }
+      if (task.ending || !fs::exists(runs_.folder_of(task.run) / "end.json")) continue;
+      task.ending = true;
+      pace_.hurry();
+    }
+  }
+
+  void ask() {
+    asked_ = Clock::now();
+    const std::optional<job::ArrayQueue> queue = job::ask_slurm_array(array_.id);
+    if (!queue) {
+      pace_.asked("");
+      if (asked_ - heard_ <= kMostSilence) return;
+      throw failure("no-slurm", "Slurm has not answered for ten minutes")
+          .hint(fmt::format("array {} may still run: `squeue -j {}`", array_.id, array_.id));
+    }
+    heard_ = asked_;
+    std::string states;
+    std::vector<std::size_t> over;
+    for (const std::size_t one : open_) {
+      const auto at = queue->find(one + 1);
+      if (at == queue->end()) {
+        over.push_back(one);
+        continue;
+      }
+      states += at->second.state + ' ';
+      if (at->second.state != "PENDING") begin(one);
+    }
+    for (const std::size_t one : over) end(one);
+    pace_.asked(states.empty() ? "-" : states);
+  }
+
+  void begin(std::size_t variation) {
+    if (std::exchange(tasks_[variation].began, true)) return;
+    keeper_.began(variation);
+  }
+
+  void end(std::size_t variation) {
+    open_.erase(variation);
+    const job::SlurmState state = ended_state(job::array_task(array_.id, variation + 1));
+    const std::string run = job::record_of_job(folder_of(variation));
+    const bool cancelled = state.state == "CANCELLED";
+    if (run.empty() && (cancelled || end_.signal != 0)) {
+      if (tasks_[variation].began) keeper_.ended({variation, 0, "", true, {}, {}, false});
+      keeper_.given_up(variation);
+      job::remove_job_folder(folder_of(variation));
+      return;
+    }
+    begin(variation);
+    if (run.empty()) say_lost(variation, state);
+    keeper_.ended({variation, 0, run, cancelled || stopped_.contains(variation), {}, {}, false});
+    const std::string& became = keeper_.record().variations[variation].state;
+    if (!array_.fail_fast || became == "done" || failed_) return;
+    failed_ = true;
+    cancel();
+  }
+
+  /// It ended without a word of ours: what it printed may tell why.
+  void say_lost(std::size_t variation, const job::SlurmState& state) const {
+    note(fmt::format("{}: Slurm's state of job {} is {}; what it printed is in `{}`",
+                     matrix::shown_values(keeper_.record().variations[variation]),
+                     job::array_task(array_.id, variation + 1),
+                     state.state.empty() ? "not known" : state.state,
+                     (folder_of(variation) / "out").string()));
+  }
+
+  Ui& ui_;
+  const FollowedArray& array_;
+  MatrixKeeper& keeper_;
+  RunRecords runs_;
+  std::set<std::size_t> open_;
+  std::map<std::size_t, Task> tasks_;
+  std::set<std::size_t> stopped_;  ///< they ran when they were cancelled
+  bool failed_ = false;
+  ArrayEnd end_;
+  job::AskingPace pace_;
+  Clock::time_point asked_ = Clock::now() - kMostSilence;
+  Clock::time_point heard_ = Clock::now();
+  Clock::time_point looked_ = Clock::now() - kLookPause;
+};
+
+}  // namespace
+
+ArrayEnd follow_array(Ui& ui, const FollowedArray& array, MatrixKeeper& keeper,
+                      const SignalQueue& signals) {
+  return ArrayFollower{ui, array, keeper}.to_the_end(signals);
+}
+
+void note_array(const fs::path& results, const FollowedArray& array) {
+  write_file(results / kNote, array.id + "\n" + array.folder.string() + "\n");
+}
+
+void forget_array(const fs::path& results) noexcept {
+  std::error_code error;
+  fs::remove(results / kNote, error);
+}
+
+FollowedArray array_at(const fs::path& results) {
+  FollowedArray array;
+  const std::optional<std::string> text = read_file_if_exists(results / kNote);
+  if (!text) return array;
+  const std::vector<std::string_view> lines = split(*text, '\n');
+  if (lines.size() < 2) return array;
+  array.id = lines[0];
+  array.folder = std::string(lines[1]);
+  const std::optional<job::ArrayQueue> queue = job::ask_slurm_array(array.id);
+  if (!queue) {
+    throw failure("no-slurm", "Slurm does not say what became of array {}", array.id)
+        .hint("once it answers again, `--resume` goes on");
+  }
+  for (const auto& [number, state] : *queue) array.variations.push_back(number - 1);
+  return array;
+}
+
+}  // namespace mlenv::cli
