@@ -9,6 +9,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/platforms.hpp"
 #include "cli/recipes_use.hpp"
+#include "cli/run_after.hpp"
 #include "cli/run_asked.hpp"
 #include "cli/run_engine.hpp"
 #include "cli/run_record.hpp"
@@ -123,6 +124,7 @@ int run_as_job(Ui& ui, const AskedWords& options, const Asked& asked, PreparedRu
   RunStart start =
       run_start(run, prepared.image, {options.image, {}, !options.no_check, std::nullopt});
   record_life(asked.life, start);
+  start.after = asked.after;
   return run_job(ui, {*asked.job, std::move(run), std::move(prepared.image), std::move(start),
                       asked.life.most_log_bytes, options.devices.gpus});
 }
@@ -145,6 +147,7 @@ int run_image(AskedWords options, Ui& ui) {
   if (asked.in_vm) run.vm = vm_for(ui, run, prepared.image);
   RunBackground background{options.image, {}, !options.no_check, layer_of(options.layer)};
   if (asked.matrix) {
+    if (const auto told = wait_before(ui, asked.after)) return told->exit.code;
     run.devices = std::move(asked.choice.devices);
     return run_matrix(ui, *asked.matrix,
                       {std::move(run), std::move(prepared.image), background, asked.devices,
@@ -164,6 +167,7 @@ int run_image(AskedWords options, Ui& ui) {
   background.devices = std::move(chosen.names);
   RunStart start = run_start(run, prepared.image, background);
   record_life(asked.life, start);
+  start.after = asked.after;
   const std::vector<PlacedOutput> outputs = declare_repeat(options.repeat, run, start);
   if (asked.life.detach) {
     return run_detached(ui, std::move(run), std::move(start), asked.life,

@@ -138,6 +138,9 @@ int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& star
     places.push_back(std::move(place));
   }
   const job::JobPlan plan = job::plan(job.choice.job, places, "JOB", 0);
+  for (const std::string& id : job.start.after) {
+    if (!ui.options.json) ui.answer(fmt::format("after run {}, once it has ended well", id));
+  }
   nlohmann::json ranks = nlohmann::json::array();
   for (const job::Rank& rank : plan.ranks) {
     const std::string& node = places.at(rank.node).name;
@@ -158,6 +161,7 @@ int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& star
                          {"strategy", job::name_of(job.choice.job.strategy)},
                          {"framework", job::name_of(job.choice.job.framework)},
                          {"argv", job.run.argv},
+                         {"after", job.start.after},
                          {"ranks", std::move(ranks)}}));
   }
   return 0;
@@ -239,7 +243,10 @@ int run_job(Ui& ui, PreparedJob job) {
   events.control = control.get();
   job::JobOutcome outcome;
   try {
-    outcome = job::drive_recorded(ui.store(), *starter, plan, recorder, std::move(events));
+    std::optional<job::JobOutcome> told = job::wait_recorded(
+        ui.store().root(), start, recorder, {events.notice, {}, {}, control.get()});
+    outcome = told ? *std::move(told)
+                   : job::drive_recorded(ui.store(), *starter, plan, recorder, std::move(events));
   } catch (const Error&) {
     show.finish();
     if (ui.options.json) ui.answer(job::job_end_json(plan.id, show.attempts()));

@@ -5,8 +5,11 @@
 
 #include "base/digest.hpp"
 #include "base/json.hpp"
+#include "cli/run_after.hpp"
 #include "cli/run_job.hpp"
 #include "cli/slurm_follow.hpp"
+#include "recipes/text.hpp"
+#include "runner/after/after.hpp"
 #include "runner/job/job_folders.hpp"
 #include "runner/job/plan_file.hpp"
 #include "runner/launch/slurm_script.hpp"
@@ -47,6 +50,26 @@ int show_script(const Ui& ui, const std::string& text) {
     ui.answer_exactly(text.substr(0, text.size() - 1));
   }
   return 0;
+}
+
+/// What waits for runs outside of Slurm is held there, in the background; else it is not yet
+/// submitted.
+std::string script_of(const Ui& ui, const PreparedJob& job, const SharedProgram& program,
+                      const fs::path& folder) {
+  const SlurmAfter after = slurm_after(folder.parent_path().parent_path(), job.start.after);
+  std::vector<std::string> words = after.words;
+  const bool waits = !after.others.empty();
+  if (waits && job.start.detached) words.emplace_back("--hold");
+  if (waits && job.choice.dry_run) {
+    ui.say(fmt::format("mlenv: {} only once {} has ended well",
+                       job.start.detached ? "released" : "submitted", join(after.others, ", ")));
+  }
+  words.insert(words.end(), job.choice.site.begin(), job.choice.site.end());
+  const std::string& name = job.choice.job.name;
+  return job::slurm_script(job.choice.job, {name.empty() ? job.start.image.name : name,
+                                            (folder / "out").string(),
+                                            words,
+                                            {program.path().string(), "lead", folder.string()}});
 }
 
 job::PlanFile plan_file(Ui& ui, PreparedJob& job, const fs::path& store) {
@@ -100,22 +123,27 @@ int run_in_slurm(Ui& ui, PreparedJob job) {
   const fs::path store = fs::absolute(ui.store().root());
   const fs::path folder = job::jobs_folder(store) / new_run_id(now);
   const SharedProgram program{store};
-  const std::string script = job::slurm_script(
-      job.choice.job, {job.choice.job.name.empty() ? job.start.image.name : job.choice.job.name,
-                       (folder / "out").string(),
-                       job.choice.site,
-                       {program.path().string(), "lead", folder.string()}});
-  if (job.choice.dry_run) return show_script(ui, script);
+  if (job.choice.dry_run) return show_script(ui, script_of(ui, job, program, folder));
   job::sweep_job_folders(store, now);
   program.make();
   const job::PlanFile file = plan_file(ui, job, store);
+  const std::vector<std::string>& after = job.start.after;
+  const std::vector<std::string> others = slurm_after(store, after).others;
+  if (!job.start.detached) {
+    if (const auto told = wait_before(ui, others)) return told->exit.code;
+  }
+  const std::string script = script_of(ui, job, program, folder);
   const SignalQueue signals;  // from before there is a job that could be left alone
   const SubmittedJob submitted = submit(ui, folder, file, script);
-  if (job.start.detached) return leave_in_slurm(ui, folder, file.plan.job.name);
+  if (job.start.detached) {
+    if (!others.empty()) release_after(folder, others);
+    return leave_in_slurm(ui, folder, file.plan.job.name);
+  }
   const std::optional<job::SlurmState> end = follow_in_slurm(ui, submitted, signals);
   if (!end) return kHungUp;
   const std::string record = job::record_of_job(folder);
   if (record.empty()) {
+    if (end->status() != 0) (void)not_over(store, after);
     if (!fs::exists(folder / "out")) job::remove_job_folder(folder);  // it never began
   } else if (end->status() != 0) {
     ui.say(fmt::format("mlenv: the job ended with status {}; `mlenv runs show {}` tells more",
