@@ -243,8 +243,11 @@ int run_job(Ui& ui, PreparedJob job) {
   events.control = control.get();
   job::JobOutcome outcome;
   try {
-    std::optional<job::JobOutcome> told = job::wait_recorded(
-        ui.store().root(), start, recorder, {events.notice, {}, {}, control.get()});
+    WaitEvents waits;
+    waits.notice = [&](const std::string& text) { ui.say("mlenv: " + printable(text)); };
+    waits.control = control.get();
+    std::optional<job::JobOutcome> told =
+        job::wait_recorded(ui.store().root(), start, recorder, std::move(waits));
     outcome = told ? *std::move(told)
                    : job::drive_recorded(ui.store(), *starter, plan, recorder, std::move(events));
   } catch (const Error&) {

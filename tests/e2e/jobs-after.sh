@@ -75,14 +75,14 @@ after: [gate]
 YAML
 "$MLENV" run job.yaml </dev/null >"$work/out" 2>"$work/err" &
 running=$!
-wait_until 20 grep -q "^mlenv: waits for the end of run \`$(cat "$work/gate.id")\`$" "$work/err"
+wait_until 60 grep -q "^mlenv: waits for the end of run \`$(cat "$work/gate.id")\`$" "$work/err"
 ends_with 0 "$MLENV" run --dry-run job.yaml
 shown "^after run $(cat "$work/gate.id"), once it has ended well$"
 "$MLENV" --json run --dry-run job.yaml >"$work/plan.json"
 equal "planned" "$(cat "$work/gate.id")" "$(jq -r '.after|join(",")' "$work/plan.json")"
 "$MLENV" run --after gate --after first small -- echo alone </dev/null >"$work/alone" 2>"$work/alone.err" &
 alone=$!
-wait_until 20 grep -q '^mlenv: waits for' "$work/alone.err"
+wait_until 60 grep -q '^mlenv: waits for' "$work/alone.err"
 touch "$work/shared/gate"
 wait "$running" || fail "the job: $(cat "$work/err")"
 wait "$alone" || fail "the run: $(cat "$work/alone.err")"
@@ -116,9 +116,11 @@ failing_with after-failed "$MLENV" --json run --after long small -- true
 said 'was ended by `mlenv stop`'
 begin doomed 0
 ends_with 0 "$MLENV" run -d --name bereft --after doomed small -- true
-keeper=$(pgrep -f -- "^[^ ]*/mlenv __supervise$" | while read -r pid; do
-  if readlink "/proc/$pid"/fd/* 2>/dev/null | grep -q "runs/$(cat "$work/doomed.id")/held"; then echo "$pid"; fi
-done | head -n 1)
+keeper=
+for pid in $(pgrep -f -- "^[^ ]*/mlenv __supervise$"); do
+  case "$(readlink "/proc/$pid"/fd/* 2>/dev/null || true)" in *"/runs/$(cat "$work/doomed.id")/held"*) keeper=$pid ;; esac
+done
+[ -n "$keeper" ] || fail "who keeps the run is not found"
 kill -9 "$keeper"
 ends_with 125 "$MLENV" wait bereft
 grep -q 'was lost' "$MLENV_STORE/runs/$("$MLENV" --json runs show bereft | jq -r .start.id)/end.json" || fail "why is not recorded"
@@ -135,7 +137,7 @@ for form in "" "--nodes 2"; do
   # shellcheck disable=SC2086 # two words
   "$MLENV" run $form --after other small -- true </dev/null >"$work/out" 2>"$work/err" &
   running=$!
-  wait_until 20 grep -q '^mlenv: waits for' "$work/err"
+  wait_until 60 grep -q '^mlenv: waits for' "$work/err"
   kill -HUP "$running"
   status=0
   wait "$running" || status=$?
@@ -168,7 +170,7 @@ ends_with 0 slurm -d --nodes 1 --name train --after "$prepare" -v "$work/shared:
 train=$(cat "$work/out")
 grep -qx "#SBATCH --dependency=afterok:$(slurm_id "$prepare")" "$MLENV_STORE/jobs/$train/job.sh" || fail "no dependency: $(cat "$MLENV_STORE/jobs/$train/job.sh")"
 grep -qx "#SBATCH --kill-on-invalid-dep=yes" "$MLENV_STORE/jobs/$train/job.sh" || fail "it would wait forever"
-wait_until 20 has_reason "$(slurm_id "$train")" Dependency
+wait_until 60 has_reason "$(slurm_id "$train")" Dependency
 ends_with 0 on_head "$MLENV" run -d --name local --after "$train" -v "$work/shared:/shared" small -- touch /shared/local-ran
 touch "$work/shared/go"
 ends_with 0 on_head "$MLENV" wait "$train"
@@ -184,7 +186,7 @@ ends_with 0 slurm -d --nodes 1 --name prepare -v "$work/shared:/shared" small --
 prepare=$(cat "$work/out")
 slurm --nodes 1 --after "$prepare" small -- true </dev/null >"$work/out" 2>"$work/err" &
 running=$!
-wait_until 30 grep -q Dependency "$work/err"
+wait_until 60 grep -q Dependency "$work/err"
 touch "$work/shared/go"
 status=0
 wait "$running" || status=$?
@@ -213,14 +215,14 @@ for status in 0 5; do
     grep -q 'ended with status 5' "$MLENV_STORE/jobs/$inside/out" || fail "why is not told"
     [ ! -e "$work/shared/inside" ] || fail "it ran"
   fi
-  wait_until 30 no_releaser
+  wait_until 60 no_releaser
   rm -f "$work/shared"/*
 done
 ends_with 0 on_head "$MLENV" run -d --name outside -v "$work/shared:/shared" small -- \
   sh -c 'until [ -e /shared/out ]; do sleep 0.1; done'
 slurm --nodes 1 --after outside small -- echo inside </dev/null >"$work/out" 2>"$work/err" &
 running=$!
-wait_until 20 grep -q '^mlenv: waits for' "$work/err"
+wait_until 60 grep -q '^mlenv: waits for' "$work/err"
 equal "not yet submitted" "" "$(on head squeue -h)"
 touch "$work/shared/out"
 wait "$running" || fail "in the foreground: $(cat "$work/err")"
