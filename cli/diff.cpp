@@ -5,6 +5,7 @@
 
 #include "base/json.hpp"
 #include "cli/diff_changes.hpp"
+#include "cli/diff_nodes.hpp"
 #include "cli/diff_text.hpp"
 #include "recipes/text.hpp"
 
@@ -55,6 +56,7 @@ int diff_moments(const Options& options, NamedMoment& from, NamedMoment& to, Ui&
 }
 
 int diff_command(const Options& options, Ui& ui) {
+  if (options.to.empty()) return diff_nodes(ui, options.from, options.all);
   std::optional<NamedMoment> from = moment_named(ui, options.from);
   std::optional<NamedMoment> to = moment_named(ui, options.to);
   if (from && to) return diff_moments(options, *from, *to, ui);
@@ -71,11 +73,13 @@ int diff_command(const Options& options, Ui& ui) {
 Action declare_diff(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("A", options->from,
-                 "a run (a part of its id, `last`, `last~1`), `host` (this one), what `mlenv runs "
+                 "a run (a part of its id, `last`, `last~1`), a node of a job (JOB:NODE), `host` "
+                 "(this one), what `mlenv runs "
                  "show --json` "
                  "or `mlenv facts --json` wrote, a lock, a recipe (its lock), or an image")
       ->required();
-  app.add_option("B", options->to, "what to compare it with")->required();
+  app.add_option("B", options->to,
+                 "what to compare it with; of a job alone its nodes are compared");
   app.add_flag("--all", options->all,
                "of runs and hosts: also what cannot matter, and each package");
   app.add_option("--platform", options->platform,

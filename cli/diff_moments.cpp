@@ -6,6 +6,7 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "cli/diff_nodes.hpp"
 #include "cli/is_file.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/run_environment.hpp"
@@ -98,6 +99,7 @@ std::optional<NamedMoment> moment_named(Ui& ui, const std::string& argument) {
   if (argument == "last" || argument.starts_with("last~")) return of_recorded(argument);
   if (argument.ends_with(kJsonEnd)) return of_file(argument);
   if (is_environment(ui, argument)) return std::nullopt;
+  if (std::optional<NamedMoment> node = node_named(argument)) return node;
   try {
     return of_recorded(argument);
   } catch (const Error& error) {

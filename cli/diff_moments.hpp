@@ -14,9 +14,9 @@ struct NamedMoment {
 };
 
 /// `host` is this host, `last` and `last~N` are runs; a path that ends in `.json` is what `mlenv
-/// runs show --json` or `mlenv facts --json` wrote; a part of a run's id is that run, where no
-/// image and no file has that name. nullopt: something else. Throws `no-run`, `ambiguous`,
-/// `absent`, and what reading records and facts throws.
+/// runs show --json` or `mlenv facts --json` wrote; `JOB:NODE` a node of a job; a part of a run's
+/// id is that run, where no image and no file has that name. nullopt: something else. Throws
+/// `no-run`, `ambiguous`, `absent`, and what reading records and facts throws.
 std::optional<NamedMoment> moment_named(Ui& ui, const std::string& argument);
 
 /// Two of them. What their images have installed is read where they are not the same image.

@@ -45,6 +45,7 @@ Exported exported(Ui& ui, PreparedJob& job) {
   script.blobs = {script.digest, Digest::of(job.image.config).str()};
   for (const Layer& layer : job.image.layers) script.blobs.push_back(layer.blob.digest.str());
   script.site = job.choice.site;
+  script.after = job.choice.after;
   job::DrivePlan plan = drive_plan(ui, job);
   script.job = std::move(plan.job);
   script.job.options = plan.run.options;

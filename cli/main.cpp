@@ -14,6 +14,7 @@
 #include "cli/probe_text.hpp"
 #include "cli/quick_runtime.hpp"
 #include "cli/rollback.hpp"
+#include "cli/run_after.hpp"
 #include "cli/settings.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
@@ -166,6 +167,7 @@ int main(int argc, char** argv) {
   if (const std::optional<int> status = mlenv::record_main(argc, argv, mlenv::cli::versions_folder))
     return *status;
   if (const std::optional<int> status = mlenv::job::node_main(argc, argv)) return *status;
+  if (const std::optional<int> status = mlenv::cli::release_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::cli::probe_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::compare::minder_main(argc, argv)) return *status;
   return mlenv::cli::main_with(argc, argv);

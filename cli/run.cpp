@@ -9,6 +9,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/platforms.hpp"
 #include "cli/recipes_use.hpp"
+#include "cli/run_after.hpp"
 #include "cli/run_asked.hpp"
 #include "cli/run_engine.hpp"
 #include "cli/run_record.hpp"
@@ -128,6 +129,7 @@ int run_as_job(Ui& ui, const AskedWords& options, const Asked& asked, PreparedRu
   const RunBackground background{options.image, {}, !options.no_check, std::nullopt};
   RunStart start = run_start(run, prepared.image, background);
   record_life(asked.life, start);
+  start.after = asked.after;
   PreparedJob job{*asked.job,
                   std::move(run),
                   std::move(prepared.image),
@@ -157,6 +159,7 @@ int run_image(AskedWords options, Ui& ui) {
   if (asked.in_vm) run.vm = vm_for(ui, run, prepared.image);
   RunBackground background{options.image, {}, !options.no_check, layer_of(options.layer)};
   if (asked.matrix) {
+    if (const auto told = wait_before(ui, asked.after)) return told->exit.code;
     run.devices = std::move(asked.choice.devices);
     return run_matrix(ui, *asked.matrix,
                       {std::move(run), std::move(prepared.image), background, asked.devices,
@@ -176,6 +179,7 @@ int run_image(AskedWords options, Ui& ui) {
   background.devices = std::move(chosen.names);
   RunStart start = run_start(run, prepared.image, background);
   record_life(asked.life, start);
+  start.after = asked.after;
   const std::vector<PlacedOutput> outputs = declare_repeat(options.repeat, run, start);
   if (asked.life.detach) {
     return run_detached(ui, std::move(run), std::move(start), asked.life,

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "cli/data.hpp"
 #include "cli/recipes_use.hpp"
+#include "cli/run_after.hpp"
 #include "cli/run_vm.hpp"
 #include "cli/usage.hpp"
 #include "runner/job/job_file.hpp"
@@ -40,6 +41,7 @@ std::optional<job::JobParts> take_job_file(AskedWords& options) {
   for (const auto& [name, value] : parts.env) env.push_back(fmt::format("{}={}", name, value));
   options.env.insert(options.env.begin(), env.begin(), env.end());
   if (options.workdir.empty()) options.workdir = parts.workdir.value_or("");
+  options.job.after.insert(options.job.after.begin(), parts.after.begin(), parts.after.end());
   RunWords& words = options.words;
   if (words.memory.empty() && parts.memory_bytes)
     words.memory = std::to_string(*parts.memory_bytes);
@@ -89,6 +91,10 @@ Asked understood(AskedWords& options) {
                                   options.tty, asked.life.detach, asked.life.name});
   asked.matrix = parse_matrix(options.matrix, {options.command, options.env, choice, asked.life,
                                                options.tty, options.job.engine == "slurm"});
+  if (asked.jupyter && !options.job.after.empty()) {
+    throw usage_error("usage", "`--jupyter` and `--after` do not go together")
+        .hint("start the notebook when the run has ended: `mlenv wait RUN`");
+  }
   if (asked.matrix && asked.jupyter) {
     throw usage_error("usage", "`--matrix` runs a command, and `--jupyter` is one of its own")
         .hint("leave one of them out");
@@ -98,6 +104,7 @@ Asked understood(AskedWords& options) {
     options.job.nodes = "1";
   }
   asked.job = job_of(options, choice, asked.life, file);
+  if (options.job.script.empty()) asked.after = runs_before(options.job.after);
   check_layer(options.layer, {choice.options.read_only, asked.matrix.has_value(),
                               options.life.remove, options.runtime});
   const bool has_streams = !asked.matrix && !asked.life.detach && !asked.jupyter && !asked.job;

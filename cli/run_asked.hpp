@@ -46,6 +46,7 @@ struct Asked {
   std::optional<NotebookChoice> jupyter;
   std::optional<MatrixChoice> matrix;
   std::optional<JobChoice> job;
+  std::vector<std::string> after;  ///< ids of runs that are to end well before
   bool terminal = false;
   bool in_vm = false;
 };

@@ -137,6 +137,9 @@ int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& star
   }
   const job::JobPlan plan = job::plan(job.choice.job, places, "JOB", 0);
   const nlohmann::json variations = show_variations(ui, job);
+  for (const std::string& id : job.start.after) {
+    if (!ui.options.json) ui.answer(fmt::format("after run {}, once it has ended well", id));
+  }
   nlohmann::json ranks = nlohmann::json::array();
   for (const job::Rank& rank : plan.ranks) {
     const std::string& node = places.at(rank.node).name;
@@ -159,6 +162,7 @@ int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& star
                          {"argv", job.run.argv},
                          {"data", data_json(job.data)},
                          {"variations", variations},
+                         {"after", job.start.after},
                          {"ranks", std::move(ranks)}}));
   }
   return 0;
@@ -245,7 +249,13 @@ int run_job(Ui& ui, PreparedJob job) {
   events.control = control.get();
   job::JobOutcome outcome;
   try {
-    outcome = job::drive_recorded(ui.store(), *starter, plan, recorder, std::move(events));
+    WaitEvents waits;
+    waits.notice = [&](const std::string& text) { ui.say("mlenv: " + printable(text)); };
+    waits.control = control.get();
+    std::optional<job::JobOutcome> told =
+        job::wait_recorded(ui.store().root(), start, recorder, std::move(waits));
+    outcome = told ? *std::move(told)
+                   : job::drive_recorded(ui.store(), *starter, plan, recorder, std::move(events));
   } catch (const Error&) {
     show.finish();
     if (ui.options.json) ui.answer(job::job_end_json(plan.id, show.attempts()));

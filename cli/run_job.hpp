@@ -40,6 +40,7 @@ struct JobWords {
   bool script_force = false;
   bool preflight = false;
   std::string stall_timeout;
+  std::vector<std::string> after;  ///< also of a run on one machine
 };
 /// Those that take the next word.
 inline constexpr std::string_view kJobOptionsWithWords[] = {"--nodes",
@@ -55,7 +56,8 @@ inline constexpr std::string_view kJobOptionsWithWords[] = {"--nodes",
                                                             "--code",
                                                             "--slurm-option",
                                                             "--rescale-interval",
-                                                            "--stall-timeout"};
+                                                            "--stall-timeout",
+                                                            "--after"};
 void add_job_options(CLI::App& app, JobWords& words);
 /// Of `mlenv export slurm|ssh|mpi`.
 void add_script_options(CLI::App& app, JobWords& words);
@@ -93,6 +95,7 @@ struct JobChoice {
   bool framework_given = false;        ///< else the image's
   bool dry_run = false;
   std::optional<ScriptChoice> script{};  ///< written in place of a start
+  std::vector<std::string> after{};      ///< runs that are to end well before, as they are called
 };
 /// nullopt: it is no job. Options go before `file`, what a job.yaml says. Throws `usage` for what
 /// does not go together, `bad-job`, `bad-mount`, `bad-code`.

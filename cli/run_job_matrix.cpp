@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "cli/run_after.hpp"
 #include "cli/run_matrix_results.hpp"
 #include "cli/run_matrix_variation.hpp"
 #include "cli/slurm_submit.hpp"
@@ -62,7 +63,11 @@ std::vector<ShownVariation> shown_variations(const PreparedJob& job) {
 
 int run_job_matrix(Ui& ui, PreparedJob job) {
   const bool in_slurm = job.choice.engine == "slurm";
-  return in_slurm ? run_matrix_in_slurm(ui, std::move(job)) : run_matrix_beside(ui, std::move(job));
+  if (in_slurm) return run_matrix_in_slurm(ui, std::move(job));
+  // One wait for all of them.
+  const std::vector<std::string> after = std::exchange(job.start.after, {});
+  if (const auto told = wait_before(ui, after)) return told->exit.code;
+  return run_matrix_beside(ui, std::move(job));
 }
 
 }  // namespace mlenv::cli

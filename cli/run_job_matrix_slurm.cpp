@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "base/error.hpp"
+#include "cli/run_after.hpp"
 #include "cli/run_job_matrix.hpp"
 #include "cli/slurm_array_follow.hpp"
 #include "cli/slurm_submit.hpp"
@@ -30,7 +31,8 @@ struct Submission {
   fs::path program;
 
   std::string script(const PreparedJob& job, const std::vector<std::uint64_t>& numbers) const {
-    job::SlurmScript script = batch_script(job, folder, program);
+    job::SlurmScript script =
+        batch_script(job, folder, program, slurm_after(store, job.start.after).words);
     script.output = folder.string();
     script.output_of_task = ".%a/out";
     script.array = job::array_words(numbers, job.matrix->choice.words.at_once);
@@ -140,6 +142,9 @@ int run_matrix_in_slurm(Ui& ui, PreparedJob job) {
   const MatrixJob as = matrix_job(job);
   if (job.choice.dry_run) {
     return show_script(ui, submission.script(job, open_numbers(choice, as)));
+  }
+  if (const auto told = wait_before(ui, slurm_after(submission.store, job.start.after).others)) {
+    return told->exit.code;
   }
   FollowedArray array;
   OpenedMatrix opened = open_matrix(ui, choice, as, [&](const fs::path& results) {

@@ -5,10 +5,13 @@
 
 #include "base/digest.hpp"
 #include "base/json.hpp"
+#include "cli/run_after.hpp"
 #include "cli/run_job.hpp"
 #include "cli/run_job_data.hpp"
 #include "cli/slurm_follow.hpp"
 #include "cli/slurm_submit.hpp"
+#include "recipes/text.hpp"
+#include "runner/after/after.hpp"
 #include "runner/job/job_folders.hpp"
 #include "runner/node/program.hpp"
 #include "runner/node/version.hpp"
@@ -31,10 +34,11 @@ void make_shared_program(const fs::path& path) {
 }
 
 job::SlurmScript batch_script(const PreparedJob& job, const fs::path& folder,
-                              const fs::path& program) {
+                              const fs::path& program, std::vector<std::string> words) {
+  words.insert(words.end(), job.choice.site.begin(), job.choice.site.end());
   return {job.choice.job.name.empty() ? job.start.image.name : job.choice.job.name,
           (folder / "out").string(),
-          job.choice.site,
+          std::move(words),
           {program.string(), "lead", folder.string()}};
 }
 
@@ -45,6 +49,21 @@ int show_script(const Ui& ui, const std::string& text) {
     ui.answer_exactly(text.substr(0, text.size() - 1));
   }
   return 0;
+}
+
+/// What waits for runs outside of Slurm is held there, in the background; else it is not yet
+/// submitted.
+std::string script_of(const Ui& ui, const PreparedJob& job, const fs::path& program,
+                      const fs::path& folder) {
+  SlurmAfter after = slurm_after(folder.parent_path().parent_path(), job.start.after);
+  const bool waits = !after.others.empty();
+  if (waits && job.start.detached) after.words.emplace_back("--hold");
+  if (waits && job.choice.dry_run) {
+    ui.say(fmt::format("mlenv: {} only once {} has ended well",
+                       job.start.detached ? "released" : "submitted", join(after.others, ", ")));
+  }
+  return job::slurm_script(job.choice.job,
+                           batch_script(job, folder, program, std::move(after.words)));
 }
 
 job::PlanFile slurm_plan(Ui& ui, PreparedJob& job, const fs::path& store) {
@@ -103,21 +122,30 @@ int run_in_slurm(Ui& ui, PreparedJob job) {
   const fs::path store = fs::absolute(ui.store().root());
   const fs::path folder = job::jobs_folder(store) / new_run_id(now);
   const fs::path program = shared_program(store);
-  const std::string script = job::slurm_script(job.choice.job, batch_script(job, folder, program));
   if (job.choice.dry_run) {
     note_data(ui, job.data);
-    return show_script(ui, script);
+    return show_script(ui, script_of(ui, job, program, folder));
   }
   job::sweep_job_folders(store, now);
   make_shared_program(program);
   const job::PlanFile file = slurm_plan(ui, job, store);
+  const std::vector<std::string>& after = job.start.after;
+  const std::vector<std::string> others = slurm_after(store, after).others;
+  if (!job.start.detached) {
+    if (const auto told = wait_before(ui, others)) return told->exit.code;
+  }
+  const std::string script = script_of(ui, job, program, folder);
   const SignalQueue signals;  // from before there is a job that could be left alone
   const SubmittedJob submitted = submit(ui, folder, file, script);
-  if (job.start.detached) return leave_in_slurm(ui, folder, file.plan.job.name);
+  if (job.start.detached) {
+    if (!others.empty()) release_after(folder, others);
+    return leave_in_slurm(ui, folder, file.plan.job.name);
+  }
   const std::optional<job::SlurmState> end = follow_in_slurm(ui, submitted, signals);
   if (!end) return kHungUp;
   const std::string record = job::record_of_job(folder);
   if (record.empty()) {
+    if (end->status() != 0) (void)not_over(store, after);
     if (!fs::exists(folder / "out")) job::remove_job_folder(folder);  // it never began
   } else if (end->status() != 0) {
     ui.say(fmt::format("mlenv: the job ended with status {}; `mlenv runs show {}` tells more",

@@ -10,6 +10,7 @@
 #include "base/files.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/recipes_use.hpp"
+#include "cli/run_after.hpp"
 #include "cli/run_job.hpp"
 #include "cli/usage.hpp"
 #include "recipes/text.hpp"
@@ -247,6 +248,7 @@ void add_job_options(CLI::App& app, JobWords& words) {
       WordKind::file);
   take_one_word(app.add_option("--slurm-option", words.site,
                                "a word for sbatch: `--slurm-option=--partition=gpu`"));
+  add_after_option(app, words.after);
   app.add_flag("--dry-run", words.dry_run, "show what would be started, and start nothing");
 }
 
@@ -275,6 +277,7 @@ std::optional<JobChoice> parse_job_words(const JobWords& words, const BesideJob&
   choice.hosts = words.hosts;
   choice.site = words.site;
   choice.dry_run = words.dry_run;
+  choice.after = words.after;
   if (!words.script.empty()) choice.script = script_of(words);
   const job::JobParts options = parts_of(words, beside);
   const job::JobParts parts = file ? job::merged(*file, options) : options;

@@ -202,6 +202,7 @@ std::string rank_text(const RecordedRankEnd& rank) {
   if (rank.exit_code) state = fmt::format("status {}", *rank.exit_code);
   if (rank.out_of_memory) state += ", out of memory";
   if (rank.stopped) state += ", told to end";
+  if (rank.replaced > 0) state += ", started again alone " + counted(rank.replaced, "time");
   return printable(fmt::format("{} on {}, {}: {}{}", rank.rank, rank.node, rank.role, state,
                                rank.run ? fmt::format("  ({})", *rank.run) : ""));
 }
@@ -214,10 +215,50 @@ std::string node_data_text(const RecordedNodeData& data) {
   return printable(fmt::format("{} on {}, {}", data.name, data.node, how));
 }
 
+/// `2 nodes left, 1 came`; empty: neither.
+std::string change_text(std::size_t left, std::size_t came, std::uint64_t alone) {
+  std::vector<std::string> parts;
+  if (left > 0) parts.push_back(counted(left, "node") + " left");
+  if (came > 0) parts.push_back(counted(came, "node") + " came");
+  if (alone > 0) parts.push_back(counted(alone, "rank") + " started again alone");
+  return join(parts, ", ");
+}
+
+void add_changes(const RecordedRanks& ranks, Lines& lines) {
+  std::size_t left = 0;
+  std::size_t came = 0;
+  std::uint64_t alone = 0;
+  for (const RecordedJobAttempt& attempt : ranks.attempts) {
+    left += attempt.left.size();
+    came += attempt.came.size();
+    for (const RecordedRankEnd& rank : attempt.ranks) alone += rank.replaced;
+  }
+  const std::string text = change_text(left, came, alone);
+  if (!text.empty()) lines.add("changes", text);
+}
+
+void add_attempt(const RecordedJobAttempt& attempt, Lines& lines) {
+  std::string text =
+      fmt::format("{}, {}", attempt.number + 1, counted(attempt.places.size(), "node"));
+  if (!attempt.left.empty()) text += ", without " + join(attempt.left, ", ");
+  if (!attempt.came.empty()) text += ", with " + join(attempt.came, ", ");
+  lines.add("attempt", printable(text));
+}
+
+void add_preflight(const job::Preflight& found, Lines& lines) {
+  constexpr std::string_view kLabel = "preflight";
+  const std::string text = job::preflight_summary(found);
+  lines.add(kLabel, printable(text.substr(kLabel.size() + 2)) + ": " + found.verdict);
+  for (const job::PreflightFinding& one : found.findings) {
+    lines.add("", printable(one.standing + ": " + one.text));
+  }
+}
+
 void add_ranks(const RecordedRanks& ranks, Lines& lines) {
   for (const RecordedNodeData& one : ranks.data) lines.add("data", node_data_text(one));
+  add_changes(ranks, lines);
   for (const RecordedJobAttempt& attempt : ranks.attempts) {
-    if (ranks.attempts.size() > 1) lines.add("attempt", fmt::format("{}", attempt.number + 1));
+    if (ranks.attempts.size() > 1) add_attempt(attempt, lines);
     for (const RecordedRankEnd& rank : attempt.ranks) lines.add("rank", rank_text(rank));
     if (!attempt.failure) continue;
     const RecordedFirstFailure& failure = *attempt.failure;
@@ -233,6 +274,7 @@ void add_life(const RunStart& start, Lines& lines) {
   if (start.detached) lines.add("detached", "in the background; `mlenv logs` has its output");
   if (start.timeout_seconds) lines.add("timeout", duration_text(*start.timeout_seconds));
   if (start.restart != "no") lines.add("restart", printable(start.restart));
+  for (const std::string& id : start.after) lines.add("after", printable("run " + id));
 }
 
 void add_end(const RunRecord& record, Lines& lines) {
@@ -375,6 +417,7 @@ std::vector<std::string> run_text(const RunRecord& record,
   if (start.project) lines.add("project", printable(*start.project));
   if (record.code) lines.add("code", code_text(*record.code));
   lines.add("started", local_time(start.started));
+  if (record.preflight) add_preflight(*record.preflight, lines);
   if (record.ranks) add_ranks(*record.ranks, lines);
   add_attempts(record, lines);
   add_end(record, lines);

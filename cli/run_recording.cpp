@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "cli/quick_runtime.hpp"
+#include "cli/run_after.hpp"
 #include "runner/local/control.hpp"
 #include "runner/record/run_recorder.hpp"
 #include "runner/record/run_records.hpp"
@@ -13,7 +14,7 @@ namespace {
 class Recording {
  public:
   Recording(Ui& ui, const RunStart& start, const std::optional<CodeState>& code)
-      : ui_(ui), keeps_(start.layer && start.layer->kept) {
+      : ui_(ui), keeps_(start.layer && start.layer->kept), after_(start.after) {
     attempt([&] { recorder_.emplace(runs_folder(ui_.store().root()), start, KnownState{code}); });
   }
   std::string id() const { return recorder_ ? recorder_->id() : ""; }
@@ -21,6 +22,11 @@ class Recording {
   void ended(const RunOutcome& outcome,
              const std::function<std::vector<RecordedOutput>()>& outputs) {
     attempt([&] { recorder_->ended(outcome, outputs); });
+  }
+  /// For the runs after which it is to start.
+  std::optional<RunOutcome> wait(int control) {
+    return wait_before(ui_, after_, control,
+                       [this](bool waits) { attempt([&] { recorder_->waiting(waits); }); });
   }
   void started() {
     if (recorder_) recorder_->started();
@@ -54,6 +60,7 @@ class Recording {
 
   Ui& ui_;
   bool keeps_;
+  std::vector<std::string> after_;
   std::optional<RunRecorder> recorder_;
   bool failed_ = false;
 };
@@ -71,7 +78,8 @@ RecordedRun run_recorded(Ui& ui, LocalRun run, const RunStart& start, const Arou
   if (around.before_start) around.before_start(recording.id(), recording.folder(), events);
   try {
     RecordedRun done;
-    done.outcome = run_local(run, std::move(events));
+    std::optional<RunOutcome> told = recording.wait(control.get());
+    done.outcome = told ? *std::move(told) : run_local(run, std::move(events));
     std::optional<std::vector<RecordedOutput>> found;
     const auto read = [&] {
       if (!found) found = around.outputs();

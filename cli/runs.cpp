@@ -35,7 +35,7 @@ struct Filter {
   std::string matrix;
   std::size_t newest = 0;  ///< 0: all
   bool names = false;      ///< alone, or ids where there is none
-  bool queued = false;     ///< jobs that Slurm has not begun, too
+  bool queued = false;     ///< those that wait for others, or that Slurm has not begun, too
   bool ranks = false;      ///< those of jobs on several nodes, too
 };
 
@@ -77,7 +77,8 @@ std::vector<RunRecord> chosen(const Filter& filter, const Ui& ui) {
       const bool wanted = (filter.ranks || !record.start.job) &&
                           is_of_image(record.start, filter.image) &&
                           is_of_matrix(record.start, filter.matrix) &&
-                          (filter.state.empty() || record.state == filter.state);
+                          (filter.state.empty() || record.state == filter.state ||
+                           (filter.queued && record.state == "queued"));
       if (wanted) found.push_back(std::move(record));
     } catch (const Error& error) {
       ui.say(fmt::format("left out: {}", error.what()));
@@ -285,7 +286,7 @@ Action declare_runs(CLI::App& app) {
   take_word_of(app.add_option("--image", filter->image, "runs of this image alone"),
                WordKind::image);
   take_one_of(app.add_option("--state", filter->state, "runs that came to this alone"),
-              {"running", "done", "failed", "killed", "refused", "lost"});
+              {"queued", "running", "done", "failed", "killed", "refused", "lost"});
   app.add_option("--matrix", filter->matrix, "variations of this matrix alone, by its id");
   app.add_option("-n,--newest", filter->newest, "so many, the newest")
       ->check(CLI::Range(1, kMostRuns));

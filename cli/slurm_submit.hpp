@@ -17,9 +17,9 @@ fs::path shared_program(const fs::path& store);
 /// Puts it there.
 void make_shared_program(const fs::path& path);
 
-/// The batch script of a job whose folder is `folder`.
+/// The batch script of a job whose folder is `folder`; `words` of sbatch, before those of the site.
 job::SlurmScript batch_script(const PreparedJob& job, const fs::path& folder,
-                              const fs::path& program);
+                              const fs::path& program, std::vector<std::string> words);
 /// Shows it, and does nothing; the status.
 int show_script(const Ui& ui, const std::string& text);
 

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
+#include "recipes/text.hpp"
 #include "runner/export/job_script_text.hpp"
 #include "runner/job/frameworks.hpp"
 #include "runner/job/words.hpp"
@@ -71,6 +73,20 @@ constexpr std::string_view kNeeds[] = {
     "#   mlenv-node   a program without shared libraries that runs containers by runc or crun\n",
     "#   image/       the image, an OCI layout\n", "#   code.tar     the code\n"};
 
+/// Whether those runs have ended is known to mlenv, where the script is not.
+std::string after_text(const JobScript& script) {
+  if (script.after.empty()) return "";
+  std::string text = fmt::format(
+      "# It is to start once {} ended well, which this script does not see to.\n",
+      printable(join(script.after, ", ")) + (script.after.size() > 1 ? " have" : " has"));
+  if (script.form == Form::slurm) {
+    text +=
+        "# Where Slurm runs them: `sbatch --dependency=afterok:ID --kill-on-invalid-dep=yes "
+        "FILE`.\n";
+  }
+  return text;
+}
+
 std::string head(const JobScript& script) {
   const NodeCount& nodes = script.job.nodes;
   std::string text = fmt::format("# {} on {} node{}, {} on each, written by `mlenv export`.\n",
@@ -90,6 +106,7 @@ std::string head(const JobScript& script) {
     case Form::mpi:
       text += "# No mlenv is needed to run it: `bash FILE`, where mpirun reaches the nodes.\n";
   }
+  text += after_text(script);
   const bool image = script.with != With::pyxis;
   if (!image && !script.code) return text;
   text += fmt::format("# What it needs lies in `{}` beside it{}:\n", script.files,

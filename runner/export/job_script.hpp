@@ -38,6 +38,7 @@ struct JobScript {
   std::string program;              ///< digest of mlenv-node, without `sha256:`
   std::vector<Host> hosts;          ///< of ssh, and of mpi where they are named
   std::vector<std::string> site;    ///< words for sbatch
+  std::vector<std::string> after;   ///< runs that are to end well before, as they are called
 };
 
 /// Throws `bad-job` (usage) for a job that no script starts: a number of nodes that may vary, what

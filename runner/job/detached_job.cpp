@@ -110,6 +110,13 @@ void drive_job(DetachedJob job, Waiting& waiting) {
     for (const std::string& note : preflight_notes(found)) waiting.notice(note);
   };
   events.started = [&](std::uint64_t, std::uint64_t) { waiting.tell(to_bytes({{"id", plan.id}})); };
+  WaitEvents waits;
+  waits.notice = events.notice;
+  waits.waiting = [&](bool begins) {
+    if (begins) waiting.tell(to_bytes({{"id", plan.id}}));
+  };
+  waits.control = control.get();
+  if (wait_recorded(job.file.store, job.start, recorder, std::move(waits))) return;
   const JobOutcome outcome = drive_recorded(store, *starter, plan, recorder, std::move(events));
   waiting.tell(to_bytes({{"id", plan.id}, {"over", outcome.exit_code}}));
 }

@@ -66,6 +66,7 @@ struct RankResult {
   std::optional<RankEnd> end;  ///< nothing: its node was lost
   bool stopped = false;        ///< it was told to end before it was heard to have ended
   double stop_sent = 0;        ///< seconds since 1970, by our clock: when it was told
+  std::uint64_t replaced = 0;  ///< so often it alone was started again
   std::vector<std::string> last_lines{};  ///< the newest of its log, as they lie there
 };
 

@@ -64,6 +64,7 @@ RankStart DrivenRanks::start_of(const Running& one) const {
   RankStart start{
       rank.rank,  plan_.start, plan_.run, plan_.code_digest.has_value(), plan_.most_log_bytes,
       plan_.gpus, hosts_,      {}};
+  start.record.after.clear();
   start.run.env = rank.env;
   start.run.env.insert(start.run.env.end(), plan_.run.env.begin(), plan_.run.env.end());
   start.record.job =
@@ -176,7 +177,8 @@ void DrivenRanks::replace_due() {
   for (Running& one : ranks_) {
     if (!one.over || !one.again.due(Clock::now()) || !is_where_it_was(one)) continue;
     one.over = false;
-    one.result = {one.result.rank, one.result.node, "", std::nullopt, false, 0};
+    const std::uint64_t before = one.result.replaced;
+    one.result = {one.result.rank, one.result.node, "", std::nullopt, false, 0, before + 1};
     activity_.again(one.result.rank.rank, Clock::now());
     start(one);
   }

@@ -13,13 +13,13 @@ namespace {
 
 using Is = YamlNode::Kind;
 
-constexpr std::array<std::string_view, 21> kKeys = {
+constexpr std::array<std::string_view, 22> kKeys = {
     "name",           "image",         "command",          "nodes",
     "ranks-per-node", "gpus-per-node", "strategy",         "roles",
     "framework",      "env",           "interface",        "mounts",
     "workdir",        "grace",         "restarts",         "deadline",
     "checkpoints",    "resources",     "rescale-interval", "preflight",
-    "stall-timeout"};
+    "stall-timeout",  "after"};
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void JobReader::read_member(const std::string& key, const YamlNode& value) {
     std::string_view key;
     Read read;
   };
-  static constexpr std::array<Reading, 21> kReadings = {
+  static constexpr std::array<Reading, 22> kReadings = {
       {{"name", &JobReader::name},
        {"image", &JobReader::image},
        {"command", &JobReader::command},
@@ -65,7 +65,8 @@ void JobReader::read_member(const std::string& key, const YamlNode& value) {
        {"preflight", &JobReader::preflight},
        {"stall-timeout", &JobReader::stall_timeout},
        {"checkpoints", &JobReader::checkpoints},
-       {"resources", &JobReader::resources}}};
+       {"resources", &JobReader::resources},
+       {"after", &JobReader::after}}};
   for (const Reading& reading : kReadings) {
     if (reading.key == key) (this->*reading.read)(value);
   }

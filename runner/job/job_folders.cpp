@@ -51,6 +51,11 @@ std::string record_of_job(const fs::path& folder) {
   return text ? std::string(trim(*text)) : std::string{};
 }
 
+std::string slurm_id_of_job(const fs::path& folder) {
+  const std::optional<std::string> text = read_file_if_exists(folder / "slurm");
+  return text ? text->substr(0, text->find('\n')) : std::string{};
+}
+
 void remove_job_folder(const fs::path& folder) noexcept {
   try {
     remove_tree(folder);

@@ -1,6 +1,7 @@
 #pragma once
 // STORE/jobs/ID: what a job needs that a batch system starts hours later: `job` (plan_file.hpp),
-// `job.sh`, `out` (what it prints), `record` (its record's id, once it runs), and `needs`.
+// `job.sh`, `out` (what it prints), `slurm` (its id there, once it was taken), `record` (its
+// record's id, once it runs), and `needs`.
 //
 // `needs` names, a digest on each line, the image and the code that no name of the store may lead
 // to any more when the job's turn comes. Nothing takes unnamed blobs out of a store yet; what is to
@@ -45,6 +46,9 @@ inline constexpr std::string_view kVariationsFile = "variations";
 
 /// Id of the record of the job in that folder; empty: it has not begun.
 std::string record_of_job(const fs::path& folder);
+
+/// Slurm's id of that job; empty: Slurm has not taken it, or there is no such folder.
+std::string slurm_id_of_job(const fs::path& folder);
 
 /// Takes it away, as far as that can be done.
 void remove_job_folder(const fs::path& folder) noexcept;

@@ -1,18 +1,22 @@
 #include "runner/job/job_places.hpp"
 
+#include <algorithm>
+
 #include "runner/job/interfaces.hpp"
 #include "runner/node/node_gpus.hpp"
 
 namespace mlenv::job {
 namespace {
 
-/// That a rank on a node of these facts sees.
-std::uint64_t gpus_seen(const std::string& word, const Facts& facts) {
+/// That a rank on a node of these facts sees: of all that there are, those that a batch system has
+/// given to the job.
+std::uint64_t gpus_seen(const std::string& word, const Facts& facts, const NodeHello& hello) {
   if (!facts.gpus) return 0;
   const GpuChoice choice = asked_gpus(word);
   if (choice.kind == GpuChoice::Kind::none) return 0;
   if (choice.kind == GpuChoice::Kind::count) return choice.count;
-  return choice.kind == GpuChoice::Kind::named ? choice.devices.size() : facts.gpus->size();
+  if (choice.kind == GpuChoice::Kind::named) return choice.devices.size();
+  return std::min<std::uint64_t>(hello.given_gpus.value_or(facts.gpus->size()), facts.gpus->size());
 }
 
 }  // namespace
@@ -22,7 +26,7 @@ Place place_in(const DrivePlan& plan, const NodeState& node, std::size_t nodes,
   Place place = place_of(plan.job, nodes,
                          {node.offer.name, node.offer.address, node.offer.interface}, *node.hello);
   place.ports = std::move(ports);
-  place.gpus = gpus_seen(plan.gpus, *node.facts);
+  place.gpus = gpus_seen(plan.gpus, *node.facts, *node.hello);
   place.host = node.hello->host;
   return place;
 }

@@ -265,6 +265,16 @@ void JobReader::checkpoints(const YamlNode& node) {
   }
 }
 
+void JobReader::after(const YamlNode& node) {
+  for (const Placed& one : values_.texts(node, "`after`", "[prepare]")) {
+    if (!one.text.empty() && !has_control(one.text)) {
+      parts_.after.push_back(one.text);
+    } else {
+      mistakes_.add(one.line, one.column, "`after` names runs: by name, or by id");
+    }
+  }
+}
+
 void JobReader::resources(const YamlNode& node) {
   for (const auto& [key, value] : values_.members(node, "`resources`", kResourceKeys)) {
     if (value->kind != Is::null) resource(key, *value);

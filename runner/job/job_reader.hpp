@@ -34,6 +34,7 @@ class JobReader {
   void stall_timeout(const YamlNode& node);
   void checkpoints(const YamlNode& node);
   void resources(const YamlNode& node);
+  void after(const YamlNode& node);
 
   /// A text that is not empty and holds no control characters.
   std::optional<std::string> word(const YamlNode& node, std::string_view key,

@@ -10,16 +10,38 @@
 namespace mlenv::job {
 namespace {
 
+constexpr int kSignalBase = 128;
+
 RecordedFirstFailure recorded(const FirstFailure& failure, const AttemptResult& attempt) {
   if (failure.what == FirstFailure::What::node) return {std::nullopt, failure.node, failure.why};
   const RankResult& rank = attempt.ranks.at(failure.rank);
   return {failure.rank, failure.node, why_it_failed(failure, rank)};
 }
 
+bool is_among(const std::vector<RecordedPlace>& places, const std::string& node) {
+  return std::any_of(places.begin(), places.end(),
+                     [&](const RecordedPlace& place) { return place.node == node; });
+}
+
+/// Who left and who came between two attempts.
+void compare_places(const RecordedJobAttempt& before, RecordedJobAttempt& now) {
+  for (const RecordedPlace& place : before.places) {
+    if (!is_among(now.places, place.node)) now.left.push_back(place.node);
+  }
+  for (const RecordedPlace& place : now.places) {
+    if (!is_among(before.places, place.node)) now.came.push_back(place.node);
+  }
+}
+
 }  // namespace
 
 fs::path rank_folder(const fs::path& run_folder, std::uint64_t attempt, std::uint64_t rank) {
   return run_folder / "ranks" / fmt::format("{}.{}", attempt, rank);
+}
+
+fs::path node_facts(const fs::path& run_folder, std::string node) {
+  std::replace(node.begin(), node.end(), '/', '_');
+  return run_folder / "nodes" / (node + ".json");
 }
 
 JobRecording::JobRecording(fs::path folder, std::uint64_t most_log_bytes)
@@ -34,6 +56,15 @@ void JobRecording::try_to(Work&& work) {
       notice_(fmt::format("the job's record is not whole: {}", error.what()));
     }
   }
+}
+
+void JobRecording::keep_facts(const NodeState& node) {
+  if (!node.facts) return;
+  try_to([&] {
+    const fs::path path = node_facts(folder_, node.offer.name);
+    make_folders(path.parent_path());
+    write_file(path, render_facts(*node.facts), /*durable=*/false);
+  });
 }
 
 void JobRecording::write() {
@@ -64,6 +95,7 @@ void JobRecording::planned(std::uint64_t attempt, const std::vector<Place>& plac
   for (const Place& place : places) {
     record.places.push_back({place.name, hosts_[place.name], place.address, place.interface});
   }
+  if (!ranks_.attempts.empty()) compare_places(ranks_.attempts.back(), record);
   logs_.clear();
   for (const Rank& rank : plan.ranks) {
     RecordedRankEnd one;
@@ -100,6 +132,7 @@ void JobRecording::ended(const AttemptResult& attempt) {
     if (one == nullptr) continue;
     if (!rank.run.empty()) one->run = rank.run;
     one->stopped = rank.stopped;
+    one->replaced = rank.replaced;
     if (!rank.end) continue;
     one->exit_code = rank.end->exit_code;
     one->signal = rank.end->signal;
@@ -131,8 +164,14 @@ DriveEvents JobRecording::around(const DriveEvents& then) {
     for (const NodeState& node : nodes) {
       if (node.hello) hosts_[node.offer.name] = node.hello->host;
       note_data(node);
+      keep_facts(node);
     }
     if (ready) ready(nodes);
+  };
+  events.preflight = [this, next = then.preflight](const Preflight& found) {
+    try_to(
+        [&] { write_file(folder_ / kPreflightFile, render_preflight(found), /*durable=*/false); });
+    if (next) next(found);
   };
   events.planned = [this, next = then.planned](std::uint64_t attempt,
                                                const std::vector<Place>& places,
@@ -169,6 +208,27 @@ RecordedLaunch recorded_launch(const Job& job, const std::string& engine,
   return launch;
 }
 
+std::optional<JobOutcome> wait_recorded(const fs::path& store, const RunStart& start,
+                                        RunRecorder& recorder, WaitEvents events) {
+  events.waiting = [&, then = std::move(events.waiting)](bool waits) {
+    recorder.waiting(waits);
+    if (then) then(waits);
+  };
+  try {
+    const std::optional<RunOutcome> told = wait_for_runs(store, start.after, events);
+    if (!told) return std::nullopt;
+    recorder.ended(*told);
+    JobOutcome outcome;
+    outcome.exit_code = told->exit.code;
+    outcome.signal = told->exit.code - kSignalBase;
+    outcome.ended_by = told->ended_by;
+    return outcome;
+  } catch (const Error& error) {
+    recorder.gave_up(error, kOwnFailureStatus);
+    throw;
+  }
+}
+
 JobOutcome drive_recorded(Store& store, NodeStarter& starter, const DrivePlan& plan,
                           RunRecorder& recorder, DriveEvents events) {
   JobRecording recording{recorder.folder(), plan.most_log_bytes};
@@ -187,7 +247,7 @@ JobOutcome drive_recorded(Store& store, NodeStarter& starter, const DrivePlan& p
     JobOutcome outcome = drive(store, starter, plan, recording.around(events));
     RunOutcome run;
     run.exit.code = outcome.exit_code;
-    run.exit.signalled = outcome.signal != 0 && outcome.exit_code == 128 + outcome.signal;
+    run.exit.signalled = outcome.signal != 0 && outcome.exit_code == kSignalBase + outcome.signal;
     run.ended_by = outcome.ended_by;
     run.attempts = outcome.attempts.size();
     recording.end(recorder, run);

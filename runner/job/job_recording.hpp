@@ -1,9 +1,11 @@
 #pragma once
-// The record of a job while it is driven: STORE/runs/ID as any run has it, with `ranks.json` and
-// for each rank of each attempt a folder `ranks/ATTEMPT.RANK` with its log and its own record.
+// The record of a job while it is driven: STORE/runs/ID as any run has it, with `ranks.json`,
+// `preflight.json`, for each node a file of its facts in `nodes/`, and for each rank of each
+// attempt a folder `ranks/ATTEMPT.RANK` with its log and its own record.
 #include <map>
 #include <memory>
 
+#include "runner/after/after.hpp"
 #include "runner/job/drive.hpp"
 #include "runner/record/run_log.hpp"
 #include "runner/record/run_recorder.hpp"
@@ -12,6 +14,9 @@ namespace mlenv::job {
 
 /// Where a rank's log (`log/`) and record (`run.json`, mlenv.run/1) are.
 fs::path rank_folder(const fs::path& run_folder, std::uint64_t attempt, std::uint64_t rank);
+
+/// Where the facts are that a node told when it was last made ready (mlenv.facts/1).
+fs::path node_facts(const fs::path& run_folder, std::string node);
 
 /// What a record that cannot be written costs is told once, through `DriveEvents::notice`; it ends
 /// no job.
@@ -28,6 +33,7 @@ class JobRecording {
 
  private:
   void write();
+  void keep_facts(const NodeState& node);
   RecordedRankEnd* rank_of(std::uint64_t attempt, std::uint64_t rank);
   void planned(std::uint64_t attempt, const std::vector<Place>& places, const JobPlan& plan);
   void note_data(const NodeState& node);
@@ -49,6 +55,12 @@ class JobRecording {
 RecordedLaunch recorded_launch(const Job& job, const std::string& engine,
                                const std::vector<NodeOffer>& offers,
                                const std::optional<std::string>& code_digest);
+
+/// Before that: waits for the runs that its start names (runner/after), its record queued
+/// meanwhile. Nothing once they have ended well; else how the job ended before it began, which is
+/// recorded. Throws `after-failed`.
+std::optional<JobOutcome> wait_recorded(const fs::path& store, const RunStart& start,
+                                        RunRecorder& recorder, WaitEvents events);
 
 /// Drives it with its record, which `recorder` has begun: its end as a run's.
 JobOutcome drive_recorded(Store& store, NodeStarter& starter, const DrivePlan& plan,

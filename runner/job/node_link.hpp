@@ -62,6 +62,8 @@ struct NodeHello {
     }
   };
   std::vector<Interface> interfaces;
+  /// So many GPUs a batch system has given to the job there; nothing: all are the node's to give.
+  std::optional<std::uint64_t> given_gpus{};
   std::vector<std::uint16_t> ports;  ///< free ones, as many as were asked for
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -74,6 +76,7 @@ struct NodeHello {
     visit("store_id", self.store_id);
     visit("free_bytes", self.free_bytes);
     visit("interfaces", self.interfaces);
+    visit("given_gpus", self.given_gpus);
     visit("ports", self.ports);
   }
 };

@@ -37,6 +37,7 @@ struct JobParts {
   std::optional<bool> preflight;
   std::optional<std::chrono::milliseconds> stall_timeout;
   std::optional<Mount> checkpoints;
+  std::vector<std::string> after;  ///< runs that are to end well before, as they are called
   std::optional<std::uint64_t> memory_bytes;
   std::optional<double> cpus;
   std::optional<std::uint64_t> shm_bytes;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct PreflightNode {
   /// Of the interface, as its driver says; nothing: not known, or it is no physical one.
   std::optional<double> speed_bits_per_second;
   std::string boot_id{};  ///< nodes with the same one share a machine
+  friend bool operator==(const PreflightNode&, const PreflightNode&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("name", self.name);
@@ -35,6 +37,7 @@ struct PreflightLink {
   std::optional<double> bits_per_second;
   std::optional<double> expected_bits_per_second;  ///< what it is judged by
   std::string standing = "unmeasured";             ///< `fine`, `slow`, `late`, `broken`
+  friend bool operator==(const PreflightLink&, const PreflightLink&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("from", self.from);
@@ -55,6 +58,7 @@ struct PreflightRing {
   std::optional<double> expected_bus_bits_per_second;  ///< of the slowest link on the way around
   bool sums_right = false;
   std::string problem;  ///< empty: none
+  friend bool operator==(const PreflightRing&, const PreflightRing&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("bytes", self.bytes);
@@ -72,6 +76,7 @@ struct PreflightMethod {
   std::uint64_t streams = 1;    ///< of TCP in each pair
   double seconds_each_way = 0;  ///< of each stream
   std::uint64_t repeated = 0;   ///< pairs that were measured again, alone
+  friend bool operator==(const PreflightMethod&, const PreflightMethod&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("rounds", self.rounds);
@@ -86,6 +91,7 @@ struct PreflightFinding {
   std::string standing;  ///< `broken`, `slow`, `late`
   std::vector<std::uint64_t> nodes;
   std::string text;  ///< a sentence
+  friend bool operator==(const PreflightFinding&, const PreflightFinding&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("kind", self.kind);
@@ -104,6 +110,7 @@ struct Preflight {
   std::vector<PreflightFinding> findings;  ///< what is broken first
   std::string verdict = "fine";            ///< `slow`: something is slow or late; `broken`
   double seconds = 0;                      ///< that it took
+  friend bool operator==(const Preflight&, const Preflight&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("nodes", self.nodes);
@@ -146,6 +153,8 @@ void judge(Preflight& preflight);
 
 /// mlenv.preflight/1, on one line.
 std::string render_preflight(const Preflight& preflight);
+/// The other way. Throws `bad-facts` (usage); `shown` names the text.
+Preflight parse_preflight(std::string_view text, std::string_view shown);
 /// For people: a row for each node, the links of few nodes, the all-reduce, what was found.
 std::vector<std::string> preflight_text(const Preflight& found);
 /// A sentence for each finding, and one of what there is.

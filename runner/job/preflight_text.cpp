@@ -127,6 +127,10 @@ std::string bits_text(double bits_per_second) {
 
 std::string render_preflight(const Preflight& preflight) { return render_record(preflight, kKind); }
 
+Preflight parse_preflight(std::string_view text, std::string_view shown) {
+  return read_record<Preflight>(text, shown, kKind);
+}
+
 std::vector<std::string> preflight_text(const Preflight& found) {
   std::vector<std::string> lines;
   std::vector<Row> rows{{"node", "interface", "speed", "sends", "receives", "round trip"}};

@@ -129,6 +129,12 @@ void cancel_in_slurm(const std::string& id) {
   throw failure("no-slurm", "Slurm does not cancel job {}", id).because(last_lines(told.err));
 }
 
+void release_in_slurm(const std::string& id) {
+  const Captured told = ask({"scontrol", "release", id});
+  if (told.exit.code == 0) return;
+  throw failure("no-slurm", "Slurm does not release job {}", id).because(last_lines(told.err));
+}
+
 void requeue_in_slurm(const std::string& id) {
   const Captured told = ask_program({"scontrol", "requeue", id});
   if (told.exit.code == 0) return;

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "images/store.hpp"
+#include "runner/after/after.hpp"
 #include "runner/local/control.hpp"
 #include "runner/local/layer_use.hpp"
 #include "runner/local/machine.hpp"
@@ -186,6 +187,20 @@ void record_failure(RunRecorder& recorder, const Error& error, int status, KeptO
   }
 }
 
+/// Nothing once the runs have ended well after which it is to start.
+std::optional<RunOutcome> wait_for_others(const DetachedRun& request, RunRecorder& recorder,
+                                          Starter& starter) {
+  WaitEvents events;
+  events.control = request.run.fds.control;
+  events.waiting = [&](bool waits) {
+    recorder.waiting(waits);
+    if (!waits) return;
+    starter.started(recorder.id());
+    leave_terminal();
+  };
+  return wait_for_runs(request.store, request.start.after, events);
+}
+
 /// A start that failed is recorded, as in the foreground.
 RunOutcome run_and_keep(DetachedRun& request, RunRecorder& recorder, Starter& starter) {
   const std::vector<PlacedOutput> outputs = outputs_of(request);
@@ -209,7 +224,8 @@ RunOutcome run_and_keep(DetachedRun& request, RunRecorder& recorder, Starter& st
   leave_signals_to_the_command();
   std::optional<RunOutcome> outcome;
   try {
-    outcome = run_local(request.run, std::move(events));
+    outcome = wait_for_others(request, recorder, starter);
+    if (!outcome) outcome = run_local(request.run, std::move(events));
     recorder.ended(
         *outcome, [&] { return read_outputs(outputs); }, output.finish());
   } catch (const Error& error) {

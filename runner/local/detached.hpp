@@ -29,8 +29,8 @@ struct StartedRun {
   std::optional<RunOutcome> over;  ///< then: with which status, as a shell has it
 };
 
-/// Returns once the command runs. What is wrong before that is thrown, or told on our standard
-/// error, as `run_local` does it.
+/// Returns once the command runs, or the run waits for others. What is wrong before that is thrown,
+/// or told on our standard error, as `run_local` does it.
 StartedRun start_detached_run(const DetachedRun& run);
 
 /// A run beside others: recorded, its output kept, without standard input.

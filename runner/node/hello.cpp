@@ -16,8 +16,10 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "runner/job/store_id.hpp"
+#include "runner/local/machine.hpp"
 #include "runner/local/run_names.hpp"
 #include "runner/local/runtime.hpp"
+#include "runner/node/node_gpus.hpp"
 #include "runner/node/version.hpp"
 #include "runner/record/run_records.hpp"
 
@@ -139,6 +141,8 @@ NodeHello hello_of(const fs::path& store, std::size_t ports) {
   hello.store_id = store_id(store);
   hello.free_bytes = free_bytes_of(store);
   hello.interfaces = interfaces();
+  const Variables variables = caller_variables();
+  hello.given_gpus = given_gpus({variables.begin(), variables.end()});
   hello.ports = free_ports(ports);
   return hello;
 }

@@ -66,6 +66,12 @@ GpuChoice node_choice(std::string_view word, const std::map<std::string, std::st
   return parse_gpus(text);
 }
 
+std::optional<std::uint64_t> given_gpus(const std::map<std::string, std::string>& variables) {
+  const std::optional<std::string> list = given(variables);
+  if (!list) return std::nullopt;
+  return devices_in(*list).size();
+}
+
 NodeGpus node_gpus(std::string_view word) {
   const Variables variables = caller_variables();
   const GpuChoice choice = node_choice(word, {variables.begin(), variables.end()});

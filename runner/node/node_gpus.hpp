@@ -1,6 +1,8 @@
 #pragma once
 // The GPUs of a node that the ranks of a job there get.
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,9 @@ GpuChoice asked_gpus(std::string_view word);
 /// SLURM_JOB_GPUS: as the node counts them; else CUDA_VISIBLE_DEVICES), and `auto`, `all` and a
 /// number mean those. Throws `usage`, and `no-device` for more than were given.
 GpuChoice node_choice(std::string_view word, const std::map<std::string, std::string>& variables);
+
+/// So many a batch system has given, by these variables; nothing: it says nothing of GPUs.
+std::optional<std::uint64_t> given_gpus(const std::map<std::string, std::string>& variables);
 
 struct NodeGpus {
   std::vector<CdiName> names;

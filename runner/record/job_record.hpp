@@ -78,7 +78,8 @@ struct RecordedRankEnd {
   std::optional<std::uint64_t> exit_code;  ///< nothing: its node was lost, or it goes on
   std::optional<std::uint64_t> signal;
   bool out_of_memory = false;
-  bool stopped = false;  ///< it was told to end before it did
+  bool stopped = false;        ///< it was told to end before it did
+  std::uint64_t replaced = 0;  ///< so often it alone was started again, and the others went on
   friend bool operator==(const RecordedRankEnd&, const RecordedRankEnd&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -90,6 +91,7 @@ struct RecordedRankEnd {
     visit("signal", self.signal);
     visit("out_of_memory", self.out_of_memory);
     visit("stopped", self.stopped);
+    visit("replaced", self.replaced);
   }
 };
 
@@ -112,6 +114,8 @@ struct RecordedJobAttempt {
   std::string started;       ///< UTC, RFC 3339 with milliseconds
   std::optional<std::string> ended;
   std::vector<RecordedPlace> places;
+  std::vector<std::string> left;  ///< nodes of the attempt before that are not of this one
+  std::vector<std::string> came;  ///< and the other way round
   std::vector<RecordedRankEnd> ranks;
   std::optional<RecordedFirstFailure> failure;
   friend bool operator==(const RecordedJobAttempt&, const RecordedJobAttempt&) = default;
@@ -121,6 +125,8 @@ struct RecordedJobAttempt {
     visit("started", self.started);
     visit("ended", self.ended);
     visit("places", self.places);
+    visit("left", self.left);
+    visit("came", self.came);
     visit("ranks", self.ranks);
     visit("failure", self.failure);
   }

@@ -4,8 +4,9 @@
 //
 // A record is a folder STORE/runs/ID of files that are each written whole: `run.json` before the
 // start, `end.json` after the end, and beside the run, by a process of its own, `code.json` and
-// `host.json`. Its lock `held` is held as long as the run's mlenv lives. So a record is there
-// whatever happens to mlenv: one without an end whose lock nobody holds was killed.
+// `host.json`; `waits` as long as it waits for other runs. Its lock `held` is held as long as the
+// run's mlenv lives. So a record is there whatever happens to mlenv: one without an end whose lock
+// nobody holds was killed.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "runner/facts/facts.hpp"
+#include "runner/job/preflight.hpp"
 #include "runner/local/options.hpp"
 #include "runner/record/job_record.hpp"
 #include "runner/record/run_environment.hpp"
@@ -141,6 +143,7 @@ struct RunStart {
   std::optional<RecordedRank> job;       ///< it is a rank of one on several nodes
   std::optional<RecordedLaunch> launch;  ///< it is one on several nodes
   std::optional<RecordedLayer> layer;    ///< nothing: what it wrote was thrown away
+  std::vector<std::string> after;        ///< ids of the runs that were to end well before
   friend bool operator==(const RunStart&, const RunStart&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -170,6 +173,7 @@ struct RunStart {
     visit("job", self.job);
     visit("launch", self.launch);
     visit("layer", self.layer);
+    visit("after", self.after);
   }
 };
 
@@ -347,13 +351,15 @@ struct CodeState {
 };
 
 struct RunRecord {
-  /// `running`; `done` (exit 0), `failed` (another status), `killed` (by a signal), `refused`
-  /// (mlenv could not run it), `lost` (mlenv was killed, or the machine went down, before the end).
+  /// `queued` (it waits for others, or for its batch system), `running`; `done` (exit 0), `failed`
+  /// (another status), `killed` (by a signal), `refused` (mlenv could not run it), `lost` (mlenv
+  /// was killed, or the machine went down, before the end).
   std::string state;
   RunStart start;
   std::optional<RunEnd> end;
   std::optional<RecordedAttempts> attempts;  ///< nothing: the command was started once
   std::optional<RecordedRanks> ranks;        ///< of one on several nodes
+  std::optional<job::Preflight> preflight;   ///< of one whose links were measured before
   std::optional<VmUse> vm;        ///< nothing: it had this host's kernel, or has not ended
   std::optional<CodeState> code;  ///< nothing: not read yet, or cut off
   std::optional<Facts> facts;     ///< of the host; the same
@@ -367,6 +373,7 @@ struct RunRecord {
     visit("end", self.end);
     visit("attempts", self.attempts);
     visit("ranks", self.ranks);
+    visit("preflight", self.preflight);
     visit("vm", self.vm);
     visit("code", self.code);
     visit("host", self.facts);

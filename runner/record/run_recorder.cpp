@@ -137,6 +137,15 @@ void RunRecorder::publish(const fs::path& folder, std::chrono::system_clock::tim
   (void)made.release();
 }
 
+void RunRecorder::waiting(bool waits) {
+  if (waits) {
+    write_file(folder_ / kWaitsFile, "", /*durable=*/false);
+  } else {
+    fs::remove(folder_ / kWaitsFile);
+    began_ = std::chrono::steady_clock::now();
+  }
+}
+
 void RunRecorder::started() {
   // In words: processes that are copies of this one have the socket, too, and its end comes late.
   if (reader_) (void)::send(reader_.get(), "", 1, MSG_NOSIGNAL);

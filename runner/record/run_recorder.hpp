@@ -34,6 +34,9 @@ class RunRecorder {
 
   const std::string& id() const { return start_.id; }
   const fs::path& folder() const { return folder_; }
+  /// It waits for other runs, and is `queued`; or no more, and its time counts from now on. Throws
+  /// as the constructor does.
+  void waiting(bool waits);
   /// The command runs: reading of facts no longer delays its start.
   void started();
   /// Of several. Throws as the constructor does.

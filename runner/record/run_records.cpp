@@ -132,8 +132,11 @@ RunRecord RunRecords::read(const std::string& id, bool with_facts) const {
   const bool held = is_held(folder);
   record.end = part(folder / kEndFile, parse_run_end);
   record.state = state_of(record.end, held);
+  const bool waits = record.state == "running" && fs::exists(folder / kWaitsFile);
+  if (waits) record.state = "queued";
   record.attempts = part(folder / kAttemptsFile, parse_attempts);
   record.ranks = part(folder / kRanksFile, parse_ranks);
+  record.preflight = part(folder / kPreflightFile, job::parse_preflight);
   record.vm = part(folder / kVmFile, parse_vm_use);
   record.code = part(folder / kCodeFile, parse_code_state);
   if (with_facts) record.facts = part(folder / kHostFile, read_facts);

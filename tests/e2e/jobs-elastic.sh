@@ -79,6 +79,10 @@ says 40 'begins at [0-9]+ of 4 ranks, attempt [2-9]'
 ends_with 0
 disturbed=$(grep -o 'weights .*' "$work/out" | sort -u)
 counts 150
+m --json runs show last >"$work/show.json"
+equal "who left and who came" "n3 n4, n3 n4" "$(jq -r '.ranks.attempts|"\([.[].left[]]|sort|join(" ")), \([.[].came[]]|sort|join(" "))"' "$work/show.json")"
+m runs show last >"$work/show"
+grep -qE '^changes +2 nodes left, 2 nodes came$' "$work/show" || fail "not told: $(cat "$work/show")"
 begin m run --nodes 1 --checkpoints "$work/checkpoints" -e STEPS=150 small -- python program.py
 ends_with 0
 equal "the weights of an undisturbed run" "$(grep -o 'weights .*' "$work/out" | sort -u)" "$disturbed"
@@ -100,6 +104,7 @@ touch "$work/checkpoints/enough"
 ends_with 0
 equal "nobody else began again" "1 1 1" "$(begun chief-0) $(begun worker-1) $(begun ps-3)"
 equal "no failure is recorded" "1 null" "$(m --json runs show last | jq -r '"\(.ranks.attempts|length) \(.ranks.attempts[0].failure)"')"
+equal "how often each was started again alone" "0 0 1 0" "$(m --json runs show last | jq -r '[.ranks.attempts[0].ranks[].replaced]|join(" ")')"
 
 note "a server that is lost ends the attempt; a worker that only ever begins does in the end"
 begin m run --nodes 4 --async --restarts 1 --checkpoints "$work/checkpoints" small -- python roles.py

@@ -87,6 +87,11 @@ ends_with 0 on_head "$MLENV" run --engine ssh --hosts node1,node2,node3 --nodes 
 said '^mlenv: preflight: 3 nodes, .* each way, round trips of .*, an all-reduce of'
 said '^mlenv: preflight: slow: node2 → node3: '
 equal "ranks" 3 "$(grep -c 'ran$' "$work/out")"
+on_head "$MLENV" --json runs show last >"$work/show.json"
+equal "in its record" "6 slow 1-2" "$(jq -r '.preflight|"\(.links|length) \(.verdict) \(.findings[0].nodes|join("-"))"' "$work/show.json")"
+on_head "$MLENV" runs show last >"$work/show"
+grep -qE '^preflight +3 nodes, .* each way, .*: slow$' "$work/show" || fail "not shown: $(cat "$work/show")"
+grep -qE '^ +slow: node2 → node3: ' "$work/show" || fail "no finding: $(cat "$work/show")"
 
 note "a link that a firewall drops, and one that it rejects"
 all_shaped
@@ -96,6 +101,7 @@ equal "findings" "broken link 0-2" "$(findings)"
 equal "how" silent "$(found '.links[] | select(.from == 0 and .to == 2) | .reached')"
 failing_with links-broken on_head "$MLENV" --json run --engine ssh --hosts node1,node2,node3 --nodes 3 --preflight small -- touch ran
 said 'a firewall drops it'
+equal "kept of a job that it refused" "refused broken" "$(on_head "$MLENV" --json runs show last | jq -r '"\(.state) \(.preflight.verdict)"')"
 on node3 iptables -F
 on node3 iptables -A INPUT -p tcp -s "${bed_address[node1]}" -j REJECT --reject-with tcp-reset
 ends_with 3 preflight

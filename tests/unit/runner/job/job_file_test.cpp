@@ -32,6 +32,7 @@ rescale-interval: 5m
 deadline: 12h
 grace: 30s
 checkpoints: /shared/bert:/checkpoints
+after: [prepare, 20260301-120000-0fa4f1]
 resources: {memory: 16g, cpus: 2.5, shm: 8g}
 )";
 
@@ -72,6 +73,10 @@ TEST(JobFileTest, EveryKey) {
   EXPECT_EQ(job.options.limits.memory_bytes, std::uint64_t{16} << 30U);
   EXPECT_EQ(job.options.limits.cpus, 2.5);
   EXPECT_EQ(job.options.shm_bytes, std::uint64_t{8} << 30U);
+}
+
+TEST(JobFileTest, RunsThatAreToEndBefore) {
+  EXPECT_EQ(parsed(kAll).after, (std::vector<std::string>{"prepare", "20260301-120000-0fa4f1"}));
 }
 
 TEST(JobFileTest, KeysWithoutAValueAreAbsent) {
@@ -140,6 +145,8 @@ TEST(JobFileTest, MistakesOfEachKey) {
       {"roles: {async: perhaps}", "`async` is `true` or `false`"},
       {"grace: 0", "`grace` is a length of time"},
       {"checkpoints: /a:/b:ro", "checkpoints are written"},
+      {"after: prepare", "`after` is a list"},
+      {"after: [\"\"]", "`after` names runs"},
       {"resources: {memory: 1m}", "`memory 1m` is too little"},
       {"resources: {memory: lots}", "`memory lots` is no size"},
       {"resources: {cpus: 0}", "`cpus 0`"},

@@ -38,6 +38,13 @@ TEST(NodeGpus, AreThoseThatABatchSystemHasGiven) {
             "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6 ");
 }
 
+TEST(NodeGpus, AreCountedAsABatchSystemHasGivenThem) {
+  EXPECT_EQ(given_gpus({}), std::nullopt);
+  EXPECT_EQ(given_gpus({{"SLURM_STEP_GPUS", "2,5"}, {"CUDA_VISIBLE_DEVICES", "0"}}), 2U);
+  EXPECT_EQ(given_gpus({{"SLURM_JOB_GPUS", "0-2,7"}}), 4U);
+  EXPECT_EQ(given_gpus({{"CUDA_VISIBLE_DEVICES", ""}}), 0U);
+}
+
 TEST(NodeGpus, AreNotMoreThanWereGiven) {
   const auto code = [](std::string_view word, const char* given) {
     try {
