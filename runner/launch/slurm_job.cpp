@@ -130,7 +130,7 @@ void cancel_in_slurm(const std::string& id) {
 }
 
 void release_in_slurm(const std::string& id) {
-  const Captured told = ask({"scontrol", "release", id});
+  const Captured told = ask_program({"scontrol", "release", id});
   if (told.exit.code == 0) return;
   throw failure("no-slurm", "Slurm does not release job {}", id).because(last_lines(told.err));
 }
