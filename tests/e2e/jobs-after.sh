@@ -90,18 +90,18 @@ equal "alone" alone "$(cat "$work/alone")"
 
 note "what fails ends what waits for it, and so on; afterwards it is told at once"
 begin bad 3
-ends_with 0 "$MLENV" run -d --name then --after bad small -- touch /never
-ends_with 0 "$MLENV" run -d --name after-then --nodes 2 --after then small -- touch /never
+ends_with 0 "$MLENV" run -d --name next --after bad small -- touch /never
+ends_with 0 "$MLENV" run -d --name after-next --nodes 2 --after next small -- touch /never
 touch "$work/shared/bad"
-ends_with 125 "$MLENV" wait after-then
-ends_with 125 "$MLENV" wait then
-"$MLENV" --json runs show then >"$work/show.json"
+ends_with 125 "$MLENV" wait after-next
+ends_with 125 "$MLENV" wait next
+"$MLENV" --json runs show next >"$work/show.json"
 equal "record" "refused after-failed" "$(jq -r '"\(.state) \(.end.failure.code)"' "$work/show.json")"
 grep -q 'ended with status 3' "$work/show.json" || fail "why is not recorded: $(cat "$work/show.json")"
 count=$("$MLENV" --json runs | jq '.runs|length')
 failing_with after-failed "$MLENV" --json run --after bad small -- true
 said 'ended with status 3'
-failing_with after-failed "$MLENV" --json run --nodes 2 --after then small -- true
+failing_with after-failed "$MLENV" --json run --nodes 2 --after next small -- true
 ends_with 125 "$MLENV" run -d --nodes 2 --after bad small -- true
 failing_with no-run "$MLENV" --json run --after nobody small -- true
 ends_with 125 "$MLENV" run --after nobody small -- true

@@ -1,6 +1,7 @@
 #include "runner/after/after.hpp"
 
 #include <csignal>
+#include <cstdlib>
 
 #include <gtest/gtest.h>
 
@@ -44,6 +45,21 @@ class AfterTest : public testing::Test {
 
  private:
   TemporaryFolder store_{temporary_root()};
+};
+
+/// As on a machine without Slurm.
+class WithoutPrograms {
+ public:
+  WithoutPrograms() { set("/nowhere"); }
+  WithoutPrograms(const WithoutPrograms&) = delete;
+  WithoutPrograms& operator=(const WithoutPrograms&) = delete;
+  ~WithoutPrograms() { set(before_.c_str()); }
+
+ private:
+  static void set(const char* path) {
+    ::setenv("PATH", path, 1);  // NOLINT(concurrency-mt-unsafe)
+  }
+  std::string before_ = ::getenv("PATH");  // NOLINT(concurrency-mt-unsafe)
 };
 
 TEST_F(AfterTest, OneThatEndedWithNothingWrongIsWell) {
@@ -100,8 +116,8 @@ TEST_F(AfterTest, OneThatGoesOnIsWaitedFor) {
 TEST_F(AfterTest, OneOfSlurmsIsKnownByItsRecordWhereSlurmCannotBeAsked) {
   const fs::path folder = job::jobs_folder(store()) / kSecond;
   make_folders(folder);
-  // No site has as many, and most machines have no Slurm.
-  write_file(folder / "slurm", "4000000000\nname\n");
+  write_file(folder / "slurm", "12\nname\n");
+  const WithoutPrograms without;
   EXPECT_EQ(look_at_run(store(), kSecond).state, State::never);
   write_file(folder / "record", std::string(kFirst) + "\n");
   write_file(begin(kFirst) / "end.json", render_run_end(end_with(0)));
