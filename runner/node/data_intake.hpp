@@ -25,7 +25,7 @@ class DataIntake {
   /// What it has its owner do.
   struct Owner {
     std::function<void(const std::vector<std::string>& words)> work;  ///< `answered` follows
-    std::function<void(const OfferedBlob& list)> fetch_list;   ///< `list_is_there` follows
+    std::function<void(const OfferedBlob& list)> fetch_list;          ///< `list_is_there` follows
   };
   DataIntake(Channel& channel, Store& store, Owner owner);
 
