@@ -166,7 +166,7 @@ echo other >"$bed/node3/root/project/corpus/part/b"
 failing_with data-differs on_head "$MLENV" --json run --engine ssh --hosts node3 --nodes 1 small.yaml -- true
 said 'node `node3` cannot take part'
 said "declared sha256:$corpus"
-failing_with no-data on_head "$MLENV" --json run --engine ssh --hosts node2,node3 --nodes 2 small.yaml -- true
+failing_with no-data on_head "$MLENV" --json run --engine ssh --hosts node2 --nodes 1 small.yaml -- true
 said 'on node `node2`'
 
 recipe_with ', stage: node'
