@@ -24,8 +24,8 @@ class DataIntake {
  public:
   /// What it has its owner do.
   struct Owner {
-    std::function<void(std::vector<std::string> words)> work;  ///< `answered` follows
-    std::function<void(const OfferedBlob& list)> fetch_list;   ///< `list_is_there` follows
+    std::function<void(const std::vector<std::string>& words)> work;  ///< `answered` follows
+    std::function<void(const OfferedBlob& list)> fetch_list;          ///< `list_is_there` follows
   };
   DataIntake(Channel& channel, Store& store, Owner owner);
 

@@ -175,8 +175,8 @@ void NodeJob::begin_when_complete(const std::string& during) {
 
 DataIntake::Owner NodeJob::owner_of_data() {
   DataIntake::Owner owner;
-  owner.work = [this](std::vector<std::string> words) {
-    works_.push_back(std::make_unique<Work>(kDataSets, std::move(words)));
+  owner.work = [this](const std::vector<std::string>& words) {
+    works_.push_back(std::make_unique<Work>(kDataSets, words));
   };
   owner.fetch_list = [this](const OfferedBlob& list) {
     const std::vector<OfferedBlob> lacking = intake_.lacking(kDataLists, {list});

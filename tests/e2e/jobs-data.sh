@@ -73,6 +73,7 @@ note "a dry run says what will be checked, and starts nothing"
 ends_with 0 job --hosts node1 --nodes 1 --dry-run small.yaml -- true
 shown "^data corpus at /data/corpus: each node has sha256:$corpus in /root/project/corpus or kept in its store, else it is sent"
 ends_with 0 on_head "$MLENV" --json run --engine ssh --hosts node1 --nodes 1 --dry-run small.yaml -- true
+python3 "$root/tests/schema/check.py" <"$work/out" >/dev/null
 equal "as JSON" "corpus $size labels 7" "$(jq -r '[.data[] | "\(.name) \(.bytes)"] | join(" ")' "$work/out")"
 equal "nothing on node1" "" "$(kept_on node1)"
 
@@ -80,6 +81,7 @@ note "nodes that have nothing are sent it, once for all their ranks"
 ends_with 0 job --hosts node1,node2 --nodes 2 --ranks-per-node 2 small.yaml -- sh -c "$look"
 for rank in 0 1 2 3; do equal "rank $rank" "$expected" "$(sed -n "s/^$rank: //p" "$work/out" | xargs)"; done
 equal "how" staged "$(data_of node1 corpus how)"
+python3 "$root/tests/schema/check.py" <"$work/record" >/dev/null
 equal "bytes sent" "$size" "$(data_of node2 corpus sent_bytes)"
 equal "digest" "sha256:$labels" "$(data_of node2 labels digest)"
 equal "kept" "$(printf '%s\n' "$corpus" "$labels" | LC_ALL=C sort | xargs)" "$(kept_on node1)"
@@ -118,6 +120,19 @@ equal "node2" "$expected" "$(xargs <"$work/out")"
 equal "the rest came" "$((size - 2000000))" "$(data_of node2 corpus sent_bytes)"
 equal "nothing in part" "" "$(find "$bed/node2/root/.local/share/mlenv/data" -name '*.part')"
 
+note "so does what kill -9 interrupted"
+forget node2
+shape node2 8mbit
+job --hosts node2 --nodes 1 small.yaml -- true >"$work/out" 2>&1 </dev/null &
+started+=($!)
+wait_until 60 test -s "$part/$hex.piece"
+on head pkill -9 -x mlenv
+shape node2 off
+ends_with 0 job --hosts node2 --nodes 1 small.yaml -- sh -c "$look"
+equal "node2" "$expected" "$(xargs <"$work/out")"
+equal "how" staged "$(data_of node2 corpus how)"
+[ "$(data_of node2 corpus sent_bytes)" -lt "$size" ] || fail "all of it came again"
+
 note "and what a power cut spoilt of it comes again"
 forget node2
 mkdir -p "$part/content"
@@ -151,7 +166,7 @@ echo other >"$bed/node3/root/project/corpus/part/b"
 failing_with data-differs on_head "$MLENV" --json run --engine ssh --hosts node3 --nodes 1 small.yaml -- true
 said 'node `node3` cannot take part'
 said "declared sha256:$corpus"
-failing_with no-data on_head "$MLENV" --json run --engine ssh --hosts node2,node3 --nodes 2 small.yaml -- true
+failing_with no-data on_head "$MLENV" --json run --engine ssh --hosts node2 --nodes 1 small.yaml -- true
 said 'on node `node2`'
 
 recipe_with ', stage: node'
