@@ -24,9 +24,9 @@ struct StartedJob {
   std::optional<int> over;  ///< it has ended before a rank ran: with that status
 };
 
-/// Returns once a rank runs, or the job waits for other runs; a caller that ends before that ends the
-/// job. What is wrong before that is thrown, what happens until then is told to `notice`, a sentence
-/// at a time.
+/// Returns once a rank runs, or the job waits for other runs; a caller that ends before that ends
+/// the job. What is wrong before that is thrown, what happens until then is told to `notice`, a
+/// sentence at a time.
 StartedJob start_detached_job(const DetachedJob& job,
                               const std::function<void(const std::string&)>& notice);
 
