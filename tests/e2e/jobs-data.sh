@@ -177,4 +177,5 @@ ends_with 0 "$MLENV" --json run --nodes 2 small.yaml -- cat /data/corpus/part/b
 equal "ranks" "two two" "$(jq -r 'select(.schema == "mlenv.log-line/1") | .text' "$work/out" | xargs)"
 id=$(jq -r 'select(.schema == "mlenv.job-end/1") | .id' "$work/out")
 equal "n1" "found 0" "$(data_of n1 corpus how) $(data_of n1 corpus sent_bytes)"
+note "the store is whole"
 verify_store
