@@ -96,7 +96,10 @@ std::optional<NamedMoment> moment_named(Ui& ui, const std::string& argument) {
         probe_facts(host_sources(fs::absolute(store_folder()), fs::absolute(temporary_root())));
     return out;
   }
-  if (argument == "last" || argument.starts_with("last~")) return of_recorded(argument);
+  if (argument == "last" ||
+      (argument.starts_with("last~") && argument.find(':') == std::string::npos)) {
+    return of_recorded(argument);
+  }
   if (argument.ends_with(kJsonEnd)) return of_file(argument);
   if (is_environment(ui, argument)) return std::nullopt;
   if (std::optional<NamedMoment> node = node_named(argument)) return node;

@@ -100,6 +100,17 @@ void answer_text(const Ui& ui, const std::string& first, const NamedMoment& mome
   }
 }
 
+/// The run that is named without another one.
+std::string job_alone(const RunRecords& records, const std::string& word) {
+  try {
+    return records.find(word);
+  } catch (const Error& error) {
+    if (error.code() != "no-run" || word == "last" || word.starts_with("last~")) throw;
+    throw usage_error("usage", "what `{}` is to be compared with is missing", word)
+        .hint("`mlenv diff A B`; a job alone, `mlenv diff JOB`, compares its nodes");
+  }
+}
+
 }  // namespace
 
 std::optional<NamedMoment> node_named(const std::string& argument) {
@@ -126,7 +137,7 @@ std::optional<NamedMoment> node_named(const std::string& argument) {
 
 int diff_nodes(Ui& ui, const std::string& job, bool all) {
   const RunRecords records = run_records();
-  const std::string id = records.find(job);
+  const std::string id = job_alone(records, job);
   const RunRecord record = records.read_brief(id);
   const std::vector<std::string> nodes = nodes_of(record);
   if (!record.start.launch || nodes.size() < 2) {

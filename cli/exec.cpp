@@ -84,6 +84,10 @@ void require_running(const RunRecords& records, const std::string& id) {
         .because("it is " + records.read_brief(id).state)
         .hint("`mlenv ps` lists those that go on");
   }
+  if (records.read_brief(id).state == "queued") {
+    throw refusal("run-queued", "run `{}` waits for others, and has not begun", id)
+        .hint("`mlenv logs -f` and `mlenv wait` wait for it");
+  }
 }
 
 int shell_in_run(const std::string& id, const ShellWords& words) {

@@ -1,11 +1,13 @@
 #include "cli/run_after.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <algorithm>
 
 #include <CLI/CLI.hpp>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/printable.hpp"
 #include "base/process.hpp"
 #include "cli/command_tree.hpp"
@@ -64,8 +66,9 @@ class JobIsOver {
       const std::optional<job::SlurmState> state = job::ask_slurm(slurm_);
       pace_.asked(state ? state->state : "");
       over = state && state->is_over();
-    } catch (const Error&) {
-      over = true;
+    } catch (const Error& error) {
+      pace_.asked("");
+      over = error.code() == "no-slurm";  // and not where it takes its time
     }
     next_ = now + pace_.wait();
     return over;
@@ -77,17 +80,39 @@ class JobIsOver {
   std::chrono::steady_clock::time_point next_;
 };
 
+/// Until Slurm has done it to the job that it holds, however long its daemon is away, or nothing is
+/// left to do it to.
+void insist(const std::string& slurm, void (*work)(const std::string&)) {
+  for (job::AskingPace pace;; pace.asked("")) {
+    try {
+      return work(slurm);
+    } catch (const Error& error) {
+      log::debug("{}", error.what());
+    }
+    try {
+      const std::optional<job::SlurmState> state = job::ask_slurm(slurm);
+      if (state && state->state != "PENDING") return;
+    } catch (const Error& error) {
+      if (error.code() == "no-slurm") return;
+    }
+    (void)::poll(nullptr, 0, static_cast<int>(pace.wait().count()));
+  }
+}
+
 void release(const fs::path& folder, const std::vector<std::string>& ids) {
   const std::string slurm = job::slurm_id_of_job(folder);
   WaitEvents events;
   events.is_needless = JobIsOver{slurm};
   try {
     const fs::path store = folder.parent_path().parent_path();
-    if (!wait_for_runs(store, ids, events)) job::release_in_slurm(slurm);
+    const std::optional<RunOutcome> told = wait_for_runs(store, ids, events);
+    if (!told) return insist(slurm, job::release_in_slurm);
+    if (told->ended_by != EndedBy::itself) return;  // there is nothing to release
+    write_down(folder, "whoever was to release this job was told to end: it is cancelled");
   } catch (const Error& error) {
     write_down(folder, error.what());
-    job::cancel_in_slurm(slurm);
   }
+  insist(slurm, job::cancel_in_slurm);
 }
 
 }  // namespace
@@ -130,6 +155,7 @@ SlurmAfter slurm_after(const fs::path& store, const std::vector<std::string>& id
       found.others.push_back(id);
     } else {
       jobs += ":" + slurm;
+      found.in_slurm.push_back(id);
     }
   }
   if (!jobs.empty()) found.words = {"--dependency=afterok" + jobs, "--kill-on-invalid-dep=yes"};

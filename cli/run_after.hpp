@@ -26,8 +26,9 @@ std::optional<RunOutcome> wait_before(Ui& ui, const std::vector<std::string>& id
 
 /// What Slurm waits for, and what it does not know.
 struct SlurmAfter {
-  std::vector<std::string> words;   ///< for sbatch
-  std::vector<std::string> others;  ///< runs that go on outside of Slurm
+  std::vector<std::string> words;     ///< for sbatch
+  std::vector<std::string> in_slurm;  ///< the runs that those are of
+  std::vector<std::string> others;    ///< runs that go on outside of Slurm
 };
 /// Throws `after-failed`.
 SlurmAfter slurm_after(const fs::path& store, const std::vector<std::string>& ids);

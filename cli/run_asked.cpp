@@ -91,6 +91,11 @@ Asked understood(AskedWords& options) {
                                   options.tty, asked.life.detach, asked.life.name});
   asked.matrix = parse_matrix(options.matrix, {options.command, options.env, choice, asked.life,
                                                options.tty, options.job.engine == "slurm"});
+  if (!options.layer.from.empty() && !options.job.after.empty()) {
+    throw usage_error("usage", "`--from` and `--after` do not go together")
+        .because("the layer of a run that goes on is its own until it ends")
+        .hint("`mlenv wait RUN`, then `mlenv run --from RUN`");
+  }
   if (asked.jupyter && !options.job.after.empty()) {
     throw usage_error("usage", "`--jupyter` and `--after` do not go together")
         .hint("start the notebook when the run has ended: `mlenv wait RUN`");

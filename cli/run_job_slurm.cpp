@@ -35,6 +35,12 @@ void make_shared_program(const fs::path& path) {
 
 job::SlurmScript batch_script(const PreparedJob& job, const fs::path& folder,
                               const fs::path& program, std::vector<std::string> words) {
+  for (const std::string& one : job.choice.site) {
+    if (words.empty() || !one.starts_with("--dependency")) continue;
+    throw usage_error("usage", "`--slurm-option={}` and `--after` do not go together", one)
+        .because("sbatch would take the last one alone")
+        .hint("leave one of them out");
+  }
   words.insert(words.end(), job.choice.site.begin(), job.choice.site.end());
   return {job.choice.job.name.empty() ? job.start.image.name : job.choice.job.name,
           (folder / "out").string(),
@@ -54,8 +60,7 @@ int show_script(const Ui& ui, const std::string& text) {
 /// What waits for runs outside of Slurm is held there, in the background; else it is not yet
 /// submitted.
 std::string script_of(const Ui& ui, const PreparedJob& job, const fs::path& program,
-                      const fs::path& folder) {
-  SlurmAfter after = slurm_after(folder.parent_path().parent_path(), job.start.after);
+                      const fs::path& folder, SlurmAfter after) {
   const bool waits = !after.others.empty();
   if (waits && job.start.detached) after.words.emplace_back("--hold");
   if (waits && job.choice.dry_run) {
@@ -122,19 +127,20 @@ int run_in_slurm(Ui& ui, PreparedJob job) {
   const fs::path store = fs::absolute(ui.store().root());
   const fs::path folder = job::jobs_folder(store) / new_run_id(now);
   const fs::path program = shared_program(store);
+  SlurmAfter after = slurm_after(store, job.start.after);
   if (job.choice.dry_run) {
     note_data(ui, job.data);
-    return show_script(ui, script_of(ui, job, program, folder));
+    return show_script(ui, script_of(ui, job, program, folder, std::move(after)));
   }
   job::sweep_job_folders(store, now);
   make_shared_program(program);
   const job::PlanFile file = slurm_plan(ui, job, store);
-  const std::vector<std::string>& after = job.start.after;
-  const std::vector<std::string> others = slurm_after(store, after).others;
-  if (!job.start.detached) {
+  const std::vector<std::string> others = after.others;
+  if (!job.start.detached && !others.empty()) {
     if (const auto told = wait_before(ui, others)) return told->exit.code;
+    after = slurm_after(store, after.in_slurm);  // those are over, and their records may have gone
   }
-  const std::string script = script_of(ui, job, program, folder);
+  const std::string script = script_of(ui, job, program, folder, std::move(after));
   const SignalQueue signals;  // from before there is a job that could be left alone
   const SubmittedJob submitted = submit(ui, folder, file, script);
   if (job.start.detached) {
@@ -145,7 +151,7 @@ int run_in_slurm(Ui& ui, PreparedJob job) {
   if (!end) return kHungUp;
   const std::string record = job::record_of_job(folder);
   if (record.empty()) {
-    if (end->status() != 0) (void)not_over(store, after);
+    if (end->status() != 0) (void)not_over(store, job.start.after);
     if (!fs::exists(folder / "out")) job::remove_job_folder(folder);  // it never began
   } else if (end->status() != 0) {
     ui.say(fmt::format("mlenv: the job ended with status {}; `mlenv runs show {}` tells more",

@@ -55,12 +55,24 @@ Times times_of(const Options& options) {
   return times;
 }
 
+bool is_queued(const RunRecords& records, const std::string& id) {
+  return records.read_brief(id).state == "queued";
+}
+
 /// The newest that goes on, where none is named.
 std::string run_named(const RunRecords& records, const std::string& word) {
-  if (!word.empty()) return records.find(word);
+  if (!word.empty()) {
+    std::string id = records.find(word);
+    if (is_queued(records, id)) {
+      throw refusal("run-queued", "run `{}` waits for others, and has not begun", id)
+          .hint("`mlenv wait` waits for it");
+    }
+    return id;
+  }
   const std::vector<std::string> ids = records.ids();
-  const auto running = std::find_if(ids.rbegin(), ids.rend(),
-                                    [&](const std::string& id) { return records.goes_on(id); });
+  const auto running = std::find_if(ids.rbegin(), ids.rend(), [&](const std::string& id) {
+    return records.goes_on(id) && !is_queued(records, id);
+  });
   if (running != ids.rend()) return *running;
   throw refusal("run-ended", "no run goes on")
       .hint("`mlenv watch last` tells of the newest that has ended");

@@ -68,6 +68,8 @@ AwaitedRun look_in_slurm(const fs::path& store, const fs::path& folder, const st
     }
     return {State::never, fmt::format("ended with status {}", state->exit.code)};
   } catch (const Error& error) {
+    // Its daemon may be slow, or another one be taking over.
+    if (error.code() == "timeout") return {State::goes_on, "", slurm};
     return look_without_slurm(store, folder, error.frames().front());
   }
 }
@@ -115,6 +117,14 @@ class Waiting {
   std::vector<std::string> left_;
   std::map<std::string, Pace> paces_;
 };
+
+/// 0: nobody said so.
+int told_to_end(const SignalQueue& signals) {
+  while (const int signal = signals.next()) {
+    if (signal != SIGUSR1 && signal != SIGUSR2) return signal;
+  }
+  return 0;
+}
 
 RunOutcome ended_by_signal(int signal, EndedBy why) {
   RunOutcome outcome;
@@ -165,14 +175,14 @@ std::optional<RunOutcome> wait_for_runs(const fs::path& store, const std::vector
     if (::poll(fds.data(), fds.size(), kTick) < 0 && errno != EINTR) {
       throw os_error(errno, "cannot wait for the end of {}", called(left));
     }
-    while (const int signal = signals.next()) {
-      if (signal != SIGUSR1 && signal != SIGUSR2) return ended_by_signal(signal, EndedBy::itself);
-    }
+    if (const int signal = told_to_end(signals)) return ended_by_signal(signal, EndedBy::itself);
     const bool stopped = stops.hear(fds.data() + 1).has_value();
     if (stopped || (events.is_needless && events.is_needless())) {
       return ended_by_signal(SIGTERM, EndedBy::stop);
     }
   }
+  // One that came while that was looked at.
+  if (const int signal = told_to_end(signals)) return ended_by_signal(signal, EndedBy::itself);
   if (events.waiting) events.waiting(false);
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "runner/launch/slurm_job.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv::job {
@@ -11,11 +12,26 @@ namespace {
 
 constexpr std::chrono::hours kKept{7 * 24};
 
-/// Whether the job in the folder ended before `when`. A job that has not begun may still wait.
+/// A job that has not begun may still wait; whether Slurm has forgotten it.
+bool never_began(const fs::path& folder, std::chrono::system_clock::time_point when) {
+  std::error_code error;
+  const auto made = fs::last_write_time(folder, error);
+  if (error || std::chrono::file_clock::to_sys(made) >= when) return false;
+  const std::string slurm = slurm_id_of_job(folder);
+  if (slurm.empty()) return true;  // it was never submitted
+  try {
+    const std::optional<SlurmState> state = ask_slurm(slurm);
+    return state && state->is_over();
+  } catch (const Error& asked) {
+    return asked.frames().front().find("knows no job") != std::string::npos;
+  }
+}
+
+/// Whether the job in the folder ended before `when`.
 bool ended_before(const fs::path& folder, const RunRecords& records,
                   std::chrono::system_clock::time_point when) {
   const std::string id = record_of_job(folder);
-  if (id.empty()) return false;
+  if (id.empty()) return never_began(folder, when);
   if (!fs::exists(records.folder_of(id))) return true;
   const RunRecord record = records.read_brief(id);
   if (!record.end) return false;

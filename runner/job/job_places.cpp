@@ -16,7 +16,10 @@ std::uint64_t gpus_seen(const std::string& word, const Facts& facts, const NodeH
   if (choice.kind == GpuChoice::Kind::none) return 0;
   if (choice.kind == GpuChoice::Kind::count) return choice.count;
   if (choice.kind == GpuChoice::Kind::named) return choice.devices.size();
-  return std::min<std::uint64_t>(hello.given_gpus.value_or(facts.gpus->size()), facts.gpus->size());
+  // What is given may be parts of GPUs, of which there are more.
+  const std::uint64_t parts = facts.mig_devices ? facts.mig_devices->size() : 0;
+  const std::uint64_t whole = facts.gpus->size();
+  return std::min(hello.given_gpus.value_or(whole), std::max(whole, parts));
 }
 
 }  // namespace

@@ -189,7 +189,7 @@ void record_failure(RunRecorder& recorder, const Error& error, int status, KeptO
 
 /// Nothing once the runs have ended well after which it is to start.
 std::optional<RunOutcome> wait_for_others(const DetachedRun& request, RunRecorder& recorder,
-                                          Starter& starter) {
+                                          const KeptOutput& output, Starter& starter) {
   WaitEvents events;
   events.control = request.run.fds.control;
   events.waiting = [&](bool waits) {
@@ -197,6 +197,7 @@ std::optional<RunOutcome> wait_for_others(const DetachedRun& request, RunRecorde
     if (!waits) return;
     starter.started(recorder.id());
     leave_terminal();
+    output.take_complaints();  // of the command, later: nobody else hears them any more
   };
   return wait_for_runs(request.store, request.start.after, events);
 }
@@ -224,7 +225,7 @@ RunOutcome run_and_keep(DetachedRun& request, RunRecorder& recorder, Starter& st
   leave_signals_to_the_command();
   std::optional<RunOutcome> outcome;
   try {
-    outcome = wait_for_others(request, recorder, starter);
+    outcome = wait_for_others(request, recorder, output, starter);
     if (!outcome) outcome = run_local(request.run, std::move(events));
     recorder.ended(
         *outcome, [&] { return read_outputs(outputs); }, output.finish());

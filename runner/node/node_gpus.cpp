@@ -1,5 +1,8 @@
 #include "runner/node/node_gpus.hpp"
 
+#include <algorithm>
+#include <charconv>
+
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "runner/cdi/host_registry.hpp"
@@ -20,22 +23,33 @@ std::optional<std::string> given(const std::map<std::string, std::string>& varia
   return std::nullopt;
 }
 
-/// `0,2`, `0-3`, UUIDs: a device for each.
+std::optional<unsigned> index_in(std::string_view text) {
+  unsigned value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec != std::errc{} || read.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// `0,2`, `0-3`, UUIDs: a device for each. Those after one that is none, as -1, count for nothing,
+/// as CUDA has it (CUDA C++ Programming Guide, "CUDA Environment Variables").
 std::vector<std::string> devices_in(const std::string& list) {
+  constexpr unsigned kMost = 1024;
   std::vector<std::string> found;
   for (const std::string_view part : split(list, ',')) {
     const std::string word{trim(part)};
-    const std::size_t dash = word.find('-');
-    const bool is_range = !word.empty() && is_digit(word.front()) && dash != std::string::npos;
     if (word.empty()) continue;
-    if (!is_range) {
+    if (word.front() == '-') break;
+    const std::size_t dash = word.find('-');
+    const auto first = index_in(std::string_view(word).substr(0, dash));
+    const auto last = dash == std::string::npos ? std::nullopt
+                                                : index_in(std::string_view(word).substr(dash + 1));
+    if (!first || !last) {
       found.push_back(word);
       continue;
     }
-    constexpr unsigned long kMost = 1024;
-    const unsigned long first = std::stoul(word.substr(0, dash));
-    const unsigned long last = std::min(std::stoul(word.substr(dash + 1)), kMost);
-    for (unsigned long one = first; one <= last; ++one) found.push_back(std::to_string(one));
+    for (unsigned one = *first; one <= std::min(*last, kMost); ++one) {
+      found.push_back(std::to_string(one));
+    }
   }
   return found;
 }

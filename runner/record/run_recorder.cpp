@@ -90,7 +90,17 @@ RunRecorder::RunRecorder(const fs::path& folder, RunStart start, const KnownStat
   } else {
     publish(folder, now);
   }
+  known_code_ = known.code.has_value();
   start_reader(known);
+}
+
+/// On a full disk a record does without, as where they are read beside the run.
+void RunRecorder::write_host(const std::string& facts) const {
+  try {
+    write_file(folder_ / kHostFile, facts, /*durable=*/false);
+  } catch (const Error& error) {
+    log::debug("the record has no facts of the host: {}", error.what());
+  }
 }
 
 void RunRecorder::start_reader(const KnownState& known) {
@@ -99,7 +109,7 @@ void RunRecorder::start_reader(const KnownState& known) {
   if (known.code) {
     write_file(folder_ / kCodeFile, render_code_state(*known.code), /*durable=*/false);
   }
-  if (!known.host.empty()) write_file(folder_ / kHostFile, known.host, /*durable=*/false);
+  if (!known.host.empty()) write_host(known.host);
   const bool reads_code = start_.project && !known.code;
   if (!reads_code && !known.host.empty()) return;
   if (reads_code) {
@@ -141,8 +151,13 @@ void RunRecorder::waiting(bool waits) {
   if (waits) {
     write_file(folder_ / kWaitsFile, "", /*durable=*/false);
   } else {
-    fs::remove(folder_ / kWaitsFile);
+    ::unlink((folder_ / kWaitsFile).c_str());
     began_ = std::chrono::steady_clock::now();
+    // What lies in the project's folder now is what the command is given. Nodes have a snapshot.
+    if (start_.project && !known_code_ && !start_.launch) {
+      reader_.reset();
+      start_reader({});
+    }
   }
 }
 

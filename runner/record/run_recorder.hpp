@@ -64,9 +64,11 @@ class RunRecorder {
   void measure(RunEnd& end) const;
   void write_end(const RunEnd& end) const;
   void start_reader(const KnownState& known);
+  void write_host(const std::string& facts) const;
 
   RunStart start_;
   fs::path folder_;
+  bool known_code_ = false;
   std::optional<FileLock> held_;
   Fd reader_;  ///< to the process that reads; closed once that was told to go on
   std::chrono::steady_clock::time_point began_;

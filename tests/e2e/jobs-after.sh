@@ -49,6 +49,13 @@ ends_with 0 "$MLENV" ps
 shown "$second +second .* queued "
 shown "$third +third .* queued "
 [ ! -e "$work/shared/second-ran" ] || fail "it did not wait"
+failing_with run-queued "$MLENV" --json exec second true
+failing_with run-queued "$MLENV" --json watch second
+failing_with usage "$MLENV" --json run --after first --from first small -- true
+ends_with 0 "$MLENV" run -d --name no-such --after first small -- no-such-program
+echo "print('as it lies there')" >later.py
+ends_with 0 "$MLENV" run -d --name now --after first small -- python later.py
+echo "print('as it lies there now')" >later.py
 "$MLENV" logs -f second >"$work/followed" 2>&1 &
 follower=$!
 "$MLENV" logs -f third >"$work/followed-job" 2>&1 &
@@ -56,6 +63,12 @@ job_follower=$!
 touch "$work/shared/first"
 ends_with 0 "$MLENV" wait third
 [ -e "$work/shared/second-ran" ] || fail "the third before the second"
+ends_with 127 "$MLENV" wait no-such
+"$MLENV" logs no-such >"$work/out" 2>"$work/err"
+said 'no-such-program'
+ends_with 0 "$MLENV" wait now
+"$MLENV" logs now >"$work/out"
+shown '^as it lies there now$'
 [ -e "$work/shared/third-ran-1" ] || fail "the third did not run"
 wait "$follower"
 wait "$job_follower"
@@ -172,6 +185,7 @@ ends_with 0 slurm -d --nodes 1 --name train --after "$prepare" -v "$work/shared:
 train=$(cat "$work/out")
 grep -qx "#SBATCH --dependency=afterok:$(slurm_id "$prepare")" "$MLENV_STORE/jobs/$train/job.sh" || fail "no dependency: $(cat "$MLENV_STORE/jobs/$train/job.sh")"
 grep -qx "#SBATCH --kill-on-invalid-dep=yes" "$MLENV_STORE/jobs/$train/job.sh" || fail "it would wait forever"
+failing_with usage on_head "$MLENV" --json run --engine slurm --dry-run --nodes 1 --after "$prepare" --slurm-option=--dependency=singleton small -- true
 wait_until 60 has_reason "$(slurm_id "$train")" Dependency
 ends_with 0 on_head "$MLENV" run -d --name local --after "$train" -v "$work/shared:/shared" small -- touch /shared/local-ran
 touch "$work/shared/go"

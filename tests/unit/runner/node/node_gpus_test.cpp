@@ -43,6 +43,11 @@ TEST(NodeGpus, AreCountedAsABatchSystemHasGivenThem) {
   EXPECT_EQ(given_gpus({{"SLURM_STEP_GPUS", "2,5"}, {"CUDA_VISIBLE_DEVICES", "0"}}), 2U);
   EXPECT_EQ(given_gpus({{"SLURM_JOB_GPUS", "0-2,7"}}), 4U);
   EXPECT_EQ(given_gpus({{"CUDA_VISIBLE_DEVICES", ""}}), 0U);
+  EXPECT_EQ(given_gpus({{"CUDA_VISIBLE_DEVICES", "-1"}}), 0U);
+  EXPECT_EQ(given_gpus({{"CUDA_VISIBLE_DEVICES", "1,-1,2"}}), 1U);
+  EXPECT_EQ(given_gpus({{"CUDA_VISIBLE_DEVICES", "0-"}}), 1U);
+  EXPECT_EQ(given_gpus({{"CUDA_VISIBLE_DEVICES", "99999999999999999999-1"}}), 1U);
+  EXPECT_EQ(given_gpus({{"CUDA_VISIBLE_DEVICES", "MIG-1-2,MIG-3-4"}}), 2U);
 }
 
 TEST(NodeGpus, AreNotMoreThanWereGiven) {
