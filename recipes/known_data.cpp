@@ -39,7 +39,7 @@ Digest known_data_digest(Store& store, const fs::path& path, Progress& progress)
   const Digest key = state.key("data");
   if (const std::optional<std::string> text = store.find_key(key)) return Digest::parse(*text);
   Pool pool;
-  const Digest digest = data_digest(path, pool, progress);
+  Digest digest = data_digest(path, pool, progress);
   state.require_unchanged();
   store.put_key(key, digest.str());
   return digest;
