@@ -1,7 +1,7 @@
 #include "recipes/data_list.hpp"
 
+#include <algorithm>
 #include <charconv>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -52,22 +52,40 @@ bool stays_below(std::string_view path) {
   }
 }
 
+bool holds(const std::vector<DataFile>& sorted, std::string_view path) {
+  const auto at =
+      std::lower_bound(sorted.begin(), sorted.end(), path,
+                       [](const DataFile& file, std::string_view one) { return file.path < one; });
+  return at != sorted.end() && at->path == path;
+}
+
+/// `before` is that of the file before it, which has been checked; empty: there is none.
+void check_order(std::string_view before, std::string_view path) {
+  if (path > before) return;
+  if (path == before) throw bad_list(fmt::format("`{}` comes twice", printable(path)));
+  throw bad_list(fmt::format("`{}` comes too late: it is not sorted", printable(path)));
+}
+
 void check_paths(const std::vector<DataFile>& files) {
   if (files.size() == 1 && files.front().path.empty()) return;
-  std::set<std::string_view> names;
+  std::string_view before;
   for (const DataFile& file : files) {
     if (!stays_below(file.path)) {
       throw bad_list(fmt::format("`{}` is no path below a folder", printable(file.path)));
     }
-    const bool is_new = names.insert(file.path).second;
-    if (!is_new) throw bad_list(fmt::format("`{}` comes twice", printable(file.path)));
+    check_order(before, file.path);
+    before = file.path;
   }
+  std::string_view known;  // a folder that is no file, nor is any above it
   for (const DataFile& file : files) {
-    for (std::string_view up = folder_of(file.path); !up.empty(); up = folder_of(up)) {
-      if (names.contains(up)) {
+    const std::string_view folder = folder_of(file.path);
+    if (folder == known) continue;
+    for (std::string_view up = folder; !up.empty(); up = folder_of(up)) {
+      if (holds(files, up)) {
         throw bad_list(fmt::format("`{}` lies beneath a file", printable(file.path)));
       }
     }
+    known = folder;
   }
 }
 

@@ -28,7 +28,7 @@ struct DataList {
 /// As text, for those who are sent it.
 std::string render_data_list(const DataList& list);
 /// The other way. Throws `bad-data` for what is no such text, and for paths that lead out of the
-/// folder, come twice, or lie beneath a file.
+/// folder, are not sorted, come twice, or lie beneath a file.
 DataList parse_data_list(std::string_view text);
 
 }  // namespace mlenv

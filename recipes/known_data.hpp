@@ -9,8 +9,10 @@ namespace mlenv {
 
 /// As data_digest has it. Throws `file-changed` where something wrote meanwhile.
 Digest known_data_digest(Store& store, const fs::path& path, Progress& progress);
-/// What was read by somebody else just now: it is not read again.
-void remember_data(Store& store, const fs::path& path, const Digest& digest);
+/// What somebody else has read, whose data_fingerprint it was before: it is not read again. Where
+/// it has another one now nothing is remembered.
+void remember_data(Store& store, const fs::path& path, const Digest& fingerprint,
+                   const Digest& digest);
 
 /// A blob of the store, which holds the data set's list (data_list.hpp).
 struct ListedData {

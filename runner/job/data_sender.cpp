@@ -7,7 +7,6 @@
 #include <cerrno>
 
 #include "base/error.hpp"
-#include "recipes/known_data.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -25,10 +24,15 @@ Error changed(const fs::path& path) {
 
 }  // namespace
 
-void DataSender::offer(const Store& store, const std::vector<DataSet>& sets) {
-  store_ = &store;
+void DataSender::offer(DataLists& lists, const std::vector<DataSet>& sets) {
+  forget();
+  lists_ = &lists;
   sets_ = sets;
+}
+
+void DataSender::forget() {
   set_ = nullptr;
+  list_.reset();
 }
 
 void DataSender::want(const WantData& want) {
@@ -36,6 +40,7 @@ void DataSender::want(const WantData& want) {
     return one.digest == want.digest && !one.list.empty();
   });
   if (found == sets_.end()) return;
+  forget();
   set_ = &*found;
   ranges_ = want.ranges;
   offset_ = want.offset;
@@ -44,22 +49,19 @@ void DataSender::want(const WantData& want) {
 
 /// Files that are not in the list are not asked for by any node of ours.
 void DataSender::read_list() {
-  if (listed_ != set_->digest) {
-    list_ = read_data_list(*store_, Digest::parse(set_->list));
-    listed_ = set_->digest;
-  }
+  list_ = lists_->of(set_->list);
   std::uint64_t lacking = 0;
   for (const DataRange& range : ranges_) {
-    if (range.first > list_.files.size() || range.count > list_.files.size() - range.first) {
+    if (range.first > list_->files.size() || range.count > list_->files.size() - range.first) {
       throw failure("bad-stream", "the two ends of a node's link misunderstood each other")
           .because(fmt::format("files {} to {} of {} are asked for", range.first,
-                               range.first + range.count, list_.files.size()));
+                               range.first + range.count, list_->files.size()));
     }
     for (std::uint64_t i = 0; i < range.count; ++i) {
-      lacking += list_.files[range.first + i].size_bytes;
+      lacking += list_->files[range.first + i].size_bytes;
     }
   }
-  const std::uint64_t all = list_.size_bytes();
+  const std::uint64_t all = list_->size_bytes();
   sent_ = all - std::min(all, lacking - std::min(lacking, offset_));
   std::erase_if(ranges_, [](const DataRange& one) { return one.count == 0; });
 }
@@ -89,7 +91,7 @@ void DataSender::open_file(const DataFile& file) {
 void DataSender::send_part(Channel& channel) {
   if (!file_) read_list();
   if (ranges_.empty()) return forget();
-  const DataFile& file = list_.files[ranges_.front().first];
+  const DataFile& file = list_->files[ranges_.front().first];
   if (!file_) open_file(file);
   BlobBytes part;
   part.bytes.resize(static_cast<std::size_t>(std::min(kPart, file.size_bytes - offset_)));
@@ -115,7 +117,7 @@ void DataSender::next_file() {
   ++range.first;
   if (--range.count == 0) ranges_.erase(ranges_.begin());
   if (ranges_.empty()) return forget();
-  open_file(list_.files[ranges_.front().first]);
+  open_file(list_->files[ranges_.front().first]);
 }
 
 }  // namespace mlenv::job

@@ -2,13 +2,13 @@
 // Files of data sets on their way to a node: read where they lie, a part at a time, as the link has
 // room. Nothing of them is stored here.
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "images/store.hpp"
-#include "recipes/data_list.hpp"
 #include "runner/job/channel.hpp"
+#include "runner/job/data_lists.hpp"
 
 namespace mlenv::job {
 
@@ -20,14 +20,14 @@ class DataSender {
   /// What could not be read ends it: `failed` is told, the node, too.
   using FailedEvent = std::function<void(const std::string& during, const Error&)>;
 
-  /// What a node may ask for; `store` has the lists.
-  void offer(const Store& store, const std::vector<DataSet>& sets);
+  /// What a node may ask for.
+  void offer(DataLists& lists, const std::vector<DataSet>& sets);
   /// Of what was not offered nothing is sent.
   void want(const WantData& want);
   bool busy() const { return set_ != nullptr; }
   /// Queues parts until there is no more room, each with its BeginBlob.
   void fill(Channel& channel, const FailedEvent& failed);
-  void forget() { set_ = nullptr; }
+  void forget();
 
   // Of one that is busy:
   const std::string& name() const { return set_->name; }
@@ -40,13 +40,12 @@ class DataSender {
   void open_file(const DataFile& file);
   void next_file();
 
-  const Store* store_ = nullptr;
+  DataLists* lists_ = nullptr;
   std::vector<DataSet> sets_;
-  const DataSet* set_ = nullptr;  ///< that files of are wanted
-  std::string listed_;            ///< digest of the set whose list this is
-  DataList list_;
-  std::vector<DataRange> ranges_;  ///< what is left, the first one begins with the next file
-  std::uint64_t offset_ = 0;       ///< in that file
+  const DataSet* set_ = nullptr;          ///< that files of are wanted
+  std::shared_ptr<const DataList> list_;  ///< of that one, once it is read
+  std::vector<DataRange> ranges_;         ///< what is left, the first one begins with the next file
+  std::uint64_t offset_ = 0;              ///< in that file
   Fd file_;
   std::uint64_t sent_ = 0;  ///< of the set, what the node had among it
 };

@@ -47,6 +47,7 @@ DrivenNodes::DrivenNodes(Store& store, NodeStarter& starter, const DrivePlan& pl
       plan_(plan),
       events_(events),
       ranks_(std::move(ranks)),
+      data_lists_(store),
       spread_(store, {plan.image_digest, plan.image_names, plan.job.nodes.most > 1},
               [this](std::size_t node) {
                 const SpreadCount& count = spread_.count(node);
@@ -241,7 +242,7 @@ void DrivenNodes::met(std::size_t index, const NodeHello& hello) {
   } else {
     spread_.met(index, link, hello, address_of(state));
   }
-  if (!plan_.data.empty()) link.send_data(store_, plan_.data);
+  if (!plan_.data.empty()) link.send_data(store_, data_lists_, plan_.data);
   if (plan_.code_digest) {
     link.send_code(store_, *plan_.code_digest);
   } else {

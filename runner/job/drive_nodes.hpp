@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <deque>
 
+#include "runner/job/data_lists.hpp"
 #include "runner/job/data_notices.hpp"
 #include "runner/job/drive.hpp"
 #include "runner/job/elastic.hpp"
@@ -120,6 +121,7 @@ class DrivenNodes {
   const DrivePlan& plan_;
   const DriveEvents& events_;
   RankEvents ranks_;
+  DataLists data_lists_;
   std::deque<Node> nodes_;
   ImageSpread spread_;
 };

@@ -332,12 +332,12 @@ void NodeLink::send_code(Store& store, const std::string& digest) {
   impl_->offer(store, kProject, OfferCode{{digest, *size}});
 }
 
-void NodeLink::send_data(Store& store, const std::vector<DataSet>& sets) {
+void NodeLink::send_data(Store& store, DataLists& lists, const std::vector<DataSet>& sets) {
   impl_->lists = {&store, {}};
   for (const DataSet& set : sets) {
     if (!set.list.empty()) impl_->lists.blobs.push_back({set.list, set.list_bytes});
   }
-  impl_->data.offer(store, sets);
+  impl_->data.offer(lists, sets);
   impl_->say(OfferData{sets});
 }
 std::optional<NodeLink::DataSent> NodeLink::data_sent() const {

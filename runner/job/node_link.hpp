@@ -108,6 +108,7 @@ struct RankEnd {
   std::string ended_by_node{};
 };
 
+class DataLists;
 struct FetchPiece;
 struct OfferedBlob;
 struct Want;
@@ -197,8 +198,8 @@ class NodeLink {
   /// A blob of `store` that is an archive of the job's code (job/code.hpp).
   void send_code(Store& store, const std::string& digest);
   /// The node makes sure that it has these, and is sent what it lacks of those that are staged;
-  /// data_at() follows for each.
-  void send_data(Store& store, const std::vector<DataSet>& sets);
+  /// data_at() follows for each. `lists`, which all links of a job share, outlives the link.
+  void send_data(Store& store, DataLists& lists, const std::vector<DataSet>& sets);
   /// Of what is being sent of them; nothing: none is.
   struct DataSent {
     std::string name;

@@ -132,12 +132,18 @@ class Agent {
     job_.tick();
     const auto now = Clock::now();
     if (now - channel_.last_said() >= link_.beat) channel_.say(Beat{});
-    const milliseconds most = met_ ? link_.silence : kUntilMet;
-    if (now - channel_.last_heard() >= most) {
-      const double seconds = std::chrono::duration<double>(most).count();
-      leave(fmt::format("nothing was heard of mlenv for {:.3g} s", seconds), milliseconds(0));
-    }
+    check_silence(now);
     if (ending_since_ && now - *ending_since_ >= kMostEnding) job_.kill_ranks();
+  }
+
+  void check_silence(Clock::time_point now) {
+    const milliseconds most = met_ ? link_.silence : kUntilMet;
+    const auto heard = channel_.last_heard();
+    if (now - heard < most) return;
+    hear_controller();  // this process may be the one that was busy, or slept
+    if (channel_.last_heard() != heard) return;
+    const double seconds = std::chrono::duration<double>(most).count();
+    leave(fmt::format("nothing was heard of mlenv for {:.3g} s", seconds), milliseconds(0));
   }
 
   void leave(const std::string& why, milliseconds grace) {

@@ -33,7 +33,7 @@ void DataIntake::offer(const OfferData& offer) {
   places_.clear();
   at_ = 0;
   if (sets_.empty()) return;
-  make_folders(store_.root() / "data");
+  make_data_folder(store_.root());
   next_set();
 }
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <set>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/pool.hpp"
@@ -62,7 +62,8 @@ void sweep_parts(const fs::path& store) {
 
 // --- look ------------------------------------------------------------------------------------
 
-/// What an earlier job kept. Where it is no longer what it was, what is left of it is a part again.
+/// What an earlier job kept. Where it is no longer what it was, what is left of it is a part again;
+/// of what holds something else than data nothing is.
 bool has_kept(Store& store, const DataNames& names, const Digest& digest) {
   if (!is_there(names.whole())) return false;
   QuietProgress progress;
@@ -70,6 +71,8 @@ bool has_kept(Store& store, const DataNames& names, const Digest& digest) {
     if (known_data_digest(store, names.whole(), progress) == digest) return true;
   } catch (const Error& error) {
     if (error.code() != "bad-data") throw;
+    remove_tree(names.whole());
+    return false;
   }
   remove_tree(names.part());
   make_folders(names.part());
@@ -77,13 +80,14 @@ bool has_kept(Store& store, const DataNames& names, const Digest& digest) {
   return false;
 }
 
-Error no_data(const std::string& name, const fs::path& from, bool can_be_sent) {
-  Error error = failure("no-data", "the data `{}` is not at `{}` on node `{}`", name, from.string(),
-                        host_name());
-  if (can_be_sent) return error;
-  return error.hint(
-      "put it on storage that all nodes share, or let nodes be sent it: `stage: node` in the "
-      "recipe, where this machine has it");
+/// `why` it cannot be reached.
+Error no_data(const std::string& name, const fs::path& from, const std::string& why) {
+  return failure("no-data", "the data `{}` is not at `{}` on node `{}`", name, from.string(),
+                 host_name())
+      .because(why)
+      .hint(
+          "put it on storage that all nodes share, or let nodes be sent it: `stage: node` in the "
+          "recipe, where this machine has it");
 }
 
 std::string render_at(const char* how, const fs::path& path) {
@@ -94,28 +98,40 @@ std::string render_at(const char* how, const fs::path& path) {
   return render_message(at);
 }
 
+/// Of what lies at `from`, which is to be the declared data.
+std::string look_at(Store& store, const std::string& name, const Digest& digest,
+                    const fs::path& from) {
+  std::error_code error;
+  const fs::path real = fs::canonical(from, error);
+  if (error) throw no_data(name, from, error.message());
+  QuietProgress progress;
+  std::optional<Digest> found;
+  try {
+    found = known_data_digest(store, real, progress);
+  } catch (const Error& unreadable) {
+    if (unreadable.code() != "permission") throw;
+    throw no_data(name, from, unreadable.what());
+  }
+  if (*found == digest) return render_at("found", real);
+  throw refusal("data-differs", "`{}` is not the data that the recipe declares as `{}`",
+                from.string(), name)
+      .because(fmt::format("declared {}, found {}", digest.str(), found->str()))
+      .hint("bring the declared data there, or let nodes be sent it: `stage: node` in the recipe");
+}
+
 std::string look(Store& store, const std::vector<std::string>& words) {
-  const std::string& name = words.at(3);
   const Digest digest = Digest::parse(words.at(4));
-  const fs::path from = words.at(5);
   const bool can_be_sent = words.at(6) == "yes";
   sweep_parts(store.root());
   const DataNames names{store.root(), digest};
   if (has_kept(store, names, digest)) return render_at("kept", names.whole());
-  std::error_code error;
-  if (!fs::exists(from, error)) {
-    if (!can_be_sent) throw no_data(name, from, can_be_sent);
+  try {
+    return look_at(store, words.at(3), digest, words.at(5));
+  } catch (const std::exception&) {
+    // Whatever is wrong with what lies there.
+    if (!can_be_sent) throw;
     return render_message(WantData{digest.str(), {}, 0});
   }
-  QuietProgress progress;
-  const fs::path real = fs::canonical(from);
-  const Digest found = known_data_digest(store, real, progress);
-  if (found == digest) return render_at("found", real);
-  if (can_be_sent) return render_message(WantData{digest.str(), {}, 0});
-  throw refusal("data-differs", "`{}` is not the data that the recipe declares as `{}`",
-                from.string(), name)
-      .because(fmt::format("declared {}, found {}", digest.str(), found.str()))
-      .hint("bring the declared data there, or let nodes be sent it: `stage: node` in the recipe");
 }
 
 // --- plan ------------------------------------------------------------------------------------
@@ -136,6 +152,43 @@ void require_room(const fs::path& folder, std::uint64_t bytes) {
   throw failure("no-space", "no room for the data in `{}`", folder.string())
       .because(fmt::format("{} bytes of it are to come, and {} are free", bytes, free))
       .hint("make room there, or set MLENV_STORE to a folder on a larger disk");
+}
+
+const DataFile* file_at(const DataList& list, std::string_view path) {
+  const auto at =
+      std::lower_bound(list.files.begin(), list.files.end(), path,
+                       [](const DataFile& file, std::string_view one) { return file.path < one; });
+  return at != list.files.end() && at->path == path ? &*at : nullptr;
+}
+
+bool has_below(const DataList& list, const std::string& folder) {
+  const std::string prefix = folder + "/";
+  const auto at =
+      std::lower_bound(list.files.begin(), list.files.end(), prefix,
+                       [](const DataFile& file, std::string_view one) { return file.path < one; });
+  return at != list.files.end() && at->path.starts_with(prefix);
+}
+
+/// Takes away all that the list does not have there, links first of all: nobody follows any. Below
+/// `content`, `path` is a folder; empty: the whole.
+void keep_listed(const fs::path& content, const DataList& list, const std::string& path) {
+  for (const fs::path& entry : list_folder(path.empty() ? content : content / path)) {
+    const std::string name = entry.filename().string();
+    const std::string here = path.empty() ? name : path + "/" + name;
+    const fs::file_type type = fs::symlink_status(entry).type();
+    if (type == fs::file_type::directory && has_below(list, here)) {
+      keep_listed(content, list, here);
+    } else if (type != fs::file_type::regular || file_at(list, here) == nullptr) {
+      remove_tree(entry);
+    }
+  }
+}
+
+void keep_listed(const fs::path& content, const DataList& list) {
+  const fs::file_type type = fs::symlink_status(content).type();
+  const bool is_file = file_at(list, "") != nullptr;
+  if (type != (is_file ? fs::file_type::regular : fs::file_type::directory)) remove_tree(content);
+  if (!is_file && type == fs::file_type::directory) keep_listed(content, list, "");
 }
 
 WantData lacking(const DataNames& names, const Digest& digest, const DataList& list) {
@@ -164,33 +217,54 @@ WantData lacking(const DataNames& names, const Digest& digest, const DataList& l
 
 // --- finish ----------------------------------------------------------------------------------
 
-std::string finish(Store& store, const DataNames& names, const Digest& digest,
-                   const DataList& list) {
+/// The fingerprint of what is right; else takes away what is not what the list says.
+std::optional<Digest> prove(const DataNames& names, const Digest& digest, const DataList& list) {
   Pool pool;
   QuietProgress progress;
-  // A data set may have no file at all.
-  if (!is_there(names.content())) make_folders(names.content());
-  const DataList found = data_list(names.content(), pool, progress);
-  if (found.digest() != digest) {
-    std::set<std::pair<std::string_view, std::string_view>> right;
-    for (const DataFile& file : list.files) right.emplace(file.path, file.digest.hex());
+  try {
+    const Digest before = data_fingerprint(names.content());
+    const DataList found = data_list(names.content(), pool, progress);
+    if (found.digest() == digest) return before;
     for (const DataFile& file : found.files) {
-      if (!right.contains({file.path, file.digest.hex()})) {
+      const DataFile* right = file_at(list, file.path);
+      if (right == nullptr || right->digest != file.digest) {
         remove_tree(below(names.content(), file));
       }
     }
-    return render_message(lacking(names, digest, list));
+  } catch (const Error& error) {
+    if (error.code() != "bad-data") throw;
+    remove_tree(names.content());
   }
+  return std::nullopt;
+}
+
+std::string finish(Store& store, const DataNames& names, const Digest& digest,
+                   const DataList& list) {
+  // A data set may have no file at all.
+  if (!is_there(names.content())) make_folders(names.content());
+  const std::optional<Digest> proven = prove(names, digest, list);
+  if (!proven) return render_message(lacking(names, digest, list));
   const Fd folder = open_file(names.folder(), O_RDONLY | O_DIRECTORY);
   if (::syncfs(folder.get()) != 0) throw os_error(errno, "cannot write the data to the disk");
+  if (data_fingerprint(names.content()) != *proven) {
+    throw failure("file-changed", "`{}` changed while it was read", names.content().string());
+  }
   rename_to(names.content(), names.whole());
   (void)::fsync(folder.get());
   remove_tree(names.part());
-  remember_data(store, names.whole(), digest);
+  // Of a single file the rename is a change, too: the next job reads it once more.
+  remember_data(store, names.whole(), *proven, digest);
   return render_at("staged", names.whole());
 }
 
 }  // namespace
+
+void make_data_folder(const fs::path& store) {
+  const fs::path folder = store / "data";
+  make_folders(folder);
+  if (::chmod(folder.c_str(), S_IRWXU) == 0) return;
+  throw os_error(errno, "cannot keep others out of `{}`", folder.string());
+}
 
 std::string data_work(const std::vector<std::string>& words) {
   Store store{words.at(1)};
@@ -200,6 +274,7 @@ std::string data_work(const std::vector<std::string>& words) {
   const DataNames names{store.root(), digest};
   const DataList list = list_of(store, digest, words.at(4));
   make_folders(names.part());
+  keep_listed(names.content(), list);
   if (what == "finish") return finish(store, names, digest, list);
   return render_message(lacking(names, digest, list));
 }

@@ -1,6 +1,7 @@
 #pragma once
 // Data sets in a node's store, and what of that takes long.
 //
+//   data/               for the store's owner alone: data may be nobody else's to read
 //   data/HEX            a file or folder whose digest that is: whole, and on the disk
 //   data/HEX.part/      what came of one so far: `content`, and a file that is on its way
 //   data/HEX.lock       held by the agent that looks for it and takes it in
@@ -35,6 +36,8 @@ class DataNames {
   fs::path folder_;
   std::string hex_;
 };
+
+void make_data_folder(const fs::path& store);
 
 /// In a process of its own (work.hpp), with the lock held by the agent. Words after `data STORE`:
 ///   look NAME DIGEST FROM yes|no   has the node it? `yes`: what it lacks can be sent to it

@@ -44,9 +44,17 @@ TEST(DataList, NothingLeadsOutOrMeets) {
   using Paths = std::vector<std::string>;
   for (const Paths& paths :
        {Paths{"../x"}, Paths{"/etc/x"}, Paths{"a/../../x"}, Paths{"a", "a"}, Paths{"a", "a/b"},
-        Paths{"a/b/c", "a/b"}, Paths{"."}, Paths{"a//b"}, Paths{"a/"}, Paths{"", "b"}}) {
+        Paths{"a/b", "a/b/c"}, Paths{"a", "a-b", "a/b"}, Paths{"a", "a-b/c", "a/b/c/d"}, Paths{"."},
+        Paths{"a//b"}, Paths{"a/"}, Paths{"", "b"}}) {
     EXPECT_EQ(code_of([&] { parse_data_list(listed(paths)); }), "bad-data") << paths.front();
   }
+}
+
+TEST(DataList, IsSorted) {
+  EXPECT_EQ(code_of([&] { parse_data_list(listed({"b", "a"})); }), "bad-data");
+  EXPECT_EQ(code_of([&] { parse_data_list(listed({"a/b/c", "a/b"})); }), "bad-data");
+  const std::vector<std::string> paths{"a-b", "a/b", "a/b-c/d", "a/c", "aa", "\xff"};
+  EXPECT_EQ(parse_data_list(listed(paths)).files.size(), paths.size());
 }
 
 TEST(DataList, WhatIsNoListIsRefused) {
@@ -58,6 +66,58 @@ TEST(DataList, WhatIsNoListIsRefused) {
   std::string other = whole;
   other[other.find('-')] = '?';
   EXPECT_EQ(code_of([&] { parse_data_list(other); }), "bad-data");
+}
+
+/// Somebody writes while it is read.
+class WhileRead final : public Progress {
+ public:
+  explicit WhileRead(fs::path changed) : changed_(std::move(changed)) {}
+  int begin(std::string_view, std::uint64_t, std::string_view) override { return 0; }
+  void advance(int, std::uint64_t) override {}
+  void end(int, std::string_view) override { write_file(changed_, "other", false); }
+  void note(std::string_view) override {}
+
+ private:
+  fs::path changed_;
+};
+
+TEST(KnownData, WhatChangedWhileItWasReadIsNotRemembered) {
+  const TemporaryFolder folder{temporary_root()};
+  Store store{folder.path() / "store"};
+  QuietProgress progress;
+  const fs::path path = folder.path() / "set";
+  make_folders(path);
+  WhileRead writer{path / "a"};
+  const auto digest_now = [&] {
+    Pool pool;
+    return data_digest(path, pool, progress);
+  };
+  write_file(path / "a", "one", false);
+  EXPECT_EQ(code_of([&] { known_data_digest(store, path, writer); }), "file-changed");
+  EXPECT_EQ(known_data_digest(store, path, progress), digest_now());
+  write_file(path / "a", "one", false);
+  EXPECT_EQ(code_of([&] { listed_data(store, path, writer); }), "file-changed");
+  EXPECT_EQ(known_data_digest(store, path, progress), digest_now());
+  // Also where the list was known, and is gone.
+  write_file(path / "a", "one", false);
+  const ListedData listed = listed_data(store, path, progress);
+  fs::remove(store.path_of(listed.list).value());
+  EXPECT_EQ(code_of([&] { listed_data(store, path, writer); }), "file-changed");
+  EXPECT_EQ(listed_data(store, path, progress).digest, digest_now());
+}
+
+TEST(KnownData, WhatSomebodyElseReadIsRememberedAsItWas) {
+  const TemporaryFolder folder{temporary_root()};
+  Store store{folder.path() / "store"};
+  QuietProgress progress;
+  const fs::path path = folder.path() / "file";
+  write_file(path, "one", false);
+  const Digest before = data_fingerprint(path);
+  remember_data(store, path, before, Digest::of("what it is told"));
+  EXPECT_EQ(known_data_digest(store, path, progress), Digest::of("what it is told"));
+  write_file(path, "two!", false);
+  remember_data(store, path, before, Digest::of("one"));
+  EXPECT_EQ(known_data_digest(store, path, progress), Digest::of("two!"));
 }
 
 TEST(KnownData, IsReadAgainOnceItChanged) {
