@@ -131,6 +131,17 @@ equal "status" 125 "$status"
 said 'after which this was to start, ended with status 4'
 [ ! -e matrix/after ] || fail "a matrix of which nothing began was left"
 
+note "--fail-fast: what runs is stopped, what was done stays"
+cat >fast.sh <<'SHELL'
+case $n in
+  1) until [ -e /shared/two ] && [ -e /shared/up-3-0 ]; do sleep 0.1; done; sleep 2; exit 5 ;;
+  2) touch /shared/two ;;
+  3) exec sh wait.sh ;;
+esac
+SHELL
+ends_with 1 matrix --matrix n=1..3 --fail-fast --slurm-option=--exclusive --name fast small -- sh fast.sh
+equal "states" "failed done stopped" "$(jq -r '[.variations[].state] | join(" ")' matrix/fast/matrix.json)"
+
 note "left alone: it goes on, can be looked at, and followed again"
 ends_with 0 matrix -d --matrix n=1..3 --parallel 2 --name left small -- sh wait.sh
 equal "answered" "$(jq -r .id matrix/left/matrix.json)" "$(cat "$work/out")"
