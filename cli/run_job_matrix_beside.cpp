@@ -41,6 +41,13 @@ class Jobs {
         one, [this, index](const std::string& sentence) { keeper_.note(index, sentence); });
   }
 
+  /// `node1, node2 are`
+  std::string hosts_of(std::size_t slot) const {
+    std::vector<std::string> names;
+    for (const job::Host& host : share_.hosts.at(slot)) names.push_back(host.name);
+    return join(names, ", ") + (names.size() == 1 ? " is" : " are");
+  }
+
  private:
   const JobMatrix matrix_;
   const LocalRun run_;  ///< with `{lr}` in its command
@@ -73,12 +80,16 @@ std::set<std::uint64_t> not_in_slurm(const fs::path& results) {
 matrix::DriveEnd drive_all(Ui& ui, PreparedJob& job, OpenedMatrix& opened, HostShare share) {
   const MatrixRecord& record = opened.record;
   const matrix::DrivePlan plan{not_done(record), share.at_once, job.matrix->choice.words.fail_fast,
-                               runs_folder(ui.store().root())};
+                               runs_folder(ui.store().root()), !share.hosts.empty()};
   MatrixKeeper keeper{ui, opened};
   const Jobs jobs{ui, job, std::move(share), record, keeper};
   matrix::DriveEvents events;
   events.start = [&](std::size_t index, std::size_t slot) { return jobs.start(index, slot); };
   keeper.watch(events);
+  events.left_out = [&](const matrix::Ended& one) {
+    keeper.put_back(one.variation, fmt::format("waits again; {} left out: {}",
+                                               jobs.hosts_of(one.slot), one.failure->what()));
+  };
   matrix::DriveEnd end = drive(plan, events);
   keeper.finish(end.signal, end.refused);
   return end;

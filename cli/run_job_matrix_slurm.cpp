@@ -1,13 +1,16 @@
 // `mlenv run --matrix --engine slurm`: one submission, of which each task is the job of a
 // variation.
+#include <algorithm>
 #include <chrono>
 
 #include "base/error.hpp"
 #include "cli/run_after.hpp"
+#include "cli/run_job_data.hpp"
 #include "cli/run_job_matrix.hpp"
 #include "cli/slurm_array_follow.hpp"
 #include "cli/slurm_submit.hpp"
 #include "recipes/text.hpp"
+#include "runner/after/after.hpp"
 #include "runner/job/job_folders.hpp"
 #include "runner/launch/slurm_array.hpp"
 #include "runner/record/run_recorder.hpp"
@@ -48,10 +51,12 @@ class TaskFolders {
       folders_.push_back(std::make_unique<job::JobFolder>(job::task_folder(folder, number)));
     }
   }
-  void keep(const std::string& array, const std::vector<std::uint64_t>& numbers,
-            const std::string& name) {
+  void keep_all() {
+    for (const auto& folder : folders_) folder->keep();
+  }
+  void note(const std::string& array, const std::vector<std::uint64_t>& numbers,
+            const std::string& name) const {
     for (std::size_t i = 0; i < folders_.size(); ++i) {
-      folders_[i]->keep();
       const std::string own = name.empty() ? name : fmt::format("{}-{}", name, numbers[i]);
       write_file(folders_[i]->path() / "slurm",
                  job::array_task(array, numbers[i]) + "\n" + own + "\n", /*durable=*/false);
@@ -73,11 +78,21 @@ std::string submitted(const fs::path& script) {
   }
 }
 
-FollowedArray submit(Ui& ui, PreparedJob& job, const Submission& submission,
-                     const OpenedMatrix& opened) {
-  const MatrixRecord& record = opened.record;
+/// As it was before there was an array; a new one leaves nothing.
+void put_back(const OpenedMatrix& opened) {
+  if (!opened.resumed) return opened.folder.take_back(opened.record);
+  try {
+    opened.folder.write(opened.record);
+  } catch (const Error&) {
+    return;  // a full disk perhaps: the next one asks the records of the runs
+  }
+}
+
+/// `array` has its id from when Slurm has it.
+void submit(Ui& ui, PreparedJob& job, const Submission& submission, const MatrixRecord& record,
+            FollowedArray& array) {
   const fs::path& folder = submission.folder;
-  FollowedArray array{"", folder, not_done(record), job.matrix->choice.words.fail_fast};
+  array = {"", folder, not_done(record), false};
   const std::vector<std::uint64_t> numbers = numbers_of(array.variations);
   const std::string script = submission.script(job, numbers);
   std::vector<job::JobVariation> variations;
@@ -93,10 +108,46 @@ FollowedArray submit(Ui& ui, PreparedJob& job, const Submission& submission,
   write_file(folder / job::kVariationsFile, job::render_variations(variations));
   write_file(folder / "job.sh", script);
   array.id = submitted(folder / "job.sh");
-  shared.keep();
-  tasks.keep(array.id, numbers, file.plan.job.name);
-  note_array(record.results, array);
-  return array;
+  shared.keep();  // before anything that may fail: Slurm has it now
+  tasks.keep_all();
+  try {
+    tasks.note(array.id, numbers, file.plan.job.name);
+    note_array(record.results, array);
+  } catch (Error& error) {
+    throw taken_back(std::move(error), "array", array.id);
+  }
+}
+
+/// `running` is written down before: should nothing be noted any more once Slurm has the array,
+/// `--resume` looks for what its jobs recorded.
+void begin(Ui& ui, PreparedJob& job, const Submission& submission, OpenedMatrix& opened,
+           FollowedArray& array) {
+  const MatrixRecord before = opened.record;
+  opened.record.state = "running";
+  try {
+    opened.folder.write(opened.record);
+    submit(ui, job, submission, opened.record, array);
+  } catch (const Error&) {
+    if (!array.id.empty()) throw;
+    opened.record = before;
+    put_back(opened);
+    throw;
+  }
+}
+
+/// Slurm began none of them where what they were to follow failed: throws `after-failed`.
+void heed_failed_before(Ui& ui, const FollowedArray& array, const OpenedMatrix& opened,
+                        const std::vector<std::string>& after) {
+  const bool any_began = std::any_of(
+      array.variations.begin(), array.variations.end(),
+      [&](std::size_t one) { return opened.record.variations[one].state != "waiting"; });
+  if (any_began) return;
+  try {
+    (void)not_over(ui.store().root(), after);
+  } catch (const Error&) {
+    put_back(opened);
+    throw;
+  }
 }
 
 void say_begin(const Ui& ui, const PreparedJob& job, const OpenedMatrix& opened,
@@ -121,12 +172,14 @@ int leave(const Ui& ui, const OpenedMatrix& opened) {
   return 0;
 }
 
-int follow(Ui& ui, const FollowedArray& array, OpenedMatrix& opened, const SignalQueue& signals) {
+int follow(Ui& ui, const FollowedArray& array, OpenedMatrix& opened, const SignalQueue& signals,
+           const std::vector<std::string>& after) {
   MatrixKeeper keeper{ui, opened};
   const ArrayEnd end = follow_array(ui, array, keeper, signals);
   if (end.left) return kHungUp;
   keeper.finish(end.signal);
   forget_array(opened.record.results);
+  if (end.signal == 0) heed_failed_before(ui, array, opened, after);
   return answer_matrix(ui, opened.record, end.signal);
 }
 
@@ -140,12 +193,15 @@ int run_matrix_in_slurm(Ui& ui, PreparedJob job) {
   submission.folder = job::jobs_folder(submission.store) / new_run_id(now);
   submission.program = shared_program(submission.store);
   const MatrixJob as = matrix_job(job);
+  const std::vector<std::string> others = slurm_after(submission.store, job.start.after).others;
   if (job.choice.dry_run) {
+    note_data(ui, job.data);
+    if (!others.empty()) {
+      ui.say(fmt::format("mlenv: submitted only once {} has ended well", join(others, ", ")));
+    }
     return show_script(ui, submission.script(job, open_numbers(choice, as)));
   }
-  if (const auto told = wait_before(ui, slurm_after(submission.store, job.start.after).others)) {
-    return told->exit.code;
-  }
+  if (const auto told = wait_before(ui, others)) return told->exit.code;
   FollowedArray array;
   OpenedMatrix opened = open_matrix(ui, choice, as, [&](const fs::path& results) {
     array = array_at(results);
@@ -160,18 +216,13 @@ int run_matrix_in_slurm(Ui& ui, PreparedJob job) {
   }
   job::sweep_job_folders(submission.store, now);
   const SignalQueue signals;  // from before there is an array that could be left alone
-  try {
-    if (array.variations.empty()) array = submit(ui, job, submission, opened);
-  } catch (const Error&) {
-    if (!opened.resumed) opened.folder.take_back(record);
-    throw;
-  }
+  if (array.variations.empty()) begin(ui, job, submission, opened, array);
   array.fail_fast = choice.words.fail_fast;
   record.state = "running";
   record.at_once = choice.words.at_once.value_or(array.variations.size());
   say_begin(ui, job, opened, array);
   if (job.start.detached) return leave(ui, opened);
-  return follow(ui, array, opened, signals);
+  return follow(ui, array, opened, signals, job.start.after);
 }
 
 }  // namespace mlenv::cli

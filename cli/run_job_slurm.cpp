@@ -90,6 +90,16 @@ std::vector<std::string> needs_of(const job::DrivePlan& plan) {
   return needs;
 }
 
+Error taken_back(Error error, std::string_view what, const std::string& id) {
+  try {
+    job::cancel_in_slurm(id);
+    return std::move(error).because(fmt::format("{} {} of Slurm was cancelled", what, id));
+  } catch (const Error&) {
+    return std::move(error).because(
+        fmt::format("{} {} of Slurm goes on, `scancel {}` ends it", what, id, id));
+  }
+}
+
 namespace {
 
 /// With the job's folder, which goes again where Slurm does not take it.
@@ -101,7 +111,11 @@ SubmittedJob submit(Ui& ui, const fs::path& path, const job::PlanFile& file,
   write_file(path / "job.sh", script);
   SubmittedJob submitted{job::submit_to_slurm(path / "job.sh"), path, file.store};
   folder.keep();
-  write_file(path / "slurm", submitted.id + "\n" + file.plan.job.name + "\n");
+  try {
+    write_file(path / "slurm", submitted.id + "\n" + file.plan.job.name + "\n");
+  } catch (Error& error) {
+    throw taken_back(std::move(error), "job", submitted.id);
+  }
   ui.say(fmt::format("mlenv: job {} of Slurm: submitted, its output goes to {}", submitted.id,
                      (path / "out").string()));
   return submitted;

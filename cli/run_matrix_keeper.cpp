@@ -61,6 +61,11 @@ void MatrixKeeper::given_up(std::size_t index) {
   dirty_ = true;
 }
 
+void MatrixKeeper::put_back(std::size_t index, const std::string& why) {
+  given_up(index);
+  show_->put_back(index, why);
+}
+
 void MatrixKeeper::stopping(bool again) {
   show_->note(again ? "interrupted again: what still runs is killed"
                     : "interrupted: what runs was told, and no more is started; once more kills");

@@ -24,6 +24,8 @@ class MatrixKeeper {
   void ended(const matrix::Ended& ended);
   /// It was given up before it ran: it waits as before.
   void given_up(std::size_t index);
+  /// The same of one that had begun, and why.
+  void put_back(std::size_t index, const std::string& why);
   void stopping(bool again);
   /// A sentence about one, for the person.
   void note(std::size_t index, const std::string& sentence);

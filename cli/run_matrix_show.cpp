@@ -169,6 +169,13 @@ void MatrixShow::ended(std::size_t variation) {
   running_.erase(at);
 }
 
+void MatrixShow::put_back(std::size_t variation, const std::string& why) {
+  const auto at = running_.find(variation);
+  if (at == running_.end()) return;
+  progress_.end(at->second.activity, why);
+  running_.erase(at);
+}
+
 std::string MatrixShow::last_words(std::size_t variation, Shown& shown) const {
   constexpr std::uint64_t kMostRead = std::uint64_t{4} << 20U;
   constexpr std::size_t kMostShown = 160;

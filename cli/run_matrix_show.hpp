@@ -28,6 +28,8 @@ class MatrixShow {
 
   void began(std::size_t variation);
   void ended(std::size_t variation);
+  /// It waits again.
+  void put_back(std::size_t variation, const std::string& why);
   /// What has changed since.
   void refresh();
   void note(const std::string& sentence) { progress_.note(sentence); }

@@ -21,14 +21,17 @@ constexpr std::chrono::seconds kLookPause{1};
 constexpr int kWait = 200;  // milliseconds
 constexpr std::string_view kNote = ".slurm";
 
-/// How Slurm says that one ended that its queue has no more; without a state where it cannot.
-job::SlurmState ended_state(const std::string& task) {
+/// How Slurm says that one ended that its queue has no more; without a state where it has forgotten
+/// it: the record tells. Nullopt: it is not over, or nobody answers.
+std::optional<job::SlurmState> ended_state(const std::string& task) {
   try {
-    if (const auto state = job::ask_slurm(task)) return *state;
-  } catch (const Error&) {
-    return {};  // it has forgotten it: the record tells
+    std::optional<job::SlurmState> state = job::ask_slurm(task);
+    if (state && !state->state.empty() && !state->is_over()) state.reset();
+    return state;
+  } catch (const Error& error) {
+    if (error.code() != "no-slurm") return std::nullopt;
   }
-  return {};
+  return job::SlurmState{};
 }
 
 class ArrayFollower {
@@ -47,7 +50,7 @@ class ArrayFollower {
       while (const int signal = signals.next()) {
         if (!heed(signal)) return end_;
       }
-      look_at_records();
+      if (Clock::now() - looked_ >= kLookPause) look_at_records();
       keeper_.tick();
       if (Clock::now() - asked_ >= pace_.wait()) ask();
     }
@@ -57,12 +60,17 @@ class ArrayFollower {
  private:
   struct Task {
     bool began = false;
-    bool ending = false;  ///< its record has an end
+    bool ending = false;   ///< its record has an end
+    bool stopped = false;  ///< it ran when it was cancelled
+    bool spared = false;   ///< it had ended by itself by then
     std::string run{};
   };
 
   fs::path folder_of(std::size_t variation) const {
     return job::task_folder(array_.folder, variation + 1);
+  }
+  std::string task_of(std::size_t variation) const {
+    return job::array_task(array_.id, variation + 1);
   }
   void note(const std::string& text) const { ui_.say("mlenv: " + printable(text)); }
 
@@ -80,9 +88,10 @@ class ArrayFollower {
         end_ = {signal, true};
         return false;
       } else {
-        keeper_.stopping(end_.signal != 0);
+        const bool again = end_.signal != 0;
         end_.signal = signal;
         cancel();
+        if (again) kill();
       }
     } catch (const Error& error) {
       note(error.what());  // it may have just ended, which the next answer tells
@@ -94,21 +103,49 @@ class ArrayFollower {
   void pass_on(const std::string& signal) const {
     for (const auto& [variation, task] : tasks_) {
       if (!open_.contains(variation) || task.run.empty() || task.ending) continue;
-      job::signal_in_slurm(job::array_task(array_.id, variation + 1), signal);
+      try {
+        job::signal_in_slurm(task_of(variation), signal);
+      } catch (const Error& error) {
+        note(error.what());  // the others may go on
+      }
     }
   }
 
-  /// Those that wait are never begun, those that run end.
+  /// Those that wait are never begun, those that run end. Where Slurm does not take it just now, it
+  /// is told again when it is asked next.
   void cancel() {
-    for (const std::size_t one : open_) {
-      if (tasks_[one].began) stopped_.insert(one);
+    if (!cancelled_ && !open_.empty()) try_to_cancel();
+    if (!cancelled_ || end_.signal == 0 || std::exchange(said_, true)) return;
+    note(
+        fmt::format("interrupted: array {} of Slurm is cancelled: what runs is told to end, and "
+                    "no more is started; once more kills",
+                    array_.id));
+  }
+
+  void try_to_cancel() {
+    look_at_records();
+    const bool again = std::exchange(to_cancel_, true);
+    try {
+      job::cancel_in_slurm(array_.id);
+    } catch (const Error& error) {
+      if (!again) note(error.what());
+      return;
     }
-    job::cancel_in_slurm(array_.id);
+    cancelled_ = true;
+    for (const std::size_t one : open_) {
+      Task& task = tasks_[one];
+      if (task.began) (task.ending ? task.spared : task.stopped) = true;
+    }
+  }
+
+  void kill() const {
+    if (!cancelled_) return;
+    job::kill_in_slurm(array_.id);
+    note(fmt::format("interrupted again: what still runs of array {} is killed", array_.id));
   }
 
   /// The shared store tells sooner than Slurm, and costs its daemon nothing.
   void look_at_records() {
-    if (Clock::now() - looked_ < kLookPause) return;
     looked_ = Clock::now();
     for (const std::size_t one : open_) {
       Task& task = tasks_[one];
@@ -128,6 +165,7 @@ class ArrayFollower {
 
   void ask() {
     asked_ = Clock::now();
+    if (to_cancel_ && !cancelled_) cancel();
     const std::optional<job::ArrayQueue> queue = job::ask_slurm_array(array_.id);
     if (!queue) {
       pace_.asked("");
@@ -137,17 +175,18 @@ class ArrayFollower {
     }
     heard_ = asked_;
     std::string states;
-    std::vector<std::size_t> over;
+    std::vector<std::pair<std::size_t, job::SlurmState>> over;
     for (const std::size_t one : open_) {
       const auto at = queue->find(one + 1);
       if (at == queue->end()) {
-        over.push_back(one);
+        if (auto state = ended_state(task_of(one))) over.emplace_back(one, *std::move(state));
         continue;
       }
       states += at->second.state + ' ';
       if (at->second.state != "PENDING") begin(one);
     }
-    for (const std::size_t one : over) end(one);
+    for (const auto& one : over) open_.erase(one.first);  // before one of them cancels the rest
+    for (const auto& [one, state] : over) end(one, state);
     pace_.asked(states.empty() ? "-" : states);
   }
 
@@ -156,9 +195,7 @@ class ArrayFollower {
     keeper_.began(variation);
   }
 
-  void end(std::size_t variation) {
-    open_.erase(variation);
-    const job::SlurmState state = ended_state(job::array_task(array_.id, variation + 1));
+  void end(std::size_t variation, const job::SlurmState& state) {
     const std::string run = job::record_of_job(folder_of(variation));
     const bool cancelled = state.state == "CANCELLED";
     if (run.empty() && (cancelled || end_.signal != 0)) {
@@ -169,7 +206,9 @@ class ArrayFollower {
     }
     begin(variation);
     if (run.empty()) say_lost(variation, state);
-    keeper_.ended({variation, 0, run, cancelled || stopped_.contains(variation), {}, {}, false});
+    const Task& task = tasks_[variation];
+    const bool stopped = task.stopped || (cancelled && !task.spared);
+    keeper_.ended({variation, 0, run, stopped, {}, {}, false});
     const std::string& became = keeper_.record().variations[variation].state;
     if (!array_.fail_fast || became == "done" || failed_) return;
     failed_ = true;
@@ -180,8 +219,7 @@ class ArrayFollower {
   void say_lost(std::size_t variation, const job::SlurmState& state) const {
     note(fmt::format("{}: Slurm's state of job {} is {}; what it printed is in `{}`",
                      matrix::shown_values(keeper_.record().variations[variation]),
-                     job::array_task(array_.id, variation + 1),
-                     state.state.empty() ? "not known" : state.state,
+                     task_of(variation), state.state.empty() ? "not known" : state.state,
                      (folder_of(variation) / "out").string()));
   }
 
@@ -191,8 +229,10 @@ class ArrayFollower {
   RunRecords runs_;
   std::set<std::size_t> open_;
   std::map<std::size_t, Task> tasks_;
-  std::set<std::size_t> stopped_;  ///< they ran when they were cancelled
   bool failed_ = false;
+  bool to_cancel_ = false;
+  bool cancelled_ = false;
+  bool said_ = false;  ///< that it is
   ArrayEnd end_;
   job::AskingPace pace_;
   Clock::time_point asked_ = Clock::now() - kMostSilence;

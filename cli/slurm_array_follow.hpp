@@ -23,7 +23,8 @@ struct ArrayEnd {
 };
 
 /// To the end of all of them. SIGUSR1 and SIGUSR2 are passed on to the ranks; SIGINT, SIGTERM and
-/// SIGQUIT cancel the array. Throws `no-slurm` where Slurm does not answer for ten minutes.
+/// SIGQUIT cancel the array, and the second time kill what is left of it. Throws `no-slurm` where
+/// Slurm does not answer for ten minutes.
 ArrayEnd follow_array(Ui& ui, const FollowedArray& array, MatrixKeeper& keeper,
                       const SignalQueue& signals);
 

@@ -1,8 +1,10 @@
 #pragma once
 // What is submitted to Slurm: of one job, and of an array of many.
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "cli/run_job.hpp"
 #include "runner/job/plan_file.hpp"
 #include "runner/launch/slurm_script.hpp"
@@ -27,6 +29,10 @@ int show_script(const Ui& ui, const std::string& text);
 job::PlanFile slurm_plan(Ui& ui, PreparedJob& job, const fs::path& store);
 /// Digests of what must be in the store when its turn comes.
 std::vector<std::string> needs_of(const job::DrivePlan& plan);
+
+/// Cancels what Slurm has taken (`job 5`: `what` and `id`) and nothing here knows of; `error` with
+/// what became of it.
+Error taken_back(Error error, std::string_view what, const std::string& id);
 
 /// A matrix (`job.matrix`) as one array, followed to its end, or with `-d` left there; the status.
 int run_matrix_in_slurm(Ui& ui, PreparedJob job);

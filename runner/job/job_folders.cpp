@@ -32,11 +32,22 @@ bool ended_before(const fs::path& folder, const RunRecords& records,
                   std::chrono::system_clock::time_point when) {
   const std::string id = record_of_job(folder);
   if (id.empty()) return never_began(folder, when);
-  if (!fs::exists(records.folder_of(id))) return true;
+  std::error_code unknown;
+  if (!fs::exists(records.folder_of(id), unknown)) return !unknown;
   const RunRecord record = records.read_brief(id);
   if (!record.end) return false;
   const auto ended = parse_utc(record.end->ended);
   return ended && *ended < when;
+}
+
+/// The same; a record that cannot be read tells nothing.
+bool has_ended_before(const fs::path& folder, const RunRecords& records,
+                      std::chrono::system_clock::time_point when) {
+  try {
+    return ended_before(folder, records, when);
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -87,17 +98,14 @@ void sweep_job_folders(const fs::path& store, std::chrono::system_clock::time_po
   std::vector<fs::path> arrays;
   std::set<std::string> with_tasks;
   for (const auto& entry : fs::directory_iterator(jobs_folder(store), ignored)) {
-    try {
-      const fs::path& path = entry.path();
-      if (fs::exists(path / kVariationsFile)) {
-        arrays.push_back(path);
-      } else if (ended_before(path, records, now - kKept)) {
-        old.push_back(path);
-      } else {
-        with_tasks.insert(path.stem().string());
-      }
-    } catch (const Error&) {
-      continue;  // a record that cannot be read tells nothing
+    const fs::path& path = entry.path();
+    std::error_code unknown;
+    if (fs::exists(path / kVariationsFile, unknown)) {
+      arrays.push_back(path);
+    } else if (!unknown && has_ended_before(path, records, now - kKept)) {
+      old.push_back(path);
+    } else {
+      with_tasks.insert(path.stem().string());
     }
   }
   for (const fs::path& folder : old) remove_job_folder(folder);

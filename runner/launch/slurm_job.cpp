@@ -1,5 +1,6 @@
 #include "runner/launch/slurm_job.hpp"
 
+#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -53,6 +54,16 @@ Exit exit_in(std::string_view text) {
   return {number_in(text.substr(0, colon)), false};
 }
 
+/// Ours, without what would have it tell less of the queue or cancel less than it is asked to.
+std::vector<std::string> plain_environment() {
+  std::vector<std::string> variables;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string_view text = *one;
+    if (!text.starts_with("SQUEUE_") && !text.starts_with("SCANCEL_")) variables.emplace_back(text);
+  }
+  return variables;
+}
+
 /// After its end it is told for some minutes; then only where the site keeps accounts.
 std::optional<SlurmState> ask_accounts(const std::string& id) {
   if (!find_program("sacct")) return std::nullopt;
@@ -100,6 +111,7 @@ Captured ask_program(std::vector<std::string> words) {
   Command command;
   words[0] = program(words[0]);
   command.argv = std::move(words);
+  command.env = plain_environment();
   return run_captured(command, kMostAnswer);
 }
 
@@ -127,6 +139,12 @@ void cancel_in_slurm(const std::string& id) {
   const Captured told = ask_program({"scancel", id});
   if (told.exit.code == 0) return;
   throw failure("no-slurm", "Slurm does not cancel job {}", id).because(last_lines(told.err));
+}
+
+void kill_in_slurm(const std::string& id) {
+  const Captured told = ask_program({"scancel", "--full", "--signal=KILL", id});
+  if (told.exit.code == 0) return;
+  throw failure("no-slurm", "Slurm does not kill job {}", id).because(last_lines(told.err));
 }
 
 void release_in_slurm(const std::string& id) {

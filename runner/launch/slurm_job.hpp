@@ -41,6 +41,8 @@ std::optional<SlurmState> ask_slurm(const std::string& id);
 /// SIGTERM to the batch script and every step; SIGKILL after the site's KillWait. Throws
 /// `no-slurm`.
 void cancel_in_slurm(const std::string& id);
+/// SIGKILL to the batch script and every step, at once. Throws `no-slurm`.
+void kill_in_slurm(const std::string& id);
 /// Into the queue for good: a job that was submitted with `--hold`. Throws `no-slurm`.
 void release_in_slurm(const std::string& id);
 /// Back into the queue, from within the job: whoever calls it is ended. Throws `no-slurm`, as where

@@ -85,8 +85,23 @@ class Drive {
     if (goes_on) return;
     Ended ended{one.variation,      one.slot,           one.run->id(), one.stopped,
                 one.run->outcome(), one.run->failure(), false};
-    free_slots_.push_back(one.slot);
+    const bool unreached = plan_.own_hosts && !stopping_ && !one.started && ended.failure &&
+                           ended.failure->code() == "no-node";
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
+    if (unreached) return leave_out(ended);
+    free_slots_.push_back(ended.slot);
+    over(std::move(ended));
+  }
+
+  /// With the last slot it is as if that were so of all that are still to do.
+  void leave_out(Ended ended) {
+    if (++left_out_ < plan_.at_once) {
+      todo_.push_front(ended.variation);
+      events_.left_out(ended);
+      return;
+    }
+    end_.refused = ended.failure;
+    begin_stop();
     over(std::move(ended));
   }
 
@@ -146,6 +161,7 @@ class Drive {
   SignalQueue signals_;
   std::deque<std::size_t> todo_;
   std::vector<std::size_t> free_slots_;  ///< the lowest last
+  std::size_t left_out_ = 0;             ///< slots
   std::vector<Running> running_;
   bool stopping_ = false;
   bool any_started_ = false;

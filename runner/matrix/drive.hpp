@@ -16,6 +16,7 @@ struct DrivePlan {
   std::size_t at_once = 1;
   bool fail_fast = false;  ///< one that fails ends those that run
   fs::path runs_folder;
+  bool own_hosts = false;  ///< of each slot: it may be that only those of one cannot be reached
 };
 
 /// How one ended.
@@ -38,6 +39,9 @@ struct DriveEvents {
   /// Its record is there.
   std::function<void(std::size_t variation, const std::string& run)> recorded;
   std::function<void(const Ended&)> ended;
+  /// With `own_hosts`: it could not begin there (`no-node`), begins again elsewhere, and no other
+  /// is tried there.
+  std::function<void(const Ended&)> left_out;
   /// A signal: no more are started; those that run get it. The second time they are killed.
   std::function<void(int signal, bool again)> stopping;
   std::function<void()> tick;  ///< every second, and after each event
@@ -51,8 +55,9 @@ struct DriveEnd {
 /// SIGINT, SIGTERM, SIGHUP and SIGQUIT (unless they were ignored before) stop it: they are passed
 /// on to the commands that run, no more are started, and it returns when all are over; another one
 /// kills them. SIGUSR1 and SIGUSR2 are passed on alone. Should one not be run for a reason of
-/// mlenv's before any command was started, no more are: it would be the same for all. Those that
-/// are started all the same are asked to end; with none of them it is thrown.
+/// mlenv's before any command was started, no more are: it would be the same for all, but for hosts
+/// that cannot be reached while there are others. Those that are started all the same are asked to
+/// end; with none of them it is thrown.
 DriveEnd drive(const DrivePlan& plan, const DriveEvents& events);
 
 }  // namespace mlenv::matrix

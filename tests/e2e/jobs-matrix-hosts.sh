@@ -97,6 +97,14 @@ equal "answer" "done $id 4 1" "$(jq -r '"\(.state) \(.id) \([.variations[] | sel
 failing_with usage on_head "$MLENV" --json run --engine ssh --hosts hosts --nodes 2 --parallel 3 --matrix n=1..4 --name more small -- true
 [ ! -e matrix/more ] || fail "it left $(ls -A matrix/more)"
 
+note "ssh: a group of hosts that cannot be reached leaves its variations to the others"
+ends_with 0 on_head "$MLENV" run --engine ssh --hosts gone1.invalid,gone2.invalid,node1,node2 --nodes 2 \
+  --matrix n=1..3 --name some small -- true
+said '^n=[12], .*waits again; gone1.invalid, gone2.invalid are left out: '
+equal "all were done" "done done done" "$(jq -r '[.variations[].state] | join(" ")' matrix/some/matrix.json)"
+failing_with no-node on_head "$MLENV" --json run --engine ssh --hosts gone1.invalid,gone2.invalid \
+  --nodes 1 --matrix n=1..3 --name none small -- true
+
 note "Ctrl-C reaches all of them; kill -9 ends them, too"
 start() { # start: three variations, two at once, as $running
   rm -f "$work/shared"/up-*

@@ -109,6 +109,38 @@ failing_with matrix-exists on_head "$MLENV" --json run --engine slurm "${command
 failing_with no-slurm on_head "$MLENV" --json run --engine slurm --matrix n=1..1500 --name many small -- true
 [ ! -e matrix/many ] || fail "a matrix that Slurm does not take was left: $(ls -A matrix/many)"
 equal "its folders" 2 "$(submissions)"
+mkdir -p matrix/noted/.slurm # which array it is cannot be noted there
+ends_with 125 matrix --matrix n=1..2 --name noted small -- sh wait.sh
+said 'array [0-9]+ of Slurm was cancelled'
+queue_is_empty() { [ -z "$(on head squeue -h)" ]; }
+wait_until 30 queue_is_empty
+equal "it is known that there was one" running "$(jq -r .state matrix/noted/matrix.json)"
+rm -rf matrix/noted "$work/shared"/up-*
+
+note "what it was to follow fails: none begins, and that is told"
+ends_with 0 on_head "$MLENV" run --engine slurm -d --nodes 1 -v "$work/shared:/shared" small -- \
+  sh -c 'until [ -e /shared/fail ]; do sleep 0.1; done; exit 4'
+before=$(cat "$work/out")
+matrix --after "$before" --matrix n=1,2 --name after small -- true </dev/null >"$work/out" 2>"$work/err" &
+running=$!
+wait_until 30 grep -q 'array [0-9]* of Slurm; results' "$work/err"
+touch "$work/shared/fail"
+status=0
+wait "$running" || status=$?
+equal "status" 125 "$status"
+said 'after which this was to start, ended with status 4'
+[ ! -e matrix/after ] || fail "a matrix of which nothing began was left"
+
+note "--fail-fast: what runs is stopped, what was done stays"
+cat >fast.sh <<'SHELL'
+case $n in
+  1) until [ -e /shared/two ] && [ -e /shared/up-3-0 ]; do sleep 0.1; done; sleep 2; exit 5 ;;
+  2) touch /shared/two ;;
+  3) exec sh wait.sh ;;
+esac
+SHELL
+ends_with 1 matrix --matrix n=1..3 --fail-fast --slurm-option=--exclusive --name fast small -- sh fast.sh
+equal "states" "failed done stopped" "$(jq -r '[.variations[].state] | join(" ")' matrix/fast/matrix.json)"
 
 note "left alone: it goes on, can be looked at, and followed again"
 ends_with 0 matrix -d --matrix n=1..3 --parallel 2 --name left small -- sh wait.sh
@@ -118,7 +150,9 @@ on_head "$MLENV" --json ps >"$work/out"
 equal "what waits" "queued left-3 3" \
   "$(jq -r '.runs[] | select(.state == "queued") | "\(.state) \(.start.name) \(.start.variation.values[0].value)"' "$work/out")"
 "$root/tests/schema/check.py" <"$work/out" >/dev/null
-matrix --resume --matrix n=1..3 --parallel 2 --name left small -- sh wait.sh </dev/null >"$work/out" 2>"$work/err" &
+# Whoever asks squeue by default for what waits alone still gets to know of what runs.
+on_head env SQUEUE_STATES=PENDING "$MLENV" run --engine slurm -v "$work/shared:/shared" \
+  --resume --matrix n=1..3 --parallel 2 --name left small -- sh wait.sh </dev/null >"$work/out" 2>"$work/err" &
 running=$!
 # followers: mlenv itself, as `head` numbers processes.
 followers() { on head pgrep -f -- '^[^ ]*/mlenv run --engine slurm'; }
@@ -147,6 +181,7 @@ on head kill -INT "$(followers)"
 status=0
 wait "$running" || status=$?
 equal "after Ctrl-C" 130 "$status"
+said 'interrupted: array [0-9]+ of Slurm is cancelled'
 equal "states" "stopped stopped waiting" "$(jq -r '[.variations[].state] | join(" ")' matrix/left/matrix.json)"
 equal "what they did" "saved" "$(on_head "$MLENV" logs left-1)"
 [ -z "$(on head squeue -h)" ] || fail "something is in the queue: $(on head squeue)"

@@ -71,6 +71,21 @@ TEST_F(JobFoldersTest, AnArrayGoesWithTheLastOfItsJobs) {
   EXPECT_FALSE(fs::exists(array));
 }
 
+TEST_F(JobFoldersTest, AnArrayStaysWhereARecordOfItsJobsCannotBeRead) {
+  record("20260301-120000-000001", "2026-03-01T13:00:00.000Z");
+  const fs::path unreadable = runs_folder(store()) / "20260301-120000-000002";
+  make_folders(unreadable);
+  write_file(unreadable / "run.json", "{");
+  const fs::path array = job("array", "");
+  write_file(array / kVariationsFile, "");
+  const fs::path old = job("array.1", "20260301-120000-000001");
+  const fs::path unknown = job("array.2", "20260301-120000-000002");
+  sweep_job_folders(store(), *parse_utc("2026-03-10T12:00:00.000Z"));
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(unknown));
+  EXPECT_TRUE(fs::exists(array));
+}
+
 TEST_F(JobFoldersTest, AStoreWithoutJobsIsFine) {
   sweep_job_folders(store(), std::chrono::system_clock::now());
   EXPECT_FALSE(fs::exists(jobs_folder(store())));
