@@ -1,6 +1,7 @@
 #include "runner/record/kept_layers.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <unistd.h>
 #include <algorithm>
@@ -35,6 +36,20 @@ std::optional<Fd> lock_of(const fs::path& folder, bool exclusive) {
     if (errno != EINTR) throw os_error(errno, "cannot lock `{}`", folder.string());
   }
   return fd;
+}
+
+/// The same, with patience: a run's last process, a copy of its mlenv, may hold what that held for
+/// a moment after it has ended.
+std::optional<Fd> lock_in_time(const fs::path& folder, bool exclusive) {
+  constexpr std::chrono::seconds kPatience{1};
+  constexpr int kPause = 20;  // milliseconds
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  std::optional<Fd> lock = lock_of(folder, exclusive);
+  while (!lock && std::chrono::steady_clock::now() < until) {
+    (void)::poll(nullptr, 0, kPause);
+    lock = lock_of(folder, exclusive);
+  }
+  return lock;
 }
 
 /// The name still leads to what was locked: nobody took it away in between.
@@ -86,7 +101,7 @@ HeldLayer KeptLayers::hold(const std::string& id, std::string_view image, bool t
                           *over));
   }
   if (!fs::exists(folder / kHeldFile)) throw gone(id);
-  std::optional<Fd> lock = lock_of(folder, to_write);
+  std::optional<Fd> lock = lock_in_time(folder, to_write);
   if (!lock) {
     const std::string user = user_of(id);
     throw refusal("layer-busy", "the kept layer is in use")
