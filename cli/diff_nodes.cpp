@@ -105,7 +105,8 @@ std::string job_alone(const RunRecords& records, const std::string& word) {
   try {
     return records.find(word);
   } catch (const Error& error) {
-    if (error.code() != "no-run" || word == "last" || word.starts_with("last~")) throw;
+    std::error_code unknown;
+    if (error.code() != "no-run" || !fs::exists(word, unknown)) throw;  // a file is half of a pair
     throw usage_error("usage", "what `{}` is to be compared with is missing", word)
         .hint("`mlenv diff A B`; a job alone, `mlenv diff JOB`, compares its nodes");
   }
