@@ -21,11 +21,17 @@ export UV_SYSTEM_CERTS=${UV_SYSTEM_CERTS:-true} UV_NATIVE_TLS=${UV_NATIVE_TLS:-t
 : "${MLENV_TEST_SHARED:=$work/shared}" "${MLENV_TEST_LONG:=0}"
 mkdir -p "$XDG_CACHE_HOME" "$MLENV_TEST_SHARED"
 
+# What looks after runs and jobs of the test's store in the background, of a test that failed midway.
+own_keepers() {
+  pgrep -f -- 'mlenv __(supervise|drive|release)' | while read -r pid; do
+    if grep -qzxF "MLENV_STORE=$MLENV_STORE" "/proc/$pid/environ" 2>/dev/null; then echo "$pid"; fi
+  done || true
+}
 finish_test() {
   local status=$? pid
   trap - EXIT
   if declare -F nodes_down >/dev/null; then nodes_down; fi
-  for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
+  for pid in "${started[@]}" $(own_keepers); do kill "$pid" 2>/dev/null || true; done
   for pid in "${started[@]}"; do wait "$pid" 2>/dev/null || true; done
   grep -oE " $work/[^ ]+" /proc/self/mounts | LC_ALL=C sort -r | xargs -r "${sudo[@]}" umount -l || true
   chmod -R u+rwX "$work" 2>/dev/null || true
@@ -58,6 +64,13 @@ failing_with() {
   shift
   if "$@" >"$work/out" 2>"$work/err"; then fail "it worked: $*"; fi
   grep -qF "\"code\":\"$code\"" "$work/err" || fail "not $code: $(cat "$work/err")"
+}
+# ends_with STATUS COMMAND…: what it says is in $work/out and $work/err.
+ends_with() {
+  local status=0 expected=$1
+  shift
+  "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
+  [ "$status" = "$expected" ] || fail "status $status, not $expected: $*: $(tail -n 40 "$work/out" "$work/err")"
 }
 equal() { # equal WHAT EXPECTED FOUND
   [ "$2" = "$3" ] || fail "$1: expected \`$2\`, found \`$3\`"

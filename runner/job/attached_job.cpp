@@ -44,15 +44,6 @@ class Teller {
   Fd socket_;
 };
 
-RunOutcome outcome_of(const JobOutcome& job) {
-  RunOutcome run;
-  run.exit.code = job.exit_code;
-  run.exit.signalled = job.signal != 0 && job.exit_code == 128 + job.signal;
-  run.ended_by = job.ended_by;
-  run.attempts = job.attempts.size();
-  return run;
-}
-
 void drive_beside(DetachedJob job, const Teller& teller) {
   DrivePlan& plan = job.file.plan;
   Store store{job.file.store};
@@ -72,7 +63,7 @@ void drive_beside(DetachedJob job, const Teller& teller) {
   };
   events.started = [&](std::uint64_t, std::uint64_t) { teller.say(Json{{"started", true}}); };
   const JobOutcome outcome = drive_recorded(store, *starter, plan, recorder, events);
-  teller.say(render_outcome(outcome_of(outcome)));
+  teller.say(render_outcome(as_run(outcome)));
 }
 
 void drive_for(const Teller& teller, const std::string& request) {
@@ -93,7 +84,7 @@ AttachedJob::AttachedJob(const DetachedJob& job, std::function<void(const std::s
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     throw os_error(errno, "cannot make a socket");
   }
-  socket_ = Fd{ends[0]};
+  Fd socket{ends[0]};
   const Fd theirs{ends[1]};
   const Fd null = open_file("/dev/null", O_RDWR);
   Command command;
@@ -101,42 +92,16 @@ AttachedJob::AttachedJob(const DetachedJob& job, std::function<void(const std::s
   command.stdin_fd = theirs.get();
   command.stdout_fd = null.get();
   command.stderr_fd = null.get();
-  child_.emplace(command);
-  send_all(socket_.get(), render_detached_job(job));
+  Child child{command};
+  send_all(socket.get(), render_detached_job(job));
+  look_after(std::move(child), std::move(socket));
 }
 
-bool AttachedJob::hear() {
-  std::array<char, 4096> buffer{};
-  ssize_t count = 0;
-  while ((count = ::read(socket_.get(), buffer.data(), buffer.size())) < 0 && errno == EINTR) {
-  }
-  if (count <= 0) {
-    (void)child_->wait();
-    return false;
-  }
-  bytes_.append(buffer.data(), static_cast<std::size_t>(count));
-  while (const std::optional<std::string> frame = take_frame(bytes_)) take(*frame);
+bool AttachedJob::take_own(const Json& word) {
+  if (!word.contains("notice")) return false;
+  notice_(word.at("notice"));
   return true;
 }
-
-void AttachedJob::take(const std::string& frame) {
-  const Json value = Json::from_cbor(frame.begin(), frame.end(), true, false);
-  if (value.is_object() && value.contains("id")) {
-    id_ = value.at("id");
-  } else if (value.is_object() && value.contains("notice")) {
-    notice_(value.at("notice"));
-  } else if (value.is_object() && value.contains("started")) {
-    started_ = true;
-  } else {
-    try {
-      outcome_ = parse_stage_outcome(frame).run;
-    } catch (const Error& error) {
-      failure_ = error;
-    }
-  }
-}
-
-void AttachedJob::kill() { child_->signal(SIGKILL); }
 
 std::optional<int> attached_job_main(int argc, char** argv) {
   constexpr int kBeyondStreams = 3;

@@ -17,27 +17,10 @@ class AttachedJob : public Supervised {
   /// each.
   AttachedJob(const DetachedJob& job, std::function<void(const std::string&)> notice);
 
-  int fd() const override { return socket_.get(); }
-  bool hear() override;
-  const std::string& id() const override { return id_; }
-  bool started() const override { return started_; }
-  /// Before a rank runs it ends the start.
-  void signal(int number) override { child_->signal(number); }
-  void kill() override;
-  const std::optional<RunOutcome>& outcome() const override { return outcome_; }
-  const std::optional<Error>& failure() const override { return failure_; }
-
  private:
-  void take(const std::string& frame);
+  bool take_own(const nlohmann::json& word) override;
 
   std::function<void(const std::string&)> notice_;
-  Fd socket_;
-  std::optional<Child> child_;
-  std::string bytes_;
-  std::string id_;
-  bool started_ = false;
-  std::optional<RunOutcome> outcome_;
-  std::optional<Error> failure_;
 };
 
 /// The controller: as detached_job_main() (`mlenv __drive-beside`).

@@ -229,6 +229,15 @@ std::optional<JobOutcome> wait_recorded(const fs::path& store, const RunStart& s
   }
 }
 
+RunOutcome as_run(const JobOutcome& job) {
+  RunOutcome run;
+  run.exit.code = job.exit_code;
+  run.exit.signalled = job.signal != 0 && job.exit_code == kSignalBase + job.signal;
+  run.ended_by = job.ended_by;
+  run.attempts = job.attempts.size();
+  return run;
+}
+
 JobOutcome drive_recorded(Store& store, NodeStarter& starter, const DrivePlan& plan,
                           RunRecorder& recorder, DriveEvents events) {
   JobRecording recording{recorder.folder(), plan.most_log_bytes};
@@ -245,12 +254,7 @@ JobOutcome drive_recorded(Store& store, NodeStarter& starter, const DrivePlan& p
   };
   try {
     JobOutcome outcome = drive(store, starter, plan, recording.around(events));
-    RunOutcome run;
-    run.exit.code = outcome.exit_code;
-    run.exit.signalled = outcome.signal != 0 && outcome.exit_code == kSignalBase + outcome.signal;
-    run.ended_by = outcome.ended_by;
-    run.attempts = outcome.attempts.size();
-    recording.end(recorder, run);
+    recording.end(recorder, as_run(outcome));
     return outcome;
   } catch (const Error& error) {
     recording.gave_up(recorder, error);

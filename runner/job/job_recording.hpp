@@ -62,6 +62,9 @@ RecordedLaunch recorded_launch(const Job& job, const std::string& engine,
 std::optional<JobOutcome> wait_recorded(const fs::path& store, const RunStart& start,
                                         RunRecorder& recorder, WaitEvents events);
 
+/// How a job ended, as a run of one command does.
+RunOutcome as_run(const JobOutcome& job);
+
 /// Drives it with its record, which `recorder` has begun: its end as a run's.
 JobOutcome drive_recorded(Store& store, NodeStarter& starter, const DrivePlan& plan,
                           RunRecorder& recorder, DriveEvents events);

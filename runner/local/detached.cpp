@@ -307,51 +307,29 @@ AttachedRun::AttachedRun(const DetachedRun& run) {
   command.argv = {std::string(kAttached), std::to_string(::getpid())};
   command.stdout_fd = null.get();
   command.stderr_fd = null.get();
-  child_.emplace(supervisor(std::move(command), socket_));
-  send_all(socket_.get(), render_detached(run));
+  Fd socket;
+  Child child = supervisor(std::move(command), socket);
+  send_all(socket.get(), render_detached(run));
+  look_after(std::move(child), std::move(socket));
 }
 
-bool AttachedRun::hear() {
-  std::array<char, 4096> buffer{};
-  ssize_t count = 0;
-  while ((count = ::read(socket_.get(), buffer.data(), buffer.size())) < 0 && errno == EINTR) {
-  }
-  if (count <= 0) {
-    (void)child_->wait();
-    return false;
-  }
-  bytes_.append(buffer.data(), static_cast<std::size_t>(count));
-  while (const std::optional<std::string> frame = take_frame(bytes_)) take(*frame);
+bool AttachedRun::take_own(const Json& word) {
+  if (!word.contains("lost_output")) return false;
+  lost_output_ = word.at("lost_output");
   return true;
 }
 
-void AttachedRun::take(const std::string& frame) {
-  const Json value = Json::from_cbor(frame.begin(), frame.end(), true, false);
-  if (value.is_object() && value.contains("id")) {
-    id_ = value.at("id");
-  } else if (value.is_object() && value.contains("lost_output")) {
-    lost_output_ = value.at("lost_output");
-  } else if (value.is_object() && value.contains("started")) {
-    started_ = true;
-    if (const int number = std::exchange(waiting_signal_, 0)) signal(number);
-  } else {
-    try {
-      outcome_ = parse_stage_outcome(frame).run;
-    } catch (const Error& error) {
-      failure_ = error;
-    }
-  }
+void AttachedRun::on_started() {
+  if (const int number = std::exchange(waiting_signal_, 0)) signal_process(number);
 }
 
 void AttachedRun::signal(int number) {
-  if (started_) {
-    child_->signal(number);
+  if (started()) {
+    signal_process(number);
   } else {
     waiting_signal_ = number;
   }
 }
-
-void AttachedRun::kill() { child_->signal(SIGKILL); }
 
 namespace {
 

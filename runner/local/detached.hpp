@@ -39,31 +39,18 @@ class AttachedRun : public Supervised {
   /// Starts the supervisor, and does not wait for the command.
   explicit AttachedRun(const DetachedRun& run);
 
-  int fd() const override { return socket_.get(); }
-  bool hear() override;
-  const std::string& id() const override { return id_; }
-  bool started() const override { return started_; }
   /// Bytes that the log lacks and says nothing of, since the disk is full. It grows, and is right
   /// once it is over.
   std::uint64_t lost_output() const { return lost_output_; }
   /// One that comes before the command runs waits until then.
   void signal(int number) final;
-  void kill() override;
-  const std::optional<RunOutcome>& outcome() const override { return outcome_; }
-  const std::optional<Error>& failure() const override { return failure_; }
 
  private:
-  void take(const std::string& frame);
+  bool take_own(const nlohmann::json& word) override;
+  void on_started() override;
 
-  Fd socket_;
-  std::optional<Child> child_;
-  std::string bytes_;
-  std::string id_;
-  bool started_ = false;
   std::uint64_t lost_output_ = 0;
   int waiting_signal_ = 0;
-  std::optional<RunOutcome> outcome_;
-  std::optional<Error> failure_;
 };
 
 /// Its supervisor: main() calls this before any thread exists and returns its value when it is

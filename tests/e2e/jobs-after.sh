@@ -18,13 +18,6 @@ build_digest "$path" >/dev/null
 mkdir -p "$work/project" "$work/shared"
 cd "$work/project"
 
-# ends_with STATUS COMMAND…: what it says is in $work/out and $work/err.
-ends_with() {
-  local status=0 expected=$1
-  shift
-  "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
-  [ "$status" = "$expected" ] || fail "status $status, not $expected: $*: $(tail -n 40 "$work/out" "$work/err")"
-}
 said() { grep -qE -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err" "$work/out")"; }
 shown() { grep -qE -- "$1" "$work/out" || fail "not shown: $1: $(cat "$work/out" "$work/err")"; }
 # begin NAME STATUS: in the background, until $work/shared/NAME is there; its id is in $work/NAME.id.
@@ -169,7 +162,6 @@ shown '^# It is to start once a, b have ended well'
 
 nodes_up 2
 with_slurm
-on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
 slurm() { on_head "$MLENV" run --engine slurm "$@"; }
 slurm_id() { head -n 1 "$MLENV_STORE/jobs/$1/slurm"; }
 reason_of() { on head squeue -h -j "$1" -o %r; }

@@ -27,7 +27,6 @@ data:
   own: {from: /tmp/own.txt, digest: "sha256:$own", stage: node}
 RECIPE
 build_digest small.yaml >/dev/null
-on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
 
 note "the dry run shows the script, and says what will be checked"
 on_head "$MLENV" run --engine slurm --nodes 2 --dry-run small.yaml -- true >"$work/out" 2>"$work/err"

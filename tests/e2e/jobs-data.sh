@@ -42,13 +42,6 @@ build_digest "$project/small.yaml" >/dev/null
 
 on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd project && exec "$@"' on_head "$@"; }
 job() { on_head "$MLENV" run --engine ssh "$@"; }
-# ends_with STATUS COMMAND…: what it says is in $work/out and $work/err.
-ends_with() {
-  local status=0 expected=$1
-  shift
-  "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
-  [ "$status" = "$expected" ] || fail "status $status, not $expected: $*: $(tail -n 40 "$work/out" "$work/err")"
-}
 said() { grep -qE -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err")"; }
 shown() { grep -qE -- "$1" "$work/out" || fail "not shown: $1: $(cat "$work/out")"; }
 # data_of NODE NAME MEMBER: what the record of the newest job says of it, or of the job $id.

@@ -17,13 +17,6 @@ build_digest "$path" >/dev/null
 mkdir -p "$work/project" "$work/shared"
 cd "$work/project"
 
-# ends_with STATUS COMMAND…: what it says is in $work/out and $work/err.
-ends_with() {
-  local status=0 expected=$1
-  shift
-  "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
-  [ "$status" = "$expected" ] || fail "status $status, not $expected: $*: $(tail -n 40 "$work/out" "$work/err")"
-}
 said() { grep -qE -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err" "$work/out")"; }
 drivers() { pgrep -f -- "^[^ ]*/mlenv __drive$" | while read -r pid; do
   if grep -qz "^MLENV_STORE=$MLENV_STORE$" "/proc/$pid/environ"; then echo "$pid"; fi
@@ -105,7 +98,6 @@ equal "state" killed "$(jq -r .state "$work/out")"
 nodes_up 2
 with_ssh
 with_slurm
-on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
 
 note "ssh: the same"
 rm -f "$work/shared/go"

@@ -17,14 +17,6 @@ mkdir -p "$work/project"
 cd "$work/project"
 nodes_up 3
 with_ssh
-# shellcheck disable=SC2016 # for the shell there
-on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
-ends_with() {
-  local status=0 expected=$1
-  shift
-  "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
-  [ "$status" = "$expected" ] || fail "status $status, not $expected: $*: $(tail -n 40 "$work/out" "$work/err")"
-}
 shown() { grep -qE -- "$1" "$work/out" || fail "not shown: $1: $(cat "$work/out" "$work/err")"; }
 job() { on_head "$MLENV" run --engine ssh --hosts node1,node2,node3 "$@"; }
 for name in node1 node2 node3; do on "$name" mount -t tmpfs -o size=600m tmpfs /dev/shm; done

@@ -123,7 +123,6 @@ equal "so often it began" 3 "$(begun worker-1)"
 note "nodes reached by ssh: two are cut off, and boot again"
 nodes_up 4
 with_ssh
-on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
 begin on_head "$MLENV" run --engine ssh --hosts node1,node2,node3,node4 --nodes 2:4 --rescale-interval 3s \
   --checkpoints "$work/checkpoints" -e PAUSE=0.1 -e STEPS=300 small -- python program.py
 says 60 'step 5 of 4 ranks'

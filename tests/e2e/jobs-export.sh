@@ -53,13 +53,6 @@ YAML
 
 # checked FILE: what shellcheck says of a script.
 checked() { shellcheck --severity=style "$1" || fail "shellcheck does not like $1"; }
-# ends_with STATUS COMMAND…: what it says is in $work/out and $work/err.
-ends_with() {
-  local status=0 expected=$1
-  shift
-  "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
-  [ "$status" = "$expected" ] || fail "status $status, not $expected: $*: $(tail -n 40 "$work/out" "$work/err")"
-}
 shown() { grep -qE -- "$1" "$work/out" || fail "not shown: $1: $(cat "$work/out" "$work/err")"; }
 said() { grep -qE -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err" "$work/out")"; }
 

@@ -30,7 +30,6 @@ with_ssh
 with_slurm
 
 # on_head COMMAND…: where ssh and Slurm are; its store is the test's, which all nodes see.
-on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
 # trained ENGINE OPTION… IMAGE -- COMMAND…: loss bits and weights, which must be those of all ranks.
 trained() {
   local engine=$1 run=("$MLENV" run --engine "$1")

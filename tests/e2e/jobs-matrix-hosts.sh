@@ -52,16 +52,8 @@ SHELL
 printf 'node%s\n' 1 2 3 4 >hosts
 
 m() { as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" "$@"; }
-on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
 ssh_matrix() { on_head "$MLENV" run --engine ssh --hosts hosts --nodes 2 -v "$work/shared:/shared" "$@"; }
 local_matrix() { m run --nodes 2 -v "$work/shared:/shared" "$@"; }
-# ends_with STATUS COMMAND…: what it says is in $work/out and $work/err.
-ends_with() {
-  local status=0 expected=$1
-  shift
-  "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
-  [ "$status" = "$expected" ] || fail "status $status, not $expected: $*: $(tail -n 40 "$work/out" "$work/err")"
-}
 said() { grep -qE -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err" "$work/out")"; }
 shown() { grep -qE -- "$1" "$work/out" || fail "not shown: $1: $(cat "$work/out" "$work/err")"; }
 nothing_left() { [ -z "$(on "$1" sh -c 'pgrep -af "[m]lenv-node|[r]unc|[m]eet.py|[w]ait.sh" || true')" ]; }

@@ -35,15 +35,7 @@ touch "/shared/up-$n-$RANK"
 until [ -e /shared/quick ]; do sleep 0.1; done
 SHELL
 
-on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
 matrix() { on_head "$MLENV" run --engine slurm -v "$work/shared:/shared" "$@"; }
-# ends_with STATUS COMMAND…: what it says is in $work/out and $work/err.
-ends_with() {
-  local status=0 expected=$1
-  shift
-  "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
-  [ "$status" = "$expected" ] || fail "status $status, not $expected: $*: $(tail -n 40 "$work/out" "$work/err")"
-}
 said() { grep -qE -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err" "$work/out")"; }
 shown() { grep -qE -- "$1" "$work/out" || fail "not shown: $1: $(cat "$work/out" "$work/err")"; }
 record() { on_head "$MLENV" --json runs show "$1" | jq -r "$2"; } # record RUN EXPRESSION

@@ -51,7 +51,6 @@ PYTHON
 nodes_up 3
 with_ssh
 # on_head COMMAND…: where ssh and Slurm are; its store is the test's, which all nodes see.
-on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
 job() { # job ENGINE OPTION… IMAGE -- COMMAND…
   local engine=$1 run=("$MLENV" run --engine "$1" --strategy mpi)
   shift
@@ -60,13 +59,6 @@ job() { # job ENGINE OPTION… IMAGE -- COMMAND…
     ssh) on_head "${run[@]}" --hosts node1,node2,node3 "$@" ;;
     slurm) on_head "${run[@]}" "$@" ;;
   esac
-}
-# ends_with STATUS COMMAND…: what it says is in $work/out and $work/err.
-ends_with() {
-  local status=0 expected=$1
-  shift
-  "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
-  [ "$status" = "$expected" ] || fail "status $status, not $expected: $*: $(tail -n 40 "$work/out" "$work/err")"
 }
 said() { grep -qE -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err")"; }
 shown() { grep -qE -- "$1" "$work/out" || fail "not shown: $1: $(cat "$work/out")"; }

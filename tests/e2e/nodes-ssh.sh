@@ -49,15 +49,7 @@ node3
 HOSTS
 
 # on_head COMMAND…: mlenv there, with the test's store and project.
-on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
 job() { on_head "$MLENV" run --engine ssh "$@"; }
-# ends_with STATUS COMMAND…: what it says is in $work/out and $work/err.
-ends_with() {
-  local status=0 expected=$1
-  shift
-  "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
-  [ "$status" = "$expected" ] || fail "status $status, not $expected: $*: $(tail -n 40 "$work/out" "$work/err")"
-}
 said() { grep -qE -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err")"; }
 shown() { grep -qE -- "$1" "$work/out" || fail "not shown: $1: $(cat "$work/out")"; }
 programs_on() { on "$1" sh -c 'ls -d .cache/mlenv/node/*/* 2>/dev/null | wc -l'; }

@@ -20,15 +20,7 @@ mkdir -p "$work/project"
 cd "$work/project"
 
 # shellcheck disable=SC2016  # for that shell
-on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
 preflight() { on_head "$MLENV" --json preflight --engine ssh --hosts node1,node2,node3 --nodes 3 "$@"; }
-# ends_with STATUS COMMAND…: what it says is in $work/out and $work/err.
-ends_with() {
-  local status=0 expected=$1
-  shift
-  "$@" </dev/null >"$work/out" 2>"$work/err" || status=$?
-  [ "$status" = "$expected" ] || fail "status $status, not $expected: $*: $(tail -n 40 "$work/out" "$work/err")"
-}
 said() { grep -qE -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err")"; }
 found() { jq -r "$1" "$work/out"; }
 findings() { found '[.findings[] | "\(.standing) \(.kind) \(.nodes | map(tostring) | join("-"))"] | join(", ")'; }

@@ -15,8 +15,6 @@ faults_bed() {
   nodes_up 3
 }
 
-# shellcheck disable=SC2016 # for the shell there
-on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
 
 # engine NAME: the one that `job` uses from now on.
 # shellcheck disable=SC2034 # names: for the tests

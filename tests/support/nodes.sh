@@ -102,6 +102,9 @@ on() {
     env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
     bed="$bed" work="$work" sh -c 'cd && exec "$@"' on "$@"
 }
+# on_head COMMAND…: on `head`, in the test's project, with the test's store.
+# shellcheck disable=SC2016
+on_head() { on head env MLENV_STORE="$MLENV_STORE" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
 
 shape() {
   local name=$1 rate=$2 port
