@@ -131,8 +131,9 @@ ends_with 0 on head bash "$work/ssh/job.sh"
 equal "files" "$before" "$(stamp)"
 
 note "ssh: a rank that fails ends the others; the script has its status and says which it was"
-"$MLENV" export ssh --nodes 2 --hosts node1,node2 --no-project small -o "$work/ssh/fail.sh" -- \
-  sh -c '[ "$RANK" = 1 ] && exit 7; trap "echo heard; exit 3" TERM; while :; do sleep 0.1; done' >"$work/out"
+"$MLENV" export ssh --nodes 2 --hosts node1,node2 --no-project -v "$work/shared:/shared" small -o "$work/ssh/fail.sh" -- \
+  sh -c '[ "$RANK" = 1 ] && { until [ -e /shared/trapped ]; do sleep 0.1; done; exit 7; }
+         trap "echo heard; exit 3" TERM; touch /shared/trapped; while :; do sleep 0.1; done' >"$work/out"
 ends_with 7 on head bash "$work/ssh/fail.sh"
 said 'first, rank 1 on node2 ended with status 7$'
 shown '^0: heard$'
@@ -155,7 +156,9 @@ done
 
 note "slurm: the first that fails, restarts, and the status of the batch script"
 "$MLENV" export slurm --nodes 2 --restarts 1 --no-project -v "$work/shared:/shared" small -o "$work/shared/slurm/fail.sh" -- \
-  sh -c 'echo "$RANK.$MLENV_RESTARTS" >>/shared/seen; [ "$RANK" = 1 ] && exit 7; exec sleep 7782' >"$work/out"
+  sh -c 'echo "$RANK.$MLENV_RESTARTS" >>/shared/seen
+         [ "$RANK" = 0 ] || { until grep -q "0.$MLENV_RESTARTS" /shared/seen; do sleep 0.1; done; exit 7; }
+         exec sleep 7782' >"$work/out"
 sbatch_to_end "$work/shared/slurm/fail.sh"
 equal "status" 7 "$(cat "$work/status")"
 grep -q 'first, rank 1 on node2 ended with status 7$' "$work/slurm.out" || fail "$(cat "$work/slurm.out")"
