@@ -23,18 +23,18 @@ status_of() {
   "$@" >"$work/out" 2>"$work/err" || status=$?
   echo "$status"
 }
-nothing_left() { # no process, no socket, no file
+nothing_left() { # no process, and no socket but the one in the record's folder
   local pid
   ! pgrep -f "[n]ode-name=disk.*$work" >/dev/null || return 1
   for pid in $(pgrep -x mlenv-vm); do
     ! grep -qzF "=$work/" "/proc/$pid/environ" 2>/dev/null || return 1
   done
-  [ -z "$(find "$MLENV_STORE" "$XDG_CACHE_HOME" -type s)" ] || return 1
-  [ -z "$(find "$MLENV_STORE/tmp" -mindepth 1)" ]
+  [ -z "$(find "$MLENV_STORE" "$XDG_CACHE_HOME" -type s ! -path "$MLENV_STORE/runs/*")" ]
 }
 leaves_nothing() {
   wait_until 20 nothing_left
-  verify_store
+  verify_store # which takes away what a killed run left in there, if nobody holds it any more
+  equal "scratch folders" "" "$(find "$MLENV_STORE/tmp" -mindepth 1)"
 }
 gone() { ! kill -0 "$1" 2>/dev/null; }
 
