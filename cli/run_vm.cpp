@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 #include <cmath>
 
 #include "base/error.hpp"
@@ -50,6 +51,12 @@ std::uint64_t memory_of(const JobLimits& limits) {
 
 std::uint64_t processors_of(const JobLimits& limits) {
   if (!limits.cpus) return usable_processors();
+  const auto processors = static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN));
+  if (*limits.cpus > processors) {
+    throw failure("no-limit", "`--cpus` cannot be applied here")
+        .because(fmt::format("{:g} is more than the {:g} that this machine has", *limits.cpus,
+                             processors));
+  }
   if (*limits.cpus == std::floor(*limits.cpus)) return static_cast<std::uint64_t>(*limits.cpus);
   throw usage_error("vm-option", "a virtual machine has whole processors: `--cpus {}`",
                     *limits.cpus)
@@ -100,6 +107,10 @@ void check_vm_options(JobOptions& options, const std::string& network, const Cdi
   }
   if (!options.ulimits.empty()) throw no_option("--ulimit", "it has a kernel of its own");
   if (options.limits.cpuset) throw no_option("--cpuset-cpus", "give it `--cpus`");
+  if (options.limits.memory_swap_bytes || options.limits.unlimited_swap) {
+    throw no_option("--memory-swap",
+                    "`--memory` is all that it has: this machine's swap is not in it");
+  }
   if (options.limits.pids) throw no_option("--pids-limit", "it has a kernel of its own");
   (void)memory_of(options.limits);
   (void)processors_of(options.limits);

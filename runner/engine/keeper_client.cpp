@@ -90,6 +90,7 @@ bool Keeper::send(Word kind, std::string_view bytes, const std::vector<int>& fil
 
 Keeper::Frame Keeper::receive() {
   Frame frame;
+  if (may_wait_ && !may_wait_()) return frame;
   keeper::Head head;
   std::array<char, CMSG_SPACE(sizeof(int))> control{};
   iovec part{&head, sizeof head};

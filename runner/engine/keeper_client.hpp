@@ -44,11 +44,18 @@ class Keeper {
     keeper::Ended use;
   };
 
+  /// The code of the Error that tells that it is gone.
+  static constexpr std::string_view kGone = "run-failed";
+
   Keeper() = default;
   explicit Keeper(Fd connection) : connection_(std::move(connection)) {}
   explicit operator bool() const { return static_cast<bool>(connection_); }
   int fd() const { return connection_.get(); }
   void close() { connection_.reset(); }
+  /// Asked before each answer is waited for: false, and the keeper counts as gone. Without it an
+  /// answer takes as long as it takes: in a container the kernel sees to it that one comes, or the
+  /// end. Not for a `channel`.
+  void before_waiting(std::function<bool()> may_wait) { may_wait_ = std::move(may_wait); }
 
   /// Its process, as this one's PID namespace numbers it; nullopt where that does not show it.
   std::optional<pid_t> process() const;
@@ -76,6 +83,7 @@ class Keeper {
   Frame receive();
   void require_done(const std::string& what);
   Fd connection_;
+  std::function<bool()> may_wait_;
 };
 
 }  // namespace mlenv

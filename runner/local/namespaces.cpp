@@ -140,11 +140,16 @@ Identity enter_namespaces(const std::optional<ContainerUser>& shown_as) {
 fs::path mount_private_folder(const fs::path& scratch) {
   fs::path folder = scratch / "run";
   make_folders(folder);
-  if (::mount("tmpfs", folder.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") != 0) {
+  mount_memory(folder);
+  return folder;
+}
+
+void mount_memory(const fs::path& folder, std::optional<std::uint64_t> bytes) {
+  const std::string options = "mode=0755" + (bytes ? fmt::format(",size={}", *bytes) : "");
+  if (::mount("tmpfs", folder.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, options.c_str()) != 0) {
     throw failure("no-namespace", "cannot mount a tmpfs on `{}`", folder.string())
         .because(errno_text(errno));
   }
-  return folder;
 }
 
 void make_network_namespace(const fs::path& file) {

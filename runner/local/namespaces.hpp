@@ -2,6 +2,7 @@
 // The namespaces around a container: one of mounts (and, for ordinary users, one of users), so that
 // the overlay vanishes with us; and one of processes, whose death is the death of all in it.
 #include <sys/types.h>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -30,6 +31,9 @@ void unshare_user_and_mounts();
 /// A folder in memory below `scratch` that nobody else sees and that vanishes with us: for what a
 /// run needs beside the job's own files. After `enter_namespaces`. Throws `no-namespace`.
 fs::path mount_private_folder(const fs::path& scratch);
+
+/// A folder in memory over one that is there; of a size, where `bytes` says one. Throws the same.
+void mount_memory(const fs::path& folder, std::optional<std::uint64_t> bytes = std::nullopt);
 
 /// A network namespace with nothing but its loopback, kept by being mounted at `file`, which is
 /// made.

@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::size_t kMostWaiting = std::size_t{512} << 10U;
 constexpr std::int64_t kByeGrace = 20'000;
+// A guest may tell of itself as often as it likes.
+constexpr std::size_t kMostNote = 1024;
+constexpr std::size_t kMostNotes = std::size_t{64} << 10U;
 
 }  // namespace
 
@@ -95,10 +98,13 @@ std::optional<std::string> Link::expect(Kind kind) {
   }
 }
 
-void Link::note(std::string_view kind, std::string_view text) const {
+void Link::note(std::string_view kind, std::string_view text) {
   std::string line{kind};
-  line.append(text).push_back('\n');
-  if (ends_.notes >= 0) (void)!::write(ends_.notes, line.data(), line.size());
+  line.append(text.substr(0, kMostNote)).push_back('\n');
+  if (ends_.notes < 0 || line == last_note_ || noted_bytes_ > kMostNotes) return;
+  noted_bytes_ += line.size();
+  (void)!::write(ends_.notes, line.data(), line.size());
+  last_note_ = std::move(line);
 }
 
 void Link::hear_frame(const FrameHead& head, const std::string& bytes) {

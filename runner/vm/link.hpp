@@ -108,7 +108,7 @@ class Link {
   void release_held(std::uint16_t number, Channel& channel);
   void tell_size(std::uint16_t number, Channel& channel);
   void watch_size(Channel& channel, int terminal);
-  void note(std::string_view kind, std::string_view text) const;
+  void note(std::string_view kind, std::string_view text);
   bool is_over() const;
   std::vector<pollfd> polled() const;
   int wait_ms() const;
@@ -123,6 +123,8 @@ class Link {
   std::string out_;
   bool finished_ = false;  ///< the job's channel is closed
   bool said_bye_ = false;
+  std::string last_note_;
+  std::size_t noted_bytes_ = 0;
   bool is_broken_ = false;  ///< the other side does not keep to the rules
   std::optional<Clock_ms> give_up_at_;
 };

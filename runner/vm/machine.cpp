@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,11 +15,16 @@
 #include "base/pidfd.hpp"
 #include "base/text.hpp"
 #include "runner/local/life.hpp"
-#include "runner/local/signals.hpp"
+#include "runner/local/namespaces.hpp"
 #include "runner/vm/link.hpp"
 
 namespace mlenv {
 namespace {
+
+/// What is kept of what the console and QEMU say, in bytes: a guest that says more is not heard.
+constexpr std::uint64_t kMostSaid = std::uint64_t{512} << 10U;
+/// The link's own time for a good-bye (link.cpp), and some more.
+constexpr int kGoodBye = 25'000;  // milliseconds
 
 struct SocketPair {
   Fd ours;
@@ -77,19 +81,27 @@ std::string noted(const fs::path& notes, std::string_view kind) {
 
 VirtualMachine::VirtualMachine(QemuMachine machine, const fs::path& folder,
                                const std::string& setup, int scratch)
-    : folder_(folder) {
-  make_folders(folder_);
-  machine.console = folder_ / "console";
+    : folder_(folder), said_(folder / "said") {
+  make_folders(said_);
+  mount_memory(said_, kMostSaid);
+  machine.console = said_ / "console";
   machine.port = 3;
   machine.scratch = 4;
   SocketPair port = socket_pair();
-  const Fd words = open_file(folder_ / "qemu", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  const Fd words = open_file(said_ / "qemu", O_WRONLY | O_CREAT | O_TRUNC, 0600);
   Command command;
   command.argv = qemu_words(machine);
   command.stdout_fd = command.stderr_fd = words.get();
   command.extra_fds = {{port.theirs.get(), machine.port}, {scratch, machine.scratch}};
   qemu_.emplace(command);
+  qemu_ended_ = open_pidfd(qemu_->pid());
   start_link(port.ours.get(), setup);
+  wait_.answer = keeper_.fd();
+  wait_.ended = {qemu_ended_.get(), link_ended_.get()};
+  keeper_.before_waiting([this] {
+    heard_ = wait_for_guest(wait_);
+    return heard_ == Heard::answer;
+  });
 }
 
 void VirtualMachine::start_link(int port, const std::string& setup) {
@@ -102,50 +114,34 @@ void VirtualMachine::start_link(int port, const std::string& setup) {
   keeper_ = Keeper{std::move(socket.ours)};
 }
 
-void VirtualMachine::take_signals(int signals) {
-  signalfd_siginfo info{};
-  while (::read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    const int number = static_cast<int>(info.ssi_signo);
-    if (number != SIGUSR1 && number != SIGUSR2) signal_ = number;
+void VirtualMachine::wait_with(const GuestWatch& watch, std::chrono::milliseconds patience) {
+  wait_.watch = watch;
+  wait_.patience = patience;
+}
+
+Heard VirtualMachine::boot(const GuestWatch& watch, std::chrono::milliseconds patience) {
+  wait_with(watch, patience);
+  try {
+    (void)keeper_.hello();
+    return Heard::answer;
+  } catch (const Error&) {
+    return heard_ == Heard::answer ? Heard::end : heard_;
   }
 }
 
-VirtualMachine::Boot VirtualMachine::wait(const BootWatch& watch) {
-  const Fd qemu_ended = open_pidfd(qemu_->pid());
-  const auto until = std::chrono::steady_clock::now() + watch.patience;
-  while (true) {
-    std::array<pollfd, 5> fds{{{keeper_.fd(), POLLIN, 0},
-                               {qemu_ended.get(), POLLIN, 0},
-                               {link_ended_.get(), POLLIN, 0},
-                               {watch.signals, POLLIN, 0},
-                               {watch.socket, 0, 0}}};
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-    if (left.count() <= 0) return Boot::too_slow;
-    if (::poll(fds.data(), fds.size(), static_cast<int>(left.count())) < 0 && errno != EINTR) {
-      throw os_error(errno, "cannot wait for the virtual machine");
-    }
-    if (fds[4].revents != 0) throw failure("run-failed", "mlenv was killed");
-    if (fds[3].revents != 0) take_signals(watch.signals);
-    if (signal_ != 0) return Boot::signalled;
-    if (fds[1].revents != 0 || fds[2].revents != 0) return Boot::failed;
-    if (fds[0].revents != 0) break;
-  }
-  try {
-    (void)keeper_.hello();
-    is_up_ = true;
-    return Boot::done;
-  } catch (const Error&) {
-    return Boot::failed;
-  }
+std::string VirtualMachine::said_by_kernel() const {
+  return read_file_if_exists(said_ / "console").value_or("");
+}
+
+std::string VirtualMachine::said_by_qemu() const {
+  return last_lines(read_file_if_exists(said_ / "qemu").value_or(""));
 }
 
 std::string VirtualMachine::why() const {
   if (std::string words = noted(folder_ / "notes", vm::kNoteFailed); !words.empty()) return words;
-  std::string qemu = last_lines(read_file_if_exists(folder_ / "qemu").value_or(""));
-  if (!qemu.empty()) return qemu;
-  const std::string console = last_lines(read_file_if_exists(folder_ / "console").value_or(""));
-  return console.empty() ? "it does not say why" : console;
+  if (std::string qemu = said_by_qemu(); !qemu.empty()) return qemu;
+  const std::string kernel = last_lines(said_by_kernel());
+  return kernel.empty() ? "it does not say why" : kernel;
 }
 
 std::string VirtualMachine::end() {
@@ -155,12 +151,11 @@ std::string VirtualMachine::end() {
     constexpr int kSignalled = 128;
     return "QEMU was ended by " + signal_name(exit->code - kSignalled);
   }
-  const std::string console = read_file_if_exists(folder_ / "console").value_or("");
-  if (const std::size_t at = console.find("Kernel panic - "); at != std::string::npos) {
-    return fmt::format("its kernel says: {}",
-                       trim(console.substr(at, console.find('\n', at) - at)));
+  const std::string kernel = said_by_kernel();
+  if (const std::size_t at = kernel.find("Kernel panic - "); at != std::string::npos) {
+    return fmt::format("its kernel says: {}", trim(kernel.substr(at, kernel.find('\n', at) - at)));
   }
-  const std::string qemu = last_lines(read_file_if_exists(folder_ / "qemu").value_or(""));
+  const std::string qemu = said_by_qemu();
   return qemu.empty() ? "it was shut down from within" : qemu;
 }
 
@@ -171,17 +166,18 @@ std::uint64_t VirtualMachine::memory_kills() const {
 
 bool VirtualMachine::lost_writes() const {
   // The guest's kernel says so of its second disk; a program learns of it only by fsync(2).
-  const std::string console = read_file_if_exists(folder_ / "console").value_or("");
-  return console.find("I/O error, dev vdb") != std::string::npos;
+  return said_by_kernel().find("I/O error, dev vdb") != std::string::npos;
 }
 
 VirtualMachine::~VirtualMachine() {
   // The link says good-bye to the guest, and ends when that has.
   keeper_.close();
   if (link_ <= 0) return;
+  const bool is_gone = qemu_->wait(std::chrono::milliseconds{0}).has_value();
+  pollfd ended{link_ended_.get(), POLLIN, 0};
+  if (has_worked_ && heard_ != Heard::nothing && !is_gone) (void)::poll(&ended, 1, kGoodBye);
+  ::kill(link_, SIGKILL);
   int status = 0;
-  const bool qemu_is_gone = qemu_->wait(std::chrono::milliseconds{0}).has_value();
-  if (!is_up_ || qemu_is_gone) ::kill(link_, SIGKILL);
   while (::waitpid(link_, &status, 0) < 0 && errno == EINTR) {
   }
 }

@@ -1,14 +1,10 @@
 #include "runner/vm/vm_run.hpp"
 
 #include <fcntl.h>
-#include <linux/mount.h>
 #include <sched.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -31,60 +27,19 @@
 #include "runner/vm/disk/scratch_disk.hpp"
 #include "runner/vm/initial_disk.hpp"
 #include "runner/vm/setup.hpp"
+#include "runner/vm/shares.hpp"
 
 namespace mlenv {
 namespace {
 
-/// One that works is there within a second; the first time it may be slow for other reasons.
-constexpr std::chrono::seconds kFirstPatience{8};
+/// With an answer of a guest that has said hello: an emulated one, on a machine that is busy.
 constexpr std::chrono::seconds kPatience{120};
+constexpr int kSignalled = 128;
 
 /// From here on children of this process are in the namespace, and end with it.
 void enter_for_children(const PidNamespace& processes) {
   const Fd space = open_file(processes.path(), O_RDONLY);
   if (::setns(space.get(), CLONE_NEWPID) != 0) throw os_error(errno, "cannot enter a namespace");
-}
-
-bool is_folder(const fs::path& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
-
-/// What is mounted below a source comes along.
-void bind(const Mount& mount, const fs::path& place) {
-  if (is_folder(mount.source)) {
-    make_folders(place);
-  } else {
-    write_file(place, "", /*durable=*/false);
-  }
-  if (::mount(mount.source.c_str(), place.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) {
-    throw usage_error("bad-mount", "cannot mount `{}` at `{}`", mount.source.string(), mount.target)
-        .because(errno_text(errno));
-  }
-  if (!mount.read_only) return;
-  mount_attr wanted{};
-  wanted.attr_set = MOUNT_ATTR_RDONLY;
-  if (::syscall(SYS_mount_setattr, AT_FDCWD, place.c_str(), AT_RECURSIVE, &wanted, sizeof wanted) !=
-      0) {
-    throw failure("bad-mount", "cannot show `{}` read-only", mount.source.string())
-        .because(errno_text(errno));
-  }
-}
-
-std::ptrdiff_t depth(const Mount& mount) {
-  return std::count(mount.target.begin(), mount.target.end(), '/');
-}
-
-/// Outer ones first; of two at one target the later one.
-std::vector<Mount> in_order(const std::vector<Mount>& all) {
-  std::vector<Mount> mounts;
-  for (const Mount& one : all) {
-    std::erase_if(mounts, [&](const Mount& other) { return other.target == one.target; });
-    mounts.push_back(one);
-  }
-  std::stable_sort(mounts.begin(), mounts.end(),
-                   [](const Mount& a, const Mount& b) { return depth(a) < depth(b); });
-  return mounts;
 }
 
 class VmJob final : public WatchedJob {
@@ -136,7 +91,7 @@ class VmRun::Files final : public ImageWriter {
   std::vector<Folder> folders_;
 };
 
-VmRun::VmRun(const LocalRun& run, int socket, int signals) : run_(run) {
+VmRun::VmRun(const LocalRun& run, int socket, int signals) : run_(run), watch_{socket, signals} {
   check_ports(run.options.ports);
   identity_ = enter_namespaces();
   const fs::path root =
@@ -147,7 +102,7 @@ VmRun::VmRun(const LocalRun& run, int socket, int signals) : run_(run) {
   if (refusal_) return;
   processes_.emplace();
   enter_for_children(*processes_);
-  boot(socket, signals);
+  boot();
   if (!refusal_) fill();
 }
 
@@ -204,7 +159,7 @@ std::string VmRun::share_mounts() const {
   std::string text;
   for (std::size_t i = 0; i < bundle_.mounts.size(); ++i) {
     const Mount& mount = bundle_.mounts[i];
-    bind(mount, shares / std::to_string(i));
+    bind_share(mount, shares / std::to_string(i));
     vm::add_item(text, vm::kShare, std::to_string(i), mount.target,
                  is_folder(mount.source) ? "folder" : "file", mount.read_only ? "ro" : "rw");
   }
@@ -227,16 +182,18 @@ std::string VmRun::setup() const {
   return text + share_mounts();
 }
 
-void VmRun::boot(int socket, int signals) {
+void VmRun::note_use() {
   const VmSpec& spec = run_.vm.value();
-  const KvmMemory memory{spec.remembered, spec.qemu};
-  AcceleratorChoice choice = choose_accelerator(kvm_problem(), memory.read());
   use_.machine = kMachineType;
   use_.kernel = spec.kernel_version;
   use_.kernel_lock = spec.kernel_lock;
   use_.memory_bytes = spec.memory_bytes;
   use_.cpus = spec.cpus;
   use_.disk_bytes = spec.disk_bytes;
+}
+
+QemuMachine VmRun::machine() const {
+  const VmSpec& spec = run_.vm.value();
   QemuMachine machine;
   machine.spec = spec;
   machine.initial_disk = folder_ / "initial";
@@ -244,80 +201,154 @@ void VmRun::boot(int socket, int signals) {
   machine.owners_kept = identity_ != Identity::single_id;
   machine.ports = run_.options.ports;
   machine.has_network = run_.options.network == "private";
-  write_file(machine.initial_disk, read_file(spec.modules) + programs_archive(), /*durable=*/false);
-  const std::string told = setup();
-  using Boot = VirtualMachine::Boot;
-  std::optional<SeenKvm> seen;
-  while (true) {
-    const bool is_kvm = choice.accelerator == Accelerator::kvm;
-    machine.accelerator = choice.accelerator;
-    const Fd scratch = make_scratch_disk(run_.scratch, spec.disk_bytes);
-    machine_.emplace(machine, folder_ / (is_kvm ? "kvm" : "tcg"), told, scratch.get());
-    const Boot boot =
-        machine_->wait({socket, signals, choice.is_tried ? kPatience : kFirstPatience});
-    if (boot == Boot::signalled) {
-      constexpr int kSignalled = 128;
-      refusal_ =
-          CannotRun{kSignalled + machine_->signal(), "the virtual machine had not started yet"};
-      return machine_.reset();
-    }
-    if (boot == Boot::done) {
-      if (is_kvm && !choice.is_tried) seen = SeenKvm{true, {}};
-      break;
-    }
-    const std::string why =
-        boot == Boot::too_slow ? fmt::format("the guest did not answer within {} s",
-                                             (choice.is_tried ? kPatience : kFirstPatience).count())
-                               : machine_->why();
-    machine_.reset();
-    if (!is_kvm || choice.is_tried) {
-      throw failure("vm-failed", "the virtual machine did not start").because(why);
-    }
-    choice = {Accelerator::tcg, "with KVM " + why, true};
-    seen = SeenKvm{false, choice.why};
-  }
-  // Not before one of them works: else it was something else, and KVM may well.
-  if (seen) memory.write(*seen);
-  use_.accelerator = choice.accelerator == Accelerator::kvm ? "kvm" : "tcg";
-  use_.why = choice.why;
-  if (choice.accelerator == Accelerator::tcg) tell_of_emulation();
+  return machine;
 }
 
-void VmRun::tell_of_emulation() const {
+Heard VmRun::boot_with(const AcceleratorChoice& choice, QemuMachine machine,
+                       const std::string& told) {
+  machine.accelerator = choice.accelerator;
+  const Fd scratch = make_scratch_disk(run_.scratch, run_.vm->disk_bytes);
+  const bool is_kvm = choice.accelerator == Accelerator::kvm;
+  machine_.emplace(machine, folder_ / (is_kvm ? "kvm" : "tcg"), told, scratch.get());
+  return machine_->boot(watch_, choice.patience);
+}
+
+void VmRun::boot() {
+  const VmSpec& spec = run_.vm.value();
+  const KvmMemory memory{spec.remembered, spec.qemu};
+  const std::optional<SeenKvm> before = memory.read();
+  AcceleratorChoice choice = choose_accelerator(kvm_problem(), before, std::time(nullptr));
+  note_use();
+  const QemuMachine wanted = machine();
+  write_file(wanted.initial_disk, read_file(spec.modules) + programs_archive(), /*durable=*/false);
+  const std::string told = setup();
+  std::optional<SeenKvm> seen;
+  while (true) {
+    const Heard heard = boot_with(choice, wanted, told);
+    const bool is_kvm = choice.accelerator == Accelerator::kvm;
+    if (heard == Heard::answer) {
+      if (is_kvm) seen = SeenKvm{true, {}};
+      break;
+    }
+    if (heard == Heard::signal || heard == Heard::nobody_waits) {
+      refusal_ = not_started();
+      return;
+    }
+    const std::string why =
+        heard == Heard::nothing
+            ? fmt::format("the guest did not answer within {} s", choice.patience.count())
+            : machine_->why();
+    machine_.reset();
+    if (!is_kvm) throw failure("vm-failed", "the virtual machine did not start").because(why);
+    seen = SeenKvm::failed(before, "with KVM " + why, std::time(nullptr));
+    choice = emulation(seen->why);
+  }
+  // Not before one of them works: else it was something else, and KVM may well.
+  if (seen && seen != before) memory.write(*seen);
+  use_.accelerator = choice.accelerator == Accelerator::kvm ? "kvm" : "tcg";
+  use_.why = choice.why;
+  if (choice.accelerator == Accelerator::tcg) tell_of_emulation(memory);
+}
+
+void VmRun::tell_of_emulation(const KvmMemory& memory) const {
   if (run_.vm->quiet) return;
-  const std::string line =
-      fmt::format("mlenv: emulated, many times slower than this machine: {}\n", use_.why);
+  std::string line = "emulated, many times slower than this machine: " + use_.why;
+  const std::optional<SeenKvm> seen = memory.read();
+  // What is remembered is not always why: /dev/kvm may be gone by now.
+  if (seen && seen->why == use_.why) {
+    constexpr int kMinute = 60;
+    line +=
+        fmt::format("; KVM is not tried again for {} min, or until `{}` is removed",
+                    seen->rest(std::time(nullptr)).count() / kMinute + 1, memory.file().string());
+  }
+  complain(line);
+}
+
+void VmRun::complain(const std::string& why) const {
+  const std::string line = "mlenv: " + why + "\n";
   write_all(run_.fds.err >= 0 ? run_.fds.err : STDERR_FILENO, as_bytes(line));
+}
+
+/// The guest was to answer, and has not: why the run ends before its command. Throws unless a
+/// signal is the reason.
+CannotRun VmRun::not_started() {
+  switch (machine_->heard()) {
+    case Heard::signal:
+      return {kSignalled + waiting_end_signal(), "the virtual machine had not started yet"};
+    case Heard::nobody_waits:
+      throw failure("run-failed", "mlenv was killed");
+    case Heard::nothing:
+      throw failure("vm-ended", "the virtual machine does not answer")
+          .because(fmt::format("nothing came of it within {} s", kPatience.count()));
+    case Heard::answer:
+    case Heard::end:
+      break;
+  }
+  throw failure("vm-ended", "the virtual machine ended before the command")
+      .because(machine_->end());
 }
 
 /// What the run brings along, in the guest as it is here.
 void VmRun::fill() {
+  machine_->wait_with(watch_, kPatience);
   KeeperWriter writer{machine_->keeper(), bundle_.mounts};
   writer.belongs_to(bundle_.user);
-  files_->repeat(writer);
+  try {
+    files_->repeat(writer);
+  } catch (const Error& error) {
+    if (error.code() != Keeper::kGone) throw;
+    refusal_ = not_started();
+  }
+}
+
+/// Where nothing begins, `begun` is empty, and what is returned is the run's end.
+PreparedRun::Attempt VmRun::begin(const KeptProcess& process,
+                                  std::optional<Keeper::Started>& begun) {
+  Keeper& keeper = machine_->keeper();
+  machine_->wait_with(watch_, kPatience);
+  keeper::Failed problem;
+  try {
+    if (std::exchange(again_, true)) {
+      std::vector<std::string> memory{"/tmp", "/dev/shm", "/dev/mqueue"};
+      for (const MemoryFolder& one : run_.options.tmpfs) memory.push_back(one.target);
+      if (!keeper.reset(memory)) return {last_end_, false, true};
+    }
+    begun = keeper.start(process, problem);
+  } catch (const Error& error) {
+    if (error.code() != Keeper::kGone) throw;
+    const CannotRun why = not_started();
+    complain(why.why);
+    return {{{why.status, false}}, false, true};
+  }
+  if (begun) {
+    machine_->command_started();
+    return {{}, true};
+  }
+  const std::optional<CannotRun> refused = refused_by_kernel(problem, bundle_.argv.at(0));
+  if (!refused) {
+    throw failure("run-failed", "the command could not be started in the virtual machine")
+        .because(errno_text(problem.error));
+  }
+  complain(refused->why);
+  return {{{refused->status, false}}, false};
+}
+
+void VmRun::require_written() const {
+  if (!machine_->lost_writes()) return;
+  throw failure("vm-disk", "what the run wrote to the image did not all get to the disk")
+      .because(
+          "this machine's disk, where the store is, is full or broken; later reads give "
+          "something else")
+      .hint("make room, or write large files to the project or to a `--volume`");
 }
 
 PreparedRun::Attempt VmRun::run(JobWatch& watch, const std::function<void()>& started) {
   Keeper& keeper = machine_->keeper();
-  if (std::exchange(again_, true)) {
-    std::vector<std::string> memory{"/tmp", "/dev/shm", "/dev/mqueue"};
-    for (const MemoryFolder& one : run_.options.tmpfs) memory.push_back(one.target);
-    if (!keeper.reset(memory)) return {last_end_, false, true};
-  }
-  const std::uint64_t kills = machine_->memory_kills();
   const KeptProcess process = kept_process(bundle_, run_.fds);
-  keeper::Failed problem;
-  const std::optional<Keeper::Started> begun = keeper.start(process, problem);
-  if (!begun) {
-    if (const auto refused = refused_by_kernel(problem, bundle_.argv.at(0))) {
-      write_all(run_.fds.err >= 0 ? run_.fds.err : STDERR_FILENO,
-                as_bytes("mlenv: " + refused->why + "\n"));
-      return {{{refused->status, false}}, false};
-    }
-    throw failure("run-failed", "the command could not be started in the virtual machine")
-        .because(errno_text(problem.error));
-  }
-  Attempt attempt{{}, true};
+  const std::uint64_t kills = machine_->memory_kills();
+  std::optional<Keeper::Started> begun;
+  Attempt attempt = begin(process, begun);
+  if (!begun) return attempt;
   started();
   {
     std::optional<TerminalRelay> relay;
@@ -327,22 +358,19 @@ PreparedRun::Attempt VmRun::run(JobWatch& watch, const std::function<void()>& st
     watch.while_running(job, [&](const ExecRequest& request, std::vector<Fd> files, Fd back) {
       server.start(request, std::move(files), std::move(back));
     });
+    machine_->wait_with({},
+                        kPatience);  // it is there: a signal that is there, too, changes nothing
     const std::optional<Keeper::End> end = keeper.ended();
     if (!end && !watch.must_end()) {
       throw failure("vm-ended", "the virtual machine ended before the command")
           .because(machine_->end());
     }
-    attempt.end.exit = end ? end->exit : Exit{128 + SIGKILL, true};
+    attempt.end.exit = end ? end->exit : Exit{kSignalled + SIGKILL, true};
     if (end) usage_ = usage_of(end->use);
     attempt.end.out_of_memory = machine_->memory_kills() > kills;
-    if (machine_->lost_writes()) {
-      throw failure("vm-disk", "what the run wrote to the image did not all get to the disk")
-          .because(
-              "this machine's disk, where the store is, is full or broken; later reads give "
-              "something else")
-          .hint("make room, or write large files to the project or to a `--volume`");
-    }
+    require_written();
     // What the command left running goes with it, and lets go of terminal and streams.
+    machine_->wait_with(watch_, kPatience);
     attempt.last = !end || !keeper.reset({});
   }
   last_end_ = attempt.end;

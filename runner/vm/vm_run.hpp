@@ -27,12 +27,19 @@ class VmRun final : public PreparedRun {
   void prepare(const fs::path& root);
   std::string share_mounts() const;
   std::string setup() const;
-  void boot(int socket, int signals);
-  void boot_with(Accelerator accelerator);
-  void tell_of_emulation() const;
+  QemuMachine machine() const;
+  void note_use();
+  void boot();
+  Heard boot_with(const AcceleratorChoice& choice, QemuMachine machine, const std::string& told);
+  void tell_of_emulation(const KvmMemory& memory) const;
   void fill();
+  CannotRun not_started();
+  Attempt begin(const KeptProcess& process, std::optional<Keeper::Started>& begun);
+  void require_written() const;
+  void complain(const std::string& why) const;
 
   const LocalRun& run_;
+  GuestWatch watch_;  ///< while the guest, or a command in it, starts
   Identity identity_ = Identity::single_id;
   fs::path folder_;  ///< private, in memory
   Fd root_;          ///< of the image, as the stage sees it

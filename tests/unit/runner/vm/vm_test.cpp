@@ -128,27 +128,61 @@ TEST(Qemu, Words) {
 }
 
 TEST(Accelerator, IsChosenByWhatIsKnown) {
-  const AcceleratorChoice absent = choose_accelerator("no /dev/kvm", SeenKvm{true, {}});
+  const AcceleratorChoice absent = choose_accelerator("no /dev/kvm", SeenKvm{true, {}}, 0);
   EXPECT_EQ(absent.accelerator, Accelerator::tcg);
   EXPECT_EQ(absent.why, "no /dev/kvm");
-  const AcceleratorChoice hung = choose_accelerator("", SeenKvm{false, "it hung"});
+  const AcceleratorChoice hung = choose_accelerator("", SeenKvm{false, "it hung", 1, 1000}, 1001);
   EXPECT_EQ(hung.accelerator, Accelerator::tcg);
   EXPECT_EQ(hung.why, "it hung");
-  const AcceleratorChoice unknown = choose_accelerator("", std::nullopt);
+  const AcceleratorChoice unknown = choose_accelerator("", std::nullopt, 0);
   EXPECT_EQ(unknown.accelerator, Accelerator::kvm);
-  EXPECT_FALSE(unknown.is_tried);
-  EXPECT_TRUE(choose_accelerator("", SeenKvm{true, {}}).is_tried);
+  EXPECT_EQ(unknown.patience, std::chrono::seconds{8});
+  // One that worked may still hang: that must not cost much, nor a busy machine its KVM.
+  const AcceleratorChoice known = choose_accelerator("", SeenKvm{true, {}}, 0);
+  EXPECT_EQ(known.accelerator, Accelerator::kvm);
+  EXPECT_EQ(known.patience, std::chrono::seconds{20});
+}
+
+TEST(Accelerator, AFailureIsNotForEver) {
+  constexpr std::int64_t kThen = 1'000'000;
+  constexpr std::int64_t kHour = 3600;
+  const SeenKvm once = SeenKvm::failed(std::nullopt, "it hung", kThen);
+  EXPECT_EQ(once, (SeenKvm{false, "it hung", 1, kThen}));
+  const auto taken = [](const SeenKvm& seen, std::int64_t now) {
+    return choose_accelerator("", seen, now).accelerator;
+  };
+  EXPECT_EQ(taken(once, kThen + kHour - 1), Accelerator::tcg);
+  EXPECT_EQ(taken(once, kThen + kHour), Accelerator::kvm);
+  EXPECT_EQ(choose_accelerator("", once, kThen + kHour).patience, std::chrono::seconds{20});
+  EXPECT_EQ(taken(once, kThen - 1), Accelerator::kvm);  // the clock was set back
+  const SeenKvm again = SeenKvm::failed(once, "it hung", kThen + kHour);
+  EXPECT_EQ(again.failures, 2U);
+  EXPECT_EQ(taken(again, kThen + 24 * kHour), Accelerator::tcg);
+  EXPECT_EQ(taken(again, kThen + 25 * kHour), Accelerator::kvm);
+  EXPECT_EQ(SeenKvm::failed(SeenKvm{true, {}}, "it hung", kThen).failures, 1U);
 }
 
 TEST(Accelerator, IsRememberedForEachProgram) {
   const TemporaryFolder folder{temporary_root()};
   const KvmMemory memory{folder.path() / "kvm", "/usr/bin/qemu"};
   EXPECT_EQ(memory.read(), std::nullopt);
-  memory.write({false, "it hung"});
-  EXPECT_EQ(memory.read(), (SeenKvm{false, "it hung"}));
+  memory.write({false, "it hung\nand more", 2, 1234});
+  EXPECT_EQ(memory.read(), (SeenKvm{false, "it hung\nand more", 2, 1234}));
   EXPECT_EQ(KvmMemory(folder.path() / "kvm", "/opt/qemu").read(), std::nullopt);
   memory.write({true, {}});
   EXPECT_EQ(memory.read(), (SeenKvm{true, {}}));
+  write_file(memory.file(), "of another version");
+  EXPECT_EQ(memory.read(), std::nullopt);
+}
+
+TEST(Accelerator, IsTriedAgainWithAnotherProgramInTheSamePlace) {
+  const TemporaryFolder folder{temporary_root()};
+  const fs::path qemu = folder.path() / "qemu";
+  write_file(qemu, "old");
+  KvmMemory{folder.path() / "kvm", qemu}.write({false, "it hung", 1, 1234});
+  EXPECT_NE((KvmMemory{folder.path() / "kvm", qemu}.read()), std::nullopt);
+  write_file(qemu, "newer");
+  EXPECT_EQ((KvmMemory{folder.path() / "kvm", qemu}.read()), std::nullopt);
 }
 
 }  // namespace
