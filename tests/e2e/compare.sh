@@ -332,7 +332,7 @@ WRAPPER
   tar -cT /dev/null | as_root docker --host "$DOCKER_HOST" import --change 'LABEL dev.mlenv.compare=somebody' - >/dev/null
   as_engine_root env MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare tools --sides docker --rows snapshot --budget 10s \
     --json-file left.json >table 2>err
-  equal "images of others" 1 "$(left =somebody)"
+  equal "images of others" 1 "$(left '=somebody')"
   equal "images with the label" 1 "$(left '')"
 
   note "the page in a browser"
