@@ -21,6 +21,8 @@
 #include "runner/compare/merge.hpp"
 #include "runner/compare/records.hpp"
 #include "runner/compare/sizes.hpp"
+#include "runner/compare/snapshot.hpp"
+#include "runner/engine/engine.hpp"
 #include "runner/facts/probe.hpp"
 #include "runner/record/run_recorder.hpp"
 
@@ -275,6 +277,15 @@ FileLock alone(Ui& ui) {
       .hint("wait for its end");
 }
 
+/// What a comparison with this store left that was killed.
+void remove_leftovers(Ui& ui, const CompareWords& words) {
+  compare::remove_records(run_records());
+  const std::string label = compare::snapshots_label(ui.store().root());
+  for (const std::string& side : parse_sides(words.sides)) {
+    if (is_engine(side)) compare::remove_snapshots(side, label);
+  }
+}
+
 int compare_command(const CompareWords& words, Ui& ui) {
   if (!words.show.empty()) return show_file(ui, words);
   if (words.image.empty()) {
@@ -284,7 +295,7 @@ int compare_command(const CompareWords& words, Ui& ui) {
   }
   check_words(words);
   const FileLock lock = alone(ui);
-  compare::remove_records(run_records());
+  remove_leftovers(ui, words);
   const CompareBench made(ui, words);
   const Comparison question = question_of(made, words);
   const fs::path file =

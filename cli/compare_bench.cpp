@@ -1,5 +1,6 @@
 #include "cli/compare_bench.hpp"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
 #include <algorithm>
@@ -138,8 +139,12 @@ CompareBench::CompareBench(Ui& ui, const CompareWords& words)
   bench.trees = unpack_image(ui.store(), image, ui.progress());
   const UnpackedNames files(bench.trees);
   bench.has_python = program_in_image(image.settings, files, "python3").has_value();
-  make_bare(ui);
-  bench.minders = &minders_.emplace();
+  const bool has_bare =
+      std::find(options.sides.begin(), options.sides.end(), "bare") != options.sides.end() &&
+      !options.absent.contains("bare");
+  if (has_bare) bare_folder_.emplace(ui.store().scratch());
+  bench.minders = &minders_.emplace(has_bare ? bare_folder_->path() : fs::path{});
+  if (has_bare) make_bare(ui);
   if (tools) bench.port = compare::free_port();
   // What is made once, the tools and unpacked trees, may come on top. To remove the bare host's
   // files takes as long as to make them.
@@ -237,17 +242,26 @@ void CompareBench::make_work_folder() {
 }
 
 void CompareBench::make_bare(Ui& ui) {
-  const bool asked =
-      std::find(options.sides.begin(), options.sides.end(), "bare") != options.sides.end();
-  if (!asked || options.absent.contains("bare")) return;
-  bare_folder_.emplace(ui.store().scratch());
+  const std::string& why = minders_->bare.unshielded();
+  const Filled how = why.empty() ? Filled::with_links : Filled::with_copies;
+  if (how == Filled::with_copies) {
+    ui.say(
+        fmt::format("the bare host gets a copy of the image: its files cannot be kept from being "
+                    "written here ({})",
+                    why));
+  }
   const auto fill = [&](const char* name, const Image& from) {
     const fs::path root = bare_folder_->path() / name;
     make_folders(root);
-    return compare::BareImage(unpack_image(ui.store(), from, ui.progress()), from.settings, root);
+    return compare::BareImage(unpack_image(ui.store(), from, ui.progress()), from.settings, root,
+                              how);
   };
   bare_.emplace(fill("image", image));
   bench.bare = &*bare_;
+  if (how == Filled::with_copies) {
+    // What is not on the disk yet cannot be put out of memory for cold starts.
+    (void)::syncfs(open_file(bare_->root(), O_RDONLY | O_DIRECTORY).get());
+  }
   if (!tools) return;
   bare_tools_.emplace(fill("tools", *tools));
   bench.bare_tools = &*bare_tools_;

@@ -54,8 +54,8 @@ class CompareBench {
   void make_bare(Ui& ui);
 
   std::optional<TemporaryFolder> work_;
-  std::optional<compare::Minders> minders_;
   std::optional<TemporaryFolder> bare_folder_;
+  std::optional<compare::Minders> minders_;  ///< which know that folder: they go before it
   std::optional<compare::BareImage> bare_;
   std::optional<compare::BareImage> bare_tools_;
 };

@@ -43,8 +43,13 @@ std::string cell_text(const CellWords& words, const compare::Cell& cell) {
   return fmt::format("{} ±{:.0f} %", words.value, half);
 }
 
-std::string times_of(const compare::Cell& cell) {
-  return cell.ratio ? fmt::format(" (×{})", compare::times_text(*cell.ratio)) : "";
+/// ` (×1.84)`; of another side than the first, ` (×1.84 of Docker)`.
+std::string times_of(const Comparison& comparison, const RowResult& row,
+                     const compare::Cell& cell) {
+  if (!cell.ratio) return "";
+  const std::string base = printable(compare::other_base(comparison, row, cell));
+  return fmt::format(" (×{}{})", compare::times_text(*cell.ratio),
+                     base.empty() ? "" : " of " + base);
 }
 
 std::string title_of(const Comparison& comparison, const SideResult& side) {
@@ -55,8 +60,8 @@ std::string title_of(const Comparison& comparison, const SideResult& side) {
 std::string whole_cell(const Comparison& comparison, const RowResult& row, const SideResult& side) {
   const compare::Cell* const cell = find_cell(row, side.id);
   if (cell == nullptr) return "-";
-  std::string text =
-      printable(cell_text(words_of(comparison, row, *cell), *cell)) + times_of(*cell);
+  std::string text = printable(cell_text(words_of(comparison, row, *cell), *cell)) +
+                     times_of(comparison, row, *cell);
   const std::string mark = mark_of(comparison, *cell);
   if (!mark.empty() && common_mark(comparison, side.id).empty()) text += ", " + mark;
   return text;
@@ -167,8 +172,8 @@ std::vector<std::string> compare_text(const Comparison& comparison, std::size_t 
   lines.emplace_back(
       "±: half of the interval that holds the median with 95 % confidence (less below six starts); "
       "without it: one start. "
-      "×: times the first side's, where the intervals do not touch; elsewhere no difference is "
-      "claimed.");
+      "×: times the first side's, or that of the side named, where the intervals do not touch; "
+      "elsewhere no difference is claimed.");
   return lines;
 }
 

@@ -1,7 +1,9 @@
 #include "images/stacked_trees.hpp"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
@@ -50,11 +52,27 @@ std::string link_target(int fd) {
   return {target.data(), static_cast<std::size_t>(size)};
 }
 
-/// A copy where no link can be made: of another's file (fs.protected_hardlinks), or too many links.
-void link_or_copy(const fs::path& from, const fs::path& to) {
-  if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0) == 0) return;
+/// false: the file system cannot, and an empty file is there; or nothing, and why is told later.
+bool clone_file(const fs::path& from, const fs::path& to) {
+  const Fd source{::open(from.c_str(), O_RDONLY | O_CLOEXEC)};
+  struct stat status {};
+  if (!source || ::fstat(source.get(), &status) != 0) return false;
+  constexpr mode_t kPermissions = 0777;
+  const Fd target{::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
+  return target && ::ioctl(target.get(), FICLONE, source.get()) == 0 &&
+         ::fchmod(target.get(), status.st_mode & kPermissions) == 0;
+}
+
+/// A copy also where no link can be made: of another's file (fs.protected_hardlinks), or too many
+/// links.
+void add_file(const fs::path& from, const fs::path& to, Filled how) {
+  if (how == Filled::with_links) {
+    if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0) == 0) return;
+  } else if (clone_file(from, to)) {
+    return;
+  }
   std::error_code error;
-  fs::copy_file(from, to, error);
+  fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
   // What only others may read is of no use to us.
   if (error && error != std::errc::permission_denied) {
     throw os_error(error.value(), "cannot copy `{}`", from.string());
@@ -67,26 +85,26 @@ void copy_link(const fs::path& from, const fs::path& to) {
   if (error) throw os_error(error.value(), "cannot copy the link `{}`", from.string());
 }
 
-void add_entry(const fs::path& from, const fs::path& to);
+void add_entry(const fs::path& from, const fs::path& to, Filled how);
 
-void add_folder(const fs::path& from, const fs::path& to) {
+void add_folder(const fs::path& from, const fs::path& to, Filled how) {
   if (is_opaque(from)) remove_tree(to);
   if (!fs::is_directory(fs::symlink_status(to))) {
     remove_tree(to);
     if (::mkdir(to.c_str(), 0755) != 0) throw os_error(errno, "cannot make `{}`", to.string());
   }
   if (::access(from.c_str(), R_OK | X_OK) != 0) return;
-  for (const fs::path& entry : list_folder(from)) add_entry(entry, to / entry.filename());
+  for (const fs::path& entry : list_folder(from)) add_entry(entry, to / entry.filename(), how);
 }
 
-void add_entry(const fs::path& from, const fs::path& to) {
+void add_entry(const fs::path& from, const fs::path& to, Filled how) {
   const fs::file_status status = fs::symlink_status(from);
-  if (fs::is_directory(status)) return add_folder(from, to);
+  if (fs::is_directory(status)) return add_folder(from, to, how);
   remove_tree(to);
   if (fs::is_symlink(status)) {
     copy_link(from, to);
   } else if (fs::is_regular_file(status)) {
-    link_or_copy(from, to);
+    add_file(from, to, how);
   }
 }
 
@@ -203,8 +221,8 @@ std::vector<std::string> StackedTrees::list(std::string_view path) const {
   return there;
 }
 
-void StackedTrees::link_into(const fs::path& root) const {
-  for (const fs::path& layer : paths_) add_folder(layer, root);
+void StackedTrees::link_into(const fs::path& root, Filled how) const {
+  for (const fs::path& layer : paths_) add_folder(layer, root, how);
 }
 
 }  // namespace mlenv

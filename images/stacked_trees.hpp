@@ -11,6 +11,12 @@
 
 namespace mlenv {
 
+/// How files get into a folder of all.
+enum class Filled {
+  with_links,   ///< hard links, copies where there can be none: not to be written into
+  with_copies,  ///< which share their blocks where the file system can do that (FICLONE)
+};
+
 class StackedTrees {
  public:
   /// The bottom layer first, as `unpack_image` gives them.
@@ -27,10 +33,9 @@ class StackedTrees {
   /// Names in the folder that `path` leads to, sorted; none when it is absent.
   std::vector<std::string> list(std::string_view path) const;
 
-  /// Fills the empty folder `root` with hard links (copies where there can be none) to the files,
-  /// so that one folder shows all. Folders have mode 0755; devices are left out, and so is what
-  /// the caller may not read. Not to be written into.
-  void link_into(const fs::path& root) const;
+  /// Fills the empty folder `root` with the files, so that one folder shows all. Folders have mode
+  /// 0755; devices are left out, and so is what the caller may not read.
+  void link_into(const fs::path& root, Filled how = Filled::with_links) const;
 
  private:
   struct Entry {

@@ -69,9 +69,10 @@ std::vector<std::string> words_of_script(std::string_view beginning) {
   return words;
 }
 
-BareImage::BareImage(const std::vector<fs::path>& trees, ImageConfig config, fs::path root)
+BareImage::BareImage(const std::vector<fs::path>& trees, ImageConfig config, fs::path root,
+                     Filled how)
     : files_(trees), config_(std::move(config)), root_(std::move(root)) {
-  files_.link_into(root_);
+  files_.link_into(root_, how);
   keep_links_below(root_);
   find_libraries();
   const std::optional<std::string> python =

@@ -1,8 +1,9 @@
 #pragma once
 // The bare host: programs of an image without a container. The very same bytes are run, so that
 // what differs is the container and not the build: all files of the image stand in one folder (hard
-// links to the store's), and a program there is started by the image's own loader with the image's
-// own libraries. No namespace, no control group, no filter, and the host's files beside it.
+// links to the store's, which can only be read), and a program there is started by the image's own
+// loader with the image's own libraries. No control group, no filter, and the host's files beside
+// it.
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,12 +16,16 @@ namespace mlenv::compare {
 
 class BareImage {
  public:
-  /// Fills the empty folder `root`, which must be on the store's file system to cost no room.
-  BareImage(const std::vector<fs::path>& trees, ImageConfig config, fs::path root);
+  /// Fills the empty folder `root`; with links it must be on the store's file system, and what is
+  /// started may not write there (shield).
+  BareImage(const std::vector<fs::path>& trees, ImageConfig config, fs::path root, Filled how);
 
   /// What starts `argv` as the image's PATH finds it, in `folder`. Throws `cannot-start` for what
   /// is not in the image, and for what cannot be started without a container of it.
   Command command(const std::vector<std::string>& argv, const fs::path& folder) const;
+
+  /// Where all of its files are.
+  const fs::path& root() const { return root_; }
 
  private:
   void find_libraries();

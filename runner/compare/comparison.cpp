@@ -46,14 +46,6 @@ void conclude_cell(Cell& cell, Better better) {
   }
 }
 
-/// The side that the others are held against: the first one with a figure.
-const Cell* base_of(const RowResult& row) {
-  for (const Cell& cell : row.sides) {
-    if (cell.summary) return &cell;
-  }
-  return nullptr;
-}
-
 bool on_other_devices(const Cell& a, const Cell& b) {
   return a.device && b.device && a.device != b.device;
 }
@@ -61,11 +53,10 @@ bool on_other_devices(const Cell& a, const Cell& b) {
 void conclude_row(RowResult& row) {
   const Better better = better_of(row);
   for (Cell& cell : row.sides) conclude_cell(cell, better);
-  const Cell* const base = base_of(row);
-  if (base == nullptr || row.computed || better == Better::neither) return;
+  if (row.computed || better == Better::neither) return;
   for (Cell& cell : row.sides) {
-    if (&cell == base || !cell.summary || newest_session(cell) != newest_session(*base)) continue;
-    if (on_other_devices(cell, *base)) continue;
+    const Cell* const base = base_of(row, cell);
+    if (base == nullptr || on_other_devices(cell, *base)) continue;
     const Relation relation = relate(*cell.summary, *base->summary, better);
     cell.relation = name_of(relation);
     const bool claims = relation == Relation::better || relation == Relation::worse;
@@ -110,6 +101,14 @@ std::optional<std::uint64_t> newest_session(const Cell& cell) {
     if (!newest || one.session > *newest) newest = one.session;
   }
   return newest;
+}
+
+const Cell* base_of(const RowResult& row, const Cell& cell) {
+  const std::optional<std::uint64_t> session = newest_session(cell);
+  if (!session) return nullptr;
+  const auto base = std::find_if(row.sides.begin(), row.sides.end(),
+                                 [&](const Cell& one) { return newest_session(one) == session; });
+  return base == row.sides.end() || base->side == cell.side ? nullptr : &*base;
 }
 
 std::vector<const Machine*> machines_of(const Comparison& in, std::string_view side) {

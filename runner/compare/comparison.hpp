@@ -45,7 +45,7 @@ struct Cell {
   std::optional<std::string> device;          ///< that it ran on: `cpu`, `cuda`; nullopt: not asked
   std::optional<std::uint64_t> text_session;  ///< in which of Comparison::sessions `text` was found
   std::optional<Summary> summary;             ///< of the newest session's samples
-  std::optional<std::string> relation;        ///< to the first side that was measured with it
+  std::optional<std::string> relation;        ///< to base_of it
   std::optional<double> ratio;  ///< of medians; only where `relation` claims something
   std::optional<Drift> drift;
   friend bool operator==(const Cell&, const Cell&) = default;
@@ -128,14 +128,16 @@ struct Noise {
 /// What a virtual machine was in one session.
 struct Machine {
   std::string side;
-  std::string accelerator;           ///< `kvm`, `tcg` (emulated), `unknown`
-  std::optional<std::string> about;  ///< `q35, kvm, kernel 6.1.0`
+  std::string accelerator;                    ///< `kvm`, `tcg` (emulated), `unknown`
+  std::optional<std::string> about;           ///< `q35, kvm, kernel 6.1.0`
+  std::optional<std::uint64_t> memory_bytes;  ///< that it had
   friend bool operator==(const Machine&, const Machine&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("side", self.side);
     visit("accelerator", self.accelerator);
     visit("about", self.about);
+    visit("memory_bytes", self.memory_bytes);
   }
 };
 
@@ -233,6 +235,9 @@ Better better_of(const RowResult& row);
 
 /// Session of the cell's newest samples; nullopt: it has none.
 std::optional<std::uint64_t> newest_session(const Cell& cell);
+/// What a figure of the row is held against: that of the first side which was measured in the same
+/// session; nullptr: it is the first one itself, or has no figure.
+const Cell* base_of(const RowResult& row, const Cell& cell);
 /// The virtual machine that a cell's figure was found in; nullptr: it is of another side.
 const Machine* machine_of(const Comparison& in, const Cell& cell);
 /// Those of a side, newest session first.

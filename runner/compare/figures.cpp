@@ -69,13 +69,6 @@ void add_note(std::string& note, const std::string& text) {
   note += (note.empty() ? "" : "; ") + text;
 }
 
-const Cell* base_of(const RowResult& row) {
-  for (const Cell& cell : row.sides) {
-    if (cell.summary) return &cell;
-  }
-  return nullptr;
-}
-
 std::string title_of(const Comparison& in, std::string_view side) {
   const SideResult* const found = find_side(in, side);
   return found != nullptr ? found->title : std::string(side);
@@ -104,13 +97,30 @@ void add_side_remarks(const Comparison& in, const SideResult& side,
   }
 }
 
-/// One for all rows that ran on other devices than the first side's.
+/// Without `--memory` containers may use all that there is, and a virtual machine has its own.
+void add_memory_remark(const Comparison& in, const std::set<std::uint64_t>& shown,
+                       std::vector<std::string>& remarks) {
+  if (in.terms.memory || in.sides.size() < 2) return;
+  for (const std::uint64_t one : shown) {
+    for (const Machine& machine : in.sessions[one].machines) {
+      if (!machine.memory_bytes || *machine.memory_bytes >= in.host.memory_bytes) continue;
+      remarks.push_back(fmt::format(
+          "not equal: {} had {} of memory, the other sides up to all {} of this host; --memory "
+          "gives containers and the virtual machine the same",
+          title_of(in, machine.side), figure(static_cast<double>(*machine.memory_bytes), "bytes"),
+          figure(static_cast<double>(in.host.memory_bytes), "bytes")));
+      return;
+    }
+  }
+}
+
+/// One for all rows that ran on another device than what they would be held against.
 void add_device_remarks(const Comparison& in, std::vector<std::string>& remarks) {
   for (const SideResult& side : in.sides) {
     for (const RowResult& row : in.rows) {
       const Cell* const cell = find_cell(row, side.id);
-      const Cell* const base = base_of(row);
-      if (cell == nullptr || base == nullptr || !cell->device || !base->device) continue;
+      const Cell* const base = cell == nullptr ? nullptr : base_of(row, *cell);
+      if (base == nullptr || !cell->device || !base->device) continue;
       if (*cell->device == *base->device) continue;
       remarks.push_back(
           fmt::format("not held against each other: training ran on `{}` on {} and on `{}` on {}",
@@ -161,9 +171,17 @@ std::string figure(double value, std::string_view unit) {
 std::string times_text(double times) { return digits(times, false); }
 
 std::string claim_of(const Comparison& in, const RowResult& row, const Cell& cell) {
-  const Cell* const base = base_of(row);
+  const Cell* const base = base_of(row, cell);
   if (base == nullptr || !cell.ratio) return {};
   return fmt::format("{} times {}", times_text(*cell.ratio), title_of(in, base->side));
+}
+
+std::string other_base(const Comparison& in, const RowResult& row, const Cell& cell) {
+  const Cell* const base = base_of(row, cell);
+  if (base == nullptr || !cell.ratio) return {};
+  const auto first = std::find_if(row.sides.begin(), row.sides.end(),
+                                  [](const Cell& one) { return one.summary.has_value(); });
+  return first == row.sides.end() || &*first == base ? "" : title_of(in, base->side);
 }
 
 CellWords words_of(const Comparison& in, const RowResult& row, const Cell& cell) {
@@ -225,8 +243,9 @@ std::string about_side(const Comparison& in, std::string_view side) {
 std::vector<std::string> remarks_of(const Comparison& in) {
   std::vector<std::string> remarks;
   for (const SideResult& side : in.sides) add_side_remarks(in, side, remarks);
-  add_device_remarks(in, remarks);
   const std::set<std::uint64_t> shown = sessions_shown(in);
+  add_memory_remark(in, shown, remarks);
+  add_device_remarks(in, remarks);
   for (const std::uint64_t one : shown) {
     const Session& session = in.sessions[one];
     add_noise_remarks(session.noise,

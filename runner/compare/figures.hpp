@@ -22,9 +22,12 @@ CellWords words_of(const Comparison& in, const RowResult& row, const Cell& cell)
 /// `1.84`, `23.7`, `252`: how many times something is another.
 std::string times_text(double times);
 
-/// What is claimed of a cell against the first side: `1.84 times bare host`; empty:
-/// nothing.
+/// What is claimed of a cell against its base: `1.84 times bare host`; empty: nothing.
 std::string claim_of(const Comparison& in, const RowResult& row, const Cell& cell);
+
+/// What a claim is held against where that is not the row's first figure: `built-in container`;
+/// empty: it is, or nothing is claimed.
+std::string other_base(const Comparison& in, const RowResult& row, const Cell& cell);
 
 /// `emulated` or `accelerator unknown`, of a figure from a virtual machine; empty: nothing.
 std::string mark_of(const Comparison& in, const Cell& cell);

@@ -1,6 +1,7 @@
 #include "runner/compare/launch.hpp"
 
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include <array>
@@ -37,41 +38,66 @@ int left_until(Clock::time_point deadline) {
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, kMost));
 }
 
-/// Both streams of a process, read until both are closed.
+enum class Event {
+  said,     ///< something, or nothing of interest
+  ended,    ///< the process; what it left behind may still hold its streams
+  nothing,  ///< time is up, or a signal came
+};
+
+/// Both streams of a process, read until it ends.
 class Streams {
  public:
   Streams(Pipe& out, Pipe& err, Launched& into)
       : out_(&out.read_end), err_(&err.read_end), into_(into), begun_(Clock::now()) {}
 
   void begin(Clock::time_point begun) { begun_ = begun; }
-  bool are_open() const { return *out_ || *err_; }
 
-  /// false: time is up, or a signal came.
-  bool wait(Clock::time_point deadline, StopSignals& signals) {
-    std::array<pollfd, 3> fds{{{*out_ ? out_->get() : -1, POLLIN, 0},
+  Event wait(const Started& child, Clock::time_point deadline, const StopSignals& signals) {
+    std::array<pollfd, 4> fds{{{*out_ ? out_->get() : -1, POLLIN, 0},
                                {*err_ ? err_->get() : -1, POLLIN, 0},
-                               {signals.fd(), POLLIN, 0}}};
+                               {signals.fd(), POLLIN, 0},
+                               {child.ended_fd(), POLLIN, 0}}};
     const int ready = ::poll(fds.data(), fds.size(), left_until(deadline));
-    if (ready < 0 && errno == EINTR) return true;
-    if (ready <= 0 || fds[2].revents != 0) return false;
-    if (fds[0].revents != 0) take(*out_, into_.out, true);
-    if (fds[1].revents != 0) take(*err_, into_.err, false);
-    return true;
+    if (ready < 0 && errno == EINTR) return Event::said;
+    if (ready <= 0 || fds[2].revents != 0) return Event::nothing;
+    if (fds[0].revents != 0) (void)take(*out_, into_.out, true);
+    if (fds[1].revents != 0) (void)take(*err_, into_.err, false);
+    return fds[3].revents != 0 ? Event::ended : Event::said;
+  }
+
+  /// What is in them by now, and no more: others may go on writing.
+  void drain() {
+    drain(*out_, into_.out, true);
+    drain(*err_, into_.err, false);
   }
 
  private:
-  void take(Fd& fd, std::string& text, bool look) {
+  void drain(Fd& fd, std::string& text, bool look) {
+    int waiting = 0;
+    if (!fd || ::ioctl(fd.get(), FIONREAD, &waiting) != 0) return;
+    for (auto left = static_cast<std::int64_t>(waiting); fd && left > 0;) {
+      left -= take(fd, text, look);
+    }
+  }
+  /// How many bytes there were.
+  std::int64_t take(Fd& fd, std::string& text, bool look) {
     std::array<char, 65536> buffer{};
     const ssize_t count = ::read(fd.get(), buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) return;
-    if (count <= 0) return fd.reset();
+    if (count < 0 && errno == EINTR) return 0;
+    if (count <= 0) {
+      fd.reset();
+      return 0;
+    }
+    const std::string_view said(buffer.data(), static_cast<std::size_t>(count));
     if (look) {
-      if (text.size() < kMostOutput) text.append(buffer.data(), static_cast<std::size_t>(count));
-      return look_at_lines();
+      if (text.size() < kMostOutput) text += said;
+      look_at_lines();
+      return count;
     }
     // Of standard error the end is what says why.
     if (text.size() > kMostOutput) text.erase(0, kMostOutput / 2);
-    text.append(buffer.data(), static_cast<std::size_t>(count));
+    text += said;
+    return count;
   }
   void look_at_lines() {
     const double now = seconds_since(begun_);
@@ -129,15 +155,16 @@ Launched launch(const Minder& minder, const Command& command, std::chrono::milli
   const Clock::time_point until = child.begun() + deadline;
   out.write_end.reset();
   err.write_end.reset();
-  bool in_time = true;
-  while (in_time && streams.are_open()) in_time = streams.wait(until, signals);
+  Event event = Event::said;
+  while (event == Event::said) event = streams.wait(child, until, signals);
   launched.stopped = signals.came() != 0;
-  if (launched.stopped || !in_time) {
+  if (launched.stopped || event == Event::nothing) {
     launched.timed_out = !launched.stopped;
     return launched;
   }
-  const std::optional<Exit> exit = child.wait(std::chrono::milliseconds(left_until(until)));
+  streams.drain();
   launched.seconds = seconds_since(child.begun());
+  const std::optional<Exit> exit = child.wait(std::chrono::milliseconds(0));
   launched.timed_out = !exit;
   if (exit) launched.exit = *exit;
   return launched;

@@ -43,8 +43,9 @@ struct Launched {
   std::string err;
 };
 
-/// Starts it and waits for its end; ends it at the deadline or when a signal
-/// came. Its standard input is empty, and standard output lines are looked at as they come.
+/// Starts it and waits for its end, whoever else still holds its streams; ends it at the deadline
+/// or when a signal came. Its standard input is empty, and lines of its standard output are looked
+/// at as they come.
 Launched launch(const Minder& minder, const Command& command, std::chrono::milliseconds deadline,
                 StopSignals& signals);
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "runner/compare/first_starts.hpp"
 #include "runner/compare/rounds.hpp"
 #include "runner/compare/schedule.hpp"
 #include "runner/compare/tools_server.hpp"
@@ -167,6 +168,7 @@ class Measurement {
     planned.wanted += planned.warm_up;
     Rounds rounds;
     rounds.probe = &probe;
+    rounds.warms_up = planned.warm_up > 0;
     for (const Side& side : sides_) {
       if (is_slow(side) != slow) continue;
       const Ready ready{side.tools, options_.tools_why, server_.has_value()};
@@ -233,10 +235,8 @@ class Measurement {
                     fmt::format("first round of {}:{}", rounds_[number].probe->id, sides));
     }
     std::size_t waiting = takers.size();
-    // The first start that counts takes the place of the one before.
-    const bool counts_first = planned.warm_up > 0 && planned.done == planned.warm_up;
     for (const std::size_t at : turn(takers.size(), planned.done)) {
-      const auto& [side, part] = takers[at];
+      auto& [side, part, starts] = takers[at];
       const milliseconds most = deadline(part, planned.guessed[at], waiting--);
       // One that took the time of others is not what they failed by.
       if (left() <= 0 || (planned.done > 0 && planned.guessed[at] > left())) continue;
@@ -246,8 +246,8 @@ class Measurement {
       if (planned.done == 0) planned.guessed[at] = found.seconds;
       const bool gave_nothing = found.values.empty() && found.texts.empty();
       if (gave_nothing || found.timed_out) failed.push_back(side);
-      if (counts_first) forget_warm_up(part, *side, found);
-      take(part, *side, found);
+      take(part, *side, found, rounds_[number].warms_up && starts == 0);
+      ++starts;
     }
     ++planned.done;
     for (const Side* const side : failed) {
@@ -285,37 +285,25 @@ class Measurement {
     return std::min(seconds, kShare * budget_);
   }
 
-  void forget_warm_up(const ProbeSpec& probe, const Side& side, const Found& found) {
-    for (const std::string_view row : probe.rows) {
-      if (!is_asked_for(row) || !found.values.contains(std::string(row))) continue;
-      cell_of(row, side.active.spec->id).samples.clear();
-    }
-  }
-
   /// Said of what has its first start alone.
   void tell_warm_up() {
-    for (std::size_t i = 0; i < planned_.size(); ++i) {
-      if (planned_[i].warm_up == 0 || planned_[i].done != 1) continue;
-      for (const std::string_view row : rounds_[i].probe->rows) {
-        if (!is_asked_for(row)) continue;
-        for (const std::string& side : rounds_[i].sides) {
-          Cell& cell = cell_of(row, side);
-          if (cell.samples.empty()) continue;
-          const std::string before = cell.note ? *cell.note + "; " : "";
-          cell.note = before + "one start, not warmed up";
-        }
+    for (RowResult& row : found_.rows) {
+      for (Cell& cell : row.sides) {
+        if (!first_starts_.are_all_of(row.id, cell)) continue;
+        const std::string before = cell.note ? *cell.note + "; " : "";
+        cell.note = before + "one start, not warmed up";
       }
     }
   }
 
-  void take(const ProbeSpec& probe, const Side& side, const Found& found) {
+  void take(const ProbeSpec& probe, const Side& side, const Found& found, bool is_first_start) {
     for (const std::string_view row : probe.rows) {
       if (!is_asked_for(row)) continue;
       const std::string id(row);
       Cell& cell = cell_of(id, side.active.spec->id);
       if (found.device) cell.device = found.device;
       if (const auto value = found.values.find(id); value != found.values.end()) {
-        cell.samples.push_back({value->second, 0});
+        first_starts_.add(id, cell, value->second, is_first_start);
       }
       if (const auto text = found.texts.find(id); text != found.texts.end()) {
         // Of a figure it is what it was measured with.
@@ -357,6 +345,7 @@ class Measurement {
   std::vector<Side> sides_;
   std::vector<PlannedProbe> planned_;
   std::vector<Rounds> rounds_;  ///< of planned_
+  FirstStarts first_starts_;
   std::optional<Started> server_;
   double budget_ = 0;
   Clock::time_point begun_ = Clock::now();

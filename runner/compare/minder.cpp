@@ -10,7 +10,16 @@
 
 namespace mlenv::compare {
 
-Minder::Minder(Ending ending) : ending_(ending) {
+Minder::Minder(Ending ending, const fs::path& read_only) : ending_(ending) {
+  begin(read_only);
+  if (read_only.empty()) return;
+  unshielded_ = minding::parse_answer(receive_packet(socket_.get()).bytes).why;
+  if (unshielded_.empty()) return;
+  socket_.reset();  // it ends, and is of no use: it may have a namespace without rights
+  begin({});
+}
+
+void Minder::begin(const fs::path& read_only) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     throw os_error(errno, "cannot make a socket");
@@ -20,7 +29,8 @@ Minder::Minder(Ending ending) : ending_(ending) {
   const Fd nowhere = open_file("/dev/null", O_RDWR);
   Command command;
   command.argv = {own_executable().string(), std::string(minding::kArgument),
-                  std::string(minding::word_of(ending))};
+                  std::string(minding::word_of(ending_))};
+  if (!read_only.empty()) command.argv.push_back(read_only.string());
   command.stdout_fd = nowhere.get();
   command.stderr_fd = nowhere.get();
   command.extra_fds = {{theirs.get(), minding::kSocket}};

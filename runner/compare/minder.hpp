@@ -22,13 +22,17 @@ enum class Ending {
 
 class Minder {
  public:
-  /// The environment, the folder and the processors of what it starts are ours at this time.
-  explicit Minder(Ending ending);
+  /// The environment, the folder and the processors of what it starts are ours at this time. What
+  /// it starts can only read in the folder `read_only`, where there is one and this machine lets us
+  /// have that (shield).
+  explicit Minder(Ending ending, const fs::path& read_only = {});
   Minder(const Minder&) = delete;
   Minder& operator=(const Minder&) = delete;
   ~Minder();
 
   Ending ending() const { return ending_; }
+  /// Why what it starts may write in `read_only`; empty: it may not.
+  const std::string& unshielded() const { return unshielded_; }
 
   struct Begun {
     pid_t pid = -1;
@@ -43,7 +47,10 @@ class Minder {
   std::optional<Exit> end(pid_t pid) const;
 
  private:
+  void begin(const fs::path& read_only);
+
   Ending ending_;
+  std::string unshielded_;
   std::optional<Child> process_;
   Fd socket_;
 };

@@ -18,6 +18,7 @@
 #include "base/spawn.hpp"
 #include "base/text.hpp"
 #include "runner/compare/minder_words.hpp"
+#include "runner/compare/shield.hpp"
 #include "runner/local/control.hpp"
 
 namespace mlenv::compare {
@@ -159,10 +160,16 @@ void stand_apart(Ending ending) {
 
 std::optional<int> minder_main(int argc, char** argv) {
   constexpr int kWords = 3;
-  if (argc != kWords || argv[1] != minding::kArgument) return std::nullopt;
+  const bool shields = argc == kWords + 1;
+  if ((argc != kWords && !shields) || argv[1] != minding::kArgument) return std::nullopt;
   const bool kills = argv[2] == minding::word_of(Ending::kill);
   const Ending ending = kills ? Ending::kill : Ending::ask;
   stand_apart(ending);
+  if (shields) {
+    minding::Answer answer;
+    answer.why = shield(argv[kWords]);
+    if (!send_packet(minding::kSocket, minding::render_answer(answer))) return 0;
+  }
   return MinderProcess(ending).run();
 }
 

@@ -14,7 +14,9 @@ namespace mlenv::compare {
 
 /// Whoever starts things: one ends all that is left of a command, one asks `mlenv run` to do so.
 struct Minders {
-  Minder bare{Ending::kill};
+  /// Of the bare host's files in `read_only`, if any.
+  explicit Minders(const fs::path& read_only) : bare(Ending::kill, read_only) {}
+  Minder bare;
   Minder runs{Ending::ask};
 };
 

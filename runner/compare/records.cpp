@@ -38,6 +38,7 @@ Machine machine_of(const VmUse& vm) {
   machine.accelerator =
       vm.accelerator == "kvm" || vm.accelerator == "tcg" ? vm.accelerator : "unknown";
   machine.about = fmt::format("{}, {}, kernel {}", vm.machine, vm.accelerator, vm.kernel);
+  if (vm.memory_bytes > 0) machine.memory_bytes = vm.memory_bytes;
   if (machine.accelerator != "kvm" && !vm.why.empty()) *machine.about += "; no KVM: " + vm.why;
   return machine;
 }

@@ -1,5 +1,6 @@
 #pragma once
 // What measure.cpp plans with: sides that are there, and who takes turns in which probe.
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,11 @@ struct Side {
 /// Rounds of one probe, on sides that take their turns in it.
 struct Rounds {
   const ProbeSpec* probe = nullptr;
+  bool warms_up = false;  ///< a first start counts only where no other follows
   struct Taker {
     const Side* side = nullptr;
-    ProbeSpec part;  ///< what of the probe can be measured there
+    ProbeSpec part;            ///< what of the probe can be measured there
+    std::uint64_t starts = 0;  ///< of it, there, so far
   };
   std::vector<Taker> takers;         ///< those that still do
   std::vector<std::string> sides{};  ///< that ever did

@@ -72,6 +72,7 @@ SideFiles machine_files(const fs::path& store, const std::string& image) {
 }
 
 SideFiles files_on(const Bench& bench, const ActiveSide& side) {
+  if (side.spec->id == "bare" && bench.bare != nullptr) return {{bench.bare->root()}, ""};
   if (side.spec->id == "bare" || side.spec->id == "builtin") return {bench.trees, ""};
   if (side.spec->id == "vm") return machine_files(bench.store, bench.terms.image);
   return files_of_engine(bench, std::string(side.spec->id));

@@ -1,11 +1,13 @@
 #include "runner/compare/snapshot.hpp"
 
+#include <unistd.h>
 #include <algorithm>
 #include <charconv>
 #include <set>
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "runner/compare/records.hpp"
 #include "runner/engine/engine.hpp"
@@ -22,6 +24,8 @@ constexpr const char* kWrite = "head -c 33554432 /dev/urandom >/var/tmp/mlenv-co
 constexpr const char* kTime = "snapshot.time";
 constexpr const char* kSize = "snapshot.size";
 constexpr milliseconds kAnswer{30000};
+constexpr milliseconds kMoment{10000};
+constexpr std::string_view kSnapshots = "dev.mlenv.compare";  // name of their label
 
 Found without(const std::string& why) {
   Found found;
@@ -54,40 +58,94 @@ Found keep_layer(const Bench& bench, ActiveSide side, milliseconds deadline, Sto
   return found;
 }
 
-std::set<std::string> containers_of(const ContainerEngine& engine) {
-  const Captured answer =
-      ask(engine, {"ps", "--quiet", "--no-trunc", "--filter", "label=dev.mlenv.run"}, kAnswer);
-  std::set<std::string> ids;
-  for (const std::string_view one : split(answer.out, '\n')) {
-    if (!trim(one).empty()) ids.emplace(trim(one));
+/// Commands of an engine, which end with the time that there is, or when a signal came.
+class Asked {
+ public:
+  Asked(const Bench& bench, const ContainerEngine& engine, milliseconds deadline,
+        StopSignals& signals)
+      : minder_(bench.minders->runs),
+        engine_(engine),
+        until_(Clock::now() + deadline),
+        signals_(signals) {}
+
+  Launched ask(std::vector<std::string> words) {
+    words.insert(words.begin(), engine_.program);
+    Command command;
+    command.argv = std::move(words);
+    const auto left = std::chrono::duration_cast<milliseconds>(until_ - Clock::now());
+    const milliseconds deadline = std::clamp(left, milliseconds(0), kAnswer);
+    Launched answer = launch(minder_, command, deadline, signals_);
+    stopped_ |= answer.stopped;
+    timed_out_ |= answer.timed_out;
+    if (why_.empty() && !worked(answer)) {
+      why_ = fmt::format("{} {}: {}", engine_.name, command.argv.at(1), why_of(answer, deadline));
+    }
+    return answer;
   }
-  return ids;
+  static bool worked(const Launched& answer) {
+    return !answer.stopped && !answer.timed_out && answer.exit.code == 0;
+  }
+  /// Of the first one that did not work; empty: all did.
+  const std::string& why() const { return why_; }
+  /// `found`, with what ended it.
+  Found with_end(Found found) const {
+    found.stopped = stopped_;
+    found.timed_out = timed_out_;
+    return found;
+  }
+
+ private:
+  const Minder& minder_;
+  const ContainerEngine& engine_;
+  Clock::time_point until_;
+  StopSignals& signals_;
+  bool stopped_ = false;
+  bool timed_out_ = false;
+  std::string why_;
+};
+
+std::set<std::string> lines_of(std::string_view text) {
+  std::set<std::string> lines;
+  for (const std::string_view one : split(text, '\n')) {
+    if (!trim(one).empty()) lines.emplace(trim(one));
+  }
+  return lines;
 }
 
-std::optional<double> image_bytes(const ContainerEngine& engine, const std::string& image) {
-  const Captured answer =
-      ask(engine, {"image", "inspect", "--format", "{{.Size}}", image}, kAnswer);
+/// That it fails is no reason to lose a figure: the next comparison tries again.
+void remove_image(const ContainerEngine& engine, const std::string& image) {
+  try {
+    (void)ask(engine, {"image", "rm", "--force", image}, kMoment);
+  } catch (const Error& error) {
+    log::debug("`{}` stays for now: {}", image, error.what());
+  }
+}
+
+std::set<std::string> containers_of(Asked& engine) {
+  return lines_of(
+      engine.ask({"ps", "--quiet", "--no-trunc", "--filter", "label=dev.mlenv.run"}).out);
+}
+
+std::optional<double> image_bytes(Asked& engine, const std::string& image) {
+  const Launched answer = engine.ask({"image", "inspect", "--format", "{{.Size}}", image});
   const std::string_view text = trim(answer.out);
   double bytes = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-  if (answer.exit.code != 0 || error != std::errc{}) return std::nullopt;
+  if (!Asked::worked(answer) || error != std::errc{}) return std::nullopt;
   return bytes;
 }
 
-Found commit(const Bench& bench, const ContainerEngine& engine, const std::string& container) {
-  const Clock::time_point begun = Clock::now();
-  const Captured answer = ask(engine, {"commit", container}, kAnswer);
-  const std::chrono::duration<double> taken = Clock::now() - begun;
-  const std::string image(trim(answer.out));
-  if (answer.exit.code != 0 || image.empty()) {
-    return without(fmt::format("{} commit: {}", engine.name, trim(answer.err)));
-  }
+/// Under a name and a label, so that it can be found again whatever ends us meanwhile.
+Found commit(const Bench& bench, Asked& engine, const std::string& container,
+             const std::string& image) {
+  const Launched answer =
+      engine.ask({"commit", "--change", "LABEL " + snapshots_label(bench.store), container, image});
+  if (!Asked::worked(answer)) return without(engine.why());
   Found found;
-  found.values[kTime] = taken.count();
+  found.values[kTime] = answer.seconds;
   const auto before = image_bytes(engine, engine_image_name(Digest::parse(bench.terms.image)));
   const auto after = image_bytes(engine, image);
   if (before && after) found.values[kSize] = *after - *before;
-  (void)ask(engine, {"image", "rm", image}, kAnswer);
   return found;
 }
 
@@ -95,7 +153,9 @@ Found commit(const Bench& bench, const ContainerEngine& engine, const std::strin
 Found commit_container(const Bench& bench, const ActiveSide& side, milliseconds deadline,
                        StopSignals& signals) {
   const ContainerEngine engine = find_engine(std::string(side.spec->id));
-  const std::set<std::string> before = containers_of(engine);
+  Asked asked(bench, engine, deadline, signals);
+  const std::set<std::string> before = containers_of(asked);
+  if (!asked.why().empty()) return asked.with_end(without(asked.why()));
   const std::string script = std::string(kWrite) + " && read line";
   Waiting waiting(minder_of(bench, side),
                   command_on(bench, side, {Which::image, {"sh", "-c", script}}));
@@ -105,12 +165,22 @@ Found commit_container(const Bench& bench, const ActiveSide& side, milliseconds 
     return found;
   }
   std::vector<std::string> fresh;
-  for (const std::string& one : containers_of(engine)) {
+  for (const std::string& one : containers_of(asked)) {
     if (!before.contains(one)) fresh.push_back(one);
   }
-  Found found = fresh.size() == 1 ? commit(bench, engine, fresh.front())
-                                  : without("other runs began at the same time");
-  waiting.end(kAnswer);
+  const std::string image =
+      "localhost/mlenv-compare:" + bench.terms.label.substr(bench.terms.label.find('=') + 1);
+  Found found;
+  if (!asked.why().empty()) {
+    found = without(asked.why());
+  } else if (fresh.size() != 1) {
+    found = without("other runs began at the same time");
+  } else {
+    found = commit(bench, asked, fresh.front(), image);
+    remove_image(engine, image);
+  }
+  found = asked.with_end(std::move(found));
+  waiting.end(found.stopped ? milliseconds(0) : kAnswer);
   return found;
 }
 
@@ -120,6 +190,25 @@ Found run_snapshot(const Bench& bench, const ActiveSide& side, milliseconds dead
                    StopSignals& signals) {
   return side.spec->id == "builtin" ? keep_layer(bench, side, deadline, signals)
                                     : commit_container(bench, side, deadline, signals);
+}
+
+std::string snapshots_label(const fs::path& store) {
+  const std::string host = std::string(trim(read_file("/proc/sys/kernel/hostname")));
+  const std::string owner = fmt::format("{}:{}:{}", host, ::geteuid(), store.string());
+  return fmt::format("{}={}", kSnapshots, Digest::of(owner).brief());
+}
+
+void remove_snapshots(const std::string& engine, const std::string& label) {
+  try {
+    const ContainerEngine found = find_engine(engine);
+    const Captured images =
+        ask(found, {"image", "ls", "--quiet", "--no-trunc", "--filter", "label=" + label}, kMoment);
+    if (images.exit.code != 0) return;
+    for (const std::string& one : lines_of(images.out)) remove_image(found, one);
+  } catch (const Error& error) {
+    // An engine that is not there, or does not answer, says so when it is to be measured.
+    log::debug("no snapshots of {} were looked for: {}", engine, error.what());
+  }
 }
 
 }  // namespace mlenv::compare

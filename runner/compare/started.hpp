@@ -21,6 +21,8 @@ class Started {
   ~Started();
 
   std::chrono::steady_clock::time_point begun() const { return begun_; }
+  /// Readable once it has ended.
+  int ended_fd() const { return ended_.get(); }
   /// nullopt: it has not ended by then.
   std::optional<Exit> wait(std::chrono::milliseconds deadline);
 

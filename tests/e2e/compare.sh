@@ -15,7 +15,7 @@ python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not in
 if [ "$MLENV_TEST_LONG" = 1 ]; then trap 'status=$?; set +e; end_engines; (exit "$status"); finish_test' EXIT; fi
 
 base_store
-printf 'name: tools\nbase: debian:bookworm\npython: "3.11"\nsystem: [sysbench, fio]\n' >"$work/tools.yaml"
+printf 'name: tools\nbase: debian:bookworm\npython: "3.11"\nsystem: [sysbench, fio, stress-ng, iperf3]\n' >"$work/tools.yaml"
 build_digest "$work/tools.yaml" >/dev/null
 cd "$work"
 
@@ -50,13 +50,65 @@ equal "no framework" "the image has none of PyTorch, JAX, TensorFlow and scikit-
   "$(value one.json train.step builtin .why)"
 grep -q 'start, to the first instruction' table || fail "no such row: $(cat table)"
 
-note "a virtual machine"
+note "training, and what else is measured of a machine"
+printf 'name: learning\nbase: debian:bookworm\npython: "3.11"\npackages: [scikit-learn]\n' >"$work/learning.yaml"
+build_digest "$work/learning.yaml" >/dev/null
+compare learning --tools tools --sides bare,builtin --budget 30s --json-file learning.json \
+  --rows start.import,start.step,train,data,network,cpu.float,disk.random,memory.bandwidth >table 2>err
+"$root/tests/schema/check.py" <learning.json
+units='{"start.import": "s", "start.step": "s", "train.step": "s", "train.epoch": "s", "data.load": "files/s",
+  "network.bandwidth": "bytes/s", "network.latency": "s", "cpu.float": "operations/s", "disk.random": "operations/s", "memory.bandwidth": "bytes/s"}'
+equal "rows and their units" "$(jq -cS . <<<"$units")" "$(jq -cS '[.rows[] | {key: .id, value: .unit}] | from_entries' learning.json)"
+for side in bare builtin; do
+  for row in $(jq -r 'keys[]' <<<"$units"); do
+    holds "$(value learning.json "$row" "$side" .summary.median) > 0" "$row on $side: $(cat table)"
+  done
+  holds "$(value learning.json start.import "$side" .summary.median) < $(value learning.json start.step "$side" .summary.median)" "steps after imports"
+  holds "$(value learning.json train.step "$side" .summary.median) * 8 < $(value learning.json train.epoch "$side" .summary.median)" "32 steps on $side"
+  holds "$(value learning.json memory.bandwidth "$side" .summary.median) > 1e8" "bytes, not megabytes, on $side"
+  holds "$(value learning.json network.bandwidth "$side" .summary.median) > 1e7" "the loopback on $side"
+  holds "$(value learning.json network.latency "$side" .summary.median) < 0.1" "seconds on $side"
+  [[ $(value learning.json train.step "$side" .note) = scikit-learn* ]] || fail "what trained on $side: $(cat table)"
+done
+
+compare learning --sides builtin --budget 13s --rows start.cold-import --json-file cold.json >table 2>err
+holds "$(value cold.json start.cold-import builtin .summary.median) > 0" "an import, files not in memory: $(cat table)"
+
+note "on the bare host an image's files can only be read"
+mkdir written
+write=(python3 -c 'import os; open("beside", "w").close(); open(os.__file__, "a").write("#")')
+(cd written && compare tools --sides bare,builtin --rows command --budget 4s --json-file ../written.json -- "${write[@]}") >table 2>err
+[ -e written/beside ] || fail "the command wrote nothing at all: $(cat table)"
+[[ $(value written.json command.wall bare .why) = *'Read-only file system'* ]] || fail "it could write: $(cat table)"
+equal "a container of its own" null "$(value written.json command.wall builtin .why)"
+as_root find "$MLENV_STORE/trees" -path '*/python3.11/os.py' -exec tail -c 1 {} + >ends
+! grep -q '#' ends || fail "the store's file was written"
+
+note "what a command leaves running is not waited for, and ends"
+compare tools --sides bare --rows command --budget 6s --json-file daemon.json -- sh -c "setsid sleep 34.$$ & true" >table 2>err
+holds "$(value daemon.json command.wall bare .summary.count) >= 2" "starts of a command with a daemon: $(cat table)"
+! pgrep -f "^sleep 34.$$\$" >/dev/null || fail "the daemon goes on"
+
+note "a first start stays one where no other follows"
+mkdir once
+# shellcheck disable=SC2016  # for the shell inside
+once=(sh -c 'echo >>starts; [ $(wc -l <starts) -lt 2 ]')
+(cd once && compare tools --sides builtin --rows command --budget 4s --json-file ../once.json -- "${once[@]}") >table 2>err
+equal "starts that counted" 1 "$(value once.json command.wall builtin .summary.count)"
+[[ $(value once.json command.wall builtin .note) = *'one start, not warmed up' ]] || fail "shown as any other figure: $(cat once.json)"
+
+note "a virtual machine, in a session after that of another side"
+compare tools --sides bare --rows start.user --budget 1s --json-file vm.json >table 2>err
 compare tools --sides builtin,vm --rows start.user --budget 15s --json-file vm.json >table 2>err
 "$root/tests/schema/check.py" <vm.json
 [ "$(value vm.json start.user vm .why)" != null ] || [ "$(value vm.json start.user vm .summary)" != null ] ||
   fail "nothing is said of the virtual machine"
-accelerator=$(jq -r '.sessions[0].machines[0].accelerator' vm.json)
+accelerator=$(jq -r '.sessions[1].machines[0].accelerator' vm.json)
+equal "the first side of the session" null "$(value vm.json start.user builtin .relation)"
 if [ "$(value vm.json start.user vm .summary)" != null ]; then
+  [ "$(value vm.json start.user vm .relation)" != null ] || fail "not held against the container: $(cat vm.json)"
+  holds "$(jq '.sessions[1].machines[0].memory_bytes < .host.memory_bytes' vm.json)" "how much memory it had"
+  grep -q '^not equal: virtual machine had .* of memory' table || fail "unequal memory is not told: $(cat table)"
   [[ $accelerator = kvm || $accelerator = tcg ]] || fail "the virtual machine's accelerator is not known: $(cat table)"
   marked=$(grep -c 'virtual machine, emulated' table || true)
   equal "marked as emulated" "$([ "$accelerator" = tcg ] && echo 1 || echo 0)" "$marked"
@@ -262,6 +314,29 @@ if [ "$MLENV_TEST_LONG" = 1 ]; then
     holds "$(value engines2.json snapshot.size "$side" .summary.low) >= 33e6" "a snapshot with $side: $(cat table)"
   done
   cat table
+
+  note "an image that a killed comparison left with an engine goes with the next one, and nobody else's does"
+  mkdir killing
+  cat >killing/docker <<WRAPPER
+#!/usr/bin/env bash
+if [ "\$1" = commit ]; then
+  $(command -v docker) "\$@" >/dev/null
+  kill -KILL "\$(cat "$work/id")"
+  exit 1
+fi
+exec $(command -v docker) "\$@"
+WRAPPER
+  chmod 755 killing/docker
+  left() { as_root docker --host "$DOCKER_HOST" image ls --quiet --filter "label=dev.mlenv.compare$1" | wc -l; }
+  # shellcheck disable=SC2016  # for that shell
+  as_engine_root sh -c 'echo $$ >id; exec "$@"' sh env "PATH=$work/killing:$PATH" MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare tools \
+    --sides docker --rows snapshot --budget 20s --json-file left.json >table 2>err && fail "it was not killed: $(cat table)"
+  equal "images that it left" 1 "$(left '')"
+  tar -cT /dev/null | as_root docker --host "$DOCKER_HOST" import --change 'LABEL dev.mlenv.compare=somebody' - >/dev/null
+  as_engine_root env MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare tools --sides docker --rows snapshot --budget 10s \
+    --json-file left.json >table 2>err
+  equal "images of others" 1 "$(left '=somebody')"
+  equal "images with the label" 1 "$(left '')"
 
   note "the page in a browser"
   need node npm chromium

@@ -1,4 +1,4 @@
-# Runs a command and says what it took, on the last line of standard error.
+# Runs a command and, where it ended well, says what it took, on the last line of standard error.
 import json
 import resource
 import subprocess
@@ -9,6 +9,7 @@ try:
 except OSError as problem:
     sys.exit(f"mlenv-compare-failed cannot start {sys.argv[1]}: {problem.strerror}")
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print("\nmlenv-compare-used", json.dumps({"cpu": used.ru_utime + used.ru_stime, "memory": used.ru_maxrss * 1024}),
-      file=sys.stderr, flush=True)
+if status == 0:  # else the last line is the command's own, which says why
+    print("\nmlenv-compare-used", json.dumps({"cpu": used.ru_utime + used.ru_stime, "memory": used.ru_maxrss * 1024}),
+          file=sys.stderr, flush=True)
 sys.exit(status if status >= 0 else 128 - status)

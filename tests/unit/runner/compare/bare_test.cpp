@@ -1,6 +1,7 @@
 #include "runner/compare/bare.hpp"
 
 #include <gtest/gtest.h>
+#include <fstream>
 
 #include "tests/support/error_code.hpp"
 
@@ -42,7 +43,7 @@ class CompareBareImage : public testing::Test {
     write_file(layer() / path, text, false);
     fs::permissions(layer() / path, static_cast<fs::perms>(mode));
   }
-  BareImage image() const { return {{layer()}, config_, root()}; }
+  BareImage image() const { return {{layer()}, config_, root(), Filled::with_links}; }
 
   TemporaryFolder folder_;
   ImageConfig config_;
@@ -73,6 +74,14 @@ TEST_F(CompareBareImage, WhatCannotBeStartedIsSaid) {
   for (const char* const name : {"absent", "notes", "text"}) {
     EXPECT_EQ(code_of([&] { (void)bare.command({name}, "/tmp"); }), "cannot-start") << name;
   }
+}
+
+TEST_F(CompareBareImage, CopiesCanBeWrittenWithoutTheStoresFiles) {
+  const BareImage copies({layer()}, config_, root(), Filled::with_copies);
+  EXPECT_EQ(fs::status(root() / "usr/bin/script").permissions(), static_cast<fs::perms>(0755));
+  std::ofstream(root() / "usr/bin/notes") << "changed in place";
+  EXPECT_EQ(read_file(layer() / "usr/bin/notes"), "no program");
+  EXPECT_EQ(copies.command({"tool"}, "/tmp").argv.back(), (root() / "usr/bin/tool").string());
 }
 
 TEST_F(CompareBareImage, AbsoluteLinksStayWithinTheImage) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "runner/compare/cost.hpp"
+#include "runner/compare/figures.hpp"
 #include "runner/compare/merge.hpp"
 #include "runner/compare/records.hpp"
 #include "runner/compare/side.hpp"
@@ -55,6 +56,28 @@ TEST(Comparison, SidesOfDifferentSessionsAreNotHeldAgainstEachOther) {
   const Comparison both = merged(some_comparison(), later);
   EXPECT_EQ(both.sides.size(), 3U);
   EXPECT_FALSE(cell(both, "start.user", "builtin").relation.has_value());
+}
+
+TEST(Comparison, SidesOfOneRerunAreHeldAgainstEachOther) {
+  Comparison later = some_comparison();
+  later.sides[2].why.reset();
+  later.rows[0].sides = {later.rows[0].sides[1], cell_of("vm", {4, 4.1, 4.2, 4.3, 4.4, 4.5})};
+  later.rows.resize(1);
+  later.sides.erase(later.sides.begin());
+  const Comparison both = merged(some_comparison(), later);
+  const RowResult& row = *find_row(both, "start.user");
+  const Cell& machine = cell(both, "start.user", "vm");
+  ASSERT_NE(base_of(row, machine), nullptr);
+  EXPECT_EQ(base_of(row, machine)->side, "builtin");
+  EXPECT_EQ(machine.relation, "worse");
+  EXPECT_NEAR(*machine.ratio, 100, 1);
+  EXPECT_FALSE(cell(both, "start.user", "builtin").relation.has_value()) << "its session's first";
+  EXPECT_EQ(base_of(row, cell(both, "start.user", "bare")), nullptr);
+  EXPECT_EQ(claim_of(both, row, machine), "100 times built-in container");
+  EXPECT_EQ(other_base(both, row, machine), "built-in container");
+  const Comparison first = some_comparison();
+  EXPECT_EQ(other_base(first, *find_row(first, "start.user"), cell(first, "start.user", "builtin")),
+            "");
 }
 
 TEST(Comparison, WhatIsNotMeasuredAgainStays) {
@@ -181,6 +204,9 @@ TEST(Comparison, TheMachineOfARecord) {
   use.machine = "q35";
   use.kernel = "6.1.0";
   EXPECT_EQ(machine_of(use).accelerator, "kvm");
+  EXPECT_FALSE(machine_of(use).memory_bytes.has_value());
+  use.memory_bytes = 512;
+  EXPECT_EQ(machine_of(use).memory_bytes, 512U);
   EXPECT_EQ(machine_of(use).about, "q35, kvm, kernel 6.1.0");
   use.accelerator = "tcg";
   use.why = "it hangs";

@@ -76,6 +76,34 @@ TEST_F(CompareMinder, ADaemonGoesWithItsCommand) {
   EXPECT_TRUE(is_closed_within(milliseconds(0)));
 }
 
+TEST_F(CompareMinder, WhatItStartsCanOnlyReadWhereItIsTold) {
+  const TemporaryFolder folder(temporary_root());
+  const fs::path file = folder.path() / "file";
+  const Minder minder(Ending::kill, folder.path());
+  write_file(file, "ours", false);  // it stays as it was for all others
+  if (!minder.unshielded().empty()) GTEST_SKIP() << minder.unshielded();
+  const auto status = [&](const std::string& script) {
+    Command command;
+    command.argv = {"sh", "-c", script, "sh", file.string()};
+    return Started(minder, command).wait(kLong)->code;
+  };
+  EXPECT_EQ(status("grep -q ours \"$1\""), 0);
+  EXPECT_NE(status("echo theirs >\"$1\""), 0);
+  EXPECT_NE(status("rm \"$1\""), 0);
+  EXPECT_EQ(status("test $(id -u) = " + std::to_string(::getuid())), 0);
+  const TemporaryFolder beside(temporary_root());
+  EXPECT_EQ(status(": >" + (beside.path() / "file").string()), 0);
+  EXPECT_EQ(read_file(file), "ours");
+}
+
+TEST_F(CompareMinder, WhereItCannotBeToldItSaysSoAndStartsAllTheSame) {
+  const Minder minder(Ending::kill, "/nonexistent/folder");
+  EXPECT_NE(minder.unshielded(), "");
+  Command command;
+  command.argv = {"sh", "-c", "exit 7"};
+  EXPECT_EQ(Started(minder, command).wait(kLong), (Exit{7, false}));
+}
+
 TEST_F(CompareMinder, NothingOutlivesItsMinder) {
   std::optional<Minder> minder(std::in_place, Ending::kill);
   (void)minder->start(saying("setsid sh -c 'sleep 1000; :' & echo; exec sleep 1000"));

@@ -99,6 +99,25 @@ TEST(CompareRender, MarkdownHasATableAndKeepsStrangeWordsOutOfIt) {
   EXPECT_NE(text.find("not measured here"), std::string::npos);
 }
 
+TEST(CompareRender, UnequalMemoryIsTold) {
+  Comparison comparison = some_comparison();
+  comparison.sides[2].why.reset();
+  comparison.rows[0].sides[2] = cell_of("vm", {1, 1, 1, 1, 1, 1});
+  say_machine(comparison, "vm", "kvm");
+  const auto told = [&] {
+    const std::vector<std::string> remarks = remarks_of(comparison);
+    return std::count(remarks.begin(), remarks.end(),
+                      "not equal: virtual machine had 4.00 GB of memory, the other sides up to all "
+                      "8.00 GB of this host; --memory gives containers and the virtual machine the "
+                      "same");
+  };
+  EXPECT_EQ(told(), 0) << "nothing is known";
+  comparison.sessions[0].machines[0].memory_bytes = 4000000000;
+  EXPECT_EQ(told(), 1);
+  comparison.terms.memory = "4g";
+  EXPECT_EQ(told(), 0);
+}
+
 TEST(CompareRender, ThePageIsOneFileAndHoldsNothingStrange) {
   Comparison comparison = some_comparison();
   comparison.terms.image_name = "</title><script>alert(1)</script>";
