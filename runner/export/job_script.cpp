@@ -124,8 +124,8 @@ std::string directives(const JobScript& script) {
   }
   words.emplace_back("--requeue");
   words.emplace_back("--open-mode=append");
-  // To the ranks, not to this script.
-  words.push_back(fmt::format("--signal=TERM@{}", kSlurmWarning));
+  // To this script, which passes it on: it has to know that nothing is to be started again.
+  words.push_back(fmt::format("--signal=B:TERM@{}", kSlurmWarning));
   words.insert(words.end(), script.site.begin(), script.site.end());
   std::string text;
   for (const std::string& word : words) text += slurm_directive(word);
@@ -245,8 +245,9 @@ std::string settings(const JobScript& script) {
   if (script.form == Form::ssh) {
     std::vector<std::string> blobs = script.blobs;
     if (script.code) blobs.push_back(*script.code);
-    text +=
-        "# Manifest and config of the image, its layers, the code.\n" + bash_array("blobs", blobs);
+    text += "# Manifest and config of the image, its layers, the code.\n" +
+            bash_array("blobs", blobs) +
+            "silence=10 # seconds without a beat from here until a node ends its ranks\n";
   }
   return text;
 }
@@ -271,11 +272,12 @@ std::string places(const JobScript& script) {
 std::string deadline(const JobScript& script) {
   if (!script.job.deadline || script.form == Form::slurm) return "";
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(*script.job.deadline).count();
+  // A second signal would have mpirun leave the nodes alone: this script passes on the one.
   return fmt::format(
       "\n# The deadline: status 124.\n"
       "if [ -z \"${{MLENV_DEADLINE:-}}\" ]; then\n"
-      "  MLENV_DEADLINE=1 exec timeout --kill-after=60 {} \"$BASH\" \"$0\" \"$@\"\nfi\n",
-      seconds);
+      "  MLENV_DEADLINE=1 exec timeout {}--kill-after=60 {} \"$BASH\" \"$0\" \"$@\"\nfi\n",
+      script.form == Form::mpi ? "--foreground " : "", seconds);
 }
 
 }  // namespace

@@ -10,20 +10,24 @@ namespace {
 constexpr std::string_view kSlurmPlace = R"sh(
 # everywhere PER-NODE COMMAND [SRUN-OPTION…]: as so many processes on each node, each of them a bash
 # that has what `shipped` gives. All of a node's share for each process: GPUs that are given to
-# tasks one by one do not see their peers.
+# tasks one by one do not see their peers. The shell that calls it becomes the srun.
 everywhere() {
-  srun --nodes="$nodes" --ntasks="$((nodes * $1))" --ntasks-per-node="$1" --distribution=block \
+  exec srun --nodes="$nodes" --ntasks="$((nodes * $1))" --ntasks-per-node="$1" --distribution=block \
     --mem=0 --cpu-bind=none --mpi=none --unbuffered --kill-on-bad-exit=1 --chdir=/ "${@:3}" \
     bash -c "$(shipped)
 $2"
 }
 number() { echo "$((SLURM_NODEID * $1 + SLURM_LOCALID))"; } # of this process, PER-NODE
 place() { echo "${SLURMD_NODENAME:-$(uname -n)}"; }          # what this node is called
+
+# pass_on: SIGTERM to what runs everywhere. A srun that hears it would kill all at once.
+pass_on() { scancel --signal=TERM "$job" 2>/dev/null || true; }
 )sh";
 
 constexpr std::string_view kMpiPlace = R"sh(
 # everywhere PER-NODE COMMAND: as so many processes on each node, each of them a bash that has what
-# `shipped` gives. The words are those of Open MPI; MPICH and Intel MPI have others.
+# `shipped` gives. The words are those of Open MPI; MPICH and Intel MPI have others. The shell that
+# calls it becomes the mpirun.
 mpirun=${MPIRUN:-mpirun}
 everywhere() {
   local words=()
@@ -37,11 +41,14 @@ everywhere() {
       if [ "${#hosts[@]}" -gt 0 ]; then words+=(-hosts "$(printf '%s,' "${hosts[@]}")"); fi
       ;;
   esac
-  "$mpirun" "${words[@]/%,/}" -np "$((nodes * $1))" bash -c "$(shipped)
+  exec "$mpirun" "${words[@]/%,/}" -np "$((nodes * $1))" bash -c "$(shipped)
 $2"
 }
 number() { echo "${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-$PMI_RANK}}"; } # of this process
 place() { uname -n; }                                                  # what this node is called
+
+# pass_on: SIGTERM to what runs everywhere.
+pass_on() { if [ -n "$launcher" ]; then kill -TERM "$launcher" 2>/dev/null || true; fi; }
 )sh";
 
 constexpr std::string_view kReadyBuiltin = R"sh(
@@ -62,8 +69,9 @@ constexpr std::string_view kState = R"sh(
 state=$files/state-$job
 mkdir -p "$state"
 trap 'rm -rf "$state"' EXIT
+launcher='' # the process that started the others
 ended=0
-trap 'ended=143' TERM # scancel and the end of the time: the ranks hear of it by themselves
+trap 'ended=143; pass_on' TERM # nothing is started any more
 )sh";
 
 constexpr std::string_view kSif = R"sh(
@@ -79,33 +87,49 @@ tar -xf "$files/code.tar" -C "$state/code"
 )sh";
 
 constexpr std::string_view kRun = R"sh(
+# wait_for PROCESS: what started the others, and its status, though signals come meanwhile.
+wait_for() {
+  local status=0
+  launcher=$1
+  if [ "$ended" -ne 0 ]; then pass_on; fi # it came in between
+  while :; do
+    if wait "$1"; then status=0; else status=$?; fi
+    if ! kill -0 "$1" 2>/dev/null; then break; fi
+  done
+  launcher=''
+  return "$status"
+}
+
+names=() addresses=() interfaces=() gpus=() # by number of the node
+restart=0
+echo "$name: $nodes nodes are made ready" >&2
+everywhere 1 make_ready >"$state/described" &
+wait_for "$!" || true # what failed has said so, and did not describe
+if [ "$ended" -ne 0 ]; then exit "$ended"; fi
+take_described "$(cat "$state/described")"
+
 # attempt: all ranks to their end; the status of the first that failed.
 attempt() {
-  local status=0 rank
+  local status=0 rank failed
+  if [ "$ended" -ne 0 ]; then return "$ended"; fi
   rm -f "$state"/first "$state"/done*
   everywhere "$ranks_per_node" "rank_main \"\$(number $ranks_per_node)\""@srun@ &
   wait_for "$!" || status=$?
   if [ -e "$state/done" ]; then return 0; fi
   if [ -e "$state/first" ]; then
-    read -r rank status <"$state/first"
-    echo "$name: first, rank $rank on ${names[rank / ranks_per_node]} ended with status $status" >&2
+    read -r rank failed <"$state/first" || true
+    if is_number "$rank" && [ "$rank" -lt "$world" ] && is_number "$failed"; then
+      echo "$name: first, rank $rank on ${names[rank / ranks_per_node]} ended with status $failed" >&2
+      if [ "$failed" -gt 0 ] && [ "$failed" -lt 256 ]; then status=$failed; fi
+    fi
   fi
   return "$status"
-}
-
-# wait_for PROCESS: its status, though signals come meanwhile.
-wait_for() {
-  local status=0
-  while :; do
-    if wait "$1"; then status=0; else status=$?; fi
-    if ! kill -0 "$1" 2>/dev/null; then return "$status"; fi
-  done
 }
 
 for ((restart = 0; ; restart++)); do
   status=0
   attempt || status=$?
-  if [ "$status" -eq 0 ] || [ "$ended" -ne 0 ] || [ "$restart" -ge "$restarts" ]; then break; fi
+@ended@  if [ "$status" -eq 0 ] || [ "$ended" -ne 0 ] || [ "$restart" -ge "$restarts" ]; then break; fi
   echo "$name: restart $((restart + 1)) of $restarts" >&2
 done
 exit "$status"
@@ -158,11 +182,10 @@ std::string bash_by_launcher(const JobScript& script) {
   if (script.with == JobScript::With::apptainer) text += kSif;
   if (script.code && !builtin) text += kCodeFolder;
   text += late_options(script);
-  text +=
-      "\nnames=() addresses=() interfaces=() gpus=() # by number of the node\nrestart=0\n"
-      "echo \"$name: $nodes nodes are made ready\" >&2\n"
-      "take_described \"$(everywhere 1 make_ready)\"\n";
-  return text + replaced(std::string(kRun), "@srun@", srun_words(script));
+  std::string run = replaced(std::string(kRun), "@srun@", srun_words(script));
+  // What mpirun makes of a signal says nothing of the ranks.
+  constexpr std::string_view kEnded = "  if [ \"$ended\" -ne 0 ]; then status=$ended; fi\n";
+  return text + replaced(std::move(run), "@ended@", slurm ? "" : kEnded);
 }
 
 }  // namespace mlenv::job

@@ -75,7 +75,8 @@ own_gpus() {
 
 constexpr std::string_view kNode = R"sh(
 # describe_node NUMBER NAME ADDRESS: on that node, whose address may be a name or empty: prints
-# `NODE NUMBER NAME ADDRESS INTERFACE GPUS`, where the others reach it and by which interface.
+# `NODE NUMBER NAME ADDRESS INTERFACE GPUS`, where the others reach it and by which interface; `-`
+# for what it has not.
 describe_node() {
   local address=$3 by=$interface count=$gpus_of_node shown=''
   if [ -n "$by" ]; then
@@ -93,15 +94,27 @@ describe_node() {
   if [ "$count" = all ]; then
     count=$(nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU' || true)
   fi
-  echo "NODE $1 $2 $address $by $count"
+  echo "NODE $1 $2 ${address:--} ${by:--} $count"
 }
 
-# take_described TEXT: what describe_node printed on each node.
+# Bash evaluates what stands in subscripts and sums, commands among it: what comes from elsewhere is
+# to be a number before it may stand there.
+is_number() { [[ $1 =~ ^(0|[1-9][0-9]{0,8})$ ]]; }
+is_plain() { [[ $1 =~ ^[A-Za-z0-9._:%@-]+$ ]]; }
+
+# take_described TEXT: what describe_node printed on each node, and nothing else that a node says.
 take_described() {
-  local word number one address by count
-  while read -r word number one address by count; do
+  local line word number one address by count rest
+  while read -r line; do
+    read -r word number one address by count rest <<<"$line"
     if [ "$word" != NODE ]; then continue; fi
-    names[number]=$one addresses[number]=$address interfaces[number]=$by gpus[number]=$count
+    if ! is_number "$number" || [ "$number" -ge "$nodes" ] || [ -n "${names[number]:-}" ] ||
+      ! is_plain "$one" || ! is_plain "$address" || ! is_plain "$by" || ! is_number "$count" ||
+      [ -n "$rest" ]; then
+      printf '%s: a node says of itself what cannot be: %q\n' "$name" "$line" >&2
+      return 1
+    fi
+    names[number]=$one addresses[number]=${address#-} interfaces[number]=${by#-} gpus[number]=$count
   done <<<"$1"
   if [ "${#names[@]}" -ne "$nodes" ]; then
     echo "$name: ${#names[@]} of $nodes nodes could be made ready" >&2
@@ -342,6 +355,7 @@ std::string bash_shipped(const JobScript& script) {
   if (script.with == JobScript::With::apptainer) variables.emplace_back("sif");
   if (script.code) variables.emplace_back("code");
   if (script.form == JobScript::Form::ssh) {
+    variables.emplace_back("silence");
     functions.insert(functions.end(), {"take_files", "address_of_ssh", "rank_here"});
   } else {
     variables.insert(variables.end(), {"files", "state"});

@@ -53,7 +53,9 @@ std::vector<std::string> ssh_words(const std::string& program, const Host& host)
   for (const char* option :
        {"BatchMode=yes", "StrictHostKeyChecking=yes", "ConnectTimeout=10", "ServerAliveInterval=2",
         "ServerAliveCountMax=2", "ClearAllForwardings=yes", "PermitLocalCommand=no",
-        "RemoteCommand=none", "LogLevel=ERROR"}) {
+        "RemoteCommand=none",
+        // One that is shared would outlive us, and a stale one would be taken for the node's.
+        "ControlMaster=no", "ControlPath=none", "LogLevel=ERROR"}) {
     words.insert(words.end(), {"-o", option});
   }
   if (!host.user.empty()) words.insert(words.end(), {"-l", host.user});

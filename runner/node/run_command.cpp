@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <functional>
 #include <map>
@@ -40,6 +41,17 @@ std::string hosts_line(const std::string& word) {
   return word.substr(colon + 1) + " " + word.substr(0, colon) + "\n";
 }
 
+std::chrono::seconds parse_silence(const std::string& word) {
+  constexpr int kMost = 24 * 60 * 60;
+  int value = 0;
+  const char* const end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(word.data(), end, value);
+  if (error != std::errc{} || rest != end || value < 1 || value > kMost) {
+    throw usage_error("usage", "`--silence {}` is no number of seconds, 1 to {}", word, kMost);
+  }
+  return std::chrono::seconds{value};
+}
+
 std::map<std::string, Taker, std::less<>> takers_of_limits(JobOptions& options) {
   JobLimits& limits = options.limits;
   return {
@@ -71,6 +83,7 @@ std::map<std::string, Taker, std::less<>> takers_of(NodeRunWords& into) {
       {"--code", [&](const std::string& word) { into.code = Digest::parse(word).str(); }},
       {"--add-host", [&](const std::string& word) { into.hosts += hosts_line(word); }},
       {"--runtime", [&](const std::string& word) { into.run.runtime = word; }},
+      {"--silence", [&](const std::string& word) { into.silence = parse_silence(word); }},
   });
   return all;
 }
@@ -156,20 +169,31 @@ int lacks(std::vector<std::string> words) {
   return 0;
 }
 
-/// `leash OWNER SECONDS`: of a process beside its parent, whose standard input it has. When that
-/// ends it tells the parent to end, and kills it when it has not in that time.
+constexpr int kMilliseconds = 1000;
+
+/// Returns when standard input ends, or has nothing for so many seconds (0: however long).
+void read_to_end(int silence) {
+  std::array<char, 512> buffer{};
+  for (;;) {
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    const int ready = ::poll(&input, 1, silence == 0 ? -1 : silence * kMilliseconds);
+    if (ready == 0) return;
+    if (ready < 0 && errno == EINTR) continue;
+    const ssize_t count = ready < 0 ? 0 : ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)) return;
+  }
+}
+
+/// `leash OWNER SECONDS SILENCE`: of a process beside its parent, whose standard input it has. When
+/// that ends, or falls silent, it tells the parent to end, and kills it when it has not in that
+/// time.
 int hold_leash(const std::vector<std::string>& words) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (words.size() != 2 || std::to_string(::getppid()) != words[0]) return 1;
+  if (words.size() != 3 || std::to_string(::getppid()) != words[0]) return 1;
   const pid_t owner = ::getppid();
   const Fd end = open_pidfd(owner);
-  std::array<char, 512> buffer{};
-  ssize_t count = 0;
-  do {
-    count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
-  } while (count > 0 || (count < 0 && errno == EINTR));
+  read_to_end(std::stoi(words[2]));
   ::kill(owner, SIGTERM);
-  constexpr int kMilliseconds = 1000;
   pollfd ended{end.get(), POLLIN, 0};
   (void)::poll(&ended, 1, std::stoi(words[1]) * kMilliseconds);
   ::kill(owner, SIGKILL);
@@ -177,11 +201,11 @@ int hold_leash(const std::vector<std::string>& words) {
 }
 
 /// Our standard input is that process's from now on, and ours is empty.
-Child on_leash(std::chrono::seconds grace) {
+Child on_leash(std::chrono::seconds grace, std::chrono::seconds silence) {
   const Fd null = open_file("/dev/null", O_RDWR);
   Command command;
   command.argv = {own_executable().string(), "leash", std::to_string(::getpid()),
-                  std::to_string(grace.count())};
+                  std::to_string(grace.count()), std::to_string(silence.count())};
   command.stdin_fd = STDIN_FILENO;
   command.stdout_fd = null.get();
   command.stderr_fd = null.get();
@@ -240,7 +264,8 @@ int run(const std::vector<std::string>& words) {
   }
   std::optional<Child> leash;
   constexpr std::chrono::seconds kGrace{10};
-  if (asked.while_open) leash.emplace(on_leash(kGrace));
+  if (asked.while_open)
+    leash.emplace(on_leash(kGrace, asked.silence.value_or(std::chrono::seconds{0})));
   return run_local(run).exit.code;
 }
 
@@ -290,6 +315,9 @@ NodeRunWords parse_node_run(const std::vector<std::string>& words) {
     }
   }
   if (asked.digest.empty()) throw usage_error("usage", "`mlenv-node run` needs an image's digest");
+  if (asked.silence && !asked.while_open) {
+    throw usage_error("usage", "`--silence` is of `--while-open`");
+  }
   return asked;
 }
 

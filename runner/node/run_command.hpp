@@ -12,6 +12,8 @@
 //   --code DIGEST      an archive of code in the store: unpacked for this container, its project
 //   --add-host N:A     a name of /etc/hosts
 //   --while-open       it ends as soon as standard input ends: with whoever holds the other end
+//   --silence SECONDS  and when nothing came from there for so long: whoever says this sends lines
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,7 +31,8 @@ struct NodeRunWords {
   std::string gpus;    ///< as RankStart has it
   std::string hosts;   ///< lines of /etc/hosts
   bool while_open = false;
-  LocalRun run;  ///< without image, devices and project
+  std::optional<std::chrono::seconds> silence;  ///< with while_open: no longer without a word
+  LocalRun run;                                 ///< without image, devices and project
 };
 /// Throws `usage` and what the words' own parsers throw.
 NodeRunWords parse_node_run(const std::vector<std::string>& words);

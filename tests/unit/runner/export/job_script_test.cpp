@@ -8,6 +8,7 @@
 #include "runner/export/job_script_text.hpp"
 #include "runner/job/frameworks.hpp"
 #include "runner/job/plan.hpp"
+#include "runner/launch/slurm_script.hpp"
 #include "runner/local/option_words.hpp"
 #include "runner/node/run_command.hpp"
 #include "tests/support/error_code.hpp"
@@ -132,6 +133,45 @@ TEST(JobScript, tells_roles_of_parameter_servers) {
   expect_same(job);
 }
 
+/// What take_described() of the script makes of what two nodes say.
+std::string described(const std::string& said) {
+  return by_bash("name=try nodes=2\nnames=() addresses=() interfaces=() gpus=()\n" +
+                 bash_node(script_of(job_with(Framework::none))) + "if take_described " +
+                 shell_word(said) + " 2>&1; then declare -p names addresses interfaces gpus; fi\n");
+}
+
+TEST(JobScript, takes_what_nodes_say_of_themselves) {
+  const std::string taken =
+      described("welcome\nNODE 1 n2 10.0.0.2 eth0 4\nNODE\tx\nNODE 0 n1 - - 0\n");
+  EXPECT_NE(taken.find("cannot be: $'NODE\\tx'"), std::string::npos) << taken;
+  const std::string good = described("welcome $(exit)\nNODE 1 n2 10.0.0.2 eth0 4\nNODE 0 n1 - - 0");
+  EXPECT_NE(good.find("names=([0]=\"n1\" [1]=\"n2\")"), std::string::npos) << good;
+  EXPECT_NE(good.find("addresses=([0]=\"\" [1]=\"10.0.0.2\")"), std::string::npos) << good;
+  EXPECT_NE(good.find("interfaces=([0]=\"\" [1]=\"eth0\")"), std::string::npos) << good;
+  EXPECT_NE(good.find("gpus=([0]=\"0\" [1]=\"4\")"), std::string::npos) << good;
+  EXPECT_NE(described("NODE 0 n1 - - 0").find("1 of 2 nodes"), std::string::npos);
+}
+
+TEST(JobScript, nothing_that_a_node_says_is_run) {
+  const TemporaryFolder folder{temporary_root()};
+  const fs::path trap = folder.path() / "trap";
+  const std::string evil = "a[$(>" + trap.string() + ")]";
+  for (const std::string& said :
+       {"NODE " + evil + " n1 10.0.0.1 eth0 0", "NODE 0 n1 10.0.0.1 eth0 " + evil,
+        "NODE 0 " + evil + " 10.0.0.1 eth0 0", "NODE 0 n1 " + evil + " eth0 0",
+        "NODE 0 n1 10.0.0.1 " + evil + " 0", "NODE 0 n1 10.0.0.1 eth0 0 " + evil,
+        std::string{"NODE 2 n3 10.0.0.3 eth0 0"}, std::string{"NODE 08 n3 10.0.0.3 eth0 0"},
+        std::string{"NODE -1 n3 10.0.0.3 eth0 0"},
+        std::string{"NODE 0 n1 10.0.0.1 eth0 0\nNODE 0 n2 10.0.0.2 eth0 0"}}) {
+    const std::string told = described(said);
+    EXPECT_NE(told.find("try: a node says of itself what cannot be: NODE"), std::string::npos)
+        << said << " " << told;
+    EXPECT_EQ(told.find("declare"), std::string::npos) << told;
+  }
+  EXPECT_NE(described(evil + "\n" + evil + " NODE").find("0 of 2 nodes"), std::string::npos);
+  EXPECT_FALSE(fs::exists(trap));
+}
+
 TEST(JobScript, words_reach_bash_as_they_are) {
   const std::vector<std::string> words = {
       "plain", "", "it's", "a \"b\" $c `d`", "-v", "/a b:/c:ro", std::string(200, 'x'), "*", "\\"};
@@ -186,14 +226,20 @@ TEST(NodeRun, options_are_read_as_they_are_written) {
   options.groups = {"video"};
   options.hostname = "rank";
   std::vector<std::string> words = option_words(options);
-  words.insert(words.end(), {"-e", "A=b c", "--while-open", "--add-host", "n1:10.0.0.1", "sha256:x",
-                             "--", "sh", "-c", "true"});
+  words.insert(words.end(), {"-e", "A=b c", "--while-open", "--silence", "10", "--add-host",
+                             "n1:10.0.0.1", "sha256:x", "--", "sh", "-c", "true"});
   const NodeRunWords read = parse_node_run(words);
   EXPECT_EQ(read.run.options, options);
   EXPECT_EQ(read.run.env, std::vector<std::string>{"A=b c"});
   EXPECT_EQ(read.run.argv, (std::vector<std::string>{"sh", "-c", "true"}));
   EXPECT_EQ(read.hosts, "10.0.0.1 n1\n");
   EXPECT_TRUE(read.while_open);
+  EXPECT_EQ(read.silence, std::chrono::seconds{10});
+  EXPECT_EQ(parse_node_run({"--while-open", "x"}).silence, std::nullopt);
+  EXPECT_EQ(code_of([] { parse_node_run({"--silence", "10", "x"}); }), "usage");
+  for (const char* wrong : {"0", "-1", "1s", "", "99999999999"}) {
+    EXPECT_EQ(code_of([&] { parse_node_run({"--while-open", "--silence", wrong, "x"}); }), "usage");
+  }
   EXPECT_EQ(code_of([] { parse_node_run({"--no-such", "x"}); }), "usage");
   EXPECT_EQ(code_of([] { parse_node_run({"--", "true"}); }), "usage");
 }

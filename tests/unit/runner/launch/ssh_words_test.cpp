@@ -17,7 +17,9 @@ TEST(SshWords, KnowUserAndPortAndEndWithTheHost) {
   const std::vector<std::string> words = ssh_words("/usr/bin/ssh", {"gpu1", 0, "", "jo", 2222});
   const std::vector<std::string> end{words.end() - 6, words.end()};
   EXPECT_EQ(end, (std::vector<std::string>{"-l", "jo", "-p", "2222", "--", "gpu1"}));
-  EXPECT_NE(std::find(words.begin(), words.end(), "StrictHostKeyChecking=yes"), words.end());
+  for (const char* option : {"StrictHostKeyChecking=yes", "ControlMaster=no", "ControlPath=none"}) {
+    EXPECT_NE(std::find(words.begin(), words.end(), option), words.end()) << option;
+  }
 }
 
 TEST(SshWords, SayWhatToDoAboutWhatSshSays) {
