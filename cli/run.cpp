@@ -130,6 +130,7 @@ int run_as_job(Ui& ui, const AskedWords& options, const Asked& asked, PreparedRu
   RunStart start = run_start(run, prepared.image, background);
   record_life(asked.life, start);
   start.after = asked.after;
+  record_determinism(options.repeat, start);
   PreparedJob job{*asked.job,
                   std::move(run),
                   std::move(prepared.image),
@@ -248,9 +249,10 @@ void declare_export_job(CLI::App& app, const std::string& form,
   app.add_option("--name", options->life.name, "what the job is called");
   app.add_option("--timeout", options->life.timeout, "end it after so long: `90s`, `12h`")
       ->type_name("DURATION");
+  add_repeat_options(app, options->repeat);
   add_job_options(app, options->job);
   // Of starting it.
-  std::vector<const char*> others = {"--engine", "--dry-run"};
+  std::vector<const char*> others = {"--engine", "--dry-run", "--outputs"};
   if (form == "slurm") others.push_back("--hosts");
   if (form != "slurm") others.push_back("--slurm-option");
   for (const char* const other : others) app.remove_option(app.get_option(other));

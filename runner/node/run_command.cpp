@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <functional>
 #include <map>
@@ -18,12 +19,14 @@
 #include "images/platform.hpp"
 #include "images/store.hpp"
 #include "images/unpack.hpp"
+#include "runner/local/machine.hpp"
 #include "runner/local/option_words.hpp"
 #include "runner/local/run_names.hpp"
 #include "runner/node/agent.hpp"
 #include "runner/node/code_tree.hpp"
 #include "runner/node/hosts.hpp"
 #include "runner/node/node_gpus.hpp"
+#include "runner/repeat/deterministic.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -38,6 +41,14 @@ std::string hosts_line(const std::string& word) {
     throw usage_error("usage", "`--add-host {}` is no NAME:ADDRESS", word);
   }
   return word.substr(colon + 1) + " " + word.substr(0, colon) + "\n";
+}
+
+std::uint64_t seed_of(const std::string& word) {
+  std::uint64_t seed = 0;
+  const char* const end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(word.data(), end, seed);
+  if (error == std::errc{} && rest == end) return seed;
+  throw usage_error("usage", "`--deterministic {}` has no seed: a whole number", word);
 }
 
 std::map<std::string, Taker, std::less<>> takers_of_limits(JobOptions& options) {
@@ -70,6 +81,7 @@ std::map<std::string, Taker, std::less<>> takers_of(NodeRunWords& into) {
       {"--store", [&](const std::string& word) { into.store = word; }},
       {"--code", [&](const std::string& word) { into.code = Digest::parse(word).str(); }},
       {"--add-host", [&](const std::string& word) { into.hosts += hosts_line(word); }},
+      {"--deterministic", [&](const std::string& word) { into.seed = seed_of(word); }},
       {"--runtime", [&](const std::string& word) { into.run.runtime = word; }},
   });
   return all;
@@ -238,6 +250,7 @@ int run(const std::vector<std::string>& words) {
     run.project = files.path() / "code";
     (void)unpack_code(store, Digest::parse(asked.code), *run.project);
   }
+  if (asked.seed) make_deterministic(run, *asked.seed, caller_variables());
   std::optional<Child> leash;
   constexpr std::chrono::seconds kGrace{10};
   if (asked.while_open) leash.emplace(on_leash(kGrace));

@@ -11,7 +11,9 @@
 // Options of `run` are those of `mlenv run`, as far as ranks have them, and
 //   --code DIGEST      an archive of code in the store: unpacked for this container, its project
 //   --add-host N:A     a name of /etc/hosts
+//   --deterministic N  as that of `mlenv run`, with the seed N
 //   --while-open       it ends as soon as standard input ends: with whoever holds the other end
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,11 +25,12 @@ namespace mlenv::job {
 
 /// `run`, understood.
 struct NodeRunWords {
-  fs::path store;      ///< empty: default_node_store()
-  std::string digest;  ///< of the image's manifest
-  std::string code;    ///< digest of its archive; empty: none
-  std::string gpus;    ///< as RankStart has it
-  std::string hosts;   ///< lines of /etc/hosts
+  fs::path store;                     ///< empty: default_node_store()
+  std::string digest;                 ///< of the image's manifest
+  std::string code;                   ///< digest of its archive; empty: none
+  std::string gpus;                   ///< as RankStart has it
+  std::string hosts;                  ///< lines of /etc/hosts
+  std::optional<std::uint64_t> seed;  ///< of --deterministic
   bool while_open = false;
   LocalRun run;  ///< without image, devices and project
 };
