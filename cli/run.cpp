@@ -123,8 +123,25 @@ void join_mpi(Ui& ui, LocalRun& run) {
   if (const std::string note = mpi::site_note(*rank); !note.empty()) ui.say("mlenv: " + note);
 }
 
+/// Nodes have not the caller's variables: `K` goes there as `K=V`, or not at all where it is not
+/// set.
+void take_callers_values(std::vector<std::string>& env) {
+  const Variables caller = caller_variables();
+  std::vector<std::string> whole;
+  for (const std::string& word : env) {
+    if (word.find('=') != std::string::npos) {
+      whole.push_back(word);
+    } else if (const auto value = caller.find(word); value != caller.end()) {
+      whole.push_back(word + "=" + value->second);
+    }
+  }
+  env = std::move(whole);
+}
+
 int run_as_job(Ui& ui, const AskedWords& options, const Asked& asked, PreparedRun prepared) {
   LocalRun& run = prepared.run;
+  // A script has those of whoever starts it.
+  if (!asked.job->script) take_callers_values(run.env);
   if (asked.job->code) run.project = fs::absolute(asked.job->code->folder).lexically_normal();
   const RunBackground background{options.image, {}, !options.no_check, std::nullopt};
   RunStart start = run_start(run, prepared.image, background);

@@ -116,7 +116,7 @@ python3 "$root/tests/schema/check.py" <"$work/plan" >/dev/null
 equal "the plan" 7 "$(jq .deterministic.seed "$work/plan")"
 
 note "variations of a matrix; what was begun so goes on so"
-words=(--nodes 2 --matrix n=1,2 --name drawn small -- python rank.py)
+words=(--nodes 2 --matrix 'n=1,2' --name drawn small -- python rank.py)
 ends_with 0 "$MLENV" run --deterministic --seed 7 "${words[@]}"
 "$MLENV" logs drawn-2 >"$work/out"
 equal "a variation" "$(LC_ALL=C sort "$work/single")" "$(same_in_all)"
