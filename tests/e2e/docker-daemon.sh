@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `--runtime docker` and its daemon: ports that it passes on, by a bridge on a network of the test's
 # own; and, with MLENV_TEST_LONG=1, a daemon that is killed while a command runs and stays away: mlenv
-# ends the command, says so, and leaves nothing. As root and as an ordinary user.
+# ends the command, says so, and leaves nothing.
 # shellcheck disable=SC2016,SC2119  # for the shells inside; no options
 set -euo pipefail
 # shellcheck source=tests/lib.sh
@@ -89,23 +89,22 @@ kill_docker() {
   as_root rm -f "$work/docker/pid"
 }
 
-for who in root user; do
-  note "$who: the daemon is killed while the command runs, and stays away"
-  begin "$who"
-  kill_docker
-  began=$SECONDS
-  status=0
-  wait "$job" || status=$?
-  note "ended after $((SECONDS - began)) s"
-  equal "$who: status" 125 "$status"
-  grep -qF '"code":"engine-down"' "$work/err" || fail "$who: not told: $(cat "$work/err")"
-  grep -q 'ended while the command ran' "$work/err" || fail "$who: not told: $(cat "$work/err")"
-  nothing_left "$who"
-  equal "$who: record" "125 engine-down" "$(m "$who" --json runs show last | jq -r '"\(.end.exit_code) \(.end.failure.code)"')"
-  failing_with engine-down m "$who" --json run --runtime docker base -- true
+who=root
+note "$who: the daemon is killed while the command runs, and stays away"
+begin "$who"
+kill_docker
+began=$SECONDS
+status=0
+wait "$job" || status=$?
+note "ended after $((SECONDS - began)) s"
+equal "$who: status" 125 "$status"
+grep -qF '"code":"engine-down"' "$work/err" || fail "$who: not told: $(cat "$work/err")"
+grep -q 'ended while the command ran' "$work/err" || fail "$who: not told: $(cat "$work/err")"
+nothing_left "$who"
+equal "$who: record" "125 engine-down" "$(m "$who" --json runs show last | jq -r '"\(.end.exit_code) \(.end.failure.code)"')"
+failing_with engine-down m "$who" --json run --runtime docker base -- true
 
-  note "$who: what is left of the container goes with its next start"
-  start_docker
-  wait_until 30 no_container
-  equal "$who: the next one runs" ok "$(m "$who" run --runtime docker base -- echo ok)"
-done
+note "$who: what is left of the container goes with its next start"
+start_docker
+wait_until 30 no_container
+equal "$who: the next one runs" ok "$(m "$who" run --runtime docker base -- echo ok)"
