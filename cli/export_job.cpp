@@ -46,6 +46,7 @@ Exported exported(Ui& ui, PreparedJob& job) {
   for (const Layer& layer : job.image.layers) script.blobs.push_back(layer.blob.digest.str());
   script.site = job.choice.site;
   script.after = job.choice.after;
+  if (const auto& switches = job.start.deterministic) script.seed = switches->seed;
   job::DrivePlan plan = drive_plan(ui, job);
   script.job = std::move(plan.job);
   script.job.options = plan.run.options;

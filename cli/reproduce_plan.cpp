@@ -24,7 +24,23 @@ Error cannot(const RunRecord& record, std::string_view why) {
   return usage_error("cannot-reproduce", "run `{}` cannot be reproduced: {}", record.start.id, why);
 }
 
+/// What ranks write lies on the nodes, in mounts of theirs: no record has it.
+void require_one_machine(const RunRecord& record) {
+  constexpr const char* kHint =
+      "start the job again as it was started, and compare what it wrote; `mlenv diff` tells what "
+      "else changed between the two";
+  if (record.start.launch) {
+    throw cannot(record, "it is a job on nodes, and what ranks write is not recorded").hint(kHint);
+  }
+  if (const auto& rank = record.start.job) {
+    throw cannot(record, fmt::format("it is rank {} of the job `{}`, and needs the others",
+                                     rank->rank, rank->job))
+        .hint(kHint);
+  }
+}
+
 void require_result(const RunRecord& record) {
+  require_one_machine(record);
   if (!record.end || record.state == "refused") {
     throw cannot(record,
                  record.state == "running" ? "it goes on" : "it has no end to compare with");

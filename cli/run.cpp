@@ -123,13 +123,31 @@ void join_mpi(Ui& ui, LocalRun& run) {
   if (const std::string note = mpi::site_note(*rank); !note.empty()) ui.say("mlenv: " + note);
 }
 
+/// Nodes have not the caller's variables: `K` goes there as `K=V`, or not at all where it is not
+/// set.
+void take_callers_values(std::vector<std::string>& env) {
+  const Variables caller = caller_variables();
+  std::vector<std::string> whole;
+  for (const std::string& word : env) {
+    if (word.find('=') != std::string::npos) {
+      whole.push_back(word);
+    } else if (const auto value = caller.find(word); value != caller.end()) {
+      whole.push_back(word + "=" + value->second);
+    }
+  }
+  env = std::move(whole);
+}
+
 int run_as_job(Ui& ui, const AskedWords& options, const Asked& asked, PreparedRun prepared) {
   LocalRun& run = prepared.run;
+  // A script has those of whoever starts it.
+  if (!asked.job->script) take_callers_values(run.env);
   if (asked.job->code) run.project = fs::absolute(asked.job->code->folder).lexically_normal();
   const RunBackground background{options.image, {}, !options.no_check, std::nullopt};
   RunStart start = run_start(run, prepared.image, background);
   record_life(asked.life, start);
   start.after = asked.after;
+  record_determinism(options.repeat, start);
   PreparedJob job{*asked.job,
                   std::move(run),
                   std::move(prepared.image),
@@ -248,9 +266,10 @@ void declare_export_job(CLI::App& app, const std::string& form,
   app.add_option("--name", options->life.name, "what the job is called");
   app.add_option("--timeout", options->life.timeout, "end it after so long: `90s`, `12h`")
       ->type_name("DURATION");
+  add_repeat_options(app, options->repeat);
   add_job_options(app, options->job);
   // Of starting it.
-  std::vector<const char*> others = {"--engine", "--dry-run"};
+  std::vector<const char*> others = {"--engine", "--dry-run", "--outputs"};
   if (form == "slurm") others.push_back("--hosts");
   if (form != "slurm") others.push_back("--slurm-option");
   for (const char* const other : others) app.remove_option(app.get_option(other));

@@ -42,6 +42,13 @@ std::optional<job::JobParts> take_job_file(AskedWords& options) {
   options.env.insert(options.env.begin(), env.begin(), env.end());
   if (options.workdir.empty()) options.workdir = parts.workdir.value_or("");
   options.job.after.insert(options.job.after.begin(), parts.after.begin(), parts.after.end());
+  RepeatOptions& repeat = options.repeat;
+  repeat.deterministic = repeat.deterministic || parts.deterministic.value_or(false);
+  if (parts.seed && !repeat.deterministic) {
+    throw usage_error("bad-job", "`{}` has a `seed`, and is not deterministic", path.string())
+        .hint("add `deterministic: true`, or set a variable of your own under `env`");
+  }
+  if (!repeat.seed) repeat.seed = parts.seed;
   RunWords& words = options.words;
   if (words.memory.empty() && parts.memory_bytes)
     words.memory = std::to_string(*parts.memory_bytes);
@@ -53,11 +60,10 @@ std::optional<job::JobParts> take_job_file(AskedWords& options) {
 std::optional<JobChoice> job_of(const AskedWords& options, const RunChoice& choice,
                                 const Life& life, const std::optional<job::JobParts>& file) {
   const LayerWords& layer = options.layer;
-  const RepeatOptions& repeat = options.repeat;
   return parse_job_words(
       options.job,
       {options.words, choice, life, options.runtime, options.tty, !options.jupyter.empty(),
-       layer.keep || !layer.from.empty(), repeat.deterministic || !repeat.outputs.empty(),
+       layer.keep || !layer.from.empty(), !options.repeat.outputs.empty(),
        !options.life.stop_timeout.empty(), options.no_project},
       file);
 }

@@ -140,6 +140,11 @@ int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& star
   for (const std::string& id : job.start.after) {
     if (!ui.options.json) ui.answer(fmt::format("after run {}, once it has ended well", id));
   }
+  const std::optional<RecordedDeterminism>& switches = job.start.deterministic;
+  if (switches && !ui.options.json) {
+    ui.answer(
+        fmt::format("deterministic, seed {}: variables of docs/reproduce.md", switches->seed));
+  }
   nlohmann::json ranks = nlohmann::json::array();
   for (const job::Rank& rank : plan.ranks) {
     const std::string& node = places.at(rank.node).name;
@@ -154,16 +159,18 @@ int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& star
     ui.answer(fmt::format("rank {} on {}, {}{}", rank.rank, node, rank.role, value_text(rank.env)));
   }
   if (ui.options.json) {
-    ui.answer(canonical({{"schema", "mlenv.job-plan/1"},
-                         {"engine", job.choice.engine},
-                         {"image", job.image.digest().str()},
-                         {"strategy", job::name_of(job.choice.job.strategy)},
-                         {"framework", job::name_of(job.choice.job.framework)},
-                         {"argv", job.run.argv},
-                         {"data", data_json(job.data)},
-                         {"variations", variations},
-                         {"after", job.start.after},
-                         {"ranks", std::move(ranks)}}));
+    ui.answer(canonical(
+        {{"schema", "mlenv.job-plan/1"},
+         {"engine", job.choice.engine},
+         {"image", job.image.digest().str()},
+         {"strategy", job::name_of(job.choice.job.strategy)},
+         {"framework", job::name_of(job.choice.job.framework)},
+         {"argv", job.run.argv},
+         {"data", data_json(job.data)},
+         {"variations", variations},
+         {"after", job.start.after},
+         {"deterministic", switches ? nlohmann::json{{"seed", switches->seed}} : nlohmann::json()},
+         {"ranks", std::move(ranks)}}));
   }
   return 0;
 }

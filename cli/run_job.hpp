@@ -70,8 +70,8 @@ struct BesideJob {
   std::string runtime;
   bool terminal = false;
   bool jupyter = false;
-  bool layer = false;   ///< --keep, --from
-  bool repeat = false;  ///< --deterministic, --outputs
+  bool layer = false;    ///< --keep, --from
+  bool outputs = false;  ///< --outputs
   bool grace_given = false;
   bool no_project = false;
 };

@@ -26,8 +26,10 @@ std::string form_of(const job::Job& job) {
 }  // namespace
 
 MatrixJob matrix_job(const PreparedJob& job) {
+  RepeatOptions repeat;
+  if (const auto& switches = job.start.deterministic) repeat = {true, switches->seed, {}};
   return {job.run,          job.image, job.matrix->background, {}, false,
-          job.matrix->life, {},        form_of(job.choice.job)};
+          job.matrix->life, repeat,    form_of(job.choice.job)};
 }
 
 job::JobVariation job_variation(const JobMatrix& matrix, const LocalRun& run,

@@ -58,8 +58,9 @@ void refuse_together(const JobWords& words, const BesideJob& beside) {
   if (beside.terminal) throw not_with("-t", "ranks have no standard input");
   if (beside.jupyter) throw not_with("--jupyter", "a notebook runs on one machine");
   if (beside.layer) throw not_with("--keep", "what ranks write to the image is thrown away");
-  if (beside.repeat) {
-    throw not_with("--deterministic", "it is for runs on one machine, and so is `--outputs`");
+  if (beside.outputs) {
+    throw not_with("--outputs", "digests are taken of what a run on one machine leaves there")
+        .hint("leave it out; what ranks write to mounts and checkpoints stays there");
   }
   if (beside.life.run.restart.when != RestartPolicy::When::never) {
     throw not_with("--restart", "it would start one rank again without the others")

@@ -411,6 +411,9 @@ std::vector<std::string> run_text(const RunRecord& record,
     if (layer->from) lines.add("from", printable(fmt::format("what run {} kept", *layer->from)));
     if (layer->kept) lines.add("kept", kept_text(kept_bytes));
   }
+  if (const auto& switches = start.deterministic) {
+    lines.add("seed", fmt::format("{}, of `--deterministic`", switches->seed));
+  }
   if (record.vm) lines.add("vm", printable(vm_text(*record.vm)));
   if (!start.checked) lines.add("check", "--no-check: whether it runs there was not asked");
   add_life(start, lines);

@@ -44,11 +44,15 @@ RecordedDeterminism determinism(std::uint64_t seed) {
   return record;
 }
 
+void record_determinism(const RepeatOptions& options, RunStart& start) {
+  if (options.deterministic) start.deterministic = determinism(options.seed.value_or(0));
+}
+
 std::vector<PlacedOutput> declare_repeat(const RepeatOptions& options, const LocalRun& run,
                                          RunStart& start) {
   std::vector<PlacedOutput> outputs = placed_outputs(run, options.outputs);
   start.outputs = declared(run, outputs);
-  if (options.deterministic) start.deterministic = determinism(options.seed.value_or(0));
+  record_determinism(options, start);
   return outputs;
 }
 

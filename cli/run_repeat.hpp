@@ -28,7 +28,10 @@ void check_repeat(const RepeatOptions& options);
 
 /// The switches of `--deterministic`, as the record has them.
 RecordedDeterminism determinism(std::uint64_t seed);
-/// What the record says of them; and where the outputs are. Throws `bad-run-output`.
+/// What the record says of `--deterministic`, where it is given. Ranks of a job are started by
+/// that.
+void record_determinism(const RepeatOptions& options, RunStart& start);
+/// What the record says of all of them; and where the outputs are. Throws `bad-run-output`.
 std::vector<PlacedOutput> declare_repeat(const RepeatOptions& options, const LocalRun& run,
                                          RunStart& start);
 /// `run` as these options have it, its scratch folder written to.

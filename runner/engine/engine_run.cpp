@@ -19,6 +19,7 @@
 #include "runner/engine/engine_devices.hpp"
 #include "runner/engine/engine_exec.hpp"
 #include "runner/engine/engine_files.hpp"
+#include "runner/engine/engine_life.hpp"
 #include "runner/engine/kept_process.hpp"
 #include "runner/engine/mount_points.hpp"
 #include "runner/local/devices.hpp"
@@ -87,14 +88,21 @@ Fd mounted_at(const Fd& root, const std::string& target) {
 
 class EngineJob final : public WatchedJob {
  public:
-  explicit EngineJob(const Keeper& keeper) : keeper_(keeper) {}
+  EngineJob(KeptContainer& container, const ContainerEngine& engine)
+      : keeper_(container.keeper()), engine_(engine, container.client()) {}
   int ended_fd() const override { return keeper_.fd(); }
+  int other_fd() const override { return engine_.fd(); }
+  void look() override {
+    if (!engine_.lives()) kill();
+  }
   void signal(int number) override { keeper_.signal(number); }
   void kill() override { keeper_.signal(SIGKILL); }
   std::optional<pid_t> first_process() const override { return keeper_.process(); }
+  bool has_engine() const { return !engine_.is_gone(); }
 
  private:
   const Keeper& keeper_;
+  EngineLife engine_;
 };
 
 }  // namespace
@@ -312,10 +320,11 @@ PreparedRun::Attempt EngineRun::run(JobWatch& watch, const std::function<void()>
     std::optional<TerminalRelay> relay;
     if (begun->master) relay.emplace(begun->master);
     EngineExec server{keeper, kept_->root(), bundle_, process};
-    EngineJob job{keeper};
+    EngineJob job{*kept_, *run_.engine};
     watch.while_running(job, [&](const ExecRequest& request, std::vector<Fd> files, Fd back) {
       server.start(request, std::move(files), std::move(back));
     });
+    if (!job.has_engine()) throw engine_gone(*run_.engine);
     const std::optional<Keeper::End> end = keeper.ended();
     attempt.end.exit = end ? end->exit : Exit{128 + SIGKILL, true};
     if (end) usage_ = usage_of(end->use);

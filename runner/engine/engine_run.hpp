@@ -22,6 +22,8 @@ class KeptContainer {
   KeptContainer& operator=(const KeptContainer&) = delete;
   ~KeptContainer();
   Keeper& keeper() { return keeper_; }
+  /// The engine's own process of it, which ends with it, or with the engine's daemon.
+  pid_t client() const { return client_->pid(); }
   /// The container's root.
   const Fd& root() const { return root_; }
 

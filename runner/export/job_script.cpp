@@ -59,6 +59,12 @@ void check(const JobScript& script) {
     throw cannot(script, "`--with apptainer`")
         .because("what is copied to nodes is what mlenv-node needs");
   }
+  if (script.with != With::builtin && script.seed) {
+    throw cannot(script, fmt::format("`--deterministic` with `--with {}`",
+                                     script.with == With::pyxis ? "pyxis" : "apptainer"))
+        .because("it is mlenv-node that brings what is set, a file of Python's among it")
+        .hint("leave `--with` out, or set the variables of docs/reproduce.md by `-e`");
+  }
   if (script.with == With::pyxis && script.argv.empty()) {
     throw cannot(script, "a job without a command").hint("say which, behind `--`");
   }
@@ -150,6 +156,9 @@ std::vector<std::string> builtin_options(const JobScript& script) {
   if (!script.workdir.empty()) words.insert(words.end(), {"-w", script.workdir});
   if (!script.gpus.empty()) words.insert(words.end(), {"--gpus", script.gpus});
   if (script.code) words.insert(words.end(), {"--code", *script.code});
+  if (script.seed) {
+    words.insert(words.end(), {"--deterministic", std::to_string(*script.seed)});
+  }
   return words;
 }
 

@@ -33,16 +33,17 @@ struct JobScript {
   std::vector<Mount> mounts;       ///< sources are of the nodes
   std::string workdir;             ///< empty: the image's
   std::string code_target;         ///< where the code is seen
-  std::optional<std::string> code;  ///< digest of its archive
-  std::string gpus;                 ///< as RankStart has it
-  std::string program;              ///< digest of mlenv-node, without `sha256:`
-  std::vector<Host> hosts;          ///< of ssh, and of mpi where they are named
-  std::vector<std::string> site;    ///< words for sbatch
-  std::vector<std::string> after;   ///< runs that are to end well before, as they are called
+  std::optional<std::string> code;      ///< digest of its archive
+  std::string gpus;                     ///< as RankStart has it
+  std::string program;                  ///< digest of mlenv-node, without `sha256:`
+  std::vector<Host> hosts;              ///< of ssh, and of mpi where they are named
+  std::vector<std::string> site;        ///< words for sbatch
+  std::optional<std::uint64_t> seed{};  ///< of --deterministic; nothing: it is not
+  std::vector<std::string> after;       ///< runs that are to end well before, as they are called
 };
 
 /// Throws `bad-job` (usage) for a job that no script starts: a number of nodes that may vary, what
-/// is of mlenv's own agents (`--rdma`), pyxis without Slurm.
+/// is of mlenv's own agents (`--rdma`), pyxis without Slurm, `--deterministic` without mlenv-node.
 std::string job_script(const JobScript& script);
 
 /// `builtin`, `pyxis`, `apptainer`.

@@ -13,13 +13,13 @@ namespace {
 
 using Is = YamlNode::Kind;
 
-constexpr std::array<std::string_view, 22> kKeys = {
+constexpr std::array<std::string_view, 24> kKeys = {
     "name",           "image",         "command",          "nodes",
     "ranks-per-node", "gpus-per-node", "strategy",         "roles",
     "framework",      "env",           "interface",        "mounts",
     "workdir",        "grace",         "restarts",         "deadline",
     "checkpoints",    "resources",     "rescale-interval", "preflight",
-    "stall-timeout",  "after"};
+    "stall-timeout",  "after",         "deterministic",    "seed"};
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void JobReader::read_member(const std::string& key, const YamlNode& value) {
     std::string_view key;
     Read read;
   };
-  static constexpr std::array<Reading, 22> kReadings = {
+  static constexpr std::array<Reading, 24> kReadings = {
       {{"name", &JobReader::name},
        {"image", &JobReader::image},
        {"command", &JobReader::command},
@@ -66,7 +66,9 @@ void JobReader::read_member(const std::string& key, const YamlNode& value) {
        {"stall-timeout", &JobReader::stall_timeout},
        {"checkpoints", &JobReader::checkpoints},
        {"resources", &JobReader::resources},
-       {"after", &JobReader::after}}};
+       {"after", &JobReader::after},
+       {"deterministic", &JobReader::deterministic},
+       {"seed", &JobReader::seed}}};
   for (const Reading& reading : kReadings) {
     if (reading.key == key) (this->*reading.read)(value);
   }

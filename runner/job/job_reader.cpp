@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 3> kResourceKeys = {"memory", "cpus", "sh
 constexpr std::uint64_t kMostRanks = 4096;
 constexpr std::uint64_t kMostGpus = 1024;
 constexpr std::uint64_t kMostRestarts = 1'000'000;
+constexpr std::uint64_t kLargestSeed = 0xffffffff;  // as `--seed`
 
 std::string quoted(const std::vector<std::string_view>& names) {
   std::vector<std::string> all;
@@ -58,7 +59,7 @@ std::optional<std::string> JobReader::word(const YamlNode& node, std::string_vie
 
 std::optional<std::uint64_t> JobReader::count(const YamlNode& node, std::string_view key,
                                               std::uint64_t least, std::uint64_t most) {
-  constexpr std::size_t kDigits = 9;
+  constexpr std::size_t kDigits = 10;
   const auto text = values_.text(node, fmt::format("`{}`", key), std::to_string(least + 1));
   if (!text) return std::nullopt;
   if (text->text.size() <= kDigits && !text->text.empty() && all_digits(text->text)) {
@@ -274,6 +275,12 @@ void JobReader::after(const YamlNode& node) {
     }
   }
 }
+
+void JobReader::deterministic(const YamlNode& node) {
+  parts_.deterministic = flag(node, "deterministic");
+}
+
+void JobReader::seed(const YamlNode& node) { parts_.seed = count(node, "seed", 0, kLargestSeed); }
 
 void JobReader::resources(const YamlNode& node) {
   for (const auto& [key, value] : values_.members(node, "`resources`", kResourceKeys)) {

@@ -35,6 +35,8 @@ class JobReader {
   void checkpoints(const YamlNode& node);
   void resources(const YamlNode& node);
   void after(const YamlNode& node);
+  void deterministic(const YamlNode& node);
+  void seed(const YamlNode& node);
 
   /// A text that is not empty and holds no control characters.
   std::optional<std::string> word(const YamlNode& node, std::string_view key,

@@ -41,6 +41,8 @@ struct JobParts {
   std::optional<std::uint64_t> memory_bytes;
   std::optional<double> cpus;
   std::optional<std::uint64_t> shm_bytes;
+  std::optional<bool> deterministic;
+  std::optional<std::uint64_t> seed;  ///< of `deterministic`
 
   bool names_roles() const { return chief || servers || evaluator || async; }
 };

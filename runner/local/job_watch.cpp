@@ -116,14 +116,15 @@ void JobWatch::end_without_mlenv(const Target& target) {
 }
 
 void JobWatch::until(const Target& target, std::optional<Clock::time_point> end) {
-  constexpr std::size_t kFixed = 4;
+  constexpr std::size_t kFixed = 5;
   const bool pausing = target.job == nullptr;
   while (true) {
     // Whoever waits to be heard is polled for only when there is somebody to hear them.
     std::vector<pollfd> fds{{pausing ? -1 : target.job->ended_fd(), POLLIN, 0},
                             {target.takes_signals || pausing ? fds_.signals : -1, POLLIN, 0},
                             {fds_.socket, 0, 0},
-                            {pending_.size() < kMostPending ? fds_.control : -1, POLLIN, 0}};
+                            {pending_.size() < kMostPending ? fds_.control : -1, POLLIN, 0},
+                            {pausing ? -1 : target.job->other_fd(), POLLIN, 0}};
     for (const Fd& connection : pending_) fds.push_back({connection.get(), POLLIN, 0});
     if (::poll(fds.data(), fds.size(), time_left(end)) < 0 && errno != EINTR) {
       throw os_error(errno, "cannot wait for the container");
@@ -133,6 +134,7 @@ void JobWatch::until(const Target& target, std::optional<Clock::time_point> end)
     if ((fds[2].revents & (POLLHUP | POLLERR)) != 0) end_without_mlenv(target);
     hear_pending(target, std::span(fds).subspan(kFixed));
     if (fds[3].revents != 0) take_connection();
+    if (fds[4].revents != 0) target.job->look();
     look_at_clock(target);
     if (pausing && (must_end_ || Clock::now() >= end.value())) return;
   }

@@ -27,6 +27,9 @@ class WatchedJob {
   virtual ~WatchedJob() = default;
   /// Can be read when it has ended.
   virtual int ended_fd() const = 0;
+  /// Can be read when there is something else to look at, which `look` then does; -1: nothing.
+  virtual int other_fd() const { return -1; }
+  virtual void look() {}
   virtual void signal(int number) = 0;
   /// It and all that it started.
   virtual void kill() = 0;

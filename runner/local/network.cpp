@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "runner/local/stage.hpp"
 
@@ -142,6 +143,14 @@ std::string ask(const fs::path& socket, const nlohmann::json& question) {
   return read_all(source, std::uint64_t{1} << 16U);
 }
 
+/// `{"error": {"desc": TEXT}}`, as it answers.
+std::string refusal_in(const nlohmann::json& said) {
+  if (!said.is_object()) return "it gives no answer";
+  const nlohmann::json error = said.value("error", nlohmann::json::object());
+  const bool has_text = error.is_object() && error.value("desc", nlohmann::json()).is_string();
+  return printable(has_text ? error.at("desc").get<std::string>() : said.dump());
+}
+
 void publish(const fs::path& socket, const PublishedPort& port) {
   const std::string answer = ask(socket, {{"execute", "add_hostfwd"},
                                           {"arguments",
@@ -151,7 +160,11 @@ void publish(const fs::path& socket, const PublishedPort& port) {
                                             {"guest_addr", kSlirpGuest},
                                             {"guest_port", port.container}}}});
   const nlohmann::json said = nlohmann::json::parse(answer, nullptr, false);
-  if (!said.is_object() || !said.contains("return")) throw unusable(port, EADDRINUSE);
+  if (said.is_object() && said.contains("return")) return;
+  // It does not say why it cannot listen there. Whether anybody could is seen at once.
+  check_port(port);
+  throw no_network("slirp4netns", fmt::format("it does not pass on {} ({}): {}", port.on_host(),
+                                              port.protocol, refusal_in(said)));
 }
 
 void wait_ready(int fd) {

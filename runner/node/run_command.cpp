@@ -19,12 +19,14 @@
 #include "images/platform.hpp"
 #include "images/store.hpp"
 #include "images/unpack.hpp"
+#include "runner/local/machine.hpp"
 #include "runner/local/option_words.hpp"
 #include "runner/local/run_names.hpp"
 #include "runner/node/agent.hpp"
 #include "runner/node/code_tree.hpp"
 #include "runner/node/hosts.hpp"
 #include "runner/node/node_gpus.hpp"
+#include "runner/repeat/deterministic.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -50,6 +52,14 @@ std::chrono::seconds parse_silence(const std::string& word) {
     throw usage_error("usage", "`--silence {}` is no number of seconds, 1 to {}", word, kMost);
   }
   return std::chrono::seconds{value};
+}
+
+std::uint64_t seed_of(const std::string& word) {
+  std::uint64_t seed = 0;
+  const char* const end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(word.data(), end, seed);
+  if (error == std::errc{} && rest == end) return seed;
+  throw usage_error("usage", "`--deterministic {}` has no seed: a whole number", word);
 }
 
 std::map<std::string, Taker, std::less<>> takers_of_limits(JobOptions& options) {
@@ -82,6 +92,7 @@ std::map<std::string, Taker, std::less<>> takers_of(NodeRunWords& into) {
       {"--store", [&](const std::string& word) { into.store = word; }},
       {"--code", [&](const std::string& word) { into.code = Digest::parse(word).str(); }},
       {"--add-host", [&](const std::string& word) { into.hosts += hosts_line(word); }},
+      {"--deterministic", [&](const std::string& word) { into.seed = seed_of(word); }},
       {"--runtime", [&](const std::string& word) { into.run.runtime = word; }},
       {"--silence", [&](const std::string& word) { into.silence = parse_silence(word); }},
   });
@@ -262,6 +273,7 @@ int run(const std::vector<std::string>& words) {
     run.project = files.path() / "code";
     (void)unpack_code(store, Digest::parse(asked.code), *run.project);
   }
+  if (asked.seed) make_deterministic(run, *asked.seed, caller_variables());
   std::optional<Child> leash;
   constexpr std::chrono::seconds kGrace{10};
   if (asked.while_open)

@@ -11,9 +11,11 @@
 // Options of `run` are those of `mlenv run`, as far as ranks have them, and
 //   --code DIGEST      an archive of code in the store: unpacked for this container, its project
 //   --add-host N:A     a name of /etc/hosts
+//   --deterministic N  as that of `mlenv run`, with the seed N
 //   --while-open       it ends as soon as standard input ends: with whoever holds the other end
 //   --silence SECONDS  and when nothing came from there for so long: whoever says this sends lines
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,11 +27,12 @@ namespace mlenv::job {
 
 /// `run`, understood.
 struct NodeRunWords {
-  fs::path store;      ///< empty: default_node_store()
-  std::string digest;  ///< of the image's manifest
-  std::string code;    ///< digest of its archive; empty: none
-  std::string gpus;    ///< as RankStart has it
-  std::string hosts;   ///< lines of /etc/hosts
+  fs::path store;                     ///< empty: default_node_store()
+  std::string digest;                 ///< of the image's manifest
+  std::string code;                   ///< digest of its archive; empty: none
+  std::string gpus;                   ///< as RankStart has it
+  std::string hosts;                  ///< lines of /etc/hosts
+  std::optional<std::uint64_t> seed;  ///< of --deterministic
   bool while_open = false;
   std::optional<std::chrono::seconds> silence;  ///< with while_open: no longer without a word
   LocalRun run;                                 ///< without image, devices and project

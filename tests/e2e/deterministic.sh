@@ -4,7 +4,7 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
-need runc
+need runc jq git
 
 mkdir "$work/project"
 cd "$work/project"
@@ -63,6 +63,23 @@ equal "recorded" "7 true" "$(jq -r '.start.deterministic | "\(.seed) \(.variable
 equal "the person's own variables" 0 "$(jq '.start.env | length' "$work/record")"
 equal "the person's own mounts" 0 "$(jq '.start.mounts | length' "$work/record")"
 python3 "$root/tests/schema/check.py" <"$work/record" >/dev/null
+
+note "its weights, repeated from the record; other code gives others"
+git init -q .
+git add jax_job.py && git -c user.name=a -c user.email=a@b commit -q -m x
+recorded() { "$MLENV" --json runs show last | jq -e '.code != null and .host != null' >/dev/null; }
+"$MLENV" run --deterministic --outputs weights.npy jax-cpu -- python jax_job.py weights.npy 2>"$work/err"
+wait_until 30 recorded
+id=$("$MLENV" --json runs show last | jq -r .start.id)
+cmp first.npy weights.npy || fail "jax-cpu: not the same weights in the run that is to be repeated"
+"$MLENV" --json reproduce "$id" >"$work/answer" 2>"$work/err" || fail "not reproduced: $(cat "$work/answer" "$work/err")"
+equal "reproduced" "same present same weights.npy" "$(jq -r '"\(.result) \(.code) \(.files[0].what) \(.files[0].path)"' "$work/answer")"
+sed -i 's/w - 0.1 \* step/w - 0.2 * step/' jax_job.py
+ends_with 3 "$MLENV" --json reproduce --with-present-code "$id"
+# The header of the file, 128 bytes, is the same.
+equal "a change in the code" "differs present-changed true" \
+  "$(jq -r '"\(.result) \(.code) \(.files[0].recorded_bytes == .files[0].found_bytes and .files[0].first_difference >= 128)"' "$work/out")"
+git checkout -q jax_job.py
 
 note "variables: over the image's, under the person's"
 run() { "$MLENV" run --deterministic jax-cpu "$@"; }

@@ -86,6 +86,13 @@ equal "places" "0: on n1 0 4 0 0 0 n1
 2: on n2 2 4 0 1 2 n2
 3: on n2 3 4 1 1 3 n2" "$(cat "$work/sorted")"
 
+note "deterministic: what a container has, its ranks have, those that mpirun starts elsewhere too"
+ends_with 0 job local --nodes 2 --ranks-per-node 2 --deterministic --seed 7 mpi -- python3 -c \
+  'import os, random; print(os.environ["NCCL_ALGO"], os.environ["PYTHONHASHSEED"], random.random())'
+drawn=$(python3 -c 'import random; print(random.Random(7).random())')
+sort "$work/out" >"$work/sorted"
+equal "ranks" "0: Ring 0 $drawn|1: Ring 0 $drawn|2: Ring 0 $drawn|3: Ring 0 $drawn" "$(paste -sd '|' "$work/sorted")"
+
 note "the same bits twice"
 ends_with 0 job local --nodes 3 "${train[@]}"
 shown '^2: rank 2 of 3: 60 steps'

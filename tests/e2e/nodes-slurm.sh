@@ -72,6 +72,10 @@ shown '^0: from step 0 on node1'
 shown '^2: weights'
 weights=$(grep -o '[0-9]: weights.*' "$work/out" | sort)
 equal "three" 3 "$(wc -l <<<"$weights")"
+ends_with 0 job --nodes 2 --deterministic --seed 7 small -- python -c \
+  'import os, random; print(os.environ["NCCL_ALGO"], os.environ["PYTHONHASHSEED"], random.random())'
+drawn=$(python3 -c 'import random; print(random.Random(7).random())')
+equal "deterministic ones" "0: Ring 0 $drawn|1: Ring 0 $drawn" "$(sort "$work/out" | paste -sd '|')"
 wait_until 20 nothing_left_anywhere
 
 note "the status of the command is that of the job"

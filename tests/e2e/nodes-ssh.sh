@@ -88,6 +88,10 @@ ends_with 0 job --hosts hosts --nodes 3 small -- python -c 'import socket; print
 shown "^1: me ${bed_address[node2]}\$"
 on node2 umount /etc/hosts
 
+note "a variable of the caller's, whom nodes do not know"
+ends_with 0 on_head env BARE=word "$MLENV" run --engine ssh --hosts hosts --nodes 3 -e BARE -e NOT_SET small -- sh -c 'echo "$BARE ${NOT_SET-none}"'
+shown '^2: word none$'
+
 note "half a program is not run"
 on node3 sh -c 'f=$(ls .cache/mlenv/node/*/mlenv-node); head -c 1000 "$f" >x && chmod 700 x && mv x "$f"'
 ends_with 0 job --hosts hosts --nodes 3 small -- true

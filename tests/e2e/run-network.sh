@@ -97,6 +97,23 @@ import urllib.request
 print(urllib.request.build_opener(urllib.request.ProxyHandler({})).open('http://127.0.0.1:$port/page', timeout=5).read().decode().strip())")"
 done
 
+note "slirp4netns: what it does not pass on, and a port that is taken by then"
+slirp() { "${sudo[@]}" env PATH="$work/slirp4netns" MLENV_STORE="$MLENV_STORE" "$MLENV" --json run "$@" small -- true; }
+port=$(free_port)
+failing_with port-taken slirp -p "$port:80" -p "$port:81"
+# It has a descriptor for each port, and may not have so many. Nobody has these ports.
+words=()
+for port in $(python3 -c '
+import socket
+all = [socket.socket() for _ in range(40)]
+for one in all: one.bind(("127.0.0.1", 0))
+print(*(one.getsockname()[1] for one in all))'); do words+=(-p "$port:80"); done
+(
+  ulimit -n 40
+  failing_with no-network slirp "${words[@]}"
+)
+grep -qE 'does not pass on 127\.0\.0\.1:[0-9]+ \(tcp\): .*slirp_add_hostfwd failed' "$work/err" || fail "not its words: $(cat "$work/err")"
+
 note "what cannot be had"
 failing_with no-network as_root env PATH="$work/bin" MLENV_STORE="$MLENV_STORE" "$MLENV" --json run --network private small -- true
 grep -q 'apt-get install passt' "$work/err" || fail "not what to install: $(cat "$work/err")"

@@ -3,13 +3,27 @@
 # Docker and podman for tests, brought up by the test and ended with it: to be read after
 # tests/lib.sh. Neither sees the machine's own: all that they keep lies in $work.
 
+# docker_network: start_docker is to have a bridge, in a network of the test's own without a way out;
+# what is to reach a port that Docker passes on goes there by "${docker_place[@]}".
+docker_place=()
+docker_bridge=none
+docker_network() {
+  need nsenter unshare ip
+  # shellcheck disable=SC2016  # for that shell
+  start "$work/docker-network.log" "${sudo[@]}" unshare --net sh -c 'ip link set lo up && echo $$ >"$0" && exec sleep 3600' \
+    "$work/docker-network"
+  wait_until 20 test -s "$work/docker-network"
+  docker_place=("${sudo[@]}" nsenter --net="/proc/$(cat "$work/docker-network")/ns/net")
+  docker_bridge= # its own, docker0
+}
+
 # start_docker [OPTION…]: dockerd on a socket of its own, for root and for the ordinary user; sets
 # DOCKER_HOST.
 start_docker() {
   need dockerd docker
   mkdir -p "$work/docker"
-  start "$work/docker/log" "${sudo[@]}" dockerd --data-root "$work/docker/data" --exec-root "$work/docker/exec" \
-    --pidfile "$work/docker/pid" --host "unix://$work/docker/socket" --bridge none --iptables=false \
+  start "$work/docker/log" "${sudo[@]}" "${docker_place[@]}" dockerd --data-root "$work/docker/data" --exec-root "$work/docker/exec" \
+    --pidfile "$work/docker/pid" --host "unix://$work/docker/socket" --bridge "$docker_bridge" --iptables=false \
     --ip6tables=false "$@"
   export DOCKER_HOST=unix://$work/docker/socket
   wait_until 60 as_root docker --host "$DOCKER_HOST" version

@@ -211,6 +211,17 @@ TEST(JobScript, refuses_what_a_script_cannot_do) {
             "bad-job");
 }
 
+TEST(JobScript, is_deterministic_by_mlenv_node_alone) {
+  JobScript script = script_of(job_with(Framework::none));
+  EXPECT_EQ(job_script(script).find("--deterministic"), std::string::npos);
+  script.seed = 7;
+  EXPECT_NE(job_script(script).find("--deterministic 7"), std::string::npos);
+  for (const auto with : {JobScript::With::pyxis, JobScript::With::apptainer}) {
+    script.with = with;
+    EXPECT_EQ(code_of([&] { job_script(script); }), "bad-job");
+  }
+}
+
 TEST(NodeRun, options_are_read_as_they_are_written) {
   JobOptions options;
   options.limits.memory_bytes = std::uint64_t{1} << 30U;
@@ -226,8 +237,9 @@ TEST(NodeRun, options_are_read_as_they_are_written) {
   options.groups = {"video"};
   options.hostname = "rank";
   std::vector<std::string> words = option_words(options);
-  words.insert(words.end(), {"-e", "A=b c", "--while-open", "--silence", "10", "--add-host",
-                             "n1:10.0.0.1", "sha256:x", "--", "sh", "-c", "true"});
+  words.insert(words.end(),
+               {"-e", "A=b c", "--while-open", "--silence", "10", "--deterministic", "4294967295",
+                "--add-host", "n1:10.0.0.1", "sha256:x", "--", "sh", "-c", "true"});
   const NodeRunWords read = parse_node_run(words);
   EXPECT_EQ(read.run.options, options);
   EXPECT_EQ(read.run.env, std::vector<std::string>{"A=b c"});
@@ -240,6 +252,8 @@ TEST(NodeRun, options_are_read_as_they_are_written) {
   for (const char* wrong : {"0", "-1", "1s", "", "99999999999"}) {
     EXPECT_EQ(code_of([&] { parse_node_run({"--while-open", "--silence", wrong, "x"}); }), "usage");
   }
+  EXPECT_EQ(read.seed, 4294967295U);
+  EXPECT_EQ(code_of([] { parse_node_run({"--deterministic", "x", "sha256:x"}); }), "usage");
   EXPECT_EQ(code_of([] { parse_node_run({"--no-such", "x"}); }), "usage");
   EXPECT_EQ(code_of([] { parse_node_run({"--", "true"}); }), "usage");
 }

@@ -33,6 +33,8 @@ deadline: 12h
 grace: 30s
 checkpoints: /shared/bert:/checkpoints
 after: [prepare, 20260301-120000-0fa4f1]
+deterministic: true
+seed: 4294967295
 resources: {memory: 16g, cpus: 2.5, shm: 8g}
 )";
 
@@ -77,6 +79,14 @@ TEST(JobFileTest, EveryKey) {
 
 TEST(JobFileTest, RunsThatAreToEndBefore) {
   EXPECT_EQ(parsed(kAll).after, (std::vector<std::string>{"prepare", "20260301-120000-0fa4f1"}));
+}
+
+TEST(JobFileTest, Determinism) {
+  EXPECT_EQ(parsed(kAll).deterministic, true);
+  EXPECT_EQ(parsed(kAll).seed, 4294967295U);
+  const JobParts without = parsed("deterministic: true");
+  EXPECT_EQ(without.deterministic, true);
+  EXPECT_FALSE(without.seed);
 }
 
 TEST(JobFileTest, KeysWithoutAValueAreAbsent) {
@@ -147,6 +157,9 @@ TEST(JobFileTest, MistakesOfEachKey) {
       {"checkpoints: /a:/b:ro", "checkpoints are written"},
       {"after: prepare", "`after` is a list"},
       {"after: [\"\"]", "`after` names runs"},
+      {"deterministic: 7", "`deterministic` is `true` or `false`"},
+      {"deterministic: true\nseed: 4294967296", "`seed` is a whole number from 0 to 4294967295"},
+      {"deterministic: true\nseed: random", "`seed` is a whole number"},
       {"resources: {memory: 1m}", "`memory 1m` is too little"},
       {"resources: {memory: lots}", "`memory lots` is no size"},
       {"resources: {cpus: 0}", "`cpus 0`"},
