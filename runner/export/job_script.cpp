@@ -125,7 +125,7 @@ std::string directives(const JobScript& script) {
   words.emplace_back("--requeue");
   words.emplace_back("--open-mode=append");
   // To the ranks, not to this script.
-  words.push_back(fmt::format("--signal=TERM@{}", kSlurmWarning));
+  words.push_back(fmt::format("--signal=TERM@{}", slurm_warning(script.job).count()));
   words.insert(words.end(), script.site.begin(), script.site.end());
   std::string text;
   for (const std::string& word : words) text += slurm_directive(word);
