@@ -89,50 +89,52 @@ nlohmann::json show_variations(const Ui& ui, const PreparedJob& job) {
 
 }  // namespace
 
-JobSummary summary_of(const Ui& ui, const PreparedJob& job) {
+std::vector<std::string> summary_lines(const Ui& ui, const PreparedJob& job) {
   const RunStart& start = job.start;
-  const job::Job& what = job.choice.job;
-  const std::optional<std::string> code = code_of(ui, job);
-  const std::vector<RecordedMount> mounts = mounts_shown(job);
   const std::vector<std::string> argv = without_secrets(job.run.argv);
-  JobSummary shown;
+  std::vector<std::string> lines;
   const auto add = [&](std::string_view label, const std::string& text) {
-    shown.lines.push_back(fmt::format("{:<9} {}", label, printable(text)));
+    lines.push_back(fmt::format("{:<9} {}", label, printable(text)));
   };
   add("image", fmt::format("{}  {}", start.image.name, job.image.digest().str()));
   add("command", argv.empty() ? "the image's own" : join(argv, " "));
   if (start.workdir) add("workdir", *start.workdir);
-  add("nodes", nodes_shown(what));
+  add("nodes", nodes_shown(job.choice.job));
   if (!job.gpus.empty()) add("gpus", job.gpus);
   for (const RecordedVariable& one : start.env) add("env", variable_text(one));
-  for (const RecordedMount& one : mounts) {
+  for (const RecordedMount& one : mounts_shown(job)) {
     add("mount",
         fmt::format("{} at {}{}", one.source, one.target, one.read_only ? ", read-only" : ""));
   }
   if (const std::string options = options_text(start.options); !options.empty()) {
     add("options", options);
   }
-  add("life", life_text(what));
-  add("code", code.value_or("none"));
+  add("life", life_text(job.choice.job));
+  add("code", code_of(ui, job).value_or("none"));
+  return lines;
+}
+
+nlohmann::json summary_json(const Ui& ui, const PreparedJob& job) {
+  const RunStart& start = job.start;
+  const job::Job& what = job.choice.job;
   const auto seconds = [](const std::optional<std::chrono::milliseconds>& time) {
     return time ? nlohmann::json(std::chrono::duration<double>(*time).count()) : nlohmann::json();
   };
-  shown.json = {{"name", start.image.name},
-                {"argv", argv},
-                {"workdir", RecordWriter::written(start.workdir)},
-                {"least_nodes", what.nodes.least},
-                {"most_nodes", what.nodes.most},
-                {"ranks_per_node", what.ranks_per_node},
-                {"gpus", job.gpus},
-                {"env", RecordWriter::written(start.env)},
-                {"mounts", RecordWriter::written(mounts)},
-                {"options", options_text(start.options)},
-                {"deadline_seconds", seconds(what.deadline)},
-                {"grace_seconds", seconds(what.grace)},
-                {"restarts", what.restarts},
-                {"stall_seconds", seconds(what.stall_timeout)},
-                {"code", RecordWriter::written(code)}};
-  return shown;
+  return {{"name", start.image.name},
+          {"argv", without_secrets(job.run.argv)},
+          {"workdir", RecordWriter::written(start.workdir)},
+          {"least_nodes", what.nodes.least},
+          {"most_nodes", what.nodes.most},
+          {"ranks_per_node", what.ranks_per_node},
+          {"gpus", job.gpus},
+          {"env", RecordWriter::written(start.env)},
+          {"mounts", RecordWriter::written(mounts_shown(job))},
+          {"options", options_text(start.options)},
+          {"deadline_seconds", seconds(what.deadline)},
+          {"grace_seconds", seconds(what.grace)},
+          {"restarts", what.restarts},
+          {"stall_seconds", seconds(what.stall_timeout)},
+          {"code", RecordWriter::written(code_of(ui, job))}};
 }
 
 int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& starter) {
@@ -156,9 +158,8 @@ int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& star
     places.push_back(std::move(place));
   }
   const job::JobPlan plan = job::plan(job.choice.job, places, "JOB", 0);
-  const JobSummary shown = summary_of(ui, job);
   if (!ui.options.json) {
-    for (const std::string& line : shown.lines) ui.answer(line);
+    for (const std::string& line : summary_lines(ui, job)) ui.answer(line);
   }
   const nlohmann::json variations = show_variations(ui, job);
   for (const std::string& id : job.start.after) {
@@ -188,7 +189,7 @@ int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& star
                          {"data", data_json(job.data)},
                          {"variations", variations},
                          {"after", job.start.after},
-                         {"job", shown.json},
+                         {"job", summary_json(ui, job)},
                          {"ranks", std::move(ranks)}}));
   }
   return 0;

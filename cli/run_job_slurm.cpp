@@ -50,18 +50,17 @@ job::SlurmScript batch_script(const PreparedJob& job, const fs::path& folder,
 }
 
 int show_script(const Ui& ui, const PreparedJob& job, const std::string& text) {
-  const JobSummary shown = summary_of(ui, job);
   if (ui.options.json) {
     ui.answer(canonical({{"schema", "mlenv.job-script/1"},
                          {"engine", "slurm"},
                          {"image", job.image.digest().str()},
-                         {"job", shown.json},
+                         {"job", summary_json(ui, job)},
                          {"script", text}}));
     return 0;
   }
   std::string whole =
       text + "\n# What the controller is given, in the file `job` of that folder:\n";
-  for (const std::string& line : shown.lines) whole += "#   " + line + "\n";
+  for (const std::string& line : summary_lines(ui, job)) whole += "#   " + line + "\n";
   ui.answer_exactly(whole.substr(0, whole.size() - 1));
   return 0;
 }

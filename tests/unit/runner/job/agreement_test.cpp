@@ -183,7 +183,9 @@ TEST(AgreementTest, OneTableOfAllThatDiffers) {
   EXPECT_TRUE(difference_table(agree("cpu-node", "cpu-node")).empty());
   std::vector<NodeReport> nodes = {node_of("h100-535"), node_of("h100-580")};
   nodes[1].hello.runtime = "";
-  const Agreement agreement = agreement_of(Job{}, nodes, true);
+  Job job;
+  job.gpus_per_node = 1;
+  const Agreement agreement = agreement_of(job, nodes, true);
   const std::vector<std::string> table = difference_table(agreement);
   ASSERT_EQ(table.size(), agreement.differences() + 1);
   EXPECT_EQ(table[0], "the nodes differ:");
