@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "cli/folder_events.hpp"
+#include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
 #include "runner/record/run_log.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 struct RankLine {
   std::uint64_t attempt = 0;
-  std::uint64_t rank = 0;
+  std::optional<std::uint64_t> rank;  ///< nothing: a remark of mlenv's about the job
   std::string text;
 };
 
@@ -29,6 +30,12 @@ class MergedLog {
 
   /// Takes up ranks that are new.
   void look(const RecordedRanks& ranks, const FolderEvents& events) {
+    const fs::path own = log_folder(folder_);
+    if (!only_ && !has_remarks_ && fs::exists(own)) {
+      has_remarks_ = true;
+      events.add(own);
+      parts_.push_back({0, std::nullopt, LogReader{own}, {}});
+    }
     for (const RecordedJobAttempt& attempt : ranks.attempts) {
       for (const RecordedRankEnd& rank : attempt.ranks) {
         if (only_ && *only_ != rank.rank) continue;
@@ -39,7 +46,8 @@ class MergedLog {
       }
     }
   }
-  bool empty() const { return parts_.empty(); }
+  /// The job has a log of its own, which tells of restarts.
+  bool has_remarks() const { return has_remarks_; }
 
   std::optional<RankLine> next() {
     Part* oldest = nullptr;
@@ -57,7 +65,7 @@ class MergedLog {
  private:
   struct Part {
     std::uint64_t attempt;
-    std::uint64_t rank;
+    std::optional<std::uint64_t> rank;
     LogReader reader;
     std::optional<std::string> head;
   };
@@ -65,6 +73,7 @@ class MergedLog {
   std::optional<std::uint64_t> only_;
   std::set<std::pair<std::uint64_t, std::uint64_t>> known_;
   std::deque<Part> parts_;
+  bool has_remarks_ = false;
 };
 
 class ShownJob {
@@ -74,28 +83,41 @@ class ShownJob {
         options_(options),
         output_({ui.color(), options.timestamps, ui.options.json}, job::write_to_streams) {}
 
-  void of(const RecordedRanks& ranks) {
+  void of(const RecordedRanks& ranks, bool restarts_are_told) {
+    restarts_are_told_ = restarts_are_told;
     for (const RecordedJobAttempt& attempt : ranks.attempts) {
       world_[attempt.number] = options_.rank ? 1 : attempt.ranks.size();
     }
   }
   void show(const RankLine& line) {
     if (line.text < options_.since) return;
+    if (!line.rank) return remark(line.text);
     if (!shown_ || *shown_ != line.attempt) {
-      if (shown_ && !ui_.options.json) ui_.say(fmt::format("mlenv: restart {}", line.attempt));
+      if (shown_ && !restarts_are_told_ && !ui_.options.json) {
+        ui_.say(fmt::format("mlenv: restart {}", line.attempt));
+      }
       shown_ = line.attempt;
       output_.begin(world_[line.attempt], line.attempt);
     }
-    output_.show(line.rank, line.text);
+    output_.show(*line.rank, line.text);
   }
   void flush() { output_.flush(); }
 
  private:
+  void remark(const std::string& text) const {
+    if (ui_.options.json) return ui_.answer(job::log_line_json({}, {}, text));
+    const std::optional<LogLine> line = parse_log_line(text);
+    if (!line) return;
+    const std::string when = options_.timestamps ? std::string(line->time) + " " : "";
+    ui_.say(fmt::format("{}mlenv: {}", when, line->text));
+  }
+
   const Ui& ui_;
   const JobLogOptions& options_;
   job::JobOutput output_;
   std::map<std::uint64_t, std::uint64_t> world_;  ///< by attempt
   std::optional<std::uint64_t> shown_;            ///< attempt
+  bool restarts_are_told_ = false;
 };
 
 void require_rank(const RecordedRanks& ranks, const std::string& id, std::uint64_t rank) {
@@ -119,7 +141,7 @@ void show_job_log(const Ui& ui, const RunRecords& records, const std::string& id
   const auto look = [&] {
     RecordedRanks ranks = records.read_brief(id).ranks.value_or(RecordedRanks{});
     log.look(ranks, events);
-    shown.of(ranks);
+    shown.of(ranks, log.has_remarks());
     return ranks;
   };
   const RecordedRanks ranks = look();

@@ -9,8 +9,8 @@
 #include "base/printable.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/run_devices.hpp"
-#include "cli/run_job_data.hpp"
 #include "cli/run_job_matrix.hpp"
+#include "cli/run_job_shown.hpp"
 #include "cli/run_verdict.hpp"
 #include "images/inspect/inspect.hpp"
 #include "recipes/text.hpp"
@@ -52,6 +52,9 @@ class JobShow {
       output_.show(rank, line);
     };
     events.preflight = [this](const job::Preflight& found) { tell(found); };
+    events.differ = [this](const job::Agreement& nodes) {
+      if (ui_.options.json) streams_.add(true, job::render_agreement(nodes) + "\n");
+    };
     events.attempt_ended = [this](const job::AttemptResult& attempt) {
       output_.flush();
       for (const std::string& line : job::failure_text(attempt)) say(line);
@@ -94,87 +97,6 @@ void say_end(Ui& ui, const job::JobOutcome& outcome, const std::string& id) {
                      outcome.exit_code, id));
 }
 
-std::string value_text(const std::vector<std::string>& env) {
-  std::string text;
-  for (const std::string& one : env) text += "\n      " + printable(one);
-  return text;
-}
-
-/// Of a matrix, each of which would be such a job; as JSON null where there is none.
-nlohmann::json show_variations(const Ui& ui, const PreparedJob& job) {
-  nlohmann::json all;
-  if (!job.matrix) return all;
-  for (const ShownVariation& one : shown_variations(job)) {
-    if (!ui.options.json) {
-      ui.answer(fmt::format("variation {}, {}: {}", one.number, one.values,
-                            printable(join(one.argv, " "))));
-    }
-    all.push_back({{"number", one.number}, {"argv", one.argv}});
-  }
-  return all;
-}
-
-/// What would be started, where addresses and ports are still unknown.
-int show_plan(const Ui& ui, const PreparedJob& job, const job::NodeStarter& starter) {
-  if (!ui.options.json) say_data(ui, job.data);
-  std::vector<job::Place> places;
-  const std::vector<job::NodeOffer> offers = starter.offers();
-  const std::size_t count = std::min<std::size_t>(offers.size(), job.choice.job.nodes.most);
-  for (std::size_t i = 0; i < count; ++i) {
-    const job::NodeOffer& offer = offers[i];
-    job::Place place;
-    place.name = offer.name;
-    place.address =
-        offer.address.empty() ? fmt::format("ADDRESS-OF-{}", offer.name) : offer.address;
-    place.interface = !job.choice.job.interface.empty() ? job.choice.job.interface
-                      : !offer.interface.empty()        ? offer.interface
-                                                        : "INTERFACE";
-    const std::size_t ports = job::ports_needed(job.choice.job);
-    for (std::size_t port = 0; port < ports; ++port) {
-      place.ports.push_back(static_cast<std::uint16_t>(port + 1));
-    }
-    places.push_back(std::move(place));
-  }
-  const job::JobPlan plan = job::plan(job.choice.job, places, "JOB", 0);
-  const nlohmann::json variations = show_variations(ui, job);
-  for (const std::string& id : job.start.after) {
-    if (!ui.options.json) ui.answer(fmt::format("after run {}, once it has ended well", id));
-  }
-  const std::optional<RecordedDeterminism>& switches = job.start.deterministic;
-  if (switches && !ui.options.json) {
-    ui.answer(
-        fmt::format("deterministic, seed {}: variables of docs/reproduce.md", switches->seed));
-  }
-  nlohmann::json ranks = nlohmann::json::array();
-  for (const job::Rank& rank : plan.ranks) {
-    const std::string& node = places.at(rank.node).name;
-    if (ui.options.json) {
-      ranks.push_back({{"rank", rank.rank},
-                       {"node", node},
-                       {"local_rank", rank.local_rank},
-                       {"role", rank.role},
-                       {"env", rank.env}});
-      continue;
-    }
-    ui.answer(fmt::format("rank {} on {}, {}{}", rank.rank, node, rank.role, value_text(rank.env)));
-  }
-  if (ui.options.json) {
-    ui.answer(canonical(
-        {{"schema", "mlenv.job-plan/1"},
-         {"engine", job.choice.engine},
-         {"image", job.image.digest().str()},
-         {"strategy", job::name_of(job.choice.job.strategy)},
-         {"framework", job::name_of(job.choice.job.framework)},
-         {"argv", job.run.argv},
-         {"data", data_json(job.data)},
-         {"variations", variations},
-         {"after", job.start.after},
-         {"deterministic", switches ? nlohmann::json{{"seed", switches->seed}} : nlohmann::json()},
-         {"ranks", std::move(ranks)}}));
-  }
-  return 0;
-}
-
 /// What looks like a secret does not travel, and a program may miss it.
 void say_kept_back(const Ui& ui, const job::CodeSnapshot& code) {
   if (code.kept_back.empty()) return;
@@ -188,15 +110,16 @@ void say_kept_back(const Ui& ui, const job::CodeSnapshot& code) {
 }
 
 /// The project as the nodes get it.
-std::optional<std::string> snapshot(Ui& ui, const LocalRun& run, const JobChoice& choice,
+std::optional<std::string> snapshot(const Ui& ui, Store& store, const LocalRun& run,
+                                    const JobChoice& choice,
                                     const std::vector<job::DataSet>& data) {
   if (!run.project) return std::nullopt;
   std::vector<fs::path> without;
   for (const job::DataSet& one : data) without.emplace_back(one.from);
   const bool of_commit = choice.code && !choice.code->revision.empty();
   const job::CodeSnapshot code =
-      of_commit ? job::snapshot_of_commit(ui.store(), *run.project, choice.code->revision)
-                : job::snapshot_of(ui.store(), *run.project, {}, without);
+      of_commit ? job::snapshot_of_commit(store, *run.project, choice.code->revision)
+                : job::snapshot_of(store, *run.project, {}, without);
   say_kept_back(ui, code);
   return code.digest.str();
 }
@@ -226,6 +149,13 @@ std::vector<job::Host> hosts_for(JobChoice& choice) {
   std::vector<job::Host> hosts = job::hosts_of(choice.hosts);
   choice.job.ranks_per_node = job::ranks_in_slots(hosts, choice.ranks);
   return hosts;
+}
+
+std::optional<std::string> code_of(const Ui& ui, const PreparedJob& job) {
+  const TemporaryFolder folder{temporary_root()};
+  Store store{folder.path()};
+  const Interruption interruption{true};
+  return snapshot(ui, store, job.run, job.choice, job.data);
 }
 
 int run_job(Ui& ui, PreparedJob job) {
@@ -278,7 +208,7 @@ job::DrivePlan drive_plan(Ui& ui, PreparedJob& job) {
   job::DrivePlan plan;
   {
     const Interruption interruption{ui.options.quiet || ui.options.json};
-    plan.code_digest = snapshot(ui, job.run, job.choice, job.data);
+    plan.code_digest = snapshot(ui, ui.store(), job.run, job.choice, job.data);
   }
   plan.job = job.choice.job;
   plan.image_digest = job.image.digest().str();

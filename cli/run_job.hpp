@@ -128,6 +128,8 @@ std::vector<job::Host> hosts_for(JobChoice& choice);
 /// The status of the job.
 int run_job(Ui& ui, PreparedJob job);
 
+/// Digest of the code that the nodes would be given, which nothing keeps; nullopt: there is none.
+std::optional<std::string> code_of(const Ui& ui, const PreparedJob& job);
 /// Takes the code, and what `job` holds for the ranks; without an id.
 job::DrivePlan drive_plan(Ui& ui, PreparedJob& job);
 /// Writes it as a script.

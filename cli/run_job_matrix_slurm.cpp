@@ -199,7 +199,7 @@ int run_matrix_in_slurm(Ui& ui, PreparedJob job) {
     if (!others.empty()) {
       ui.say(fmt::format("mlenv: submitted only once {} has ended well", join(others, ", ")));
     }
-    return show_script(ui, submission.script(job, open_numbers(choice, as)));
+    return show_script(ui, job, submission.script(job, open_numbers(choice, as)));
   }
   if (const auto told = wait_before(ui, others)) return told->exit.code;
   FollowedArray array;

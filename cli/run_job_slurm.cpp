@@ -8,6 +8,7 @@
 #include "cli/run_after.hpp"
 #include "cli/run_job.hpp"
 #include "cli/run_job_data.hpp"
+#include "cli/run_job_shown.hpp"
 #include "cli/slurm_follow.hpp"
 #include "cli/slurm_submit.hpp"
 #include "recipes/text.hpp"
@@ -48,12 +49,19 @@ job::SlurmScript batch_script(const PreparedJob& job, const fs::path& folder,
           {program.string(), "lead", folder.string()}};
 }
 
-int show_script(const Ui& ui, const std::string& text) {
+int show_script(const Ui& ui, const PreparedJob& job, const std::string& text) {
   if (ui.options.json) {
-    ui.answer(canonical({{"schema", "mlenv.job-script/1"}, {"engine", "slurm"}, {"script", text}}));
-  } else {
-    ui.answer_exactly(text.substr(0, text.size() - 1));
+    ui.answer(canonical({{"schema", "mlenv.job-script/1"},
+                         {"engine", "slurm"},
+                         {"image", job.image.digest().str()},
+                         {"job", summary_json(ui, job)},
+                         {"script", text}}));
+    return 0;
   }
+  std::string whole =
+      text + "\n# What the controller is given, in the file `job` of that folder:\n";
+  for (const std::string& line : summary_lines(ui, job)) whole += "#   " + line + "\n";
+  ui.answer_exactly(whole.substr(0, whole.size() - 1));
   return 0;
 }
 
@@ -144,7 +152,7 @@ int run_in_slurm(Ui& ui, PreparedJob job) {
   SlurmAfter after = slurm_after(store, job.start.after);
   if (job.choice.dry_run) {
     note_data(ui, job.data);
-    return show_script(ui, script_of(ui, job, program, folder, std::move(after)));
+    return show_script(ui, job, script_of(ui, job, program, folder, std::move(after)));
   }
   job::sweep_job_folders(store, now);
   make_shared_program(program);

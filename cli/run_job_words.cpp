@@ -161,7 +161,7 @@ void take_strategy(const JobWords& words, job::JobParts& parts) {
 
 /// What options say of the job's form.
 job::JobParts parts_of(const JobWords& words, const BesideJob& beside) {
-  constexpr std::uint64_t kMostRanks = 1024;
+  using job::kMostRanks;
   constexpr std::uint64_t kMostRestarts = 1000000;
   job::JobParts parts;
   if (!words.nodes.empty()) {

@@ -152,14 +152,15 @@ class ArrayFollower {
       if (!task.began) continue;
       std::string run = job::record_of_job(folder_of(one));
       if (run.empty()) continue;
-      if (run != task.run) {  // the first, or it was put back into the queue
+      if (run != task.run) {
         task.run = std::move(run);
         task.ending = false;
         keeper_.recorded(one, task.run);
       }
-      if (task.ending || !fs::exists(runs_.folder_of(task.run) / "end.json")) continue;
-      task.ending = true;
-      pace_.hurry();
+      // One that was put back into the queue has none any more when it goes on.
+      const bool was_ending =
+          std::exchange(task.ending, fs::exists(runs_.folder_of(task.run) / "end.json"));
+      if (task.ending && !was_ending) pace_.hurry();
     }
   }
 

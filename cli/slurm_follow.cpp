@@ -5,6 +5,9 @@
 #include <unistd.h>
 #include <array>
 #include <chrono>
+#include <csignal>
+#include <set>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
@@ -87,6 +90,9 @@ class Follower {
       if (wrote ? last_.state == "PENDING" : has_just_ended()) pace_.hurry();
       if (Clock::now() - asked_ < pace_.wait() || !ask()) continue;
       tail_.show();
+      if (last_.state == "CANCELLED" && last_.exit.code == 0) {  // before it began
+        last_.exit.code = last_.status(cancelled_by_ == 0 ? SIGTERM : cancelled_by_);
+      }
       say_json_end();
       return last_;
     }
@@ -110,6 +116,7 @@ class Follower {
           say_how_to_go_on();
           return false;
         default:
+          if (cancelled_by_ == 0) cancelled_by_ = signal;
           job::cancel_in_slurm(job_.id);
       }
     } catch (const Error& error) {
@@ -127,16 +134,15 @@ class Follower {
                      job_.id, look, job_.id));
   }
 
-  /// Whether its record has an end that was not there before. A job that is put back into the queue
-  /// has another record then.
+  /// Whether its record has an end that was not there before. One that is put back into the queue
+  /// goes on with its record, and has another end then.
   bool has_just_ended() {
     if (Clock::now() - looked_ < kLookForEnd) return false;
     looked_ = Clock::now();
     const std::string record = job::record_of_job(job_.folder);
-    if (record.empty() || record == ended_) return false;
-    if (!fs::exists(runs_folder(job_.store) / record / "end.json")) return false;
-    ended_ = record;
-    return true;
+    if (record.empty()) return false;
+    const auto end = read_file_if_exists(runs_folder(job_.store) / record / "end.json");
+    return end && std::exchange(ended_, *end) != *end;
   }
 
   /// Whether it is over.
@@ -150,9 +156,18 @@ class Follower {
           .hint(fmt::format("job {} may still run: `scontrol show job {}`", job_.id, job_.id));
     }
     heard_ = asked_;
-    if (state->state != last_.state) say_state(*state);
+    if (is_news(*state)) say_state(*state);
     last_ = *state;
     return last_.is_over();
+  }
+
+  /// Another state, or another reason why it waits: that may be one which only a person mends.
+  /// Those of a busy cluster come and go, and each is told once.
+  bool is_news(const job::SlurmState& state) {
+    const bool other = state.state != last_.state;
+    if (other) told_.clear();
+    const bool fresh = told_.insert(state.reason).second;
+    return other || (fresh && state.state == "PENDING" && !state.reason.empty());
   }
 
   void say_state(const job::SlurmState& state) const {
@@ -176,7 +191,9 @@ class Follower {
   Clock::time_point asked_ = Clock::now() - kLookForEnd;
   Clock::time_point heard_ = Clock::now();
   Clock::time_point looked_ = Clock::now();
-  std::string ended_;  ///< record
+  std::string ended_;             ///< the end that its record had last
+  int cancelled_by_ = 0;          ///< the signal that had us cancel it
+  std::set<std::string> told_{};  ///< why it waits, since its state changed last
 };
 
 }  // namespace

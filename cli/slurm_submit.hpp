@@ -22,8 +22,8 @@ void make_shared_program(const fs::path& path);
 /// The batch script of a job whose folder is `folder`; `words` of sbatch, before those of the site.
 job::SlurmScript batch_script(const PreparedJob& job, const fs::path& folder,
                               const fs::path& program, std::vector<std::string> words);
-/// Shows it, and does nothing; the status.
-int show_script(const Ui& ui, const std::string& text);
+/// Shows it with what its controller would be given, and does nothing; the status.
+int show_script(const Ui& ui, const PreparedJob& job, const std::string& text);
 
 /// Takes the code, and what `job` holds.
 job::PlanFile slurm_plan(Ui& ui, PreparedJob& job, const fs::path& store);

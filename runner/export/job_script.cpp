@@ -131,7 +131,7 @@ std::string directives(const JobScript& script) {
   words.emplace_back("--requeue");
   words.emplace_back("--open-mode=append");
   // To this script, which passes it on: it has to know that nothing is to be started again.
-  words.push_back(fmt::format("--signal=B:TERM@{}", kSlurmWarning));
+  words.push_back(fmt::format("--signal=B:TERM@{}", slurm_warning(script.job).count()));
   words.insert(words.end(), script.site.begin(), script.site.end());
   std::string text;
   for (const std::string& word : words) text += slurm_directive(word);

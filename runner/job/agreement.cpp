@@ -1,15 +1,12 @@
 #include "runner/job/agreement.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <set>
 
 #include <fmt/core.h>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
-#include "base/record_json.hpp"
 #include "recipes/text.hpp"
 #include "runner/changes/changes.hpp"
 #include "runner/job/agreement_values.hpp"
@@ -18,8 +15,6 @@ namespace mlenv::job {
 namespace {
 
 using Values = std::vector<std::optional<std::string>>;
-
-constexpr RecordKind kKind{"mlenv.agreement/1", "an agreement of nodes", ""};
 
 /// How far apart known values may be before they differ, and what comes of it then.
 struct Judgement {
@@ -215,45 +210,7 @@ void Table::links() {
       "rdma", "", [](const NodeReport& one) { return ports_of(one.facts); }, ports);
 }
 
-/// `535.247.01 on n1; 580.95.05 on n2, n3`
-std::string who_has_what(const Agreement& agreement, const AgreementRow& row) {
-  constexpr std::size_t kNamed = 4;
-  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
-  for (std::size_t i = 0; i < row.values.size(); ++i) {
-    const std::string value = printable(row.values[i].value_or("not known"));
-    auto at = std::find_if(groups.begin(), groups.end(),
-                           [&](const auto& group) { return group.first == value; });
-    if (at == groups.end()) at = groups.insert(groups.end(), {value, {}});
-    at->second.push_back(agreement.nodes.at(i));
-  }
-  std::vector<std::string> parts;
-  for (const auto& [value, nodes] : groups) {
-    parts.push_back(fmt::format("{} on {}", value, listed(nodes, kNamed)));
-  }
-  return join(parts, "; ");
-}
-
 }  // namespace
-
-std::string_view name_of(Standing standing) {
-  constexpr std::array<std::string_view, 4> kNames = {"same", "unknown", "noted", "blocked"};
-  return kNames.at(static_cast<std::size_t>(standing));
-}
-
-const AgreementRow* Agreement::blocking() const {
-  const auto found = std::find_if(rows.begin(), rows.end(), [](const AgreementRow& row) {
-    return row.standing == name_of(Standing::blocked);
-  });
-  return found == rows.end() ? nullptr : &*found;
-}
-
-std::size_t Agreement::differences() const {
-  return static_cast<std::size_t>(
-      std::count_if(rows.begin(), rows.end(), [](const AgreementRow& row) {
-        return row.standing == name_of(Standing::blocked) ||
-               row.standing == name_of(Standing::noted);
-      }));
-}
 
 Agreement agreement_of(const Job& job, const std::vector<NodeReport>& nodes, bool on_gpus) {
   Table table(job, nodes);
@@ -275,23 +232,24 @@ std::vector<NodeReport> reports_of(const std::vector<NodeState>& nodes) {
 }
 
 void require_agreement(const Agreement& agreement) {
-  const AgreementRow* row = agreement.blocking();
-  if (row == nullptr) return;
-  throw refusal("nodes-differ", "the nodes cannot work together: {}", row->what)
-      .because(who_has_what(agreement, *row))
-      .because(row->effect)
-      .hint(row->remedy + "; `--no-check` starts it all the same");
-}
-
-std::vector<std::string> notes_of(const Agreement& agreement) {
-  std::vector<std::string> notes;
+  std::vector<const AgreementRow*> blocking;
+  std::vector<std::string> names;
+  std::vector<std::string> remedies;
   for (const AgreementRow& row : agreement.rows) {
-    if (row.standing != name_of(Standing::noted)) continue;
-    notes.push_back(fmt::format("{}: {} ({})", row.what, who_has_what(agreement, row), row.effect));
+    if (row.standing != name_of(Standing::blocked)) continue;
+    blocking.push_back(&row);
+    names.push_back(row.what);
+    const bool said = std::find(remedies.begin(), remedies.end(), row.remedy) != remedies.end();
+    if (!said) remedies.push_back(row.remedy);
   }
-  return notes;
+  if (blocking.empty()) return;
+  Error error = refusal("nodes-differ", "the nodes cannot work together: {}", join(names, ", "));
+  for (const AgreementRow* row : blocking) {
+    const std::string who = who_has_what(agreement, *row);
+    error.because(blocking.size() == 1 ? who : row->what + ": " + who);
+    error.because(row->effect);
+  }
+  throw std::move(error).hint(join(remedies, "; ") + "; `--no-check` starts it all the same");
 }
-
-std::string render_agreement(const Agreement& agreement) { return render_record(agreement, kKind); }
 
 }  // namespace mlenv::job

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runner/facts/facts.hpp"
+#include "runner/job/agreement_table.hpp"
 #include "runner/job/drive.hpp"
 #include "runner/job/job.hpp"
 #include "runner/job/node_link.hpp"
@@ -21,51 +22,6 @@ struct NodeReport {
   NodeHello hello;
   Facts facts;
   std::optional<double> clock_offset;  ///< seconds by which its clock is ahead of ours, about
-};
-
-enum class Standing {
-  same,
-  unknown,  ///< nothing differs, and not all nodes tell
-  noted,    ///< the job runs, and may be slower or give other numbers
-  blocked,  ///< it fails, hangs, or is refused by one of them
-};
-std::string_view name_of(Standing standing);
-
-struct AgreementRow {
-  std::string rule;  ///< stable: `driver`
-  std::string what;  ///< `NVIDIA driver`
-  std::string standing = "same";
-  std::vector<std::optional<std::string>> values;  ///< of each node; nothing: not known
-  std::string effect;  ///< one sentence, where it is noted or blocked, as the next two
-  std::string source;
-  std::string remedy;
-  friend bool operator==(const AgreementRow&, const AgreementRow&) = default;
-  template <class Self, class Visit>
-  static void fields(Self& self, Visit&& visit) {
-    visit("rule", self.rule);
-    visit("what", self.what);
-    visit("standing", self.standing);
-    visit("values", self.values);
-    visit("effect", self.effect);
-    visit("source", self.source);
-    visit("remedy", self.remedy);
-  }
-};
-
-struct Agreement {
-  std::vector<std::string> nodes;
-  std::vector<AgreementRow> rows;  ///< what is blocked first, then noted, unknown, the same
-
-  /// The first row that blocks; null: none does.
-  const AgreementRow* blocking() const;
-  /// Rows that are blocked or noted.
-  std::size_t differences() const;
-  friend bool operator==(const Agreement&, const Agreement&) = default;
-  template <class Self, class Visit>
-  static void fields(Self& self, Visit&& visit) {
-    visit("nodes", self.nodes);
-    visit("rows", self.rows);
-  }
 };
 
 /// Of those whose facts are known.
@@ -82,14 +38,7 @@ inline constexpr double kSkewNoted = 2;
 /// rendezvous: frameworks measure time by each host's own monotonic clock.
 inline constexpr double kSkewBlocked = 300;
 
-/// Throws `nodes-differ` (no) with the first row that blocks, what each node has of it, and what to
-/// do.
+/// Throws `nodes-differ` (no) with all that blocks: what each node has of it, what comes of it, and
+/// what to do.
 void require_agreement(const Agreement& agreement);
-/// A sentence for each row that is noted: `NVIDIA driver: 535.247.01 on n1; 580.95.05 on n2, n3
-/// (…)`.
-std::vector<std::string> notes_of(const Agreement& agreement);
-
-/// mlenv.agreement/1 on one line, without the newline.
-std::string render_agreement(const Agreement& agreement);
-
 }  // namespace mlenv::job

@@ -30,31 +30,38 @@ class Drive {
         nodes_(store, starter, plan, events, ranks_.events()),
         absent_(plan, events, nodes_),
         stops_(events.control) {
-    if (plan.job.deadline) ends_at_ = Clock::now() + *plan.job.deadline;
+    if (plan.job.deadline) ends_at_ = began_ + (*plan.job.deadline - plan.before.used);
   }
 
   JobOutcome run() {
     nodes_.require_offers();
-    std::uint64_t restarts = 0;
-    for (std::uint64_t number = 0;; ++number) {
-      gather(number);
+    const std::uint64_t first = plan_.before.attempts;
+    progress_ = plan_.before;
+    outcome_.attempts_before = first;
+    for (std::uint64_t number = first;; ++number) {
+      gather(number - first);
       between_ = ending();
       if (between_) break;
       if (events_.ready) events_.ready(nodes_.ready_states());
-      if (number == 0 && plan_.job.preflight) preflight();
-      if (number == 0 && plan_.job.preflight && !plan_.preflight_alone) gather_again();
+      if (number == first && plan_.job.preflight) preflight();
+      if (number == first && plan_.job.preflight && !plan_.preflight_alone) gather_again();
       between_ = plan_.preflight_alone || ending();
       if (between_) break;
+      progress_.attempts = number + 1;
+      tell_progress();
       outcome_.attempts.push_back(attempt(number));
       const AttemptResult& last = outcome_.attempts.back();
       if (events_.attempt_ended) events_.attempt_ended(last);
       const Next next =
           next_after({last.failure.has_value(), last.node_lost, last.to_grow, absent_.ready()},
-                     plan_.job, restarts);
+                     plan_.job, progress_.restarts);
       if (next == Next::end || ending()) break;
-      notice(next == Next::restart ? fmt::format("restart {} of {}", ++restarts, plan_.job.restarts)
-                                   : fmt::format("going on with {} of {} nodes", absent_.ready(),
-                                                 plan_.job.nodes.most));
+      if (next == Next::restart) ++progress_.restarts;
+      tell_progress();
+      notice(
+          next == Next::restart
+              ? fmt::format("restart {} of {}", progress_.restarts, plan_.job.restarts)
+              : fmt::format("going on with {} of {} nodes", absent_.ready(), plan_.job.nodes.most));
     }
     outcome_.nodes = nodes_.states();
     ends_at_.reset();  // what nodes take to go is no part of it
@@ -74,9 +81,19 @@ class Drive {
     if (events_.notice) events_.notice(text);
   }
 
-  /// Until enough nodes are ready, or nothing more can be hoped for.
-  void gather(std::uint64_t number) {
-    while (!ending() && absent_.gather(number)) wait();
+  void tell_progress() {
+    told_progress_ = Clock::now();
+    progress_.used = plan_.before.used +
+                     std::chrono::duration_cast<std::chrono::milliseconds>(told_progress_ - began_);
+    if (events_.progress) events_.progress(progress_);
+  }
+
+  /// Until enough nodes are ready, or nothing more can be hoped for. `round`: 0 is the first.
+  void gather(std::uint64_t round) {
+    while (!ending() && absent_.gather(round)) {
+      wait();
+      nodes_.say_who_waits();
+    }
     if (!ending()) nodes_.require_enough();
   }
 
@@ -180,6 +197,8 @@ class Drive {
       throw os_error(errno, "cannot wait for the nodes");
     }
     if (events_.polled) events_.polled(fds.data() + others);
+    constexpr std::chrono::seconds kBetween{10};
+    if (Clock::now() - told_progress_ >= kBetween) tell_progress();
     nodes_.hear(fds.data() + nodes);
     while (const int number = signals_.next()) ranks_.signal(number);
     if (const std::optional<StopRequest> stop = stops_.hear(fds.data() + stops)) {
@@ -222,6 +241,9 @@ class Drive {
   AbsentNodes absent_;
   StopListener stops_;
   std::optional<Clock::time_point> ends_at_;
+  Clock::time_point began_ = Clock::now();
+  JobProgress progress_;
+  Clock::time_point told_progress_ = began_;
   bool between_ = false;  ///< it was ended before its next attempt
   JobOutcome outcome_;
 };

@@ -9,6 +9,7 @@
 // come while a job of MIN:MAX runs on fewer end an attempt likewise, for one with more of them
 // (elastic.hpp).
 #include <poll.h>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -27,6 +28,16 @@
 
 namespace mlenv::job {
 
+struct Agreement;
+
+/// How far a job has come.
+struct JobProgress {
+  std::uint64_t attempts = 0;         ///< that have begun
+  std::uint64_t restarts = 0;         ///< of `Job::restarts`, that are used up
+  std::chrono::milliseconds used{0};  ///< of `Job::deadline`: as long as somebody drove it
+  friend bool operator==(const JobProgress&, const JobProgress&) = default;
+};
+
 struct DrivePlan {
   Job job;
   std::string id;            ///< of the job's record
@@ -44,6 +55,7 @@ struct DrivePlan {
   LinkSettings link;
   std::chrono::milliseconds meeting{60'000};  ///< a node has so long until it answers first
   std::uint64_t most_log_bytes = 0;           ///< of each rank, on its node
+  JobProgress before{};  ///< of the controllers that drove the job before this one
 };
 
 /// A node as far as it is known.
@@ -97,6 +109,7 @@ struct JobOutcome {
   int exit_code = 0;
   int signal = 0;  ///< that ended it; 0: none
   EndedBy ended_by = EndedBy::itself;
+  std::uint64_t attempts_before = 0;  ///< DrivePlan::before
   std::vector<AttemptResult> attempts;
   std::vector<NodeState> nodes;
 };
@@ -115,6 +128,10 @@ struct DriveEvents {
   /// A line as it lies in the rank's log (record/run_log.hpp).
   std::function<void(std::uint64_t attempt, std::uint64_t rank, const std::string& line)> line{};
   std::function<void(const AttemptResult&)> attempt_ended{};
+  /// Where the job is, when that changes, and every ten seconds.
+  std::function<void(const JobProgress&)> progress{};
+  /// In what the nodes differ, once for each time that it changes (agreement.hpp).
+  std::function<void(const Agreement&)> differ{};
   /// Others who wait in the controller's poll(2): what for, appended; and what came of it.
   std::function<void(std::vector<pollfd>&)> poll_for{};
   std::function<void(const pollfd*)> polled{};

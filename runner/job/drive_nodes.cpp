@@ -166,6 +166,7 @@ void DrivenNodes::open(std::size_t index) {
   node.back_off.opened(node.began);
   node.program_sent = 0;
   node.told_sent.reset();
+  node.patience = {};
   node.heard = std::chrono::system_clock::now();
   try {
     node.process = starter_.start(node.state.offer);

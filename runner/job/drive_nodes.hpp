@@ -9,6 +9,7 @@
 #include "runner/job/drive.hpp"
 #include "runner/job/elastic.hpp"
 #include "runner/job/image_spread.hpp"
+#include "runner/job/patience.hpp"
 
 namespace mlenv::job {
 
@@ -60,6 +61,10 @@ class DrivenNodes {
     return nodes_[node].ports;
   }
 
+  /// Tells of nodes that are on their way and for which nothing seems to happen: what each waits
+  /// for, after 15 s, and again every minute.
+  void say_who_waits();
+
   /// What to wait for, appended; then the same, as poll(2) left them, at least once a beat.
   void add_to(std::vector<pollfd>& fds) const;
   void hear(const pollfd* seen);
@@ -100,6 +105,7 @@ class DrivenNodes {
     std::optional<std::chrono::steady_clock::time_point> told_sent{};
     DataNotice data_notice{};
     std::chrono::system_clock::time_point heard{};
+    Patience patience{};
   };
   bool is_ready(const Node& node) const;
   void drop(Node& node);
@@ -113,6 +119,12 @@ class DrivenNodes {
   void lost(Node& node, const std::string& why);
   void tick(Node& node);
   void look_at_program(Node& node);
+  struct Awaited {
+    std::string key;
+    std::string text;
+  };
+  std::string image_awaited(const Node& node);
+  Awaited awaited(const Node& node);
   void bury();  ///< links of those that are gone
   void hear_last_words(Node& node);
 

@@ -45,6 +45,10 @@ struct ServerRoles {
   friend bool operator==(const ServerRoles&, const ServerRoles&) = default;
 };
 
+/// Processes on a node, at most: beyond that they are in each other's way, and their number is more
+/// likely a slip.
+inline constexpr std::uint64_t kMostRanks = 4096;
+
 struct Job {
   std::string name;   ///< empty: none
   std::string image;  ///< as the person called it

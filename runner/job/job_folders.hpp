@@ -1,7 +1,7 @@
 #pragma once
 // STORE/jobs/ID: what a job needs that a batch system starts hours later: `job` (plan_file.hpp),
 // `job.sh`, `out` (what it prints), `slurm` (its id there, once it was taken), `record` (its
-// record's id, once it runs), and `needs`.
+// record's id, once it runs), `progress` (job_progress.hpp, until it ends for good), and `needs`.
 //
 // `needs` names, a digest on each line, the image and the code that no name of the store may lead
 // to any more when the job's turn comes. Nothing takes unnamed blobs out of a store yet; what is to

@@ -40,22 +40,24 @@ Json failure_of(const AttemptResult& attempt) {
 
 }  // namespace
 
-std::string log_line_json(std::uint64_t attempt, std::uint64_t rank, std::string_view line) {
+std::string log_line_json(std::optional<std::uint64_t> attempt, std::optional<std::uint64_t> rank,
+                          std::string_view line) {
   const std::optional<LogLine> parsed = parse_log_line(line);
   if (!parsed) return {};
   constexpr std::array<const char*, 3> kNames = {"stdout", "stderr", "mlenv"};
-  return line_of({{"schema", "mlenv.log-line/1"},
-                  {"time", parsed->time},
-                  {"stream", kNames.at(static_cast<std::size_t>(parsed->stream))},
-                  {"text", parsed->text},
-                  {"complete", parsed->ends},
-                  {"attempt", attempt},
-                  {"rank", rank}});
+  Json record = {{"schema", "mlenv.log-line/1"},
+                 {"time", parsed->time},
+                 {"stream", kNames.at(static_cast<std::size_t>(parsed->stream))},
+                 {"text", parsed->text},
+                 {"complete", parsed->ends}};
+  if (attempt) record["attempt"] = *attempt;
+  if (rank) record["rank"] = *rank;
+  return line_of(record);
 }
 
 std::string job_end_json(const std::string& id, const JobOutcome& outcome) {
   Json end = end_of(id, outcome.exit_code);
-  end["attempts"] = outcome.attempts.size();
+  end["attempts"] = outcome.attempts_before + outcome.attempts.size();
   if (outcome.exit_code != 0 && !outcome.attempts.empty()) {
     end["failure"] = failure_of(outcome.attempts.back());
   }

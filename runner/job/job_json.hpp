@@ -1,6 +1,7 @@
 #pragma once
 // A job's output as JSON, a record on each line: what `mlenv --json run` of a job and `mlenv --json
 // logs` print (tests/schema/log-line-1.json, job-end-1.json).
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -8,8 +9,10 @@
 
 namespace mlenv::job {
 
-/// `mlenv.log-line/1` of a line as it lies in a rank's log; empty: it is none.
-std::string log_line_json(std::uint64_t attempt, std::uint64_t rank, std::string_view line);
+/// `mlenv.log-line/1` of a line as it lies in a rank's log, or in the job's own, which is of no
+/// attempt and no rank; empty: it is none.
+std::string log_line_json(std::optional<std::uint64_t> attempt, std::optional<std::uint64_t> rank,
+                          std::string_view line);
 
 /// `mlenv.job-end/1`: the last record. `id`: of the job's record.
 std::string job_end_json(const std::string& id, const JobOutcome& outcome);

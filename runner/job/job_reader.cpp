@@ -20,7 +20,6 @@ using Is = YamlNode::Kind;
 constexpr std::array<std::string_view, 4> kRoleKeys = {"chief", "servers", "evaluator", "async"};
 constexpr std::array<std::string_view, 3> kResourceKeys = {"memory", "cpus", "shm"};
 
-constexpr std::uint64_t kMostRanks = 4096;
 constexpr std::uint64_t kMostGpus = 1024;
 constexpr std::uint64_t kMostRestarts = 1'000'000;
 constexpr std::uint64_t kLargestSeed = 0xffffffff;  // as `--seed`

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/printable.hpp"
+#include "runner/job/agreement.hpp"
 #include "runner/job/node_verdict.hpp"
 #include "runner/job/words.hpp"
 #include "runner/record/record_files.hpp"
@@ -44,9 +48,6 @@ fs::path node_facts(const fs::path& run_folder, std::string node) {
   return run_folder / "nodes" / (node + ".json");
 }
 
-JobRecording::JobRecording(fs::path folder, std::uint64_t most_log_bytes)
-    : folder_(std::move(folder)), most_log_bytes_(most_log_bytes) {}
-
 template <class Work>
 void JobRecording::try_to(Work&& work) {
   try {
@@ -58,6 +59,15 @@ void JobRecording::try_to(Work&& work) {
   }
 }
 
+JobRecording::JobRecording(fs::path folder, std::uint64_t most_log_bytes)
+    : folder_(std::move(folder)), most_log_bytes_(most_log_bytes) {
+  try_to([&] {
+    const fs::path path = folder_ / kRanksFile;
+    const std::optional<std::string> before = read_file_if_exists(path);
+    if (before) ranks_ = parse_ranks(*before, path.string());
+  });
+}
+
 void JobRecording::keep_facts(const NodeState& node) {
   if (!node.facts) return;
   try_to([&] {
@@ -65,6 +75,10 @@ void JobRecording::keep_facts(const NodeState& node) {
     make_folders(path.parent_path());
     write_file(path, render_facts(*node.facts), /*durable=*/false);
   });
+}
+
+void JobRecording::keep(const Agreement& nodes) {
+  try_to([&] { write_file(folder_ / kAgreementFile, render_agreement(nodes), /*durable=*/false); });
 }
 
 void JobRecording::write() {
@@ -157,8 +171,33 @@ void JobRecording::gave_up(RunRecorder& recorder, const Error& error) {
   try_to([&] { recorder.gave_up(error, kOwnFailureStatus); });
 }
 
+void JobRecording::remark(const std::string& text) {
+  try_to([&] {
+    if (!remarks_) remarks_ = std::make_unique<LogWriter>(log_folder(folder_), most_log_bytes_);
+    remarks_->write(LogStream::remark, printable(text) + "\n");
+  });
+}
+
+std::function<void(const std::string&)> JobRecording::noting(
+    std::function<void(const std::string&)> then) {
+  notice_ = then;
+  return [this, then = std::move(then)](const std::string& text) {
+    remark(text);
+    if (then) then(text);
+  };
+}
+
+void remark_in_log(const fs::path& run_folder, std::uint64_t most_log_bytes,
+                   const std::string& text) {
+  try {
+    LogWriter{log_folder(run_folder), most_log_bytes}.write(LogStream::remark,
+                                                            printable(text) + "\n");
+  } catch (const Error& error) {
+    log::debug("the job's log is not whole: {}", error.what());
+  }
+}
+
 DriveEvents JobRecording::around(const DriveEvents& then) {
-  notice_ = then.notice;
   DriveEvents events = then;
   events.ready = [this, ready = then.ready](const std::vector<NodeState>& nodes) {
     for (const NodeState& node : nodes) {
@@ -171,6 +210,7 @@ DriveEvents JobRecording::around(const DriveEvents& then) {
   events.preflight = [this, next = then.preflight](const Preflight& found) {
     try_to(
         [&] { write_file(folder_ / kPreflightFile, render_preflight(found), /*durable=*/false); });
+    for (const std::string& note : preflight_notes(found)) remark(note);
     if (next) next(found);
   };
   events.planned = [this, next = then.planned](std::uint64_t attempt,
@@ -247,7 +287,12 @@ JobOutcome drive_recorded(Store& store, NodeStarter& starter, const DrivePlan& p
     recorder.started();
     if (began) began(attempt, places, ranks);
   };
-  NodeChecks checks{plan, events.notice};
+  events.notice = recording.noting(std::move(events.notice));
+  NodeChecks checks{plan, events.notice,
+                    [&, then = std::move(events.differ)](const Agreement& found) {
+                      recording.keep(found);
+                      if (then) then(found);
+                    }};
   events.ready = [&, then = std::move(events.ready)](const std::vector<NodeState>& nodes) {
     checks(nodes);
     if (then) then(nodes);

@@ -22,11 +22,17 @@ fs::path node_facts(const fs::path& run_folder, std::string node);
 /// no job.
 class JobRecording {
  public:
-  /// In the folder of a record that is there.
+  /// In the folder of a record that is there. One that a job goes on with, as where a batch system
+  /// put it back into its queue, keeps what it has of earlier attempts.
   JobRecording(fs::path folder, std::uint64_t most_log_bytes);
 
-  /// The events, which are written down before they reach `then`.
+  /// `then`, and before that each notice is a remark in the job's own log, which `mlenv logs` shows
+  /// among what ranks write.
+  std::function<void(const std::string&)> noting(std::function<void(const std::string&)> then);
+  /// The events, which are written down before they reach `then`; its `notice` is of noting().
   DriveEvents around(const DriveEvents& then);
+  /// In what its nodes differ.
+  void keep(const Agreement& nodes);
   /// Its end, and that mlenv itself failed.
   void end(RunRecorder& recorder, const RunOutcome& run);
   void gave_up(RunRecorder& recorder, const Error& error);
@@ -35,6 +41,7 @@ class JobRecording {
   void write();
   void keep_facts(const NodeState& node);
   RecordedRankEnd* rank_of(std::uint64_t attempt, std::uint64_t rank);
+  void remark(const std::string& text);
   void planned(std::uint64_t attempt, const std::vector<Place>& places, const JobPlan& plan);
   void note_data(const NodeState& node);
   void line(std::uint64_t attempt, std::uint64_t rank, const std::string& text);
@@ -47,9 +54,14 @@ class JobRecording {
   RecordedRanks ranks_;
   std::map<std::string, std::string> hosts_;                  ///< of nodes, as they call themselves
   std::map<std::uint64_t, std::unique_ptr<LogWriter>> logs_;  ///< of the attempt that goes on
+  std::unique_ptr<LogWriter> remarks_;  ///< the job's own log, once there is something
   std::function<void(const std::string&)> notice_;
   bool failed_ = false;
 };
+
+/// A remark in the job's own log when nobody drives the job any more; a full disk goes without.
+void remark_in_log(const fs::path& run_folder, std::uint64_t most_log_bytes,
+                   const std::string& text);
 
 /// How the job is recorded to have been asked for.
 RecordedLaunch recorded_launch(const Job& job, const std::string& engine,

@@ -1,14 +1,18 @@
 #include "runner/job/lead.hpp"
 
 #include <charconv>
+#include <functional>
 
 #include "base/error.hpp"
+#include "base/files.hpp"
 #include "base/printable.hpp"
 #include "images/store.hpp"
+#include "runner/job/agreement_table.hpp"
 #include "runner/job/failure_text.hpp"
 #include "runner/job/job_folders.hpp"
 #include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
+#include "runner/job/job_progress.hpp"
 #include "runner/job/job_recording.hpp"
 #include "runner/job/mpi.hpp"
 #include "runner/job/plan_file.hpp"
@@ -23,6 +27,8 @@
 
 namespace mlenv::job {
 namespace {
+
+using Say = std::function<void(const std::string&)>;
 
 void say(const std::string& text) { write_to_streams(false, "mlenv: " + printable(text) + "\n"); }
 
@@ -57,21 +63,23 @@ int requeues() {
 }
 
 /// The controller notices a lost node within seconds, and Slurm itself only minutes later: by then
-/// the job would have failed. So it says so.
-void wait_in_queue() {
+/// the job would have failed. So it says so. False: it does not go back.
+bool wait_in_queue(const Say& say_so) {
   constexpr int kMost = 20;  // a node that only seems to be well ends here
   const std::string id = own_id();
-  if (id.empty() || requeues() >= kMost) return;
+  if (id.empty() || requeues() >= kMost) return false;
   try {
-    say("a node was lost: the job goes back into Slurm's queue");
+    say_so("a node was lost: the job goes back into Slurm's queue");
     requeue_in_slurm(id);
+    return true;
   } catch (const Error& error) {
-    say(error.what());
+    say_so(error.what());
+    return false;
   }
 }
 
 /// The signal does not say what is behind it, and the job's own state may be any afterwards.
-void say_what_ended_it(int signal) {
+void say_what_ended_it(int signal, const Say& say_so) {
   const std::string id = own_id();
   if (signal == 0 || id.empty()) return;
   std::string why = "it was cancelled, or its nodes are for another job";
@@ -81,7 +89,7 @@ void say_what_ended_it(int signal) {
   } catch (const Error&) {
     why = "it was cancelled, its nodes are for another job, or its time is nearly over";
   }
-  say(fmt::format("Slurm told the job to end by {}: {}", signal_name(signal), why));
+  say_so(fmt::format("Slurm told the job to end by {}: {}", signal_name(signal), why));
 }
 
 /// Where the job is one of many by the same script.
@@ -90,6 +98,47 @@ std::optional<JobVariation> own_variation(const fs::path& folder) {
   const std::optional<std::string> bytes = read_file_if_exists(path);
   if (!bytes) return std::nullopt;
   return parse_variation(*bytes, task_number().value_or(0), path.string());
+}
+
+/// One record of the job, however often Slurm puts it back into its queue: the one that it has, or
+/// a new one where it has none, or where somebody else still holds that.
+class LedRecord {
+ public:
+  LedRecord(const fs::path& store, const fs::path& own, const RunStart& start, bool begun) {
+    constexpr std::chrono::seconds kMostWaiting{30};
+    const fs::path runs = runs_folder(store);
+    const std::string before = begun ? record_of_job(own) : "";
+    std::optional<FileLock> held;
+    if (!before.empty()) held = hold_record(runs, before, kMostWaiting);
+    if (held) {
+      recorder_.emplace(runs, before, *std::move(held), start);
+      return;
+    }
+    recorder_.emplace(runs, start);
+    if (before.empty()) return;
+    say(
+        fmt::format("the job goes on in another record, since that of its beginning, {}, is gone "
+                    "or still held",
+                    before));
+  }
+  RunRecorder& operator*() { return *recorder_; }
+
+ private:
+  std::optional<RunRecorder> recorder_;
+};
+
+/// What was before, in a sentence.
+std::string said_of(const JobProgress& before, const Job& job) {
+  std::string text = fmt::format("Slurm starts the job again: attempt {}", before.attempts + 1);
+  if (job.restarts > 0) {
+    text += fmt::format(", {} of {} restarts are used", before.restarts, job.restarts);
+  }
+  if (job.deadline) {
+    using Seconds = std::chrono::duration<double>;
+    text += fmt::format(", and {:.6g} s of {:.6g} s", Seconds(before.used).count(),
+                        Seconds(*job.deadline).count());
+  }
+  return text;
 }
 
 int lead_job(const fs::path& folder, std::string_view version) {
@@ -107,16 +156,23 @@ int lead_job(const fs::path& folder, std::string_view version) {
   const std::unique_ptr<NodeStarter> starter =
       slurm_steps({variable_of("SLURM_JOB_NODELIST"), node_program()});
   start.launch = recorded_launch(plan.job, file.engine, starter->offers(), plan.code_digest);
-  RunRecorder recorder{runs_folder(file.store), start};
-  plan.id = recorder.id();
   const fs::path own = variation ? task_folder(folder, variation->recorded.number) : folder;
+  const std::optional<JobProgress> before = read_progress(own);
+  plan.before = before.value_or(JobProgress{});
+  LedRecord record{file.store, own, start, before.has_value()};
+  RunRecorder& recorder = *record;
+  plan.id = recorder.id();
   write_file(own / "record", plan.id + "\n");
   JobOutput output{{false, false, file.json}, write_to_streams};
   const Fd control = listen_for_control(recorder.folder());
   DriveEvents events;
   events.control = control.get();
   events.notice = say;
-  std::uint64_t attempts = 0;
+  events.progress = [&](const JobProgress& progress) { write_progress(own, progress); };
+  events.differ = [&](const Agreement& nodes) {
+    if (file.json) write_to_streams(true, render_agreement(nodes) + "\n");
+  };
+  std::uint64_t attempts = plan.before.attempts;
   events.planned = [&](std::uint64_t attempt, const std::vector<Place>&, const JobPlan& ranks) {
     ++attempts;
     output.begin(told_apart(ranks), attempt);
@@ -134,15 +190,25 @@ int lead_job(const fs::path& folder, std::string_view version) {
     for (const std::string& line : failure_text(attempt)) write_to_streams(false, line + "\n");
     lost_node = attempt.failure && attempt.node_lost;
   };
+  const Say say_last = [&](const std::string& text) {
+    say(text);
+    remark_in_log(recorder.folder(), plan.most_log_bytes, text);
+  };
+  if (before) say_last(said_of(*before, plan.job));
   try {
     const JobOutcome outcome = drive_recorded(store, *starter, plan, recorder, std::move(events));
-    if (lost_node && outcome.signal == 0 && outcome.ended_by == EndedBy::itself) wait_in_queue();
+    const bool by_itself = outcome.signal == 0 && outcome.ended_by == EndedBy::itself;
+    const bool again = lost_node && by_itself && wait_in_queue(say_last);
+    // Told to end by Slurm it may be put back; else it is over, and begins anew should anybody put
+    // it back all the same.
+    if (outcome.signal == 0 && !again) forget_progress(own);
     if (file.json) write_to_streams(true, job_end_json(plan.id, outcome) + "\n");
-    say_what_ended_it(outcome.signal);
+    say_what_ended_it(outcome.signal, say_last);
     return outcome.exit_code;
   } catch (const Error& error) {
     output.flush();
-    if (lost_node && error.code() == "no-node") wait_in_queue();
+    const bool again = lost_node && error.code() == "no-node" && wait_in_queue(say_last);
+    if (!again) forget_progress(own);
     if (file.json) write_to_streams(true, job_end_json(plan.id, attempts) + "\n");
     throw;
   }

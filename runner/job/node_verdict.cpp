@@ -45,10 +45,16 @@ void NodeChecks::operator()(const std::vector<NodeState>& nodes) {
   const bool on_gpus = uses_gpus(plan_.gpus, nodes);
   require_verdicts(*plan_.image_facts, plan_.start.image.name, nodes, on_gpus);
   const Agreement agreement = agreement_of(plan_.job, reports_of(nodes), on_gpus);
+  tell(agreement);
   require_agreement(agreement);
-  for (const std::string& note : notes_of(agreement)) {
-    if (said_.insert(note).second && notice_) notice_(note);
-  }
+}
+
+void NodeChecks::tell(const Agreement& agreement) {
+  const std::vector<std::string> table = difference_table(agreement);
+  if (table.empty() || !said_.insert(table).second) return;
+  if (differ_) differ_(agreement);
+  if (!notice_) return;
+  for (const std::string& line : table) notice_(line);
 }
 
 void require_verdicts(const ImageFacts& image, const std::string& name,

@@ -11,19 +11,23 @@
 namespace mlenv::job {
 
 /// Before the first attempt and each further one: whether the image runs on the nodes
-/// (require_verdicts) and whether they are alike enough (agreement.hpp); `notice` hears what is
-/// noted, once. Nothing where the plan has no facts of the image.
+/// (require_verdicts) and whether they are alike enough (agreement.hpp). Where anything differs
+/// `notice` hears of all of it as a table, line by line, and `differ` as data, also where it is an
+/// error; the same only once. Nothing where the plan has no facts of the image.
 class NodeChecks {
  public:
-  NodeChecks(const DrivePlan& plan, std::function<void(const std::string&)> notice)
-      : plan_(plan), notice_(std::move(notice)) {}
+  NodeChecks(const DrivePlan& plan, std::function<void(const std::string&)> notice,
+             std::function<void(const Agreement&)> differ = {})
+      : plan_(plan), notice_(std::move(notice)), differ_(std::move(differ)) {}
   /// Throws `does-not-run`, `nodes-differ` (no).
   void operator()(const std::vector<NodeState>& nodes);
 
  private:
+  void tell(const Agreement& agreement);
   const DrivePlan& plan_;
   std::function<void(const std::string&)> notice_;
-  std::set<std::string> said_;
+  std::function<void(const Agreement&)> differ_;
+  std::set<std::vector<std::string>> said_;
 };
 
 /// Judges each node by its facts (check/verdict.hpp), and all of them together. Throws

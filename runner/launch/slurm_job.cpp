@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "runner/launch/started_child.hpp"
+#include "runner/local/life.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -81,8 +82,11 @@ bool SlurmState::is_over() const {
   return std::find(kOver.begin(), kOver.end(), state) != kOver.end();
 }
 
-int SlurmState::status() const {
+int SlurmState::status(int cancelled_by) const {
+  constexpr int kSignalled = 128;
   if (exit.code != 0) return exit.code;
+  if (state == "CANCELLED") return kSignalled + cancelled_by;
+  if (state == "TIMEOUT" || state == "DEADLINE") return kTimedOutStatus;
   return state == "COMPLETED" ? 0 : 1;
 }
 

@@ -2,6 +2,7 @@
 // A job of Slurm's from outside: submitted, looked at, cancelled. Asks the programs of Slurm, as a
 // person does.
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,8 +22,10 @@ struct SlurmState {
   Exit exit;  ///< of the batch script
   /// It neither waits nor runs, and will not.
   bool is_over() const;
-  /// The status to end with: that of the script, or 1 where there is none and it went wrong.
-  int status() const;
+  /// The status to end with: that of the script; where there is none and it went wrong 128 +
+  /// `cancelled_by` of one that was cancelled, also before it began, 124 at the end of its time,
+  /// else 1.
+  int status(int cancelled_by = SIGTERM) const;
   friend bool operator==(const SlurmState&, const SlurmState&) = default;
 };
 

@@ -23,9 +23,16 @@ std::string file_name(const std::string& path) {
   return text;
 }
 
-/// Slurm's days-hours:minutes:seconds. The warning comes on top: the deadline is the job's.
-std::string time_limit(std::chrono::milliseconds deadline) {
-  const auto all = std::chrono::ceil<std::chrono::seconds>(deadline).count() + kSlurmWarning;
+/// Slurm's days-hours:minutes:seconds. The deadline is the job's, and ends it with a status of its
+/// own: ranks have their grace then, and Slurm warns only later. It does so up to a minute earlier
+/// than it is asked to (`--signal`, sbatch(1)), and the job's time begins a little after Slurm's.
+std::string time_limit(const Job& job) {
+  using std::chrono::seconds;
+  constexpr seconds kEarly{60};
+  constexpr seconds kToBegin{60};
+  const auto own =
+      std::chrono::ceil<seconds>(*job.deadline) + std::chrono::ceil<seconds>(job.grace);
+  const std::int64_t all = (own + slurm_warning(job) + kEarly + kToBegin).count();
   constexpr std::int64_t kMinute = 60;
   constexpr std::int64_t kHour = 60 * kMinute;
   constexpr std::int64_t kDay = 24 * kHour;
@@ -34,6 +41,14 @@ std::string time_limit(std::chrono::milliseconds deadline) {
 }
 
 }  // namespace
+
+std::chrono::seconds slurm_warning(const Job& job) {
+  using std::chrono::seconds;
+  constexpr seconds kLeast{60};
+  constexpr seconds kToClear{30};
+  constexpr seconds kMost{65'535};  // that sbatch takes
+  return std::clamp(std::chrono::ceil<seconds>(job.grace) + kToClear, kLeast, kMost);
+}
 
 /// sbatch cuts at blanks, takes double quotes, and knows no way to write one.
 std::string slurm_directive(const std::string& word) {
@@ -81,7 +96,7 @@ std::vector<std::string> slurm_resources(const Job& job, std::uint64_t tasks_per
   }
   // Its controller goes on with the nodes that are left.
   if (nodes.least < nodes.most) words.emplace_back("--no-kill");
-  if (job.deadline) words.push_back("--time=" + time_limit(*job.deadline));
+  if (job.deadline) words.push_back("--time=" + time_limit(job));
   return words;
 }
 
@@ -103,7 +118,7 @@ std::string slurm_script(const Job& job, const SlurmScript& script) {
   // after what it has printed.
   words.emplace_back("--requeue");
   words.emplace_back("--open-mode=append");
-  words.push_back(fmt::format("--signal=B:TERM@{}", kSlurmWarning));
+  words.push_back(fmt::format("--signal=B:TERM@{}", slurm_warning(job).count()));
   words.insert(words.end(), script.site.begin(), script.site.end());
   for (const std::string& word : words) text += slurm_directive(word);
   text += "\n# The controller of the job: it starts an agent on every node by srun.\nexec";

@@ -1,6 +1,7 @@
 #pragma once
 // A job as a batch script of Slurm's: what `mlenv run --engine slurm` submits and `mlenv export
 // slurm` shows. A plain function of its arguments.
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,10 @@ struct SlurmScript {
   std::string output_of_task{};  ///< behind `output`, with Slurm's patterns: `.%a/out`
 };
 
-/// Seconds before the end of its time that a job hears SIGTERM: for a last checkpoint.
-inline constexpr unsigned kSlurmWarning = 60;
+/// How long before the end of its time a job hears SIGTERM: for a last checkpoint. At least a
+/// minute; where ranks have longer than that to end (`Job::grace`), that and what it takes to clear
+/// up after them.
+std::chrono::seconds slurm_warning(const Job& job);
 
 /// Directives from nodes, GPUs, limits and deadline of the job, then the command. Throws `bad-job`
 /// (usage) for what a directive cannot hold.

@@ -66,6 +66,8 @@ Fd listen_for_control(const fs::path& run_folder) {
   constexpr int kWaiting = 64;
   // The folder is its owner's alone; the socket's own mode says so again.
   const mode_t before = ::umask(0177);
+  // Of a process that was killed: whoever listens holds the record.
+  ::unlinkat(folder.get(), std::string(kSocketName).c_str(), 0);
   const bool bound = ::bind(fd.get(), as_address(address), sizeof address) == 0;
   const int error = errno;
   ::umask(before);

@@ -9,6 +9,7 @@ inline constexpr std::string_view kEndFile = "end.json";
 inline constexpr std::string_view kAttemptsFile = "attempts.json";
 inline constexpr std::string_view kRanksFile = "ranks.json";
 inline constexpr std::string_view kPreflightFile = "preflight.json";
+inline constexpr std::string_view kAgreementFile = "agreement.json";
 inline constexpr std::string_view kVmFile = "vm.json";
 inline constexpr std::string_view kCodeFile = "code.json";
 inline constexpr std::string_view kHostFile = "host.json";

@@ -1,6 +1,7 @@
 #include "runner/record/run_recorder.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -92,6 +93,37 @@ RunRecorder::RunRecorder(const fs::path& folder, RunStart start, const KnownStat
   }
   known_code_ = known.code.has_value();
   start_reader(known);
+}
+
+std::optional<FileLock> hold_record(const fs::path& folder, const std::string& id,
+                                    std::chrono::milliseconds deadline) {
+  constexpr int kPause = 200;  // milliseconds
+  const auto until = std::chrono::steady_clock::now() + deadline;
+  while (fs::exists(folder / id / kStartFile)) {
+    auto held = FileLock::attempt(folder / id / kHeldFile, FileLock::Mode::exclusive);
+    if (held || std::chrono::steady_clock::now() >= until) return held;
+    (void)::poll(nullptr, 0, kPause);
+  }
+  return std::nullopt;
+}
+
+RunRecorder::RunRecorder(const fs::path& folder, const std::string& id, FileLock held,
+                         const RunStart& now)
+    : start_(RunRecords{folder}.read_brief(id).start),
+      folder_(folder / id),
+      held_(std::move(held)),
+      began_(std::chrono::steady_clock::now()),
+      before_(children_so_far()) {
+  start_.host = host_name();
+  start_.boot_id = trim(read_file_if_exists("/proc/sys/kernel/random/boot_id").value_or(""));
+  start_.launch = now.launch;
+  if (const auto first = parse_utc(start_.started)) {
+    began_ -= std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::system_clock::now() - *first);
+  }
+  write_file(folder_ / kStartFile, render_run_start(start_), /*durable=*/false);
+  ::unlink((folder_ / kEndFile).c_str());
+  if (!fs::exists(folder_ / kHostFile)) start_reader({});
 }
 
 /// On a full disk a record does without, as where they are read beside the run.

@@ -28,6 +28,10 @@ class RunRecorder {
   /// start needs beyond what the caller knows: id, host, boot, time, version. Throws `no-space`,
   /// `io` and their kin, and `name-taken` where a run goes on that has its name.
   RunRecorder(const fs::path& folder, RunStart start, const KnownState& known = {});
+  /// Goes on with the record `id` of a run that was put back into a batch system's queue: where it
+  /// runs now is as in `now`, the rest as it was. Its end goes, if it has one. Its time counts from
+  /// its first start. `held`: of hold_record(). Throws `damaged-run`.
+  RunRecorder(const fs::path& folder, const std::string& id, FileLock held, const RunStart& now);
   RunRecorder(const RunRecorder&) = delete;
   RunRecorder& operator=(const RunRecorder&) = delete;
   ~RunRecorder() = default;
@@ -75,6 +79,11 @@ class RunRecorder {
   Before before_;
   RecordedAttempts attempts_;
 };
+
+/// The lock of a record that is there, within so long: whoever held it may be about to be gone.
+/// nullopt where there is no such record, or somebody holds it still.
+std::optional<FileLock> hold_record(const fs::path& folder, const std::string& id,
+                                    std::chrono::milliseconds deadline);
 
 /// An id as runs have them, by this time.
 std::string new_run_id(std::chrono::system_clock::time_point now);

@@ -52,6 +52,21 @@ wait_until 10 no_driver
 "$MLENV" --json runs show "$id" >"$work/show.json"
 equal "record" "5 true 2 5" "$(jq -r '"\(.end.exit_code) \(.start.detached) \(.ranks.attempts[0].ranks|length) \(.ranks.attempts[0].ranks[1].exit_code)"' "$work/show.json")"
 
+note "what mlenv says of it while nobody is there is in its log"
+ends_with 0 "$MLENV" run -d --nodes 2 --restarts 1 --name again small -- \
+  sh -c '[ "$RANK" = 0 ] || [ "$MLENV_RESTARTS" = 1 ] || exit 3; [ "$MLENV_RESTARTS" = 1 ] || exec sleep 60; echo "whole $RANK"'
+ends_with 0 "$MLENV" wait again
+ends_with 0 "$MLENV" logs again
+said '^mlenv: rank 1 on n2 ended with status 3; the others are ended$'
+said '^mlenv: restart 1 of 1$'
+equal "restarts are told once" 1 "$(grep -c 'restart 1' "$work/err")"
+equal "ranks" "0: whole 0 1: whole 1" "$(sort "$work/out" | xargs)"
+ends_with 0 "$MLENV" --json logs again
+python3 "$root/tests/schema/check.py" <"$work/out" >/dev/null
+equal "as JSON" "restart 1 of 1" "$(jq -r 'select(.stream == "mlenv" and (has("rank")|not) and (.text|startswith("restart"))).text' "$work/out")"
+ends_with 0 "$MLENV" logs --rank 0 again
+if grep -q 'the others are ended' "$work/err"; then fail "a remark about the job among one rank's"; fi
+
 note "stop ends it; as JSON its start is told as a run's"
 "$MLENV" --json run -d --nodes 2 --name long small -- sh -c 'echo up; exec sleep 7783' >"$work/started.json"
 equal "start" "mlenv.run-started/1 long" "$(jq -r '"\(.schema) \(.name)"' "$work/started.json")"
@@ -109,6 +124,22 @@ touch "$work/shared/go"
 ends_with 0 on_head "$MLENV" wait far
 ends_with 0 on_head "$MLENV" logs far
 equal "both" "0: done 0 1: done 1" "$(sort "$work/out" | xargs)"
+
+note "one table of what differs between the nodes, as text, as data, in the record"
+on node2 mount -t tmpfs -o size=16m tmpfs /dev/shm
+ends_with 0 on_head "$MLENV" run --nodes 2 --engine ssh --hosts node1,node2 --name alike small -- true
+said '^mlenv: the nodes differ:$'
+said '^mlenv:   notes   .* on node1; 16 MB on node2  \('
+equal "one table" 1 "$(grep -c 'the nodes differ' "$work/err")"
+cat "$MLENV_STORE"/runs/*/agreement.json >"$work/agreement"
+python3 "$root/tests/schema/check.py" <"$work/agreement" >/dev/null
+equal "record" "node1 node2 noted" "$(jq -r '(.nodes + [.rows[]|select(.rule == "shared-memory").standing])|join(" ")' "$work/agreement")"
+ends_with 0 on_head "$MLENV" logs alike
+said '^mlenv: the nodes differ:$'
+ends_with 0 on_head "$MLENV" --json run --nodes 2 --engine ssh --hosts node1,node2 small -- true
+python3 "$root/tests/schema/check.py" <"$work/out" >/dev/null
+equal "as JSON" 1 "$(jq -c 'select(.schema == "mlenv.agreement/1")' "$work/out" | wc -l)"
+on node2 umount /dev/shm
 
 note "slurm: submitted and left; queued, followed, cancelled"
 on head scontrol update nodename=node1,node2 state=drain reason=test

@@ -55,7 +55,7 @@ ends_with 0 matrix --dry-run "${command[@]}"
 shown '^#SBATCH --array=1-4%2$'
 shown '^#SBATCH --nodes=2$'
 shown '^#SBATCH --output=.*\.%a/out$'
-sed 's/[0-9]*-[0-9]*-[0-9a-f]*\(\.%a\|$\)/ID\1/' "$work/out" >"$work/dry"
+sed -e '/^# What the controller is given/,$d' -e 's/[0-9]*-[0-9]*-[0-9a-f]*\(\.%a\|$\)/ID\1/' "$work/out" >"$work/dry"
 [ -z "$(on head squeue -h)" ] || fail "a dry run submitted something"
 [ ! -e matrix ] || fail "a dry run made results"
 

@@ -228,5 +228,14 @@ count=$(m --json runs | jq '.runs|length')
 equal "status" 0 "$(status_of m run --nodes 2 --dry-run small -- true)"
 shown '^rank 1 on n2, worker$'
 shown '^ +WORLD_SIZE=2$'
+equal "status" 0 "$(status_of m run --nodes 2 --dry-run --memory 1g -e PLAIN=yes -e WORLD_SIZE=9 -e API_TOKEN=hidden -v /usr:/data:ro small -- echo two words)"
+shown '^image +small  sha256:[0-9a-f]{64}$'
+shown '^command +echo two words$'
+shown '^mount +/usr at /data, read-only$'
+shown '^options +--memory 1073741824'
+shown '^env +PLAIN=yes$'
+shown '^ +WORLD_SIZE=9$'
+shown '^ +API_TOKEN=\*\*\*$'
+if grep -qE 'hidden|WORLD_SIZE=2' "$work/out"; then fail "shown as it is not: $(cat "$work/out")"; fi
 equal "no record" "$count" "$(m --json runs | jq '.runs|length')"
 verify_store

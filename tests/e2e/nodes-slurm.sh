@@ -58,10 +58,16 @@ on head sh -c 'srun --unbuffered --nodes=1 --ntasks=1 --nodelist=node2 cat <"$wo
 cmp "$work/random" "$work/back"
 
 note "the script is readable"
-ends_with 0 job --nodes 2 --timeout 2h --dry-run small -- true
+ends_with 0 job --nodes 2 --timeout 2h -e STEPS=7 -e API_TOKEN=hidden -v "$work/shared:/shared:ro" --dry-run small -- echo two words
 shown '^#SBATCH --nodes=2$'
-shown '^#SBATCH --time=0-02:01:00$'
+shown '^#SBATCH --time=0-02:03:10$'
 shown '^exec .*/mlenv-node lead '
+shown '^#   command   echo two words$'
+shown '^#   env       STEPS=7$'
+shown '^#   env       API_TOKEN=\*\*\*$'
+shown "^#   mount     $work/shared at /shared, read-only$"
+shown '^#   code      sha256:[0-9a-f]{64}$'
+if grep -q hidden "$work/out"; then fail "a secret is shown"; fi
 [ -z "$(on head squeue -h)" ] || fail "a dry run submitted something"
 [ ! -e "$MLENV_STORE/node" ] || fail "a dry run put mlenv-node into the store"
 [ ! -e "$MLENV_STORE/jobs" ] || fail "a dry run wrote a job"
@@ -129,12 +135,25 @@ wait "$running" || status=$?
 [ -e "$work/shared/term-2" ] || fail "rank 2 did not hear of it"
 wait_until 30 nothing_left_anywhere
 
+note "cancelled by Ctrl-C in the queue; why it waits is told whenever that changes"
+follow --nodes 1 --name waits --slurm-option=--begin=now+1hour small -- true
+wait_until 60 grep -qE '^mlenv: job [0-9]+ of Slurm: PENDING \(BeginTime\)' "$work/err"
+on head scontrol hold "jobname=waits"
+wait_until 60 grep -qE '^mlenv: job [0-9]+ of Slurm: PENDING \(JobHeld(User|Admin)\)' "$work/err"
+on head kill -INT "$(followers)"
+status=0
+wait "$running" || status=$?
+equal "after SIGINT" 130 "$status"
+
 note "a node's power is cut: the job is put back, and goes on from its checkpoint"
 rm -f "$work/shared"/*
 job --nodes 2 -v "$work/shared:/shared" -e STEPS=20 small -- python train.py </dev/null >"$work/out" 2>"$work/err"
 expected=$(grep -o '[0-9]: weights.*' "$work/out" | sort)
 rm -f "$work/shared"/*
-job --nodes 2 -v "$work/shared:/shared" -e STEPS=20 -e PAUSE=0.5 small -- python train.py </dev/null >"$work/out" 2>"$work/err" &
+job_records() { find "$MLENV_STORE/runs" -mindepth 2 -maxdepth 2 -name ranks.json | wc -l; }
+records=$(job_records)
+job --nodes 2 --timeout 1h -v "$work/shared:/shared" -e STEPS=20 -e PAUSE=0.5 small -- \
+  sh -c 'echo "start $MLENV_RESTARTS"; exec python train.py' </dev/null >"$work/out" 2>"$work/err" &
 running=$!
 wait_until 60 test -e "$work/shared/state-1"
 power_cut node2
@@ -144,6 +163,19 @@ wait "$running" || status=$?
 equal "status" 0 "$status"
 equal "the same weights" "$expected" "$(grep -o '[0-9]: weights.*' "$work/out" | sort)"
 grep -qE 'from step [1-9]' "$work/out" || fail "it began anew: $(cat "$work/out")"
+shown '^0: start 0$'
+shown '^0: start 1$'
+shown '^mlenv: Slurm starts the job again: attempt 2, and [0-9.]+ s of 3600 s$'
+equal "one record" $((records + 1)) "$(job_records)"
+id=$(sed 1q "$(grep -l . "$MLENV_STORE"/jobs/*/record | sort | tail -n 1)")
+"$MLENV" --json runs show "$id" >"$work/record"
+equal "its attempts" "done 0 1" "$(jq -r '"\(.state) \([.ranks.attempts[].number]|join(" "))"' "$work/record")"
+"$MLENV" logs "$id" >"$work/log" 2>"$work/log.err"
+equal "both attempts" 4 "$(grep -cE '^[01]: start [01]$' "$work/log")"
+for text in 'a node was lost: the job goes back' 'Slurm starts the job again: attempt 2'; do
+  grep -q "^mlenv: $text" "$work/log.err" || fail "not in its log: $text: $(cat "$work/log.err")"
+done
+[ -z "$(find "$MLENV_STORE/jobs" -name progress)" ] || fail "it has ended, and would go on"
 wait_until 30 nothing_left node1
 power_on node2
 # Refused where it has come back by itself.

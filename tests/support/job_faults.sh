@@ -49,7 +49,7 @@ ended() {
 # causes: what mlenv says, without what comes of any job. In Slurm it is among the job's own output.
 causes() {
   cat "$work/out" "$work/err" | grep -E '^(mlenv: |error: )' |
-    grep -vE '^mlenv: (job [0-9]+ of Slurm: |a node.s clock|`?clock|the code travels|differ)' || true
+    grep -vE '^mlenv: (job [0-9]+ of Slurm: |Slurm starts the job again|the nodes differ:|  (notes |blocks)  |a node.s clock|`?clock|the code travels|differ)' || true
 }
 
 # begun OPTION…: a job in the background, whose ranks are all there; $running is its process here.

@@ -153,7 +153,7 @@ TEST(AgreementTest, ClocksApart) {
   EXPECT_EQ(with(0.5, -0.1).values, (decltype(AgreementRow::values){"+0.5 s", "-0.1 s"}));
 }
 
-TEST(AgreementTest, WhatBlocksIsAnErrorAndWhatIsNotedASentence) {
+TEST(AgreementTest, WhatBlocksIsAnError) {
   EXPECT_NO_THROW(require_agreement(agree("cpu-node", "cpu-node")));
   std::vector<NodeReport> nodes = {node_of("cpu-node"), node_of("cpu-node"), node_of("cpu-node")};
   nodes[1].name = "n2";
@@ -162,10 +162,42 @@ TEST(AgreementTest, WhatBlocksIsAnErrorAndWhatIsNotedASentence) {
   EXPECT_EQ(error.code(), "nodes-differ");
   EXPECT_EQ(error.kind(), Kind::no);
   EXPECT_EQ(error.frames().at(1), "runc on cpu-node, cpu-node; none on n2");
-  const std::vector<std::string> notes = notes_of(agree("h100-535", "h100-580"));
-  ASSERT_FALSE(notes.empty());
-  EXPECT_TRUE(notes.front().starts_with("NVIDIA driver: 535.247.01 on h100-535; 580."))
-      << notes.front();
+}
+
+TEST(AgreementTest, AllThatBlocksIsToldAtOnce) {
+  std::vector<NodeReport> nodes = {node_of("cpu-node"), node_of("cpu-node")};
+  nodes[1].name = "n2";
+  nodes[1].hello.runtime = "";
+  nodes[1].clock_offset = 1000;
+  const Error error = error_of([&] { require_agreement(agreement_of(Job{}, nodes, false)); });
+  EXPECT_EQ(error.frames().size(), 5U) << error.what();
+  EXPECT_NE(error.frames()[1].find("runc on cpu-node; none on n2"), std::string::npos)
+      << error.frames()[1];
+  EXPECT_NE(error.frames()[3].find("-0.1 s on cpu-node; +1000.0 s on n2"), std::string::npos)
+      << error.frames()[3];
+  EXPECT_NE(error.hint().find("install runc"), std::string::npos) << error.hint();
+  EXPECT_NE(error.hint().find("chrony"), std::string::npos) << error.hint();
+}
+
+TEST(AgreementTest, OneTableOfAllThatDiffers) {
+  EXPECT_TRUE(difference_table(agree("cpu-node", "cpu-node")).empty());
+  std::vector<NodeReport> nodes = {node_of("h100-535"), node_of("h100-580")};
+  nodes[1].hello.runtime = "";
+  Job job;
+  job.gpus_per_node = 1;
+  const Agreement agreement = agreement_of(job, nodes, true);
+  const std::vector<std::string> table = difference_table(agreement);
+  ASSERT_EQ(table.size(), agreement.differences() + 1);
+  EXPECT_EQ(table[0], "the nodes differ:");
+  EXPECT_TRUE(table[1].starts_with("  blocks  ")) << table[1];
+  EXPECT_NE(table[1].find("none on h100-580"), std::string::npos) << table[1];
+  EXPECT_TRUE(table[2].starts_with("  notes   NVIDIA driver")) << table[2];
+  EXPECT_NE(table[2].find("  535.247.01 on h100-535; 580."), std::string::npos) << table[2];
+}
+
+TEST(AgreementTest, IsReadBackAsItWasWritten) {
+  const Agreement agreement = agree("h100-535", "h100-580");
+  EXPECT_EQ(parse_agreement(render_agreement(agreement), "it"), agreement);
 }
 
 TEST(AgreementTest, NodesOfWhichNothingIsKnownAreLeftOut) {

@@ -21,6 +21,16 @@ TEST(JobJson, ALineSaysWhoseItIs) {
   EXPECT_EQ(log_line_json(1, 7, "no line"), "");
 }
 
+TEST(JobJson, ARemarkAboutTheJobIsOfNoRank) {
+  const std::string line =
+      render_log_line({"2026-03-01T12:00:00.250Z", LogStream::remark, true, "restart 1 of 3"});
+  const Json record = Json::parse(log_line_json({}, {}, line.substr(0, line.find('\n'))));
+  EXPECT_EQ(record.at("stream"), "mlenv");
+  EXPECT_EQ(record.at("text"), "restart 1 of 3");
+  EXPECT_FALSE(record.contains("attempt"));
+  EXPECT_FALSE(record.contains("rank"));
+}
+
 JobOutcome with_failure(FirstFailure failure) {
   JobOutcome outcome;
   outcome.exit_code = 125;

@@ -30,7 +30,7 @@ TEST(SlurmScript, IsReadableAndSaysWhatTheJobNeeds) {
             "#SBATCH --mem=6145M\n"
             "#SBATCH --gpus-per-node=4\n"
             "#SBATCH --no-kill\n"
-            "#SBATCH --time=1-02:01:00\n"
+            "#SBATCH --time=1-02:03:10\n"
             "#SBATCH --output=\"/shared/jobs/a b/out-100%%\"\n"
             "#SBATCH --requeue\n"
             "#SBATCH --open-mode=append\n"
@@ -39,6 +39,21 @@ TEST(SlurmScript, IsReadableAndSaysWhatTheJobNeeds) {
             "\n"
             "# The controller of the job: it starts an agent on every node by srun.\n"
             "exec /shared/mlenv-node lead '/shared/jobs/it'\\''s'\n");
+}
+
+TEST(SlurmScript, LeavesRanksTheirGraceAfterTheDeadlineAndAfterTheWarning) {
+  Job job;
+  job.deadline = std::chrono::hours{1};
+  job.grace = std::chrono::minutes{5};
+  EXPECT_EQ(slurm_warning(job), std::chrono::seconds{330});
+  const std::string text = slurm_script(job, {"", "/out", {}, {"true"}});
+  EXPECT_NE(text.find("--signal=B:TERM@330\n"), std::string::npos) << text;
+  // Deadline, grace, warning, and a minute each for Slurm's early warnings and for the beginning.
+  EXPECT_NE(text.find("--time=0-01:12:30\n"), std::string::npos) << text;
+  job.grace = std::chrono::hours{100};
+  EXPECT_EQ(slurm_warning(job), std::chrono::seconds{65'535});
+  job.grace = std::chrono::milliseconds{1};
+  EXPECT_EQ(slurm_warning(job), std::chrono::seconds{60});
 }
 
 TEST(SlurmScript, AsksForNothingThatTheJobDoesNot) {
@@ -104,7 +119,11 @@ TEST(SlurmState, EndsWithTheScriptsStatusOrASignal) {
   EXPECT_EQ(with("JobState=COMPLETED Reason=None ExitCode=0:0 NodeList=(null)").status(), 0);
   EXPECT_EQ(with("JobState=FAILED ExitCode=0:11").status(), 139);
   EXPECT_EQ(with("JobState=CANCELLED ExitCode=0:15").status(), 143);
-  EXPECT_EQ(with("JobState=TIMEOUT ExitCode=0:0").status(), 1);
+  EXPECT_EQ(with("JobState=TIMEOUT ExitCode=0:0").status(), 124);
+  EXPECT_EQ(with("JobState=NODE_FAIL ExitCode=0:0").status(), 1);
+  // Cancelled before it began: nothing of it ran that could have a status.
+  EXPECT_EQ(with("JobState=CANCELLED ExitCode=0:0").status(), 143);
+  EXPECT_EQ(with("JobState=CANCELLED ExitCode=0:0").status(SIGINT), 130);
   EXPECT_FALSE(with("JobState=RUNNING ExitCode=0:0").is_over());
   EXPECT_FALSE(with("JobState=COMPLETING ExitCode=0:0").is_over());
   EXPECT_FALSE(with("JobState=REQUEUED ExitCode=0:0").is_over());

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "runner/record/record_files.hpp"
+#include "runner/record/run_recorder.hpp"
 
 namespace mlenv {
 namespace {
@@ -134,6 +135,36 @@ TEST_F(RunRecordsTest, WhatAKilledMlenvLeftUnfinishedGoes) {
   }
   records().sweep();
   EXPECT_FALSE(fs::exists(folder));
+}
+
+TEST_F(RunRecordsTest, ARecordIsGoneOnWithOnceNobodyHoldsIt) {
+  const std::string id = "20260301-120000-0fa4f1";
+  const fs::path folder = make(id);
+  const fs::path runs = folder.parent_path();
+  write_file(folder / kEndFile, render_run_end(end_with(125)));
+  write_file(folder / kHostFile, render_facts({}));
+  EXPECT_FALSE(hold_record(runs, "20260301-120000-000000", std::chrono::milliseconds{0}));
+  {
+    const auto held = FileLock::attempt(folder / kHeldFile, FileLock::Mode::exclusive);
+    EXPECT_FALSE(hold_record(runs, id, std::chrono::milliseconds{0}));
+  }
+  RunStart now;
+  now.launch = RecordedLaunch{};
+  now.launch->offered = {"n7"};
+  {
+    RunRecorder recorder{runs, id, hold_record(runs, id, std::chrono::seconds{10}).value(), now};
+    EXPECT_EQ(recorder.id(), id);
+    const RunRecord record = records().read(id);
+    EXPECT_EQ(record.state, "running");
+    EXPECT_EQ(record.start.started, "2026-03-01T12:00:00.250Z");
+    EXPECT_EQ(record.start.argv, (Words{"python", "train.py"}));
+    ASSERT_TRUE(record.start.launch);
+    EXPECT_EQ(record.start.launch->offered, Words{"n7"});
+    recorder.ended({});
+  }
+  const RunRecord record = records().read(id);
+  EXPECT_EQ(record.state, "done");
+  EXPECT_GT(record.end->seconds, 3600);  // since it was first started
 }
 
 TEST(RunRecord, IsReadAsItWasWritten) {
