@@ -52,7 +52,8 @@ LogWriter::LogWriter(fs::path folder, std::uint64_t most_bytes)
 }
 
 void LogWriter::write(LogStream stream, std::string_view bytes) {
-  hashes_.at(static_cast<std::size_t>(stream)).write(as_bytes(bytes));
+  const bool is_output = stream != LogStream::remark;
+  if (is_output) hashes_.at(static_cast<std::size_t>(stream)).write(as_bytes(bytes));
   const std::string time = utc_text(std::chrono::system_clock::now());
   std::string text;
   std::vector<Piece> pieces;
@@ -61,7 +62,7 @@ void LogWriter::write(LogStream stream, std::string_view bytes) {
     const bool ends = end != std::string_view::npos;
     const std::size_t taken = ends ? end + 1 : bytes.size();
     text += render_log_line({time, stream, ends, bytes.substr(0, ends ? end : taken)});
-    pieces.push_back({text.size(), taken});
+    pieces.push_back({text.size(), is_output ? taken : 0});
     bytes.remove_prefix(taken);
   }
   remark_loss();

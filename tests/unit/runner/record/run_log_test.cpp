@@ -44,6 +44,19 @@ TEST_F(RunLog, EveryByteComesBack) {
   EXPECT_EQ(text_of(again, LogStream::err), "E\n");
 }
 
+TEST_F(RunLog, ARemarkIsNoOutput) {
+  LogWriter writer{folder_.path(), 1'000'000};
+  writer.write(LogStream::out, "a\n");
+  writer.write(LogStream::remark, "restart 1 of 3\n");
+  const RecordedLog output = writer.finish();
+  EXPECT_EQ(output.out.size_bytes, 2U);
+  EXPECT_EQ(output.out.digest, Digest::of(std::string{"a\n"}).str());
+  EXPECT_EQ(output.err.size_bytes, 0U);
+  LogReader reader{folder_.path()};
+  EXPECT_EQ(text_of(reader, LogStream::remark), "restart 1 of 3\n");
+  EXPECT_EQ(reader.take_dropped(), 0U);
+}
+
 TEST_F(RunLog, LinesOfTheFile) {
   const LogLine line{"2026-03-01T12:00:00.250Z", LogStream::err, false, "a b "};
   EXPECT_EQ(render_log_line(line), "2026-03-01T12:00:00.250Z err P a b \n");
