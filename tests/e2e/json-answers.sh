@@ -108,5 +108,7 @@ failing 1 rm small:latest no-such-name
 "$MLENV" --json images | jq -e 'any(.images[]; .name == "small:latest")' >/dev/null || fail "a failed rm took a name away"
 
 python3 "$root/tests/schema/check.py" <"$lines" >"$work/met" || fail "see above"
-python3 "$root/tests/schema/check.py" --list </dev/null | diff "$work/met" - || fail "schemas that nothing here met"
+# Nodes of one machine do not differ: that answer is looked at in jobs-detach.sh.
+python3 "$root/tests/schema/check.py" --list </dev/null | grep -vxF mlenv.agreement/1 | diff "$work/met" - ||
+  fail "schemas that nothing here met"
 note "$(wc -l <"$lines") lines fit $(wc -l <"$work/met") schemas"
