@@ -45,7 +45,8 @@ class LogWriter {
   /// A line that another writer wrote (without the newline), its time and all; what is none is
   /// left out.
   void copy(std::string_view line);
-  /// Digest and size of all output that was written, kept or not. The writer may then only be destroyed.
+  /// Digest and size of all output that was written, kept or not. The writer may then only be
+  /// destroyed.
   RecordedLog finish();
   /// Bytes of output that found no room since the last remark that did.
   std::uint64_t unremarked() const { return lost_; }
