@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Two jobs at a time on the same nodes, by engine local and ssh: each empties /tmp, listens at the same
-# port numbers where it may, writes checkpoints of the same name and has a name of its own. Neither
+# Two jobs at a time on the same nodes, by engine local and ssh: each empties /tmp, listens at the port
+# that it is told, writes checkpoints of the same name and has a name of its own. Neither
 # sees the other, nor do their logs and records.
 # shellcheck disable=SC2016 # what stands in single quotes is for others
 set -euo pipefail
