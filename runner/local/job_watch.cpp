@@ -115,17 +115,23 @@ void JobWatch::end_without_mlenv(const Target& target) {
   fds_.socket = -1;
 }
 
+std::vector<pollfd> JobWatch::listened_to(const Target& target) const {
+  const bool pausing = target.job == nullptr;
+  // Whoever waits to be heard is polled for only when there is somebody to hear them.
+  std::vector<pollfd> fds{{pausing ? -1 : target.job->ended_fd(), POLLIN, 0},
+                          {target.takes_signals || pausing ? fds_.signals : -1, POLLIN, 0},
+                          {fds_.socket, 0, 0},
+                          {pending_.size() < kMostPending ? fds_.control : -1, POLLIN, 0},
+                          {pausing ? -1 : target.job->other_fd(), POLLIN, 0}};
+  for (const Fd& connection : pending_) fds.push_back({connection.get(), POLLIN, 0});
+  return fds;
+}
+
 void JobWatch::until(const Target& target, std::optional<Clock::time_point> end) {
   constexpr std::size_t kFixed = 5;
   const bool pausing = target.job == nullptr;
   while (true) {
-    // Whoever waits to be heard is polled for only when there is somebody to hear them.
-    std::vector<pollfd> fds{{pausing ? -1 : target.job->ended_fd(), POLLIN, 0},
-                            {target.takes_signals || pausing ? fds_.signals : -1, POLLIN, 0},
-                            {fds_.socket, 0, 0},
-                            {pending_.size() < kMostPending ? fds_.control : -1, POLLIN, 0},
-                            {pausing ? -1 : target.job->other_fd(), POLLIN, 0}};
-    for (const Fd& connection : pending_) fds.push_back({connection.get(), POLLIN, 0});
+    std::vector<pollfd> fds = listened_to(target);
     if (::poll(fds.data(), fds.size(), time_left(end)) < 0 && errno != EINTR) {
       throw os_error(errno, "cannot wait for the container");
     }

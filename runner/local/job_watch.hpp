@@ -73,6 +73,8 @@ class JobWatch {
     const Exec* exec = nullptr;
   };
   void until(const Target& target, std::optional<Clock::time_point> end);
+  /// In the order in which until() looks at them; then `pending_`.
+  std::vector<pollfd> listened_to(const Target& target) const;
   int time_left(std::optional<Clock::time_point> end) const;
   void look_at_clock(const Target& target);
   void take_signals(const Target& target);
