@@ -3,13 +3,13 @@
 #include <sched.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 #include <cmath>
 
 #include "base/error.hpp"
 #include "cli/settings.hpp"
 #include "cli/vm_kernel.hpp"
 #include "images/stacked_trees.hpp"
+#include "runner/local/limits.hpp"
 #include "runner/vm/disk/image_disk.hpp"
 #include "runner/vm/disk/scratch_disk.hpp"
 
@@ -51,12 +51,7 @@ std::uint64_t memory_of(const JobLimits& limits) {
 
 std::uint64_t processors_of(const JobLimits& limits) {
   if (!limits.cpus) return usable_processors();
-  const auto processors = static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN));
-  if (*limits.cpus > processors) {
-    throw failure("no-limit", "`--cpus` cannot be applied here")
-        .because(fmt::format("{:g} is more than the {:g} that this machine has", *limits.cpus,
-                             processors));
-  }
+  check_cpus(limits);
   if (*limits.cpus == std::floor(*limits.cpus)) return static_cast<std::uint64_t>(*limits.cpus);
   throw usage_error("vm-option", "a virtual machine has whole processors: `--cpus {}`",
                     *limits.cpus)

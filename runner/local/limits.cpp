@@ -113,17 +113,20 @@ void check_ulimits(const std::vector<Ulimit>& ulimits) {
   }
 }
 
+void check_cpus(const JobLimits& limits) {
+  const auto processors = static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN));
+  if (!limits.cpus || *limits.cpus <= processors) return;
+  throw no_limit("--cpus", fmt::format("{:g} is more than the {:g} that this machine has",
+                                       *limits.cpus, processors));
+}
+
 LimitGroup::LimitGroup(std::string name) : name_(std::move(name)) {}
 
 // Delegating: from here on the destructor removes what was made, whatever is thrown.
 LimitGroup::LimitGroup(const JobLimits& limits) : LimitGroup(random_name()) {
   const auto found = find_limit_place(here(), own_rights(), limits);
   if (const auto* const none = std::get_if<NoLimitPlace>(&found)) throw no_place(limits, *none);
-  const auto processors = static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN));
-  if (limits.cpus && *limits.cpus > processors) {
-    throw no_limit("--cpus", fmt::format("{:g} is more than the {:g} that this machine has",
-                                         *limits.cpus, processors));
-  }
+  check_cpus(limits);
   const auto& place = std::get<LimitPlace>(found);
   if (place.step_aside) step_aside(place);
   make_groups(place);

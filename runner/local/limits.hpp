@@ -13,6 +13,9 @@ std::vector<std::string> scope_for(const JobLimits& limits);
 /// root may go.
 void check_ulimits(const std::vector<Ulimit>& ulimits);
 
+/// Throws `no-limit` where `--cpus` is more than this machine has.
+void check_cpus(const JobLimits& limits);
+
 /// A control group with limits. It holds what is started between `enter` and `leave`; its end, or
 /// that of this object, removes it, and everything in it must be gone by then.
 class LimitGroup {
