@@ -137,14 +137,17 @@ nodes=(--nodes 4 --strategy parameter-server)
 one_node=(--nodes 1 --ranks-per-node 4 --strategy parameter-server)
 all_of tensorflow-cpu -- python3 train-parameter-server.py
 
-# No two runs are alike: the loss is that of the synchronous one but for a part of it, and TensorFlow
-# applies each part of a batch once where no worker is lost.
-synchronous=$several
+# No two runs are alike: workers compute gradients from weights that the others have changed meanwhile,
+# so that the loss is that of the synchronous one but for a part. Where no worker is lost TensorFlow
+# applies each part of a batch once.
+program=(tensorflow-cpu -- python3 train-parameter-server.py --steps 150)
+trained local "${nodes[@]}" "${program[@]}" >/dev/null
+synchronous=$(loss)
 for engine in "${engines[@]}"; do
-  trained "$engine" --nodes 4 --async tensorflow-cpu -- python3 train-parameter-server.py --mode async >/dev/null
+  trained "$engine" "${nodes[@]}" --async "${program[@]}" --mode async >/dev/null
   read -r updates parts < <(sed -nE 's/.*: ([0-9]+) updates for ([0-9]+) parts/\1 \2/p' "$work/out")
-  equal "asynchronous by $engine: updates" "$parts" "$updates"
-  python3 -c 'import sys; a, b = map(float, sys.argv[1:]); sys.exit(abs(a - b) > 0.05 * abs(b))' "$(loss)" "$synchronous" ||
-    fail "asynchronous by $engine: loss $(loss), synchronous $synchronous"
   note "asynchronous by $engine: loss $(loss), synchronous $synchronous; $updates updates for $parts parts"
+  equal "asynchronous by $engine: updates" "$parts" "$updates"
+  python3 -c 'import sys; a, b = map(float, sys.argv[1:]); sys.exit(abs(a - b) > 0.1 * abs(b))' "$(loss)" "$synchronous" ||
+    fail "asynchronous by $engine: another loss"
 done
