@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "cli/folder_events.hpp"
+#include "cli/slurm_jobs.hpp"
 #include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
 #include "runner/job/job_recording.hpp"
@@ -136,8 +137,9 @@ void show_job_log(const Ui& ui, const RunRecords& records, const std::string& id
   const FolderEvents events{records.folder_of(id)};
   MergedLog log{records.folder_of(id), options.rank};
   ShownJob shown{ui, options};
+  RunLife life{ui, records, id};
   // Before the logs are read: what ranks wrote is all there when the job has ended.
-  bool goes_on = records.goes_on(id);
+  bool goes_on = options.follow ? life.goes_on() : records.goes_on(id);
   const auto look = [&] {
     RecordedRanks ranks = records.read_brief(id).ranks.value_or(RecordedRanks{});
     log.look(ranks, events);
@@ -158,7 +160,7 @@ void show_job_log(const Ui& ui, const RunRecords& records, const std::string& id
     while (const std::optional<RankLine> line = log.next()) shown.show(*line);
     if (!options.follow || !goes_on) break;
     events.wait();
-    goes_on = records.goes_on(id);
+    goes_on = life.goes_on();
     look();
   }
   shown.flush();

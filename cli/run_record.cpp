@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <ctime>
+#include <utility>
 
 #include "base/printable.hpp"
 #include "cli/run_options.hpp"
@@ -254,6 +255,18 @@ void add_preflight(const job::Preflight& found, Lines& lines) {
   }
 }
 
+/// What differs between the nodes, and no more.
+void add_agreement(const job::Agreement& nodes, Lines& lines) {
+  std::string_view label = "differ";
+  for (const job::AgreementRow& row : nodes.rows) {
+    const bool blocks = row.standing == job::name_of(job::Standing::blocked);
+    if (!blocks && row.standing != job::name_of(job::Standing::noted)) continue;
+    lines.add(std::exchange(label, ""),
+              printable(fmt::format("{}: {}{}", row.what, job::who_has_what(nodes, row),
+                                    blocks ? ", which blocks the job" : "")));
+  }
+}
+
 void add_ranks(const RecordedRanks& ranks, Lines& lines) {
   for (const RecordedNodeData& one : ranks.data) lines.add("data", node_data_text(one));
   add_changes(ranks, lines);
@@ -421,6 +434,7 @@ std::vector<std::string> run_text(const RunRecord& record,
   if (record.code) lines.add("code", code_text(*record.code));
   lines.add("started", local_time(start.started));
   if (record.preflight) add_preflight(*record.preflight, lines);
+  if (record.agreement) add_agreement(*record.agreement, lines);
   if (record.ranks) add_ranks(*record.ranks, lines);
   add_attempts(record, lines);
   add_end(record, lines);

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/settings.hpp"
 #include "runner/job/job_folders.hpp"
+#include "runner/job/job_progress.hpp"
 #include "runner/job/plan_file.hpp"
 #include "runner/job/variations.hpp"
 #include "runner/launch/slurm_array.hpp"
@@ -18,7 +20,11 @@
 namespace mlenv::cli {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::size_t kFewestLetters = 4;
+constexpr std::chrono::minutes kMostSilence{10};
+constexpr std::string_view kNoSlurm = "no-slurm";
 
 /// nullopt: of no job that Slurm has taken.
 std::optional<LeftJob> read_job(const fs::path& folder) {
@@ -79,12 +85,33 @@ class Queues {
   std::map<std::string, job::ArrayQueue> arrays_;
 };
 
+/// As ask_slurm; nullopt, too, where its program takes too long.
+std::optional<job::SlurmState> ask_patiently(const std::string& slurm) {
+  try {
+    return job::ask_slurm(slurm);
+  } catch (const Error& error) {
+    if (error.code() != "timeout") throw;
+    return std::nullopt;
+  }
+}
+
+/// Whether Slurm has it, whose record nobody holds: one that has ended for good has no progress.
+bool may_go_on(const LeftJob& job) {
+  if (!job::read_progress(job.folder)) return false;
+  try {
+    const std::optional<job::SlurmState> state = ask_patiently(job.slurm);
+    return state && !state->is_over();
+  } catch (const Error&) {
+    return false;  // it knows it no more, or cannot be asked here
+  }
+}
+
 /// Calls `done` with what Slurm says until that is true.
 template <class Done>
 void ask_until(const LeftJob& job, Done&& done) {
   job::AskingPace pace;
   while (true) {
-    const std::optional<job::SlurmState> state = job::ask_slurm(job.slurm);
+    const std::optional<job::SlurmState> state = ask_patiently(job.slurm);
     pace.asked(state ? state->state : "");
     if (done(state)) return;
     (void)::poll(nullptr, 0, static_cast<int>(pace.wait().count()));
@@ -175,13 +202,70 @@ std::optional<LeftJob> job_in_slurm(const RunRecords& records, const std::string
     if (error.code() != "no-run") throw;
   }
   std::optional<LeftJob> job = left_job(store_folder(), known);
-  if (job && !job->record.empty() && !records.goes_on(job->record)) return std::nullopt;
-  return job;
+  if (!job || job->record.empty() || records.goes_on(job->record)) return job;
+  return may_go_on(*job) ? job : std::nullopt;
 }
 
 void wait_in_slurm(const LeftJob& job) {
-  ask_until(job,
-            [](const std::optional<job::SlurmState>& state) { return state && state->is_over(); });
+  try {
+    ask_until(
+        job, [](const std::optional<job::SlurmState>& state) { return state && state->is_over(); });
+  } catch (const Error& error) {
+    if (error.code() != kNoSlurm || job::record_of_job(job.folder).empty()) throw;
+  }
+}
+
+RunLife::RunLife(const Ui& ui, const RunRecords& records, std::string id)
+    : ui_(ui), records_(records), id_(std::move(id)), job_(left_job(store_folder(), id_)) {
+  if (job_ && job_->record != id_) job_.reset();
+}
+
+bool RunLife::goes_on() {
+  if (!records_.goes_on(id_)) return job_ && waits_again();
+  heard_ = Clock::now();
+  next_ = {};
+  pace_.hurry();
+  told_ = false;
+  return true;
+}
+
+bool RunLife::waits_again() {
+  const auto now = Clock::now();
+  if (now < next_) return true;
+  // One that ended for good has no progress, and should it be put back all the same another record.
+  if (job::record_of_job(job_->folder) != id_ || !job::read_progress(job_->folder)) return false;
+  std::optional<job::SlurmState> state;
+  try {
+    state = ask_patiently(job_->slurm);
+  } catch (const Error& error) {
+    if (error.frames().front().find("knows no job") != std::string::npos) return false;
+    ui_.say(fmt::format("mlenv: whether Slurm starts job {} again is not known: {}", job_->slurm,
+                        error.frames().front()));
+    return false;
+  }
+  if (state && state->is_over()) return false;
+  if (state || heard_ == Clock::time_point{}) heard_ = now;
+  if (now - heard_ > kMostSilence) {
+    ui_.say(fmt::format("mlenv: Slurm has not answered for ten minutes; job {} may begin again",
+                        job_->slurm));
+    return false;
+  }
+  pace_.asked(state ? state->state : "");
+  next_ = now + pace_.wait();
+  if (state && state->state == "PENDING" && !std::exchange(told_, true)) {
+    ui_.say(fmt::format("mlenv: job {} of Slurm waits to begin again", job_->slurm));
+  }
+  return true;
+}
+
+void RunLife::wait_for_end() {
+  while (goes_on()) {
+    if (records_.goes_on(id_)) {
+      records_.wait_for_end(id_);
+    } else {
+      (void)::poll(nullptr, 0, static_cast<int>(pace_.wait().count()));
+    }
+  }
 }
 
 }  // namespace mlenv::cli

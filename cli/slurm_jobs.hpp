@@ -1,14 +1,16 @@
 #pragma once
 // Jobs that were submitted to Slurm and left there (`mlenv run -d --engine slurm`), as commands
 // about runs find them: by the id that was answered, which is that of their folder in STORE/jobs.
-// A record, with an id of its own, they have once they run, and another one each time that Slurm
-// starts them again.
+// A record, with an id of its own, they have once they run. It goes on where Slurm puts the job
+// back into its queue and starts it again; one that had ended for good has another one then.
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/ui.hpp"
+#include "runner/launch/slurm_job.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv::cli {
@@ -33,9 +35,34 @@ RunRecord record_of(const LeftJob& job);
 /// Of one that has not begun: with `wait` once it has, else it throws `run-queued`. Throws
 /// `run-lost` where Slurm says that it is over and never began.
 std::string begun_run(Ui& ui, const RunRecords& records, const std::string& word, bool wait);
-/// One that waits or runs, which the word means or whose record it means.
+/// One that waits, for the first time or again, or runs, which the word means or whose record it
+/// means.
 std::optional<LeftJob> job_in_slurm(const RunRecords& records, const std::string& word);
-/// Until Slurm says that it is over.
+/// Until Slurm says that it is over, or knows it no more. Throws `no-slurm` where it has not begun
+/// and cannot be asked for.
 void wait_in_slurm(const LeftJob& job);
+
+/// Whether a run goes on: its mlenv lives, or it is a job that Slurm put back into its queue, where
+/// it waits to go on with its record. Where Slurm cannot be asked only the former is known, which
+/// is said.
+class RunLife {
+ public:
+  RunLife(const Ui& ui, const RunRecords& records, std::string id);
+  /// Slurm is asked now and then; until then what it said last holds.
+  bool goes_on();
+  void wait_for_end();
+
+ private:
+  bool waits_again();
+
+  const Ui& ui_;
+  const RunRecords& records_;
+  std::string id_;
+  std::optional<LeftJob> job_;  ///< whose record it is
+  job::AskingPace pace_;
+  std::chrono::steady_clock::time_point next_{};   ///< when Slurm is asked
+  std::chrono::steady_clock::time_point heard_{};  ///< when it answered, or the run's mlenv lived
+  bool told_ = false;
+};
 
 }  // namespace mlenv::cli

@@ -108,13 +108,13 @@ int wait_command(const std::vector<std::string>& words, Ui& ui) {
   const RunRecords records = run_records();
   std::vector<std::string> ids;
   for (const std::string& word : words) {
-    // Put back into the queue, it has another record.
+    // Put back into the queue, it may have another record in the end.
     if (const auto job = job_in_slurm(records, word)) wait_in_slurm(*job);
     ids.push_back(begun_run(ui, records, word, true));
   }
   std::vector<RunRecord> ended;
   for (const std::string& id : ids) {
-    records.wait_for_end(id);
+    RunLife{ui, records, id}.wait_for_end();
     ended.push_back(records.read_brief(id));
     if (!ui.options.json && ended.back().end) {
       ui.answer(std::to_string(ended.back().end->exit_code));

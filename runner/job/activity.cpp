@@ -67,6 +67,10 @@ void Activity::over(std::uint64_t rank) {
   if (rank < ranks_.size()) ranks_[rank].over = true;
 }
 
+void Activity::not_heard_for(std::chrono::steady_clock::duration span) {
+  for (One& one : ranks_) one.alive += span;
+}
+
 void Activity::again(std::uint64_t rank, Time now) {
   if (rank >= ranks_.size()) return;
   ranks_[rank] = {ranks_[rank].where, now};

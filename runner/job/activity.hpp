@@ -55,6 +55,8 @@ class Activity {
   void line(std::uint64_t rank, Time now);
   void use(std::uint64_t rank, const RankUse& use, Time now);
   void over(std::uint64_t rank);
+  /// Nobody listened to the ranks for so long, up to now: that is no silence of theirs.
+  void not_heard_for(std::chrono::steady_clock::duration span);
   /// It was started again, alone.
   void again(std::uint64_t rank, Time now);
 

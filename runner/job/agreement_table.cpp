@@ -24,12 +24,13 @@ bool is_difference(const AgreementRow& row) {
 std::string who_has_what(const Agreement& agreement, const AgreementRow& row) {
   constexpr std::size_t kNamed = 4;
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;
-  for (std::size_t i = 0; i < row.values.size(); ++i) {
+  const std::size_t count = std::min(row.values.size(), agreement.nodes.size());
+  for (std::size_t i = 0; i < count; ++i) {
     const std::string value = printable(row.values[i].value_or("not known"));
     auto at = std::find_if(groups.begin(), groups.end(),
                            [&](const auto& group) { return group.first == value; });
     if (at == groups.end()) at = groups.insert(groups.end(), {value, {}});
-    at->second.push_back(agreement.nodes.at(i));
+    at->second.push_back(agreement.nodes[i]);
   }
   std::vector<std::string> parts;
   for (const auto& [value, nodes] : groups) {

@@ -30,16 +30,46 @@ Channel::Channel(NodeStream stream, bool after_marker)
 }
 
 void Channel::say_raw(std::string_view bytes) {
+  const std::lock_guard lock{mutex_};
   out_.append(bytes);
   last_said_ = Clock::now();
 }
 
 void Channel::say(const Message& message) { say_raw(render_message(message)); }
 
+std::size_t Channel::queued() const {
+  const std::lock_guard lock{mutex_};
+  return out_.size() - sent_;
+}
+
 bool Channel::has_room() const { return queued() < kRoomBytes; }
 
+Channel::Clock::time_point Channel::last_said() const {
+  const std::lock_guard lock{mutex_};
+  return last_said_;
+}
+
+void Channel::close() {
+  const std::lock_guard lock{mutex_};
+  stream_ = {};
+}
+
+void Channel::beat(std::chrono::milliseconds after) {
+  const std::lock_guard lock{mutex_};
+  if (!stream_.to || Clock::now() - last_said_ < after) return;
+  // What waits says as much; and nothing piles up where nobody reads.
+  if (sent_ == out_.size()) out_.append(render_message(Beat{}));
+  last_said_ = Clock::now();
+  (void)send_queued();  // the owner learns it, should the other side be gone
+}
+
 bool Channel::send() {
-  while (stream_.to && queued() > 0) {
+  const std::lock_guard lock{mutex_};
+  return send_queued();
+}
+
+bool Channel::send_queued() {
+  while (stream_.to && sent_ < out_.size()) {
     const ssize_t count = write_quietly(stream_.to.get(), std::string_view(out_).substr(sent_));
     if (count < 0) {
       if (errno == EINTR) continue;

@@ -48,6 +48,7 @@ DrivenNodes::DrivenNodes(Store& store, NodeStarter& starter, const DrivePlan& pl
       events_(events),
       ranks_(std::move(ranks)),
       data_lists_(store),
+      beater_(plan.link.beat),
       spread_(store, {plan.image_digest, plan.image_names, plan.job.nodes.most > 1},
               [this](std::size_t node) {
                 const SpreadCount& count = spread_.count(node);
@@ -170,8 +171,8 @@ void DrivenNodes::open(std::size_t index) {
   node.heard = std::chrono::system_clock::now();
   try {
     node.process = starter_.start(node.state.offer);
-    node.link =
-        std::make_unique<NodeLink>(node.process->take_stream(), plan_.link, events_of(index));
+    node.link = std::make_unique<NodeLink>(node.process->take_stream(), plan_.link,
+                                           events_of(index), &beater_);
     node.gone = false;
     node.link->meet(plan_.id, 0);
   } catch (const Error& error) {
@@ -305,6 +306,7 @@ void DrivenNodes::add_to(std::vector<pollfd>& fds) const {
 }
 
 void DrivenNodes::hear(const pollfd* seen) {
+  beater_.turn();
   for (Node& node : nodes_) {
     const bool to_read = (seen++)->revents != 0;
     const bool to_write = (seen++)->revents != 0;

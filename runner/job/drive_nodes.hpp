@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <deque>
 
+#include "runner/job/beater.hpp"
 #include "runner/job/data_lists.hpp"
 #include "runner/job/data_notices.hpp"
 #include "runner/job/drive.hpp"
@@ -134,6 +135,7 @@ class DrivenNodes {
   const DriveEvents& events_;
   RankEvents ranks_;
   DataLists data_lists_;
+  Beater beater_;
   std::deque<Node> nodes_;
   ImageSpread spread_;
 };

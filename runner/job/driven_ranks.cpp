@@ -50,7 +50,8 @@ void DrivenRanks::begin(std::uint64_t number, const JobPlan& plan, const std::ve
   }
   std::vector<Activity::RankOn> watched;
   for (const Running& one : ranks_) watched.push_back({one.result.rank.rank, one.result.node});
-  activity_.begin(watched, Clock::now());
+  looked_ = Clock::now();
+  activity_.begin(watched, looked_);
   for (Running& one : ranks_) start(one);
 }
 
@@ -208,7 +209,16 @@ void DrivenRanks::heed_activity() {
   stop(plan_.job.grace);
 }
 
+/// The controller's loop may have been held up, by a disk that stalls.
+void DrivenRanks::heed_pause() {
+  constexpr std::chrono::seconds kNoPause{2};
+  const Clock::time_point now = Clock::now();
+  const Clock::duration since = now - std::exchange(looked_, now);
+  if (since > kNoPause) activity_.not_heard_for(since);
+}
+
 void DrivenRanks::look() {
+  heed_pause();
   heed_lost();
   if (!stopping_) replace_due();
   heed_activity();

@@ -58,6 +58,7 @@ class DrivenRanks {
   void failed(std::size_t node, const std::string& during, const Error& error);
   void rank_ended(Running& one, const RankEnd& end);
   void node_lost(Running& one, double when, const std::string& why);
+  void heed_pause();
   void heed_lost();
   bool others_work(const Running& but) const;
   bool replaced(Running& one, bool by_itself, const std::string& what);
@@ -72,6 +73,7 @@ class DrivenRanks {
   const DriveEvents& events_;
   DrivenNodes& nodes_;
   Activity activity_;
+  Clock::time_point looked_{};
   std::optional<FirstFailure> stalled_;
   std::vector<Running> ranks_;  ///< by rank
   std::uint64_t number_ = 0;    ///< of the attempt

@@ -1,10 +1,12 @@
 #include "runner/job/node_link.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "images/store.hpp"
+#include "runner/job/beater.hpp"
 #include "runner/job/blob_sender.hpp"
 #include "runner/job/channel.hpp"
 #include "runner/job/data_sender.hpp"
@@ -66,10 +68,16 @@ RankEnd end_of(RankEnded&& ended) {
 }  // namespace
 
 struct NodeLink::Impl {
-  Impl(NodeStream stream, const LinkSettings& link_settings, NodeEvents link_events)
+  Impl(NodeStream stream, const LinkSettings& link_settings, NodeEvents link_events, Beater* beats)
       : channel(std::move(stream), /*after_marker=*/true),
         settings(link_settings),
-        events(std::move(link_events)) {}
+        events(std::move(link_events)),
+        beater(beats) {}
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl() {
+    if (beater != nullptr) beater->remove(channel);
+  }
 
   void take();
   void send();
@@ -95,6 +103,7 @@ struct NodeLink::Impl {
   Channel channel;
   LinkSettings settings;
   NodeEvents events;
+  Beater* beater;
   BlobSender blobs;
   struct Offer {
     Store* store = nullptr;
@@ -107,6 +116,7 @@ struct NodeLink::Impl {
   std::string leaving;
   bool said_bye = false;
   bool lost = false;
+  bool has_beats = false;  ///< the beater's, while this loop is held up
 };
 
 void NodeLink::Impl::lose(const std::string& why) {
@@ -137,6 +147,8 @@ void NodeLink::Impl::hear() {
     while (!lost) {
       std::optional<Message> message = channel.next();
       if (!message) return;
+      // Before the first word nobody may be there who understands a beat.
+      if (beater != nullptr && !std::exchange(has_beats, true)) beater->add(channel);
       on(*std::move(message));
     }
   } catch (const Error& error) {
@@ -280,8 +292,9 @@ void NodeLink::Impl::offer(Store& store, std::string_view during, const Message&
   say(message);
 }
 
-NodeLink::NodeLink(NodeStream stream, const LinkSettings& settings, NodeEvents events)
-    : impl_(std::make_unique<Impl>(std::move(stream), settings, std::move(events))) {}
+NodeLink::NodeLink(NodeStream stream, const LinkSettings& settings, NodeEvents events,
+                   Beater* beater)
+    : impl_(std::make_unique<Impl>(std::move(stream), settings, std::move(events), beater)) {}
 NodeLink::~NodeLink() = default;
 
 int NodeLink::read_fd() const { return impl_->channel.read_fd(); }

@@ -5,7 +5,8 @@
 // Nothing here waits: requests are queued, answers are heard through NodeEvents from take() and
 // send(), which the controller calls when poll(2) says so, and from tick(). An agent whose
 // controller is silent for `LinkSettings::silence` ends its ranks and itself; a node that is
-// silent as long is lost. Until an agent's first word its owner is the one to be patient.
+// silent as long is lost. Until an agent's first word its owner is the one to be patient. From then
+// on a Beater, where there is one, says beats while whoever calls tick() is held up.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -165,9 +166,13 @@ struct NodeEvents {
   std::function<void(const std::string& why)> lost{};
 };
 
+class Beater;
+
 class NodeLink {
  public:
-  NodeLink(NodeStream stream, const LinkSettings& settings, NodeEvents events);
+  /// `beater` outlives it.
+  NodeLink(NodeStream stream, const LinkSettings& settings, NodeEvents events,
+           Beater* beater = nullptr);
   NodeLink(const NodeLink&) = delete;
   NodeLink& operator=(const NodeLink&) = delete;
   ~NodeLink();  ///< closes the streams: the agent kills what still runs

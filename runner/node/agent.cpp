@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "images/store.hpp"
+#include "runner/job/beater.hpp"
 #include "runner/job/channel.hpp"
 #include "runner/local/group_sweep.hpp"
 #include "runner/local/life.hpp"
@@ -64,6 +65,7 @@ class Agent {
   int serve() {
     while (!finished()) {
       wait();
+      if (beater_) beater_->turn();
       hear_controller();
       hear_signals();
       job_.tell();
@@ -125,6 +127,8 @@ class Agent {
     constexpr std::uint64_t kMost = 3'600'000;
     if (meet.beat_ms > 0) link_.beat = milliseconds(std::min(meet.beat_ms, kMost));
     if (meet.silence_ms > 0) link_.silence = milliseconds(std::min(meet.silence_ms, kMost));
+    beater_.emplace(link_.beat);
+    beater_->add(channel_);
     channel_.say(Hello{hello_of(store_.root(), meet.ports)});
   }
 
@@ -178,6 +182,7 @@ class Agent {
   LinkSettings link_;
   EndSignals signals_;
   bool met_ = false;
+  std::optional<Beater> beater_;
   std::optional<Clock::time_point> ending_since_;
   int status_ = 0;
 };

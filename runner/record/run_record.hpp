@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runner/facts/facts.hpp"
+#include "runner/job/agreement_table.hpp"
 #include "runner/job/preflight.hpp"
 #include "runner/local/options.hpp"
 #include "runner/record/job_record.hpp"
@@ -360,6 +361,7 @@ struct RunRecord {
   std::optional<RecordedAttempts> attempts;  ///< nothing: the command was started once
   std::optional<RecordedRanks> ranks;        ///< of one on several nodes
   std::optional<job::Preflight> preflight;   ///< of one whose links were measured before
+  std::optional<job::Agreement> agreement;   ///< of one whose nodes differ: as told last
   std::optional<VmUse> vm;        ///< nothing: it had this host's kernel, or has not ended
   std::optional<CodeState> code;  ///< nothing: not read yet, or cut off
   std::optional<Facts> facts;     ///< of the host; the same
@@ -374,6 +376,7 @@ struct RunRecord {
     visit("attempts", self.attempts);
     visit("ranks", self.ranks);
     visit("preflight", self.preflight);
+    visit("agreement", self.agreement);
     visit("vm", self.vm);
     visit("code", self.code);
     visit("host", self.facts);

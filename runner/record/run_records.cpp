@@ -137,6 +137,7 @@ RunRecord RunRecords::read(const std::string& id, bool with_facts) const {
   record.attempts = part(folder / kAttemptsFile, parse_attempts);
   record.ranks = part(folder / kRanksFile, parse_ranks);
   record.preflight = part(folder / kPreflightFile, job::parse_preflight);
+  record.agreement = part(folder / kAgreementFile, job::parse_agreement);
   record.vm = part(folder / kVmFile, parse_vm_use);
   record.code = part(folder / kCodeFile, parse_code_state);
   if (with_facts) record.facts = part(folder / kHostFile, read_facts);

@@ -134,6 +134,14 @@ equal "one table" 1 "$(grep -c 'the nodes differ' "$work/err")"
 cat "$MLENV_STORE"/runs/*/agreement.json >"$work/agreement"
 python3 "$root/tests/schema/check.py" <"$work/agreement" >/dev/null
 equal "record" "node1 node2 noted" "$(jq -r '(.nodes + [.rows[]|select(.rule == "shared-memory").standing])|join(" ")' "$work/agreement")"
+ends_with 0 on_head "$MLENV" --json runs show alike
+python3 "$root/tests/schema/check.py" <"$work/out" >/dev/null
+equal "shown as JSON" "$(jq -c 'del(.schema)' "$work/agreement")" "$(jq -c .agreement "$work/out")"
+ends_with 0 on_head "$MLENV" runs show alike
+shown=$(grep -A 20 '^differ ' "$work/out" | grep -c ' on node1; .* on node2$' || true)
+equal "shown as text" "$(jq '[.rows[]|select(.standing == "noted" or .standing == "blocked")]|length' "$work/agreement")" "$shown"
+ends_with 0 on_head "$MLENV" runs show far
+if grep -q '^differ ' "$work/out"; then fail "nodes that are alike are told to differ: $(cat "$work/out")"; fi
 ends_with 0 on_head "$MLENV" logs alike
 said '^mlenv: the nodes differ:$'
 ends_with 0 on_head "$MLENV" --json run --nodes 2 --engine ssh --hosts node1,node2 small -- true

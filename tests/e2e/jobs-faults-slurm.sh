@@ -54,8 +54,36 @@ begun --slurm-option=--time=2 small -- sh -c "trap 'echo heard; exit 3' TERM; $w
 has_ended 'Slurm told the job to end by SIGTERM: its time is nearly over' 3
 equal "ranks that heard" 3 "$(grep -c 'heard$' "$work/out")"
 
-note "a preemption: put back, and done when it runs again"
-begun --name preempted small -- sh -c "[ ! -e /shared/again ] || exit 0; $waits"
+note "a preemption: put back, and done when it runs again; whoever follows it or waits for it goes on, too"
+begun --name preempted small -- sh -c "[ ! -e /shared/again ] || { echo again; exit 0; }; $waits"
 touch "$work/shared/again"
-on head scontrol requeue "$(on head squeue -h -o %i)"
+on_head "$MLENV" logs -f preempted >"$work/followed" 2>"$work/follow.err" </dev/null &
+follower=$!
+on_head "$MLENV" wait preempted >"$work/waited" 2>&1 </dev/null &
+waiter=$!
+number=$(on head squeue -h -o %i)
+on head scontrol requeuehold "$number"
+wait_until 30 grep -q 'waits to begin again' "$work/follow.err"
+on_head "$MLENV" wait preempted >"$work/waited-again" 2>&1 </dev/null & # begun while it is in the queue
+second=$!
+on_head "$MLENV" --json wait preempted >"$work/waited-json" 2>&1 </dev/null &
+third=$!
+for pid in "$follower" "$waiter" "$second" "$third"; do kill -0 "$pid" || fail "the end of the first controller is taken for the job's"; done
+on head scontrol release "$number"
 has_ended '' 0
+for pid in "$follower" "$waiter" "$second" "$third"; do wait "$pid" || fail "another status: $(cat "$work"/waited*)"; done
+equal "its status" "0 0 0" "$(xargs <"$work/waited") $(xargs <"$work/waited-again") $(jq -r '.runs[0].exit_code' "$work/waited-json")"
+equal "ranks that were heard again" 3 "$(grep -c ': again$' "$work/followed")"
+note "stopped while it waits again"
+begun --name put-back small -- sh -c "$waits"
+on_head "$MLENV" logs -f put-back >"$work/followed" 2>"$work/follow.err" </dev/null &
+follower=$!
+number=$(on head squeue -h -o %i)
+on head scontrol requeuehold "$number"
+wait_until 30 grep -q 'waits to begin again' "$work/follow.err"
+ends_with 0 on_head "$MLENV" stop put-back
+equal "queue" "" "$(on head squeue -h)"
+wait "$follower" || fail "$(cat "$work/follow.err")"
+wait "$running" || true
+ends_with 143 on_head "$MLENV" wait put-back
+nothing_left "stopped in the queue"

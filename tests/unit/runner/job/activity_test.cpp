@@ -48,6 +48,15 @@ TEST_F(ActivityTest, TellsAStallOnceAndAgainAfterASignOfLife) {
   EXPECT_TRUE(activity_->news(at(131)));
 }
 
+TEST_F(ActivityTest, ATimeInWhichNobodyListenedIsNoStall) {
+  begin({milliseconds(10000), false});
+  all_idle(2, 8);
+  activity_->not_heard_for(seconds(20));  // up to 28
+  EXPECT_FALSE(activity_->failed(at(28)));
+  EXPECT_FALSE(activity_->failed(at(31)));
+  EXPECT_TRUE(activity_->failed(at(32)));
+}
+
 TEST_F(ActivityTest, NamesTheRankForWhichTheOthersWait) {
   begin({milliseconds(10000), false});
   all_idle(2, 8);

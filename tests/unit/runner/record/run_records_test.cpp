@@ -176,11 +176,19 @@ TEST(RunRecord, IsReadAsItWasWritten) {
                           known<std::vector<std::string>>({"a"}, "git"),
                           known<std::string>("sha256:x", "the files")};
   record.facts.emplace();
+  record.agreement =
+      job::Agreement{{"n1", "n2"}, {{"kernel", "kernel", "noted", {"5", {}}, "", "", ""}}};
   const std::string text = render_run(record);
   EXPECT_EQ(render_run(parse_run(text, "it")), text);
   EXPECT_EQ(parse_run(text, "it").end, record.end);
+  EXPECT_EQ(parse_run(text, "it").agreement, record.agreement);
   EXPECT_EQ(parse_run(text, "it").start, record.start);
   EXPECT_THROW((void)parse_run("{}", "it"), Error);
+}
+
+TEST(RunRecord, AnAgreementOfOthersMayHaveTooManyValues) {
+  const job::Agreement nodes{{"n1"}, {{"kernel", "kernel", "noted", {"5", "6"}, "", "", ""}}};
+  EXPECT_EQ(job::who_has_what(nodes, nodes.rows.front()), "5 on n1");
 }
 
 TEST(UtcText, IsRfc3339AndBack) {
