@@ -173,24 +173,57 @@ std::size_t SliceSource::read(ByteSpan out) {
   }
 }
 
+namespace {
+
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+fs::path temporary_beside(const fs::path& file) {
+  return file.parent_path() / (std::string(kTemporaryPrefix) + random_name());
+}
+
+std::string handle_path(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
+
+/// A file without a name (open(2), O_TMPFILE): however its process ends, nothing is left of it.
+/// None where the file system knows no such files, or without /proc, through which they get names.
+Fd open_nameless(const fs::path& folder, mode_t mode) {
+  Fd fd{::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode)};
+  if (fd && ::access(handle_path(fd).c_str(), F_OK) != 0) fd.reset();
+  return fd;
+}
+
+}  // namespace
+
 AtomicFile::AtomicFile(fs::path target, mode_t mode)
-    : target_(std::move(target)),
-      temporary_(target_.parent_path() / (std::string(kTemporaryPrefix) + random_name())),
-      fd_(open_file(temporary_, O_RDWR | O_CREAT | O_EXCL, mode)) {}
+    : target_(std::move(target)), fd_(open_nameless(folder_of(target_), mode)) {
+  if (fd_) return;
+  temporary_ = temporary_beside(target_);
+  fd_ = open_file(temporary_, O_RDWR | O_CREAT | O_EXCL, mode);
+}
 
 AtomicFile::~AtomicFile() {
-  if (!committed_) ::unlink(temporary_.c_str());
+  if (!committed_ && !temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::commit(bool durable) {
   if (durable && ::fsync(fd_.get()) != 0) {
     throw os_error(errno, "cannot write `{}` to disk", target_.string());
   }
+  if (temporary_.empty()) {
+    // A link never takes the place of what is there; only a rename does.
+    const fs::path name = temporary_beside(target_);
+    if (::linkat(AT_FDCWD, handle_path(fd_).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) !=
+        0) {
+      throw os_error(errno, "cannot put `{}` in place", target_.string());
+    }
+    temporary_ = name;
+  }
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
     throw os_error(errno, "cannot put `{}` in place", target_.string());
   }
   committed_ = true;
-  if (durable) sync_folder(target_.has_parent_path() ? target_.parent_path() : ".");
+  if (durable) sync_folder(folder_of(target_));
 }
 
 void write_file(const fs::path& path, std::string_view text, bool durable) {

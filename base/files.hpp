@@ -77,9 +77,9 @@ class FdSink final : public Sink {
   int fd_;
 };
 
-/// A file that appears under its name only in `commit`, whole, its bytes on the disk before its
-/// name. Until then it lies beside the target under a name that starts with `.tmp-`; forgetting
-/// `commit` leaves no file.
+/// A file that appears under its name only in `commit`, whole, its bytes on the disk before that.
+/// Forgetting `commit` leaves no file, nor does kill -9, but where the file system has no files
+/// without names: there it lies beside the target until then, as `.tmp-` and something.
 class AtomicFile final : public Sink {
  public:
   explicit AtomicFile(fs::path target, mode_t mode = 0644);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json_depth.hpp"
 
 namespace mlenv {
 
@@ -11,7 +12,30 @@ std::string canonical(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+bool is_too_deep(std::string_view json) {
+  std::size_t depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kDeepestJson) return true;
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return false;
+}
+
 nlohmann::json parse_json(std::string_view text, std::string_view what) {
+  if (is_too_deep(text)) {
+    throw failure("bad-json", "`{}` is not JSON that mlenv reads", what)
+        .because(fmt::format("lists and maps lie in each other more than {} deep", kDeepestJson));
+  }
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& error) {

@@ -7,10 +7,12 @@
 #include <unistd.h>
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 
+#include "base/captured.hpp"
 #include "base/error.hpp"
 #include "base/spawn.hpp"
 #include "base/text.hpp"
@@ -129,7 +131,39 @@ void feed(Fd& fd, std::string_view& input) {
 
 int fd_or_none(const Fd& fd) { return fd ? fd.get() : -1; }
 
+// Process ids; 0: none. A signal handler has no other way to them. One more than fit is not ended.
+constexpr std::size_t kMostCaptured = 64;
+std::array<std::atomic<pid_t>, kMostCaptured> captured_groups{};
+static_assert(std::atomic<pid_t>::is_always_lock_free);
+
+/// `group` is among them while it lives; its leader is not reaped before.
+class Listed {
+ public:
+  explicit Listed(pid_t group) {
+    for (std::atomic<pid_t>& slot : captured_groups) {
+      pid_t none = 0;
+      if (!slot.compare_exchange_strong(none, group)) continue;
+      slot_ = &slot;
+      return;
+    }
+  }
+  Listed(const Listed&) = delete;
+  Listed& operator=(const Listed&) = delete;
+  ~Listed() {
+    if (slot_ != nullptr) *slot_ = 0;
+  }
+
+ private:
+  std::atomic<pid_t>* slot_ = nullptr;
+};
+
 }  // namespace
+
+void end_captured() noexcept {
+  for (const std::atomic<pid_t>& slot : captured_groups) {
+    if (const pid_t group = slot; group > 0) ::kill(-group, SIGTERM);
+  }
+}
 
 Captured run_captured(Command command, std::chrono::milliseconds deadline, std::string_view input) {
   Pipe out = make_pipe();
@@ -147,6 +181,7 @@ Captured run_captured(Command command, std::chrono::milliseconds deadline, std::
 
   Captured result;
   const auto until = Clock::now() + deadline;
+  std::optional<Listed> listed{child.pid()};
   while (out.read_end || err.read_end) {
     std::vector<pollfd> fds{{fd_or_none(out.read_end), POLLIN, 0},
                             {fd_or_none(err.read_end), POLLIN, 0},
@@ -156,6 +191,7 @@ Captured run_captured(Command command, std::chrono::milliseconds deadline, std::
     if (fds[1].revents != 0) drain(err.read_end, result.err);
     if (fds[2].revents != 0) feed(in.write_end, input);
   }
+  listed.reset();
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
   const std::optional<Exit> exit = child.wait(std::max(left, std::chrono::milliseconds{0}));
   if (!exit) throw timed_out(command, deadline);

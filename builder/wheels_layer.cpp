@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/inflate.hpp"
@@ -40,6 +41,34 @@ std::vector<Fd> open_all(const std::vector<WheelFile>& wheels) {
   return fds;
 }
 
+struct First {
+  std::size_t wheel;
+  std::uint32_t crc;
+  std::uint64_t size;
+};
+using Seen = std::map<std::string, First, std::less<>>;
+
+/// A file where another one needs a folder would hide all that lies there, or be lost itself.
+void check_folders(const Seen& seen, const std::vector<WheelFile>& wheels) {
+  std::string_view last;
+  for (const auto& [path, file] : seen) {
+    std::string_view folder = std::string_view(path).substr(0, path.rfind('/'));
+    if (folder == std::exchange(last, folder)) continue;
+    for (; folder.size() > kVenv.size(); folder = folder.substr(0, folder.rfind('/'))) {
+      const auto other = seen.find(folder);
+      if (other == seen.end()) continue;
+      const LockedWheel& above = wheels[other->second.wheel].wheel;
+      const LockedWheel& below = wheels[file.wheel].wheel;
+      if (above.file == below.file) {
+        throw bad_wheel(above, fmt::format("`/{}` would be a file and a folder", folder));
+      }
+      throw failure("wheels-clash", "two wheels put a file and a folder at `/{}`", folder)
+          .because(fmt::format("`{}` and `{}`", above.file, below.file))
+          .hint("leave one of the two packages out of the recipe");
+    }
+  }
+}
+
 }  // namespace
 
 Layer make_wheels_layer(const std::vector<WheelFile>& wheels, std::int64_t epoch, std::string title,
@@ -61,12 +90,7 @@ Layer make_wheels_layer(const std::vector<WheelFile>& wheels, std::int64_t epoch
 void check_wheels_agree(const std::vector<WheelFile>& wheels, std::string_view python_minor) {
   // A link of the environment: a folder in its place would hide all other packages.
   const std::string link = fmt::format("{}/lib/python{}/", kVenv, python_minor);
-  struct First {
-    std::size_t wheel;
-    std::uint32_t crc;
-    std::uint64_t size;
-  };
-  std::map<std::string, First> seen;
+  Seen seen;
   const std::vector<Fd> fds = open_all(wheels);
   for (std::size_t i = 0; i < wheels.size(); ++i) {
     for (const InstalledFile& file : installed_files(fds[i].get(), wheels[i].wheel)) {
@@ -85,6 +109,7 @@ void check_wheels_agree(const std::vector<WheelFile>& wheels, std::string_view p
           .hint("leave one of the two packages out of the recipe");
     }
   }
+  check_folders(seen, wheels);
 }
 
 }  // namespace mlenv

@@ -5,6 +5,8 @@
 #include <csignal>
 #include <string_view>
 
+#include "base/captured.hpp"
+
 namespace mlenv::cli {
 namespace {
 
@@ -22,6 +24,7 @@ volatile std::sig_atomic_t silent = 0;
 void say_and_end(int number) {
   const std::string_view line = on_terminal != 0 ? kOnTerminal : kElsewhere;
   if (silent == 0) (void)!::write(STDERR_FILENO, line.data(), line.size());
+  end_captured();
   (void)::raise(number);
 }
 

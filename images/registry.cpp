@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/http_url.hpp"
 #include "base/json.hpp"
+#include "base/json_depth.hpp"
 #include "base/log.hpp"
 #include "images/platform.hpp"
 #include "images/registry_state.hpp"
@@ -18,9 +19,11 @@ namespace {
 constexpr std::chrono::milliseconds kLoopbackAnswer{5'000};
 constexpr std::uint64_t kLargestManifest = std::uint64_t{4} << 20;  // distribution-spec: at least
 constexpr std::size_t kLongestDetail = 300;
+constexpr int kMostIndexes = 4;  ///< one in the other; who nests them at all does so once
 
 /// First error object of `{"errors":[{"code","message","detail"}]}`, or null.
 nlohmann::json first_error(const HttpResponse& response) {
+  if (is_too_deep(response.body)) return nullptr;
   const nlohmann::json root = nlohmann::json::parse(response.body, nullptr, false);
   if (!root.is_object()) return nullptr;
   const auto errors = root.find("errors");
@@ -122,9 +125,11 @@ HttpResponse Registry::State::send_first(const HttpRequest& request) {
 HttpResponse Registry::State::call(HttpRequest request) {
   std::string used = authorize(request.headers, request.url);
   HttpResponse response = send_first(request);
-  if (response.status != 401 || !renew(response, used)) return response;
-  authorize(request.headers, request.url);
-  return http.send(request);
+  for (int i = 0; i < kMostRenewals && response.status == 401 && renew(response, used); ++i) {
+    used = authorize(request.headers, request.url);
+    response = http.send(request);
+  }
+  return response;
 }
 
 std::string Registry::State::resolve(const std::string& request_url, std::string_view location) {
@@ -132,7 +137,12 @@ std::string Registry::State::resolve(const std::string& request_url, std::string
   if (base().starts_with("https:") && location.starts_with(hidden)) {
     return base() + "/" + std::string(location.substr(hidden.size()));
   }
-  return http::resolve_url(http::parse_url(request_url), location).text;
+  const http::Url found = http::resolve_url(http::parse_url(request_url), location);
+  if (base().starts_with("https:") && found.scheme == "http") {
+    throw failure("network", "`{}` wants layers sent to `{}`, which is not encrypted", where.host(),
+                  display_url(found.text));
+  }
+  return found.text;
 }
 
 Error Registry::State::refused(const HttpResponse& response, std::string_view what) const {
@@ -226,12 +236,16 @@ std::optional<Registry::Manifest> Registry::get_unresolved(const std::string& na
 }
 
 std::optional<Registry::Manifest> Registry::get_manifest(const std::string& name) {
-  std::optional<Manifest> found = get_unresolved(name);
-  if (!found || !is_index(found->media_type, found->bytes)) return found;
-  const std::string what = state_->manifest_place(name);
-  const Digest chosen = choose_platform(found->bytes, what, state_->options.platform);
-  if (chosen == found->digest) throw failure("bad-image", "the index `{}` names itself", what);
-  return get_manifest(chosen.str());
+  std::string next = name;
+  for (int indexes = 0; indexes <= kMostIndexes; ++indexes) {
+    std::optional<Manifest> found = get_unresolved(next);
+    if (!found || !is_index(found->media_type, found->bytes)) return found;
+    const std::string what = state_->manifest_place(next);
+    next = choose_platform(found->bytes, what, state_->options.platform).str();
+  }
+  throw failure("bad-image", "the index `{}` leads from one index to the next",
+                state_->manifest_place(name))
+      .because(fmt::format("{} of them name no image", kMostIndexes + 1));
 }
 
 bool Registry::has_manifest(const Digest& digest) {

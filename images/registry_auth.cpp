@@ -60,6 +60,15 @@ std::string parameter(const Challenge& challenge, const std::string& name) {
   return found == challenge.parameters.end() ? std::string{} : found->second;
 }
 
+std::vector<Challenge> challenges_of(const HttpResponse& refusal) {
+  std::vector<Challenge> challenges;
+  for (const auto& [name, value] : refusal.headers) {
+    if (name != "www-authenticate") continue;
+    for (Challenge& one : parse_challenges(value)) challenges.push_back(std::move(one));
+  }
+  return challenges;
+}
+
 }  // namespace
 
 std::vector<Challenge> parse_challenges(std::string_view header) {
@@ -106,16 +115,20 @@ void Authorizer::look_up() {
 
 bool Authorizer::renew(const HttpResponse& refusal, const std::string& used) {
   const std::lock_guard lock{mutex_};
-  if (authorization_ != used) return true;  // another thread was faster
+  const std::vector<Challenge> challenges = challenges_of(refusal);
+  const auto bearer =
+      std::find_if(challenges.begin(), challenges.end(),
+                   [](const Challenge& challenge) { return challenge.scheme == "bearer"; });
+  const bool is_token = bearer != challenges.end();
+  const std::string scope = is_token ? parameter(*bearer, "scope") : std::string{};
+  // Another thread was faster. Its token may be good for less than this request needs.
+  if (authorization_ != used && scopes_.hold(scope)) return true;
   look_up();
-  std::vector<Challenge> challenges;
-  for (const auto& [name, value] : refusal.headers) {
-    if (name != "www-authenticate") continue;
-    for (Challenge& one : parse_challenges(value)) challenges.push_back(std::move(one));
-  }
-  for (const Challenge& challenge : challenges) {
-    if (challenge.scheme != "bearer") continue;
-    authorization_ = "Bearer " + fetch_token(challenge, refusal.url);
+  if (is_token) {
+    TokenScopes scopes = scopes_;
+    scopes.add(scope);
+    authorization_ = "Bearer " + fetch_token(*bearer, scopes, refusal.url);
+    scopes_ = std::move(scopes);
     return true;
   }
   for (const Challenge& challenge : challenges) {
@@ -135,15 +148,16 @@ bool Authorizer::renew(const HttpResponse& refusal, const std::string& used) {
 
 /// GET with the password or without any login; an identity token goes in a POST, which is never
 /// redirected: its body would follow to wherever that leads.
-HttpRequest Authorizer::token_request(const std::string& realm, const Challenge& challenge) const {
+HttpRequest Authorizer::token_request(const std::string& realm, const std::string& service,
+                                      const std::string& scope) const {
   std::string parameters;
   const auto add = [&](std::string_view name, const std::string& value) {
     if (value.empty()) return;
     if (!parameters.empty()) parameters += '&';
     parameters += fmt::format("{}={}", name, url_query_encode(value));
   };
-  add("service", parameter(challenge, "service"));
-  add("scope", parameter(challenge, "scope"));
+  add("service", service);
+  add("scope", scope);
   HttpRequest request;
   request.url = realm;
   if (!credentials_ || credentials_->identity_token.empty()) {
@@ -174,7 +188,8 @@ void Authorizer::trust_token_server(const std::string& realm, std::string_view r
   if (!tls.authorities.empty() || !tls.certificate.empty()) http_.set_tls(realm, tls);
 }
 
-std::string Authorizer::fetch_token(const Challenge& challenge, std::string_view registry_url) {
+std::string Authorizer::fetch_token(const Challenge& challenge, const TokenScopes& scopes,
+                                    std::string_view registry_url) {
   const std::string realm = parameter(challenge, "realm");
   // A registry on TLS must not lure the login onto an open line.
   if (credentials_ && registry_url.starts_with("https:") && !realm.starts_with("https:")) {
@@ -182,7 +197,7 @@ std::string Authorizer::fetch_token(const Challenge& challenge, std::string_view
                   where_.host(), display_url(realm));
   }
   trust_token_server(realm, registry_url);
-  const HttpRequest request = token_request(realm, challenge);
+  const HttpRequest request = token_request(realm, parameter(challenge, "service"), scopes.str());
   const HttpResponse response = http_.send(request);
   const long status = response.status;
   const std::string headline =

@@ -12,6 +12,7 @@
 #include "base/http.hpp"
 #include "images/credentials.hpp"
 #include "images/reference.hpp"
+#include "images/token_scopes.hpp"
 
 namespace mlenv {
 
@@ -32,7 +33,8 @@ class Authorizer {
 
   /// What to send as Authorization; empty: nothing. From any thread.
   std::string current() const;
-  /// After a 401 to a request that carried `used`: true when there is something better to send.
+  /// After a 401 to a request that carried `used`: true when there is something better to send. A
+  /// new token is good for all that earlier ones were asked for too, for other threads have it too.
   /// Throws what `find_credentials` throws, the same for every thread that asks, and `denied` or
   /// `registry` when no token is to be had.
   bool renew(const HttpResponse& refusal, const std::string& used);
@@ -44,8 +46,10 @@ class Authorizer {
   Error denied_error(std::string_view headline, std::string_view reason) const;
   void look_up();
   void trust_token_server(const std::string& realm, std::string_view registry_url);
-  std::string fetch_token(const Challenge& challenge, std::string_view registry_url);
-  HttpRequest token_request(const std::string& realm, const Challenge& challenge) const;
+  std::string fetch_token(const Challenge& challenge, const TokenScopes& scopes,
+                          std::string_view registry_url);
+  HttpRequest token_request(const std::string& realm, const std::string& service,
+                            const std::string& scope) const;
 
   Http& http_;
   Reference where_;
@@ -57,6 +61,7 @@ class Authorizer {
   std::string keeper_;            ///< who has it, or would: a file or a program
   std::optional<Credentials> credentials_;
   std::string authorization_;
+  TokenScopes scopes_;  ///< what it was asked for, where it is a token
 };
 
 }  // namespace mlenv

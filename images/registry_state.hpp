@@ -10,6 +10,9 @@
 
 namespace mlenv {
 
+/// Of the login for one request: another thread's token may be for less, or run out meanwhile.
+inline constexpr int kMostRenewals = 2;
+
 struct Registry::State {
   State(Http& http_client, const Reference& reference, RegistryOptions given);
 
@@ -33,7 +36,7 @@ struct Registry::State {
   /// redirected, might name a token server of its own.
   bool renew(const HttpResponse& refusal, const std::string& used);
   /// A Location header of an answer to `request_url`, absolute. Keeps TLS when a proxy before the
-  /// registry has hidden it from it.
+  /// registry has hidden it from it; throws `network` for other places without it.
   std::string resolve(const std::string& request_url, std::string_view location);
   /// `denied`, `not-found` or `registry`, in the registry's own words. `what` reads `upload a
   /// layer`.

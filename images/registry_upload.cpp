@@ -153,7 +153,7 @@ void Registry::Upload::synchronise() {
 }
 
 void Registry::Upload::send_bytes() {
-  bool renewed = false;
+  int renewals = 0;
   while (true) {
     HttpRequest request = patch();
     std::string used = state_.authorize(request.headers, request.url);
@@ -174,8 +174,8 @@ void Registry::Upload::send_bytes() {
       offset_ = blob_.size_bytes;
       return;
     }
-    if (response.status == 401 && !renewed && state_.renew(response, used)) {
-      renewed = true;
+    if (response.status == 401 && renewals < kMostRenewals && state_.renew(response, used)) {
+      ++renewals;
       if (offset_ > 0) synchronise();
       continue;
     }

@@ -36,7 +36,13 @@ std::optional<std::uint64_t> size_by_range(const std::string& url, Http& http) {
   request.url = url;
   request.headers = {{"Range", "bytes=0-0"}, {"Accept-Encoding", "identity"}};
   request.answer_limit = 4096;
-  const HttpResponse response = http.send(request);
+  HttpResponse response;
+  try {
+    response = http.send(request);
+  } catch (const Error& error) {
+    if (error.code() != "too-large") throw;
+    return std::nullopt;  // the whole file: this server knows no ranges
+  }
   if (response.status >= 400) {
     throw failure("http-status", "`{}` answers with status {}", display_url(url), response.status);
   }

@@ -137,13 +137,16 @@ equal "logins at the other server" 2 "$(grep -c '^store GET .* 200 -$' "$work/fr
 [ "$(grep -c '^store' "$work/front.log")" -eq 2 ] || fail "$(cat "$work/front.log")"
 grep -q '^front GET /v2/team/x/manifests/v1 200 Bearer t0ken$' "$work/front.log" || fail "$(cat "$work/front.log")"
 if grep -qE 's3cret|t0ken|YW5u' "$work/log"; then fail "prints secrets: $(cat "$work/log")"; fi
-"$MLENV" push "$front/team/x:v1" "$front/team/x:v2"
+pulled=$front/team/x:v1
+"$MLENV" push "$pulled" "$front/team/x:v2"
 skopeo inspect --tls-verify=false "docker://$second/team/x:v2" >"$work/out" 2>&1 || fail "$(cat "$work/out")"
 
 note "from TLS to plain HTTP no redirect is followed"
 front --tls "$work/server.cert" "$work/server.key"
 mkdir "$containers/certs.d/$front"
 cp "$work/ca.crt" "$containers/certs.d/$front/"
+failing_with network "$MLENV" --json push "$pulled" "$front/team/elsewhere:v1"
+grep -q 'wants layers sent to `http://127.0.0.1:.*not encrypted' "$work/err" || fail "$(cat "$work/err")"
 drop "$MLENV_STORE"
 failing_with network "$MLENV" --json pull "$front/team/x:v1"
 grep -q 'not encrypted' "$work/err" || fail "$(cat "$work/err")"

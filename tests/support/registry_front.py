@@ -1,6 +1,6 @@
 """What stands before a registry in life, in front of a real one on loopback: a token server, blobs
-that lie on another server, and refusals of who comes too often. Each request is a line of LOG:
-`SERVER METHOD PATH STATUS AUTHORIZATION`.
+that lie on another server, uploads that go there (of `team/elsewhere`), and refusals of who comes too
+often. Each request is a line of LOG: `SERVER METHOD PATH STATUS AUTHORIZATION`.
 
     registry_front.py UPSTREAM PORT STORE-PORT LOG [--tls CERTIFICATE KEY]
 """
@@ -59,6 +59,8 @@ class Front(Handler):
         if self.headers.get("Authorization") != "Bearer t0ken":
             realm = f'Bearer realm="{scheme}://{self.headers["Host"]}/token",service="test",scope="repository:team/x:pull,push"'
             return self.answer(401, [("WWW-Authenticate", realm)])
+        if self.command == "POST" and "/elsewhere/" in self.path:
+            return self.answer(202, [("Location", f"http://127.0.0.1:{store_port}/upload")])
         kind = "manifests" if "/manifests/" in self.path else "blobs" if self.command == "GET" else None
         with lock:
             first = kind is not None and kind not in refusals

@@ -9,6 +9,7 @@
 #include "builder/layers.hpp"
 #include "builder/wheel.hpp"
 #include "images/store.hpp"
+#include "tests/support/error_code.hpp"
 #include "tests/support/zip_builder.hpp"
 
 namespace mlenv {
@@ -127,6 +128,26 @@ TEST_F(WheelLayer, SharedFilesMustBeIdentical) {
     EXPECT_NE(std::string(error.what()).find("ns/shared.py"), std::string::npos);
     EXPECT_NE(std::string(error.what()).find("three-1.0"), std::string::npos);
   }
+}
+
+TEST_F(WheelLayer, NoFileTakesTheNameOfAFolder) {
+  const WheelFile file = add_wheel("file", {{"ns/tool", "x"}});
+  const WheelFile folder = add_wheel("folder", {{"ns/tool/a/b.py", "y"}, {"ns/tool.py", "z"}});
+  const WheelFile both = add_wheel("both", {{"both-1.0.data/purelib/own/x", "x"}, {"own", "y"}});
+  for (const auto& wheels : {std::vector{file, folder}, std::vector{folder, file}}) {
+    try {
+      check_wheels_agree(wheels, "3.11");
+      FAIL() << "a clash went unseen";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), "wheels-clash");
+      EXPECT_NE(std::string(error.what()).find("ns/tool`"), std::string::npos) << error.what();
+      for (const char* name : {"file-1.0", "folder-1.0"}) {
+        EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
+      }
+    }
+  }
+  EXPECT_NO_THROW(check_wheels_agree({folder}, "3.11"));
+  EXPECT_EQ(code_of([&] { check_wheels_agree({both}, "3.11"); }), "bad-wheel");
 }
 
 TEST_F(WheelLayer, NothingReplacesTheEnvironmentsOwnFiles) {

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "images/credentials.hpp"
+#include "images/registry_auth.hpp"
 #include "tests/support/credential_helper.hpp"
 #include "tests/support/error_code.hpp"
 #include "tests/support/fault_server.hpp"
@@ -406,6 +407,101 @@ TEST_F(TokenTest, TokensThatNeverPleaseEnd) {
   EXPECT_EQ(error_of([&] { from.download_blob(describe(content), file.get(), nullptr); }).code(),
             "http-status");
   EXPECT_LE(given, 3);
+}
+
+/// A registry whose tokens are good for what they were asked for, and for a while: `/token` gives
+/// `SERIAL.SCOPE`, and those older than `oldest` have run out.
+class ScopeTest : public RegistryTest {
+ protected:
+  ScopeTest() {
+    server.otherwise([this](const Seen& seen) {
+      if (seen.target.starts_with("/token")) {
+        const std::string scope = seen.target.substr(seen.target.rfind('=') + 1);
+        return status(200, {}, fmt::format(R"({{"token": "{}.{}"}})", ++given, scope));
+      }
+      const bool reads = seen.method == "HEAD" || seen.method == "GET";
+      const std::string token = seen.header("authorization");
+      const bool is_good = token.starts_with("Bearer ") && std::stoi(token.substr(7)) >= oldest &&
+                           token.find(reads ? "pull" : "push") != std::string::npos;
+      if (!is_good) return refusal(reads ? "pull" : "pull,push");
+      if (reads) return status(404);
+      return status(seen.method == "POST" ? 202 : 201, {{"Location", std::string(kUploads) + "1"}});
+    });
+  }
+  Reply refusal(const std::string& actions) const {
+    return status(
+        401, {{"WWW-Authenticate", fmt::format(R"(Bearer realm="{}",scope="repository:team/x:{}")",
+                                               server.url("/token"), actions)}});
+  }
+  std::atomic<int> given = 0;
+  std::atomic<int> oldest = 1;
+  std::vector<std::string> asked() const {
+    std::vector<std::string> scopes;
+    for (const Seen& seen : server.seen("/token")) {
+      scopes.push_back(seen.target.substr(seen.target.rfind("%3A") + 3));
+    }
+    return scopes;
+  }
+};
+
+// Uploads that go on meanwhile have no use for a token that only reads.
+TEST_F(ScopeTest, TokenThatIsRenewedToReadStaysGoodForUploads) {
+  Registry to = registry();
+  const std::string bytes = "bytes";
+  const auto open = [&](std::uint64_t offset) {
+    return std::make_unique<MemorySource>(as_bytes(bytes).subspan(offset));
+  };
+  EXPECT_FALSE(to.has_blob(Digest::of(bytes)));
+  to.upload_blob(describe(bytes), open, nullptr);
+  EXPECT_EQ(asked(), (std::vector<std::string>{"pull", "pull%2Cpush"}));
+  oldest = 3;
+  EXPECT_FALSE(to.has_blob(Digest::of("more")));
+  to.upload_blob(describe(bytes), open, nullptr);
+  EXPECT_EQ(asked(), (std::vector<std::string>{"pull", "pull%2Cpush", "pull%2Cpush"}));
+}
+
+TEST_F(ScopeTest, TokenOfAnotherThreadMayBeGoodForLess) {
+  Authorizer authorizer{http, Reference::parse(server.host() + "/team/x"), options.docker_config};
+  const auto refused = [&](const std::string& actions) {
+    return HttpResponse{
+        401, {{"www-authenticate", refusal(actions).headers[0].second}}, {}, server.url("/v2/")};
+  };
+  EXPECT_TRUE(authorizer.renew(refused("pull"), ""));
+  const std::string reading = authorizer.current();
+  EXPECT_TRUE(authorizer.renew(refused("pull"), "Bearer old"));
+  EXPECT_EQ(authorizer.current(), reading);
+  EXPECT_TRUE(authorizer.renew(refused("pull,push"), "Bearer old"));
+  EXPECT_EQ(authorizer.current(), "Bearer 2.repository%3Ateam%2Fx%3Apull%2Cpush");
+}
+
+TEST_F(RegistryTest, IndexesOfIndexesEnd) {
+  const auto index_of = [](const Digest& digest) {
+    return fmt::format(
+        R"({{"schemaVersion":2,"manifests":[{{"digest":"{}","size":1,"platform":{{"os":"linux","architecture":"amd64"}}}}]}})",
+        digest.str());
+  };
+  std::string index = index_of(Digest::of(std::string_view("none")));
+  for (int i = 0; i < 20; ++i) {
+    const Digest digest = Digest::of(index);
+    server.script("/v2/team/x/manifests/" + digest.str(),
+                  {status(200, {{"Content-Type", std::string(kIndexType)}}, index)});
+    index = index_of(digest);
+  }
+  server.script("/v2/team/x/manifests/v1",
+                {status(200, {{"Content-Type", std::string(kIndexType)}}, index)});
+  options.platform = "linux/amd64";
+  Registry from = registry();
+  EXPECT_EQ(error_of([&] { from.get_manifest("v1"); }).code(), "bad-image");
+  EXPECT_LT(server.seen().size(), 10U);
+}
+
+// As of a proxy's error page gone wild: what copies it would call itself at each level.
+TEST_F(RegistryTest, RefusalsOfAnyDepthAreRead) {
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  server.script("/v2/team/x/manifests/v1",
+                {status(403, {}, R"({"errors":[{"code":"DENIED","detail":)" + deep + "}]}")});
+  Registry from = registry();
+  EXPECT_EQ(error_of([&] { from.get_manifest("v1"); }).code(), "denied");
 }
 
 TEST_F(RegistryTest, IndexIsResolvedForThisMachine) {
