@@ -238,7 +238,7 @@ bool RunLife::waits_again() {
   try {
     state = ask_patiently(job_->slurm);
   } catch (const Error& error) {
-    if (error.frames().front().find("knows no job") != std::string::npos) return false;
+    if (job::says_unknown(error)) return false;
     ui_.say(fmt::format("mlenv: whether Slurm starts job {} again is not known: {}", job_->slurm,
                         error.frames().front()));
     return false;

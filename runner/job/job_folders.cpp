@@ -23,7 +23,7 @@ bool never_began(const fs::path& folder, std::chrono::system_clock::time_point w
     const std::optional<SlurmState> state = ask_slurm(slurm);
     return state && state->is_over();
   } catch (const Error& asked) {
-    return asked.frames().front().find("knows no job") != std::string::npos;
+    return says_unknown(asked);
   }
 }
 

@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::chrono::seconds kMostAnswer{60};
 
+constexpr std::string_view kUnknown = "Slurm knows no job";
+
 std::string program(std::string_view name) {
   const std::optional<fs::path> found = find_program(name);
   if (!found) {
@@ -136,7 +138,12 @@ std::optional<SlurmState> ask_slurm(const std::string& id) {
   if (told.exit.code == 0) return parse_scontrol(told.out);
   if (told.err.find("Invalid job id") == std::string::npos) return std::nullopt;
   if (std::optional<SlurmState> state = ask_accounts(id)) return state;
-  throw failure("no-slurm", "Slurm knows no job {}", id).because(last_lines(told.err));
+  throw failure("no-slurm", "{} {}", kUnknown, id).because(last_lines(told.err));
+}
+
+bool says_unknown(const Error& error) {
+  const auto& frames = error.frames();
+  return error.code() == "no-slurm" && !frames.empty() && frames.front().starts_with(kUnknown);
 }
 
 void cancel_in_slurm(const std::string& id) {

@@ -12,6 +12,10 @@
 #include "base/files.hpp"
 #include "base/process.hpp"
 
+namespace mlenv {
+class Error;
+}  // namespace mlenv
+
 namespace mlenv::job {
 
 struct SlurmState {
@@ -41,6 +45,8 @@ Captured ask_program(std::vector<std::string> words);
 std::string submit_to_slurm(const fs::path& script);
 /// Nullopt where no daemon answers just now. Throws `no-slurm` where it knows no such job.
 std::optional<SlurmState> ask_slurm(const std::string& id);
+/// Whether that is what ask_slurm threw, and not that Slurm cannot be asked at all.
+bool says_unknown(const Error& error);
 /// SIGTERM to the batch script and every step; SIGKILL after the site's KillWait. Throws
 /// `no-slurm`.
 void cancel_in_slurm(const std::string& id);
