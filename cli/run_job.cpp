@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/printable.hpp"
+#include "base/scratch_folder.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/run_devices.hpp"
 #include "cli/run_job_matrix.hpp"
@@ -152,7 +153,7 @@ std::vector<job::Host> hosts_for(JobChoice& choice) {
 }
 
 std::optional<std::string> code_of(const Ui& ui, const PreparedJob& job) {
-  const TemporaryFolder folder{temporary_root()};
+  const ScratchFolder folder;
   Store store{folder.path()};
   const Interruption interruption{true};
   return snapshot(ui, store, job.run, job.choice, job.data);

@@ -151,8 +151,8 @@ std::variant<InstalledPackages, std::string> installed_packages(std::string_view
   return found;
 }
 
-std::shared_ptr<const TemporaryFolder> base_settings(const StackedTrees& files) {
-  auto folder = std::make_shared<TemporaryFolder>(temporary_root());
+std::shared_ptr<const ScratchFolder> base_settings(const StackedTrees& files) {
+  auto folder = std::make_shared<ScratchFolder>();
   SettingsCopy{files, folder->path()}.copy();
   return folder;
 }

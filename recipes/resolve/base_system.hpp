@@ -9,6 +9,7 @@
 
 #include "base/http.hpp"
 #include "base/progress.hpp"
+#include "base/scratch_folder.hpp"
 #include "images/stacked_trees.hpp"
 #include "recipes/resolve/conflict.hpp"
 #include "recipes/resolve/debian.hpp"
@@ -23,7 +24,7 @@ struct BaseSystem {
   std::string installed;
   std::set<std::string> held;  ///< names of those on hold
   /// Its apt's sources and keys, and its os-release, as they lie below `/`; links are followed.
-  std::shared_ptr<const TemporaryFolder> settings;
+  std::shared_ptr<const ScratchFolder> settings;
 };
 
 /// The sentence that says why not, where an image takes no Debian packages: no dpkg, or none that
@@ -33,7 +34,7 @@ std::variant<BaseSystem, std::string> read_base_system(const StackedTrees& files
                                                        const std::string& architecture);
 
 /// `settings` of a BaseSystem alone.
-std::shared_ptr<const TemporaryFolder> base_settings(const StackedTrees& files);
+std::shared_ptr<const ScratchFolder> base_settings(const StackedTrees& files);
 
 /// The stanzas of a dpkg status file, as `BaseSystem::installed` and `held` have them; a sentence
 /// where a package is neither installed nor gone.

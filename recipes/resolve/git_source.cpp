@@ -8,10 +8,13 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <utility>
+#include <variant>
 
 #include "base/error.hpp"
 #include "base/http.hpp"
 #include "base/log.hpp"
+#include "base/scratch_folder.hpp"
 #include "recipes/resolve/git_program.hpp"
 #include "recipes/text.hpp"
 
@@ -35,8 +38,14 @@ Error no_commit(const std::string& url, const std::string& what) {
 /// A repository of one fetch, gone with the object.
 class Scratch {
  public:
-  Scratch(std::string url, const fs::path& parent) : url_(std::move(url)), folder_(parent) {
-    require(run_git({"init", "--quiet", "--bare", "--template=", path()}, kAskDeadline));
+  explicit Scratch(std::string url)
+      : url_(std::move(url)), folder_(std::in_place_type<ScratchFolder>) {
+    begin();
+  }
+  /// From where its files can be moved into `parent`.
+  Scratch(std::string url, const fs::path& parent)
+      : url_(std::move(url)), folder_(std::in_place_type<TemporaryFolder>, parent) {
+    begin();
   }
 
   /// False: the server gives no single commits, or has none of that name.
@@ -87,10 +96,15 @@ class Scratch {
       throw failure("git-failed", "the files of `{}` cannot be read", display_url(url_));
     }
   }
-  const fs::path& folder() const { return folder_.path(); }
+  const fs::path& folder() const {
+    return std::visit([](const auto& one) -> const fs::path& { return one.path(); }, folder_);
+  }
 
  private:
-  std::string path() const { return (folder_.path() / "git").string(); }
+  void begin() const {
+    require(run_git({"init", "--quiet", "--bare", "--template=", path()}, kAskDeadline));
+  }
+  std::string path() const { return (folder() / "git").string(); }
   std::vector<std::string> with(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), "--git-dir=" + path());
     return arguments;
@@ -100,7 +114,7 @@ class Scratch {
   }
 
   std::string url_;
-  TemporaryFolder folder_;
+  std::variant<ScratchFolder, TemporaryFolder> folder_;
 };
 
 /// `refs/heads/main` → commit, of what matches one of `patterns`.
@@ -283,7 +297,7 @@ std::string find_git_commit(const std::string& url, const std::string& reference
     if (const auto one = found.find(name); one != found.end()) return one->second;
   }
   if (reference.size() >= 7 && reference.size() < 40 && is_hex(reference)) {
-    const Scratch scratch(url, temporary_root());
+    const Scratch scratch(url);
     scratch.fetch_all();
     if (const auto commit = scratch.commit(reference)) return *commit;
   }
@@ -323,7 +337,7 @@ SourceTree provide_git_tree(const std::string& url, const std::string& commit,
 std::string describe_git_commit(const std::string& url, const std::string& commit,
                                 Progress& progress) {
   const Activity activity(progress, "fetch tags of " + display_url(url), 0, "");
-  const Scratch scratch(url, temporary_root());
+  const Scratch scratch(url);
   scratch.fetch_history(commit);
   return scratch.describe(commit);
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/inflate.hpp"
+#include "base/scratch_folder.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -123,7 +124,7 @@ void fetch_interpreter(const std::string& url, const Digest& digest,
 void read_interpreter(const fs::path& archive,
                       const std::function<void(const TarEntry&, Source&)>& take) {
   // libarchive reads a stream of tar: the compression is undone into a file first.
-  const TemporaryFolder folder{temporary_root(), "mlenv-python-"};
+  const ScratchFolder folder;
   const fs::path tar = folder.path() / "python.tar";
   {
     const Fd from = open_file(archive);

@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "base/process.hpp"
+#include "base/scratch_folder.hpp"
 #include "recipes/requirement_files.hpp"
 #include "recipes/resolve/direct_search.hpp"
 #include "recipes/resolve/uv.hpp"
@@ -184,7 +185,7 @@ std::vector<std::string> uv_environment(const std::vector<std::string>& own) {
 
 UvAnswer ask_uv(const UvQuestion& question, const WheelRequest& request, const fs::path& uv,
                 const fs::path& cache) {
-  const TemporaryFolder folder(temporary_root(), "mlenv-uv-");
+  const ScratchFolder folder;
   const Captured said = run_uv(question, request, {uv, cache}, Answer::wheels, folder.path());
   if (said.exit.code == 0) {
     return parse_pylock(read_file(folder.path() / "pylock.toml"), folder.path());
@@ -196,7 +197,7 @@ UvAnswer ask_uv(const UvQuestion& question, const WheelRequest& request, const f
 
 AskedExtras ask_extras(const UvQuestion& question, const WheelRequest& request, const fs::path& uv,
                        const fs::path& cache) {
-  const TemporaryFolder folder(temporary_root(), "mlenv-uv-");
+  const ScratchFolder folder;
   const Captured said = run_uv(question, request, {uv, cache}, Answer::extras, folder.path());
   if (said.exit.code != 0) {
     throw failure("uv-failed", "uv does not tell which extras the packages ask for")

@@ -4,6 +4,7 @@
 #include "base/digest.hpp"
 #include "base/json.hpp"
 #include "base/process.hpp"
+#include "base/scratch_folder.hpp"
 #include "recipes/resolve/uv.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/resolve/wheel_tags.hpp"
@@ -83,7 +84,7 @@ fs::path described_interpreter(const fs::path& cache, std::string_view python,
 }
 
 bool uv_understands(const fs::path& uv, const fs::path& cache) {
-  const TemporaryFolder folder(temporary_root(), "mlenv-uv-");
+  const ScratchFolder folder;
   write_file(folder.path() / "uv.toml", "", false);
   Command command;
   command.argv = {uv.string(),
