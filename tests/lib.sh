@@ -79,6 +79,13 @@ equal() { # equal WHAT EXPECTED FOUND
 as_root() { "${sudo[@]}" "$@"; }
 need_root() { as_root true 2>/dev/null || skip "neither root nor sudo"; }
 
+# nothing_said: before a command in the background whose words are waited for: those of the one before
+# it would else be taken for an answer.
+nothing_said() {
+  : >"$work/out"
+  : >"$work/err"
+}
+
 # wait_until SECONDS COMMAND…: polls a condition with a deadline.
 wait_until() {
   local deadline=$((SECONDS + $1))

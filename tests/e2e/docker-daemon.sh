@@ -76,6 +76,7 @@ nothing_left() { # nothing_left WHO
 }
 # begin WHO: sets $job, and $first, the container's first process
 begin() {
+  nothing_said
   m "$1" --json run --runtime docker base -- sleep "$marker" >"$work/out" 2>"$work/err" &
   job=$!
   wait_until 60 alive

@@ -79,6 +79,7 @@ command: [sh, -c, 'echo "up \$RANK"']
 nodes: 2
 after: [gate]
 YAML
+nothing_said
 "$MLENV" run job.yaml </dev/null >"$work/out" 2>"$work/err" &
 running=$!
 wait_until 60 grep -q "^mlenv: waits for the end of run \`$(cat "$work/gate.id")\`$" "$work/err"
@@ -142,6 +143,7 @@ ends_with 143 "$MLENV" wait one
 ends_with 143 "$MLENV" wait two
 equal "ended by" "stop stop" "$("$MLENV" --json runs show one | jq -r .end.ended_by) $("$MLENV" --json runs show two | jq -r .end.ended_by)"
 for form in "" "--nodes 2"; do
+  nothing_said
   # shellcheck disable=SC2086 # two words
   "$MLENV" run $form --after other small -- true </dev/null >"$work/out" 2>"$work/err" &
   running=$!
@@ -192,6 +194,7 @@ rm -f "$work/shared"/*
 ends_with 0 slurm -d --nodes 1 --name prepare -v "$work/shared:/shared" small -- \
   sh -c 'until [ -e /shared/go ]; do sleep 0.1; done; exit 4'
 prepare=$(cat "$work/out")
+nothing_said
 slurm --nodes 1 --after "$prepare" small -- true </dev/null >"$work/out" 2>"$work/err" &
 running=$!
 wait_until 60 grep -q Dependency "$work/err"
@@ -228,6 +231,7 @@ for status in 0 5; do
 done
 ends_with 0 on_head "$MLENV" run -d --name outside -v "$work/shared:/shared" small -- \
   sh -c 'until [ -e /shared/out ]; do sleep 0.1; done'
+nothing_said
 slurm --nodes 1 --after outside small -- echo inside </dev/null >"$work/out" 2>"$work/err" &
 running=$!
 wait_until 60 grep -q '^mlenv: waits for' "$work/err"

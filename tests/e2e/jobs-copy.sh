@@ -92,6 +92,7 @@ note "an interrupted copy goes on where it ended, and no manifest comes before i
 forget node1
 forget node2
 shape head 100mbit
+nothing_said
 on_head "$MLENV" copy small --hosts node1,node2 </dev/null >"$work/out" 2>"$work/err" &
 running=$!
 some_pieces() { on node1 sh -c 'grep -l "1.*1" .local/share/mlenv/partial/*.have' | grep -q .; }
@@ -148,6 +149,7 @@ note "a tag that moves while a job runs changes nothing for its restarts"
 m tag "$image" prod
 printf 'import os, time\nprint("has idna", os.path.exists("/opt/venv"), flush=True)\nopen("/shared/up", "w").close()\nwhile not os.path.exists("/shared/moved"): time.sleep(0.05)\nraise SystemExit(7 if os.environ["MLENV_RESTARTS"] == "0" else 0)\n' >rank.py
 mkdir -p "$work/shared"
+nothing_said
 m run --engine ssh --hosts node1,node3 --nodes 2 --restarts 1 -v "$work/shared:/shared" prod -- python rank.py </dev/null >"$work/out" 2>"$work/err" &
 running=$!
 wait_until 60 test -e "$work/shared/up"

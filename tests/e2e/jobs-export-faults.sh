@@ -34,6 +34,7 @@ nothing_left() {
 nothing_left_anywhere() { nothing_left head && nothing_left node1 && nothing_left node2; }
 # began NAME [WORD…]: the script in the background; $running is its process here. Words come before bash.
 began() {
+  nothing_said
   on head env --default-signal=INT "${@:2}" bash "$work/scripts/$1.sh" </dev/null >"$work/out" 2>"$work/err" &
   running=$!
 }
@@ -171,6 +172,7 @@ with_slurm
 both_last=${lasts/exit 3/until [ \\\$(grep -c ^end /shared/seen) -ge 2 ]; do sleep 0.1; done; exit 3}
 # submitted SCRIPT [OPTION…]: by sbatch; $running waits for its end.
 submitted() {
+  nothing_said
   on head sh -c 'cd "$1" && shift && exec sbatch --wait "$@"' sh "$shared/slurm" --output="$work/slurm.out" "${@:2}" "$1" </dev/null >"$work/out" 2>"$work/err" &
   running=$!
 }

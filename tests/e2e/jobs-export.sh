@@ -143,6 +143,7 @@ note "ssh: what ends the script ends the ranks, even kill -9"
 "$MLENV" export ssh --nodes 2 --hosts node1,node2 --no-project small -o "$work/ssh/long.sh" -- \
   sh -c 'echo up; exec sleep 7781' >"$work/out"
 for signal in TERM KILL; do
+  nothing_said
   on head bash "$work/ssh/long.sh" </dev/null >"$work/out" 2>"$work/err" &
   running=$!
   (wait_until 60 grep -q '^1: up' "$work/out") || fail "$(cat "$work/out" "$work/err")"

@@ -84,6 +84,7 @@ survives() {
   esac
   rm -rf "$work/checkpoints"
   mkdir "$work/checkpoints"
+  nothing_said
   "${run[@]}" "$name" "$@" --pause 0.3 </dev/null >"$work/out" 2>"$work/err" &
   local job=$!
   wait_until 300 grep -q 'step 20' "$work/out"

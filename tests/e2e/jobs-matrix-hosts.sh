@@ -100,6 +100,7 @@ failing_with no-node on_head "$MLENV" --json run --engine ssh --hosts gone1.inva
 note "Ctrl-C reaches all of them; kill -9 ends them, too"
 start() { # start: three variations, two at once, as $running
   rm -f "$work/shared"/up-*
+  nothing_said
   ssh_matrix --resume --matrix n=1..3 --name long small -- sh wait.sh </dev/null >"$work/out" 2>"$work/err" &
   running=$!
   wait_until 60 test -e "$work/shared/up-1-1"
@@ -109,6 +110,7 @@ driver() { on head pgrep -f -- '^[^ ]*/mlenv run --engine ssh'; }
 ends_with 1 ssh_matrix --matrix n=1..3 --fail-fast --name long small -- sh -c '[ $n = 1 ] && exit 5; exec sh wait.sh'
 equal "the others" "failed stopped waiting" "$(jq -r '[.variations[].state] | join(" ")' matrix/long/matrix.json)"
 rm -r matrix/long
+nothing_said
 ssh_matrix --matrix n=1..3 --name long small -- sh wait.sh </dev/null >"$work/out" 2>"$work/err" &
 running=$!
 wait_until 60 test -e "$work/shared/up-1-1"

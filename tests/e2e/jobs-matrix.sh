@@ -113,6 +113,7 @@ note "what it was to follow fails: none begins, and that is told"
 ends_with 0 on_head "$MLENV" run --engine slurm -d --nodes 1 -v "$work/shared:/shared" small -- \
   sh -c 'until [ -e /shared/fail ]; do sleep 0.1; done; exit 4'
 before=$(cat "$work/out")
+nothing_said
 matrix --after "$before" --matrix n=1,2 --name after small -- true </dev/null >"$work/out" 2>"$work/err" &
 running=$!
 wait_until 30 grep -q 'array [0-9]* of Slurm; results' "$work/err"
@@ -143,6 +144,7 @@ equal "what waits" "queued left-3 3" \
   "$(jq -r '.runs[] | select(.state == "queued") | "\(.state) \(.start.name) \(.start.variation.values[0].value)"' "$work/out")"
 "$root/tests/schema/check.py" <"$work/out" >/dev/null
 # Whoever asks squeue by default for what waits alone still gets to know of what runs.
+nothing_said
 on_head env SQUEUE_STATES=PENDING "$MLENV" run --engine slurm -v "$work/shared:/shared" \
   --resume --matrix n=1..3 --parallel 2 --name left small -- sh wait.sh </dev/null >"$work/out" 2>"$work/err" &
 running=$!
@@ -164,6 +166,7 @@ said 'goes on without this terminal: the same command with `--resume` follows it
 [ -n "$(on head squeue -h)" ] || fail "the array did not go on"
 
 note "Ctrl-C cancels the array: what ran was stopped, what waited waits"
+nothing_said
 matrix --resume --matrix n=1..3 --parallel 2 --name left small -- sh wait.sh </dev/null >"$work/out" 2>"$work/err" &
 running=$!
 wait_until 30 follows
@@ -184,6 +187,7 @@ said '3 of 3 variations are left, each on 1 node; array'
 
 note "a node's power is cut: the job on it alone goes back into the queue"
 rm -f "$work/shared"/*
+nothing_said
 matrix --matrix n=1..3 --nodes 1 --slurm-option=--exclusive --name cut small -- sh wait.sh </dev/null >"$work/out" 2>"$work/err" &
 running=$!
 for n in 1 2 3; do wait_until 60 test -e "$work/shared/up-$n-0"; done

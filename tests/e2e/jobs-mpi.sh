@@ -155,6 +155,7 @@ ends_with 0 job local --nodes 2 --user 1000 mpi -- id -u
 equal "users" "0: 1000 1: 1000" "$(sort "$work/out" | xargs)"
 
 note "a node's power is cut"
+nothing_said
 job ssh --nodes 3 mpi -- python3 -m mpi4py train-mpi.py --pause 0.3 </dev/null >"$work/out" 2>"$work/err" &
 running=$!
 (wait_until 60 grep -q 'step 10,' "$work/out") || fail "$(cat "$work/out" "$work/err")"

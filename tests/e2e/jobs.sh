@@ -183,6 +183,7 @@ failing_with usage m --json run --code . small -- true
 
 note "a node's power is cut"
 rm -f "$work/checkpoints"/*
+nothing_said
 m run --nodes 3 --checkpoints "$work/checkpoints" --restarts 1 -e STEPS=400 small -- \
   sh -c 'python train.py; sleep 2; exit 0' </dev/null >"$work/out" 2>"$work/err" &
 job=$!
@@ -198,6 +199,7 @@ said 'restart 1 of 1'
 equal "attempts" 2 "$(record '.ranks.attempts|length')"
 
 note "ended by a signal, by kill -9, by stop, by its time"
+nothing_said
 m run --nodes 2 --name ended small -- sh -c 'trap "exit 5" TERM; sleep 7771 & wait' </dev/null >"$work/out" 2>"$work/err" &
 job=$!
 wait_until 60 alive '^sleep 7771'
@@ -206,6 +208,7 @@ status=0
 wait "$job" || status=$?
 equal "after stop" 5 "$status"
 wait_until 20 none_alive '^sleep 7771'
+nothing_said
 as_root env MLENV_STORE="$MLENV_STORE" "$MLENV" run --nodes 2 --name killed small -- sleep 7772 </dev/null >"$work/out" 2>"$work/err" &
 wait_until 60 alive '^sleep 7772'
 as_root pkill -9 -f -- 'run --nodes 2 --name killed'

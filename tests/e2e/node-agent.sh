@@ -127,6 +127,7 @@ left_nothing() {
 note "kill -9 of the agent, of its controller"
 for victim in agent controller; do
   number=77$((${#victim} + 10))
+  nothing_said
   "$driver" "$MLENV_STORE" "$image" "$program" agent "$work/node$number" -- "trap '' TERM HUP; sleep $number" >"$work/out" 2>"$work/err" &
   pid=$!
   started+=("$pid")

@@ -100,6 +100,7 @@ equal "its needs" 2 "$(cat "$MLENV_STORE"/jobs/*/needs | sort -u | grep -c '^sha
 note "SIGUSR1 is passed on; a lost login leaves the job to itself"
 rm -f "$work/shared"/*
 follow() { # follow OPTION…: the job in the background; $follower is its mlenv
+  nothing_said
   job "$@" </dev/null >"$work/out" 2>"$work/err" &
   running=$!
 }
@@ -125,6 +126,7 @@ wait_until 30 all_idle
 
 note "scancel reaches the ranks as SIGTERM"
 rm -f "$work/shared"/*
+nothing_said
 job --nodes 3 --name cancelled -v "$work/shared:/shared" -e STEPS=100000 small -- python train.py </dev/null >"$work/out" 2>"$work/err" &
 running=$!
 wait_until 60 test -e "$work/shared/state-2"
@@ -152,6 +154,7 @@ expected=$(grep -o '[0-9]: weights.*' "$work/out" | sort)
 rm -f "$work/shared"/*
 job_records() { find "$MLENV_STORE/runs" -mindepth 2 -maxdepth 2 -name ranks.json | wc -l; }
 records=$(job_records)
+nothing_said
 job --nodes 2 --timeout 1h -v "$work/shared:/shared" -e STEPS=20 -e PAUSE=0.5 small -- \
   sh -c 'echo "start $MLENV_RESTARTS"; exec python train.py' </dev/null >"$work/out" 2>"$work/err" &
 running=$!

@@ -147,6 +147,7 @@ ends_with 0 job --hosts slots --nodes 2 small -- sh -c 'echo $LOCAL_WORLD_SIZE o
 equal "two each" 4 "$(grep -c ': 2 of 4$' "$work/out")"
 
 note "a node's power is cut"
+nothing_said
 job --hosts hosts --nodes 3 small -- sh -c 'echo up; sleep 7781' </dev/null >"$work/out" 2>"$work/err" &
 running=$!
 (wait_until 60 grep -q '^2: up' "$work/out") || fail "$(cat "$work/out" "$work/err")"
@@ -164,6 +165,7 @@ wait_until 60 on head ssh -o BatchMode=yes -o ConnectTimeout=5 node3 true
 ends_with 0 job --hosts hosts --nodes 3 small -- python meet.py
 
 note "kill -9 of the controller leaves nothing anywhere"
+nothing_said
 job --hosts hosts --nodes 3 small -- sh -c 'echo up; sleep 7782' </dev/null >"$work/out" 2>"$work/err" &
 (wait_until 60 grep -q '^2: up' "$work/out") || fail "$(cat "$work/out" "$work/err")"
 on head pkill -9 -f -- 'run --engine ssh'

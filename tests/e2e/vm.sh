@@ -114,6 +114,7 @@ note "its console is flooded; QEMU is killed"
 failing_with usage "$MLENV" --json run --disk 1g small -- true
 failing_with vm-option vm --json --disk 1m small -- true
 failing_with vm-option vm --json --disk 4t small -- true
+nothing_said
 (cd "$work/project" && exec "$MLENV" --json run --runtime vm --memory 512m --cpus 1 small -- \
   sh -c 'mknod /dev/serial c 4 64; head -c 800000 /dev/zero | tr "\0" x >/dev/serial; echo ready; sleep 600') \
   >"$work/out" 2>"$work/err" &
@@ -147,6 +148,7 @@ equal "user inside" 0 "$(cat "$work/out")"
 equal "owner of their file" "$user_id" "$(stat -c %u "$work/project/mine")"
 
 note "Ctrl-C"
+nothing_said
 (cd "$work/project" && exec env --default-signal=INT "$MLENV" run --runtime vm --memory 512m --cpus 2 small -- \
   sh -c 'trap "exit 9" INT; echo ready; while :; do sleep 1; done') >"$work/out" 2>"$work/err" &
 pid=$!
@@ -159,6 +161,7 @@ equal "the command's own answer to it" 9 "$status"
 leaves_nothing
 
 note "Ctrl-C while it starts"
+nothing_said
 env --default-signal=INT "$MLENV" run --runtime vm --memory 512m --cpus 1 --no-project small -- true >"$work/out" 2>"$work/err" &
 pid=$!
 started+=("$pid")
@@ -170,6 +173,7 @@ equal "its status" 130 "$status"
 leaves_nothing
 
 note "kill -9"
+nothing_said
 (cd "$work/project" && exec "$MLENV" run --runtime vm --memory 512m --cpus 2 small -- \
   sh -c 'echo ready; sleep 600') >"$work/out" 2>"$work/err" &
 pid=$!
@@ -194,6 +198,7 @@ STUB
 chmod 755 "$work/silent/qemu-system-x86_64"
 for signal in INT KILL; do
   rm -f "$work/said"
+  nothing_said
   PATH=$work/silent:$PATH env --default-signal=INT "$MLENV" run --runtime vm --memory 512m --cpus 1 --no-project small -- true \
     >"$work/out" 2>"$work/err" &
   pid=$!
