@@ -47,9 +47,8 @@ void sweep(const fs::path& root) {
 
 }  // namespace
 
-ScratchFolder::Parts ScratchFolder::make() {
+ScratchFolder::Parts ScratchFolder::make(const fs::path& root) {
   constexpr int kMost = 10;  // each time somebody else's sweep came between
-  const fs::path root = temporary_root();
   sweep(root);
   for (int i = 1; i < kMost; ++i) {
     TemporaryFolder folder{root, kPrefix};

@@ -10,7 +10,9 @@ namespace mlenv {
 /// next makes one: it is locked as long as its process lives.
 class ScratchFolder {
  public:
-  ScratchFolder() : ScratchFolder(make()) {}
+  ScratchFolder() : ScratchFolder(temporary_root()) {}
+  /// Below another folder that is there.
+  explicit ScratchFolder(const fs::path& root) : ScratchFolder(make(root)) {}
   const fs::path& path() const { return folder_.path(); }
 
  private:
@@ -18,7 +20,7 @@ class ScratchFolder {
     Fd lock;
     TemporaryFolder folder;
   };
-  static Parts make();
+  static Parts make(const fs::path& root);
   explicit ScratchFolder(Parts parts)
       : lock_(std::move(parts.lock)), folder_(std::move(parts.folder)) {}
 

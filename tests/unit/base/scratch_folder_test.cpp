@@ -4,37 +4,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <csignal>
-#include <cstdlib>
-#include <optional>
 
 namespace mlenv {
 namespace {
 
 class ScratchFolders : public testing::Test {
  protected:
-  ScratchFolders() { ::setenv("TMPDIR", root_.path().c_str(), 1); }
-  ~ScratchFolders() override {
-    if (before_) {
-      ::setenv("TMPDIR", before_->c_str(), 1);
-    } else {
-      ::unsetenv("TMPDIR");
-    }
-  }
-  std::size_t count() const { return list_folder(root_.path()).size(); }
+  const fs::path& root() const { return root_.path(); }
+  std::size_t count() const { return list_folder(root()).size(); }
 
  private:
-  static std::optional<std::string> own() {
-    const char* text = std::getenv("TMPDIR");
-    return text == nullptr ? std::nullopt : std::optional<std::string>(text);
-  }
-  std::optional<std::string> before_ = own();
   TemporaryFolder root_{temporary_root()};
 };
 
 TEST_F(ScratchFolders, GoWithTheirObjects) {
   {
-    const ScratchFolder one;
-    const ScratchFolder other;
+    const ScratchFolder one{root()};
+    const ScratchFolder other{root()};
     write_file(one.path() / "file", "words", false);
     EXPECT_NE(one.path(), other.path());
     EXPECT_EQ(count(), 2U);
@@ -43,10 +29,10 @@ TEST_F(ScratchFolders, GoWithTheirObjects) {
 }
 
 TEST_F(ScratchFolders, OfAProcessThatWasKilledGoWithTheNext) {
-  const ScratchFolder living;
+  const ScratchFolder living{root()};
   const pid_t child = ::fork();
   if (child == 0) {
-    const ScratchFolder lost;
+    const ScratchFolder lost{root()};
     write_file(lost.path() / "requirements", "a login", false);
     ::kill(::getpid(), SIGKILL);
   }
@@ -54,15 +40,15 @@ TEST_F(ScratchFolders, OfAProcessThatWasKilledGoWithTheNext) {
   ::waitpid(child, &status, 0);
   ASSERT_TRUE(WIFSIGNALED(status));
   ASSERT_EQ(count(), 2U);
-  const ScratchFolder next;
+  const ScratchFolder next{root()};
   EXPECT_EQ(count(), 2U);
   EXPECT_TRUE(fs::exists(living.path()));
 }
 
 TEST_F(ScratchFolders, WhatHasTheirNameAloneStays) {
-  write_file(temporary_root() / "mlenv-scratch-file", "not ours", false);
-  fs::create_directory_symlink(temporary_root(), temporary_root() / "mlenv-scratch-link");
-  const ScratchFolder one;
+  write_file(root() / "mlenv-scratch-file", "not ours", false);
+  fs::create_directory_symlink(root(), root() / "mlenv-scratch-link");
+  const ScratchFolder one{root()};
   EXPECT_EQ(count(), 3U);
 }
 
