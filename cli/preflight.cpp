@@ -7,12 +7,14 @@
 #include "cli/command_tree.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/platforms.hpp"
+#include "cli/preflight_nccl.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/run_job.hpp"
 #include "cli/run_verdict.hpp"
 #include "cli/usage.hpp"
 #include "images/inspect/inspect.hpp"
 #include "runner/job/detached_job.hpp"
+#include "runner/job/nccl_ring.hpp"
 #include "runner/job/node_verdict.hpp"
 #include "runner/launch/slurm_steps.hpp"
 #include "runner/local/machine.hpp"
@@ -26,8 +28,23 @@ constexpr int kNo = 3;
 
 struct Options {
   std::string image;
+  bool nccl = false;
+  bool rdma = false;
   JobWords job;
 };
+
+void check_nccl(const Options& options) {
+  if (options.nccl && options.image.empty()) {
+    throw usage_error("usage", "`--nccl` needs an image")
+        .because("NCCL is the image's, and runs in it")
+        .hint("`mlenv preflight --nccl --nodes 2 --hosts gpu1,gpu2 IMAGE`");
+  }
+  if (options.rdma && !options.nccl) {
+    throw usage_error("usage", "`--rdma` is of `--nccl`")
+        .because("links are measured over TCP")
+        .hint("leave it out, or add `--nccl`");
+  }
+}
 
 JobChoice choice_of(const JobWords& words) {
   const RunWords run;
@@ -57,19 +74,41 @@ void take_image(Ui& ui, const std::string& name, job::DrivePlan& plan) {
   const Image image = of_recipe ? built_image(ui, name, false) : image_named(ui, name);
   require_runnable(image, name);
   plan.image_digest = image.digest().str();
-  plan.start.image.name = name;
+  plan.start.image = {name, plan.image_digest, std::nullopt};
+  plan.run.config = image.settings;
   plan.image_facts = facts_to_judge(ui, image, false);
 }
 
+std::unique_ptr<job::NodeStarter> starter_for(Ui& ui, const JobChoice& choice,
+                                              const std::vector<job::Host>& hosts) {
+  if (choice.engine == "slurm") return starter_in_allocation();
+  return job::starter_of(choice.engine, fs::absolute(ui.store().root()), choice.job.nodes.most,
+                         hosts);
+}
+
+/// Where there are links for it: what is broken is the answer then.
+void add_nccl(Ui& ui, const JobChoice& choice, const std::vector<job::Host>& hosts,
+              const job::DrivePlan& plan, job::Preflight& found) {
+  if (found.verdict == "broken") {
+    return job::add_nccl(found, job::not_measured("links are broken"));
+  }
+  if (choice.engine == "local" && choice.job.nodes.most > 1) {
+    return job::add_nccl(found,
+                         job::not_measured("nodes of engine local share this machine's GPUs, "
+                                           "and NCCL takes each GPU once"));
+  }
+  const std::unique_ptr<job::NodeStarter> starter = starter_for(ui, choice, hosts);
+  measure_nccl(ui, *starter, plan, found);
+}
+
 int preflight_command(const Options& options, Ui& ui) {
+  check_nccl(options);
   JobChoice choice = choice_of(options.job);
+  choice.job.options.rdma = options.rdma;
   job::DrivePlan plan;
   if (!options.image.empty()) take_image(ui, options.image, plan);
   const std::vector<job::Host> hosts = hosts_for(choice);
-  const std::unique_ptr<job::NodeStarter> starter =
-      choice.engine == "slurm" ? starter_in_allocation()
-                               : job::starter_of(choice.engine, fs::absolute(ui.store().root()),
-                                                 choice.job.nodes.most, hosts);
+  const std::unique_ptr<job::NodeStarter> starter = starter_for(ui, choice, hosts);
   plan.job = choice.job;
   plan.job.preflight = true;
   plan.preflight_alone = true;
@@ -81,6 +120,7 @@ int preflight_command(const Options& options, Ui& ui) {
   events.preflight = [&](const job::Preflight& preflight) { found = preflight; };
   const job::JobOutcome outcome = job::drive(ui.store(), *starter, plan, events);
   if (!found) return outcome.exit_code;
+  if (options.nccl) add_nccl(ui, choice, hosts, plan, *found);
   if (ui.options.json) {
     ui.answer(job::render_preflight(*found));
   } else {
@@ -103,6 +143,9 @@ Action declare_preflight(CLI::App& app) {
   take_word_of(
       app.add_option("--hosts", words.hosts, "of ssh: a file with a host a line, or a,b,c"),
       WordKind::file);
+  app.add_flag("--nccl", options->nccl,
+               "NCCL's all-reduce over the nodes' GPUs, too, in the image");
+  app.add_flag("--rdma", options->rdma, "of --nccl: give it the InfiniBand devices");
   app.add_option("--interface", words.interface, "the network interface by which nodes meet")
       ->type_name("NAME");
   app.footer("example: mlenv preflight --nodes 2 --hosts gpu1,gpu2");

@@ -13,6 +13,7 @@
 #include "cli/settings.hpp"
 #include "images/unpack.hpp"
 #include "recipes/text.hpp"
+#include "runner/local/rdma.hpp"
 #include "runner/record/code_state.hpp"
 #include "runner/record/secrets.hpp"
 #include "runner/repeat/deterministic.hpp"
@@ -300,10 +301,11 @@ Reproduction plan_reproduction(Ui& ui, const ReproduceOptions& options, const Ru
         require_verdict(ui, plan.image, {start.image.name, devices.gpus, with_gpus});
   }
   run.devices = devices_for(devices, with_gpus).edits;
+  if (run.options.rdma && has_rdma()) add_rdma(run.options, run.devices);
   const bool in_vm = run.runtime == kVmRuntime;
   if (in_vm) {
     const std::string network = run.options.network == "host" ? "" : run.options.network;
-    check_vm_options(run.options, network, run.devices);
+    check_vm_options(run.options, network);
     check_vm_devices(devices.gpus, devices.devices);
   } else {
     run.options.disk_bytes.reset();

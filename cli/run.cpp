@@ -178,15 +178,14 @@ int run_image(AskedWords options, Ui& ui) {
   RunBackground background{options.image, {}, !options.no_check, layer_of(options.layer)};
   if (asked.matrix) {
     if (const auto told = wait_before(ui, asked.after)) return told->exit.code;
-    run.devices = std::move(asked.choice.devices);
+    run.devices = std::move(asked.rdma);
     return run_matrix(ui, *asked.matrix,
                       {std::move(run), std::move(prepared.image), background, asked.devices,
                        with_gpus, asked.life, options.repeat});
   }
   ChosenDevices chosen = devices_for(asked.devices, with_gpus);
   run.devices = std::move(chosen.edits);
-  const std::vector<CdiNode>& nodes = asked.choice.devices.nodes;
-  run.devices.nodes.insert(run.devices.nodes.end(), nodes.begin(), nodes.end());
+  run.devices.append(asked.rdma);
   if (options.shell) {
     run.argv = run.engine ? shell_words() : std::vector<std::string>{best_shell(run.trees)};
   }

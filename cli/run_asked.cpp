@@ -9,6 +9,7 @@
 #include "cli/run_vm.hpp"
 #include "cli/usage.hpp"
 #include "runner/job/job_file.hpp"
+#include "runner/local/rdma.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -70,7 +71,7 @@ std::optional<JobChoice> job_of(const AskedWords& options, const RunChoice& choi
 
 void check_machine(const AskedWords& options, Asked& asked) {
   if (asked.in_vm) {
-    check_vm_options(asked.choice.options, options.words.network, asked.choice.devices);
+    check_vm_options(asked.choice.options, options.words.network);
     check_vm_devices(asked.devices.gpus, asked.devices.devices);
   } else if (asked.choice.options.disk_bytes) {
     throw usage_error("usage", "`--disk` is a virtual machine's")
@@ -122,6 +123,7 @@ Asked understood(AskedWords& options) {
   asked.terminal = has_streams && wants_terminal(options);
   asked.in_vm = options.runtime == kVmRuntime;
   check_machine(options, asked);
+  if (asked.choice.options.rdma && !asked.job) add_rdma(asked.choice.options, asked.rdma);
   return asked;
 }
 

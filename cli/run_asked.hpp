@@ -42,6 +42,7 @@ struct Asked {
   std::vector<Mount> mounts;
   RunChoice choice;
   DeviceChoice devices;
+  CdiEdits rdma;  ///< of a run here; a job's nodes have devices of their own
   Life life;
   std::optional<NotebookChoice> jupyter;
   std::optional<MatrixChoice> matrix;

@@ -8,7 +8,6 @@
 #include "cli/usage.hpp"
 #include "runner/local/env_file.hpp"
 #include "runner/local/option_words.hpp"
-#include "runner/local/rdma.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -141,7 +140,7 @@ RunChoice parse_run_words(const RunWords& words) {
     const std::vector<std::string> variables = variables_of(file);
     choice.env.insert(choice.env.end(), variables.begin(), variables.end());
   }
-  if (words.rdma) add_rdma(choice.options, choice.devices);
+  options.rdma = words.rdma;
   for (Cache& cache : caches_of(words.caches)) {
     choice.mounts.push_back(std::move(cache.mount));
     choice.env.push_back(std::move(cache.variable));

@@ -31,11 +31,10 @@ struct RunChoice {
   JobOptions options;
   std::vector<Mount> mounts;     ///< of `--mount` and `--cache`
   std::vector<std::string> env;  ///< of `--env-file` and `--cache`
-  CdiEdits devices;              ///< of `--rdma`
 };
 
 /// Reads files of variables and makes folders of caches; else looks at nothing. Throws `usage`,
-/// `bad-mount`, `bad-env-file`, `no-rdma`.
+/// `bad-mount`, `bad-env-file`.
 RunChoice parse_run_words(const RunWords& words);
 
 /// What of a run is not as by default, as it would be asked for: `--memory 1073741824 --network

@@ -91,13 +91,13 @@ std::string require_qemu() {
 
 }  // namespace
 
-void check_vm_options(JobOptions& options, const std::string& network, const CdiEdits& devices) {
+void check_vm_options(JobOptions& options, const std::string& network) {
   if (network == "host") {
     throw no_option("--network host", "it has a network of its own")
         .hint("use `--network private`, which it has by default, and `--publish` for its ports");
   }
   if (network.empty()) options.network = "private";
-  if (options.rdma || !devices.nodes.empty()) {
+  if (options.rdma) {
     throw no_option("--rdma", "this machine's devices are not in it");
   }
   if (!options.ulimits.empty()) throw no_option("--ulimit", "it has a kernel of its own");

@@ -14,7 +14,7 @@ inline constexpr std::string_view kVmRuntime = "vm";
 
 /// Throws `vm-option` (usage) for what a virtual machine does not give: nothing of that is ignored.
 /// `network` is the word of `--network`; empty: none. Sets what it is without one.
-void check_vm_options(JobOptions& options, const std::string& network, const CdiEdits& devices);
+void check_vm_options(JobOptions& options, const std::string& network);
 /// The same for `--gpus` and `--device`.
 void check_vm_devices(const GpuChoice& gpus, const std::vector<CdiName>& devices);
 

@@ -17,6 +17,8 @@ struct PreflightNode {
   /// Of the interface, as its driver says; nothing: not known, or it is no physical one.
   std::optional<double> speed_bits_per_second;
   std::string boot_id{};  ///< nodes with the same one share a machine
+  /// Of all active InfiniBand and RoCE ports together; nothing: there is none, or it is not known.
+  std::optional<double> rdma_bits_per_second{};
   friend bool operator==(const PreflightNode&, const PreflightNode&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -24,6 +26,7 @@ struct PreflightNode {
     visit("address", self.address);
     visit("interface", self.interface);
     visit("speed_bits_per_second", self.speed_bits_per_second);
+    visit("rdma_bits_per_second", self.rdma_bits_per_second);
   }
 };
 
@@ -70,6 +73,32 @@ struct PreflightRing {
   }
 };
 
+/// NCCL's all-reduce over the GPUs of all nodes (nccl_ring.hpp).
+struct PreflightNccl {
+  std::string version;            ///< `2.28.3`; empty: it did not come to that
+  std::string network;            ///< as NCCL calls it: `IB`, `Socket`; empty: it did not say
+  std::uint64_t gpus = 0;         ///< of all nodes
+  std::uint64_t bytes = 0;        ///< of each GPU
+  std::optional<double> seconds;  ///< the shortest of a few; nothing: it was not measured
+  std::optional<double> bus_bits_per_second;           ///< 2(n-1)/n × bytes / seconds, of n GPUs
+  std::optional<double> expected_bus_bits_per_second;  ///< what it is judged by
+  bool failed = false;  ///< else, without `seconds`, there was nothing to measure
+  std::string problem;  ///< why it was not measured; empty: it was
+  friend bool operator==(const PreflightNccl&, const PreflightNccl&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("version", self.version);
+    visit("network", self.network);
+    visit("gpus", self.gpus);
+    visit("bytes", self.bytes);
+    visit("seconds", self.seconds);
+    visit("bus_bits_per_second", self.bus_bits_per_second);
+    visit("expected_bus_bits_per_second", self.expected_bus_bits_per_second);
+    visit("failed", self.failed);
+    visit("problem", self.problem);
+  }
+};
+
 /// How it was measured.
 struct PreflightMethod {
   std::uint64_t rounds = 0;     ///< of pairs, no node in two at a time
@@ -87,7 +116,7 @@ struct PreflightMethod {
 };
 
 struct PreflightFinding {
-  std::string kind;      ///< `node`, `link`, `all`, `ring`
+  std::string kind;      ///< `node`, `link`, `all`, `ring`, `nccl`
   std::string standing;  ///< `broken`, `slow`, `late`
   std::vector<std::uint64_t> nodes;
   std::string text;  ///< a sentence
@@ -105,7 +134,8 @@ struct Preflight {
   std::vector<PreflightNode> nodes;
   std::vector<PreflightLink> links;  ///< both ways of each pair, by `from`, then `to`
   PreflightRing ring;
-  std::string nccl = "not measured: the nodes' GPUs are probed by `mlenv probe --nccl` on each";
+  std::string nccl = "not measured: `mlenv preflight --nccl IMAGE` does";  ///< a sentence
+  std::optional<PreflightNccl> nccl_all_reduce{};  ///< nothing: it was not asked for
   PreflightMethod method;
   std::vector<PreflightFinding> findings;  ///< what is broken first
   std::string verdict = "fine";            ///< `slow`: something is slow or late; `broken`
@@ -117,6 +147,7 @@ struct Preflight {
     visit("links", self.links);
     visit("ring", self.ring);
     visit("nccl", self.nccl);
+    visit("nccl_all_reduce", self.nccl_all_reduce);
     visit("method", self.method);
     visit("findings", self.findings);
     visit("verdict", self.verdict);

@@ -31,12 +31,26 @@ std::optional<double> speed_of(const Facts& facts, const std::string& interface)
   return std::nullopt;
 }
 
+std::optional<double> rdma_speed_of(const Facts& facts) {
+  constexpr double kGiga = 1e9;
+  double all = 0;
+  if (!facts.network.rdma) return std::nullopt;
+  for (const RdmaPort& one : *facts.network.rdma) {
+    if (one.state && *one.state == "ACTIVE" && one.rate_gbps) all += *one.rate_gbps * kGiga;
+  }
+  if (all <= 0) return std::nullopt;
+  return all;
+}
+
 PreflightNode node_of(const NodeState& state, const Job& job, std::size_t count) {
   const Place place = place_of(
       job, count, {state.offer.name, state.offer.address, state.offer.interface}, *state.hello);
   PreflightNode node{place.name, place.address, place.interface, std::nullopt,
                      state.hello->boot_id};
-  if (state.facts) node.speed_bits_per_second = speed_of(*state.facts, place.interface);
+  if (state.facts) {
+    node.speed_bits_per_second = speed_of(*state.facts, place.interface);
+    node.rdma_bits_per_second = rdma_speed_of(*state.facts);
+  }
   return node;
 }
 

@@ -1,7 +1,6 @@
 #include "runner/local/rdma.hpp"
 
 #include <sys/resource.h>
-#include <unistd.h>
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -15,28 +14,39 @@ bool is_rdma_device(const std::string& name) {
   return name == "rdma_cm" || name.starts_with("uverbs") || name.starts_with("umad");
 }
 
-/// What this process may hand on; nothing: unlimited.
-std::optional<std::uint64_t> most_locked() {
-  rlimit now{};
-  ::getrlimit(RLIMIT_MEMLOCK, &now);
-  if (now.rlim_max == RLIM_INFINITY || ::geteuid() == 0) return std::nullopt;
-  return now.rlim_max;
-}
-
-}  // namespace
-
-void add_rdma(JobOptions& options, CdiEdits& edits, const fs::path& root) {
+/// Sorted.
+std::vector<fs::path> devices_below(const fs::path& root) {
   std::error_code error;
   std::vector<fs::path> devices;
   for (const auto& entry : fs::directory_iterator(root / kFolder, error)) {
     if (is_rdma_device(entry.path().filename())) devices.push_back(entry.path());
   }
+  std::sort(devices.begin(), devices.end());
+  return devices;
+}
+
+/// What this process may hand on; nothing: unlimited.
+std::optional<std::uint64_t> most_locked() {
+  rlimit now{};
+  ::getrlimit(RLIMIT_MEMLOCK, &now);
+  if (now.rlim_max == RLIM_INFINITY) return std::nullopt;
+  // Root may raise it, but not in every container (CAP_SYS_RESOURCE).
+  const rlimit raised{now.rlim_cur, RLIM_INFINITY};
+  if (::setrlimit(RLIMIT_MEMLOCK, &raised) == 0) return std::nullopt;
+  return now.rlim_max;
+}
+
+}  // namespace
+
+bool has_rdma(const fs::path& root) { return !devices_below(root).empty(); }
+
+void add_rdma(JobOptions& options, CdiEdits& edits, const fs::path& root) {
+  const std::vector<fs::path> devices = devices_below(root);
   if (devices.empty()) {
     throw failure("no-rdma", "this machine has no InfiniBand or RoCE device")
         .because("there is no `/dev/infiniband/uverbs*`")
         .hint("leave `--rdma` out, or let root load the driver (`modprobe ib_uverbs`)");
   }
-  std::sort(devices.begin(), devices.end());
   for (const fs::path& device : devices) {
     CdiNode node;
     node.path = (fs::path("/") / kFolder / device.filename()).string();

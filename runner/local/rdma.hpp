@@ -5,6 +5,9 @@
 
 namespace mlenv {
 
+/// Whether this machine has any.
+bool has_rdma(const fs::path& root = "/");
+
 /// Adds the host's RDMA devices (`/dev/infiniband`: uverbs*, umad*, rdma_cm, below `root`), and
 /// lets the job lock as much memory as this process may let it: transfers are between locked pages.
 /// An own `--ulimit memlock` stays. Throws `no-rdma` where there are none.

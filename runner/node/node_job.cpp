@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "runner/local/rdma.hpp"
 #include "runner/local/run_names.hpp"
 #include "runner/local/stage.hpp"
 #include "runner/node/hello.hpp"
@@ -242,6 +243,10 @@ DetachedRun NodeJob::run_of(const StartRank& start) {
   made.run.devices = std::move(gpus.edits);
   for (const CdiName& one : gpus.names) {
     made.start.devices.push_back(one.kind + "=" + one.device);
+  }
+  if (made.run.options.rdma) {
+    add_rdma(made.run.options, made.run.devices);
+    made.start.options = made.run.options;
   }
   if (!start.hosts.empty()) {
     made.run.mounts.insert(made.run.mounts.begin(),

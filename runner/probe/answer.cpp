@@ -98,10 +98,11 @@ class Session {
       doing("GPU " + std::to_string(i));
       attempt(gpu, [&] {
         gpus[static_cast<std::size_t>(i)] = describe(cuda, gpu);
+        if (options_.across) return;
         measure(cuda, gpus[static_cast<std::size_t>(i)], options_, say, gpu);
       });
     }
-    ask_pairs(cuda, gpus);
+    if (!options_.across) ask_pairs(cuda, gpus);
     if (options_.nccl && judge(report_).verdict == Verdict::works) {
       report_.nccl = reduce_over(cuda, gpus, options_, say);
       tell();

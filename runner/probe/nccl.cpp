@@ -4,6 +4,8 @@
 #include <chrono>
 #include <memory>
 
+#include "runner/probe/meeting.hpp"
+
 namespace mlenv::probe {
 namespace {
 
@@ -16,6 +18,8 @@ struct Nccl {
   explicit Nccl(const std::vector<std::string>& names) : library(names) {
     find(version, "ncclGetVersion");
     find(init_all, "ncclCommInitAll");
+    find(unique_id, "ncclGetUniqueId");
+    find(init_rank, "ncclCommInitRank");
     find(destroy, "ncclCommDestroy");
     find(group_start, "ncclGroupStart");
     find(group_end, "ncclGroupEnd");
@@ -38,6 +42,8 @@ struct Nccl {
   Shared library;
   int (*version)(int*) = nullptr;
   int (*init_all)(Communicator*, int, const int*) = nullptr;
+  int (*unique_id)(UniqueId*) = nullptr;
+  int (*init_rank)(Communicator*, int, UniqueId, int) = nullptr;  // by value, as nccl.h has it
   int (*destroy)(Communicator) = nullptr;
   int (*group_start)() = nullptr;
   int (*group_end)() = nullptr;
@@ -49,20 +55,23 @@ std::uint32_t word_of(std::size_t index, std::size_t rank) {
   return static_cast<std::uint32_t>(index * 2654435761U + rank * 40503U + 1);
 }
 
-/// One rank's memory and communicator for each GPU.
+/// Of word_of() over so many ranks.
+std::uint32_t sum_of(std::size_t index, std::size_t ranks) {
+  std::uint32_t sum = 0;
+  for (std::size_t one = 0; one < ranks; ++one) sum += word_of(index, one);
+  return sum;
+}
+
+/// One rank's memory and communicator for each GPU of this process.
 class Ranks {
  public:
   Ranks(const Cuda& cuda, const Nccl& nccl, const std::vector<Gpu>& gpus, std::size_t words)
       : cuda_(cuda), nccl_(nccl), gpus_(gpus), words_(words), host_(cuda, words * 4) {
-    std::vector<int> devices;
     for (const Gpu& gpu : gpus) {
-      devices.push_back(gpu.device);
       from_.push_back(std::make_unique<DeviceMemory>(cuda, gpu.context, words * 4));
       to_.push_back(std::make_unique<DeviceMemory>(cuda, gpu.context, words * 4));
     }
     communicators_.resize(gpus.size());
-    nccl.check(nccl.init_all(communicators_.data(), static_cast<int>(gpus.size()), devices.data()),
-               "ncclCommInitAll");
   }
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
@@ -72,9 +81,31 @@ class Ranks {
     }
   }
 
+  /// These GPUs alone.
+  void join() {
+    std::vector<int> devices;
+    for (const Gpu& gpu : gpus_) devices.push_back(gpu.device);
+    all_ = gpus_.size();
+    nccl_.check(nccl_.init_all(communicators_.data(), static_cast<int>(all_), devices.data()),
+                "ncclCommInitAll");
+  }
+  /// With those of other processes.
+  void join(const Roll& roll) {
+    before_ = static_cast<std::size_t>(roll.gpus_before);
+    all_ = static_cast<std::size_t>(roll.gpus);
+    nccl_.check(nccl_.group_start(), "ncclGroupStart");
+    for (std::size_t rank = 0; rank < gpus_.size(); ++rank) {
+      enter(rank);
+      nccl_.check(nccl_.init_rank(&communicators_[rank], roll.gpus, roll.id,
+                                  roll.gpus_before + static_cast<int>(rank)),
+                  "ncclCommInitRank");
+    }
+    nccl_.check(nccl_.group_end(), "ncclGroupEnd");
+  }
+
   void load() const {
     for (std::size_t rank = 0; rank < gpus_.size(); ++rank) {
-      for (std::size_t i = 0; i < words_; ++i) host_[i] = word_of(i, rank);
+      for (std::size_t i = 0; i < words_; ++i) host_[i] = word_of(i, before_ + rank);
       enter(rank);
       cuda_.check(cuda_.to_device(from_[rank]->address(), host_.data(), words_ * 4, nullptr),
                   "cuMemcpyHtoDAsync");
@@ -105,13 +136,14 @@ class Ranks {
       cuda_.check(cuda_.to_host(host_.data(), to_[rank]->address(), words_ * 4, nullptr),
                   "cuMemcpyDtoHAsync");
       cuda_.check(cuda_.synchronize(), "cuCtxSynchronize");
+      std::uint32_t sum = sum_of(0, all_);
+      const std::uint32_t step = sum_of(1, all_) - sum;
       for (std::size_t i = 0; i < words_; ++i) {
-        std::uint32_t sum = 0;
-        for (std::size_t one = 0; one < gpus_.size(); ++one) sum += word_of(i, one);
         if (host_[i] != sum) {
-          return "the sum on rank " + std::to_string(rank) + " is wrong at byte " +
+          return "the sum on rank " + std::to_string(before_ + rank) + " is wrong at byte " +
                  std::to_string(i * 4);
         }
+        sum += step;  // word_of() grows by the same with each index
       }
     }
     return {};
@@ -130,23 +162,43 @@ class Ranks {
   const Nccl& nccl_;
   const std::vector<Gpu>& gpus_;
   std::size_t words_;
+  std::size_t before_ = 0;  ///< ranks of other processes
+  std::size_t all_ = 0;     ///< ranks
   HostMemory host_;
   std::vector<std::unique_ptr<DeviceMemory>> from_;
   std::vector<std::unique_ptr<DeviceMemory>> to_;
   std::vector<Communicator> communicators_;
 };
 
-/// The shortest of a few: what the machine can do, whatever else went on.
-double seconds_of(const Ranks& ranks) {
+/// The shortest of a few counts: what the machine can do, whatever else went on.
+void measure(const Ranks& ranks, NcclReport& report) {
   constexpr int kTimes = 5;
-  double shortest = 0;
   for (int i = 0; i < kTimes; ++i) {
     const auto began = Clock::now();
     ranks.reduce();
     const std::chrono::duration<double> took = Clock::now() - began;
-    if (i == 0 || took.count() < shortest) shortest = took.count();
+    report.each_seconds.push_back(std::max(took.count(), 1e-9));
   }
-  return std::max(shortest, 1e-9);
+  report.seconds = *std::min_element(report.each_seconds.begin(), report.each_seconds.end());
+}
+
+/// Where the ranks of other nodes are, if there are to be any.
+void join(Ranks& ranks, const Nccl& nccl, const Options& options, NcclReport& report,
+          const Doing& doing) {
+  if (!options.across) {
+    doing("NCCL's start on " + std::to_string(report.ranks) + " GPUs");
+    return ranks.join();
+  }
+  constexpr std::chrono::seconds kPatience{60};
+  const Seat seat = seat_from_environment();
+  UniqueId id{};
+  if (seat.rank == 0) nccl.check(nccl.unique_id(&id), "ncclGetUniqueId");
+  doing("waiting for the ranks of the other nodes");
+  const Roll roll = call_roll(seat, report.ranks, id, kPatience);
+  report.ranks = roll.gpus;
+  doing("NCCL's start on " + std::to_string(roll.gpus) + " GPUs of " + std::to_string(seat.world) +
+        " nodes");
+  ranks.join(roll);
 }
 
 }  // namespace
@@ -173,15 +225,15 @@ NcclReport reduce_over(const Cuda& cuda, const std::vector<Gpu>& gpus, const Opt
     int number = 0;
     nccl.check(nccl.version(&number), "ncclGetVersion");
     report.version = nccl_version(number);
-    doing("NCCL's start on " + std::to_string(gpus.size()) + " GPUs");
-    const Ranks ranks(cuda, nccl, gpus, report.bytes / 4);
+    Ranks ranks(cuda, nccl, gpus, report.bytes / 4);
+    join(ranks, nccl, options, report, doing);
     ranks.load();
     doing("NCCL's all-reduce");
     ranks.reduce();  // the first one sets connections up
     report.problem = ranks.difference();
     report.sums_right = report.problem.empty();
-    if (*report.sums_right) report.seconds = seconds_of(ranks);
-  } catch (const std::runtime_error& error) {
+    if (*report.sums_right) measure(ranks, report);
+  } catch (const std::exception& error) {
     report.problem = error.what();
   }
   return report;

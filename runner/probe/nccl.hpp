@@ -6,8 +6,8 @@
 
 namespace mlenv::probe {
 
-/// An all-reduce over all of them, from this one process; sums are checked word by word on every
-/// rank.
+/// An all-reduce over all of them, from this one process (`Options::across`: and over those of the
+/// other nodes' processes); sums are checked word by word on every rank of this process.
 NcclReport reduce_over(const Cuda& cuda, const std::vector<Gpu>& gpus, const Options& options,
                        const Doing& doing);
 

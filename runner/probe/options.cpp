@@ -29,9 +29,15 @@ Options parse_options(const std::vector<std::string>& words) {
       options.nccl = true;
       continue;
     }
+    if (word == "--across") {
+      options.nccl = true;
+      options.across = true;
+      continue;
+    }
     if (word != "--nccl-library" && word != "--size" && word != "--timeout") {
       throw std::invalid_argument("unknown word `" + word +
-                                  "`: --nccl, --nccl-library FILE, --size MIB, --timeout SECONDS");
+                                  "`: --nccl, --across, --nccl-library FILE, --size MIB, --timeout "
+                                  "SECONDS");
     }
     if (at + 1 == words.size()) throw std::invalid_argument(word + " takes a value");
     const std::string& value = words[++at];
@@ -51,6 +57,7 @@ std::vector<std::string> words_of(const Options& options) {
   std::vector<std::string> words = {"--size", std::to_string(options.mebibytes), "--timeout",
                                     std::to_string(options.timeout.count())};
   if (options.nccl) words.emplace_back("--nccl");
+  if (options.across) words.emplace_back("--across");
   if (!options.nccl_library.empty()) {
     words.emplace_back("--nccl-library");
     words.push_back(options.nccl_library);

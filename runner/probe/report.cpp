@@ -95,6 +95,7 @@ std::string object_of(const NcclReport& nccl) {
       .add("algorithm_bytes_per_second", rate(algorithm))
       .add("bus_bytes_per_second", rate(bus))
       .add("problem", text_or_null(nccl.problem))
+      .add("each_seconds", list_of(nccl.each_seconds, [](double one) { return number(one); }))
       .object();
 }
 

@@ -38,8 +38,9 @@ struct NcclReport {
   int ranks = 0;
   std::uint64_t bytes = 0;  ///< of each rank
   std::optional<bool> sums_right;
-  std::optional<double> seconds;  ///< of one all-reduce
+  std::optional<double> seconds;  ///< of one all-reduce: the shortest
   std::string problem;
+  std::vector<double> each_seconds{};  ///< in the order in which they were
 };
 
 struct Report {

@@ -221,6 +221,7 @@ bool soon(const std::function<bool()>& condition) {
 TEST(NodeProgram, ThatIsNotInstalledIsTold) {
   // Nothing lies beside the tests.
   EXPECT_EQ(code_of([] { (void)node_program(); }), "no-node-program");
+  EXPECT_EQ(code_of([] { (void)probe_program(); }), "no-probe-program");
 }
 
 class AgentEndTest : public AgentTest {
