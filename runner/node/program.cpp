@@ -27,7 +27,7 @@ fs::path node_program() {
   constexpr const char* kName = "mlenv-node";
   fs::path own = own_executable();
   if (own.filename() == kName) return own;
-  const fs::path found = program_beside(own.parent_path(), kName);
+  fs::path found = program_beside(own.parent_path(), kName);
   if (!found.empty()) return found;
   throw failure("no-node-program", "`{}` is not installed beside mlenv", kName)
       .because(places(own.parent_path()))
@@ -37,7 +37,7 @@ fs::path node_program() {
 fs::path probe_program() {
   constexpr const char* kName = "mlenv-gpu-probe";
   const fs::path folder = own_executable().parent_path();
-  const fs::path found = program_beside(folder, kName);
+  fs::path found = program_beside(folder, kName);
   if (!found.empty()) return found;
   throw failure("no-probe-program", "`{}` is not installed beside mlenv", kName)
       .because(places(folder))
