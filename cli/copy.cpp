@@ -11,6 +11,7 @@
 #include "base/json.hpp"
 #include "base/printable.hpp"
 #include "cli/command_tree.hpp"
+#include "cli/pull_from.hpp"
 #include "cli/settings.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
@@ -31,6 +32,7 @@ struct CopyOptions {
   std::string engine;
   std::string hosts;
   std::string interface;
+  PullFromWords from;
 };
 
 std::unique_ptr<job::NodeStarter> nodes_of(const CopyOptions& options) {
@@ -68,6 +70,30 @@ std::vector<std::string> names_there(Ui& ui, const std::string& image) {
   return names;
 }
 
+/// The image, and what it is to be called there. With a registry it may be there alone.
+struct Copied {
+  Image image;
+  std::vector<std::string> names;
+};
+
+Copied copied_image(Ui& ui, const CopyOptions& options) {
+  const bool absent = !options.from.reference.empty() && !ui.store().find_image(options.image);
+  if (!absent) {
+    return {image_named(ui, options.image, options.platform), names_there(ui, options.image)};
+  }
+  const Reference name = Reference::parse(options.image);
+  Copied copied{image_without_layers(ui, options.from, options.platform), {}};
+  if (!name.digest()) {
+    copied.names.push_back(listed_name(name));
+  } else if (*name.digest() != copied.image.digest()) {
+    throw failure("other-image", "`{}` is another image than the one that nodes are to get",
+                  options.from.reference)
+        .because(fmt::format("there it is {}, and {} was asked for", copied.image.digest().str(),
+                             name.digest()->str()));
+  }
+  return copied;
+}
+
 /// A line of progress for each node that something comes to.
 class CopyShow {
  public:
@@ -78,6 +104,7 @@ class CopyShow {
       came(node, there, all);
     };
     events.ended = [this](const job::CopiedNode& node) { ended(node); };
+    events.notice = [this](const std::string& text) { ui_.say("mlenv: " + printable(text)); };
     return events;
   }
 
@@ -104,33 +131,44 @@ class CopyShow {
   std::map<std::string, Shown> shown_;
 };
 
+std::uint64_t came_to(const job::CopiedNode& node) {
+  return node.count.from_here + node.count.from_nodes + node.count.from_registry;
+}
+
 std::string state_of(const job::CopiedNode& node) {
   if (node.error) return "failed";
-  return node.count.from_here + node.count.from_nodes > 0 ? "copied" : "there";
+  return came_to(node) > 0 ? "copied" : "there";
 }
 
 nlohmann::json as_json(const job::CopiedNode& node) {
   nlohmann::json error;
   if (node.error) error = {{"code", node.error->code()}, {"message", node.error->what()}};
+  nlohmann::json no_registry;
+  if (!node.count.no_registry.empty()) no_registry = node.count.no_registry;
   return {{"node", node.node},
           {"state", state_of(node)},
           {"had_bytes", node.count.had},
           {"from_here_bytes", node.count.from_here},
           {"from_nodes_bytes", node.count.from_nodes},
+          {"from_registry_bytes", node.count.from_registry},
+          {"no_registry", std::move(no_registry)},
           {"seconds", node.seconds},
           {"error", std::move(error)}};
 }
 
-std::string line_of(const job::CopiedNode& node) {
+std::string line_of(const job::CopiedNode& node, bool pulled) {
   if (node.error) return fmt::format("failed: {}", printable(node.error->what()));
-  const std::uint64_t came = node.count.from_here + node.count.from_nodes;
+  const std::uint64_t came = came_to(node);
   if (came == 0) return "has it already";
-  return fmt::format("{} in {:.1f} s, {} of it from other nodes{}", human_bytes(came), node.seconds,
-                     human_bytes(node.count.from_nodes),
-                     node.count.had > 0 ? ", " + human_bytes(node.count.had) + " was there" : "");
+  return fmt::format(
+      "{} in {:.1f} s, {} of it from other nodes{}{}", human_bytes(came), node.seconds,
+      human_bytes(node.count.from_nodes),
+      pulled ? ", " + human_bytes(node.count.from_registry) + " from the registry" : "",
+      node.count.had > 0 ? ", " + human_bytes(node.count.had) + " was there" : "");
 }
 
-void show(const Ui& ui, const Image& image, const job::CopyOutcome& outcome) {
+/// `pulled`: there was a registry.
+void show(const Ui& ui, const Image& image, const job::CopyOutcome& outcome, bool pulled) {
   if (ui.options.json) {
     nlohmann::json nodes = nlohmann::json::array();
     for (const job::CopiedNode& node : outcome.nodes) nodes.push_back(as_json(node));
@@ -143,7 +181,7 @@ void show(const Ui& ui, const Image& image, const job::CopyOutcome& outcome) {
   std::size_t width = 0;
   for (const job::CopiedNode& node : outcome.nodes) width = std::max(width, node.node.size());
   for (const job::CopiedNode& node : outcome.nodes) {
-    ui.answer(fmt::format("{:<{}}  {}", node.node, width, line_of(node)));
+    ui.answer(fmt::format("{:<{}}  {}", node.node, width, line_of(node, pulled)));
   }
 }
 
@@ -164,18 +202,19 @@ void require_all(const job::CopyOutcome& outcome) {
 
 int copy_command(const CopyOptions& options, Ui& ui) {
   refuse_file(ui, options.image);
-  const Image image = image_named(ui, options.image, options.platform);
   const std::unique_ptr<job::NodeStarter> starter = nodes_of(options);
+  const Copied copied = copied_image(ui, options);
+  const job::PullFrom from = pull_from_of(ui, options.from, copied.image);
   CopyShow shown{ui};
   const job::CopyEvents events = shown.events();
   const job::CopyOutcome outcome = job::copy_image(
       ui.store(), *starter,
-      {image.digest().str(), names_there(ui, options.image), options.interface, {}}, events);
+      {copied.image.digest().str(), copied.names, options.interface, from, {}}, events);
   if (outcome.signal != 0) {
     ui.say("mlenv: interrupted; what came is kept, and the same command goes on from there");
     return 128 + outcome.signal;
   }
-  show(ui, image, outcome);
+  show(ui, copied.image, outcome, !from.repository.empty());
   require_all(outcome);
   return 0;
 }
@@ -194,6 +233,8 @@ Action declare_copy(CLI::App& app) {
               {"ssh", "slurm"});
   app.add_option("--interface", options->interface, "by which nodes fetch from each other")
       ->type_name("NAME");
+  add_pull_from(app, options->from);
+  app.add_flag("--plain-http", options->from.plain_http, "that registry has no TLS");
   app.add_option("--platform", options->platform, "of an index the image for OS/ARCHITECTURE")
       ->type_name("PLATFORM");
   app.footer("example: mlenv copy jax-cpu --hosts gpu1,gpu2,gpu3");

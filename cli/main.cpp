@@ -12,6 +12,7 @@
 #include "cli/export.hpp"
 #include "cli/preflight.hpp"
 #include "cli/probe_text.hpp"
+#include "cli/pull_from.hpp"
 #include "cli/quick_runtime.hpp"
 #include "cli/rollback.hpp"
 #include "cli/run_after.hpp"
@@ -76,6 +77,7 @@ constexpr std::array kCommands = {
     Command{"help", "say what a command does", declare_help},
     Command{"generate", nullptr, declare_generate},
     Command{"ssh-proxy", nullptr, declare_ssh_proxy},
+    Command{"registry-grant", nullptr, declare_registry_grant},
 };
 
 void add_global_options(CLI::App& app, GlobalOptions& options) {

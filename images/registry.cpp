@@ -58,6 +58,7 @@ Registry::State::State(Http& http_client, const Reference& reference, RegistryOp
       where(reference),
       options(std::move(given)),
       authorizer(http_client, reference, options.docker_config, options.hosts.certificates) {
+  if (options.only_pull) authorizer.only_pull();
   if (where.host().empty()) {
     throw usage_error("bad-reference", "`{}` names no registry", where.str())
         .hint(fmt::format("put its host in front: `HOST/{}`", where.str()));
@@ -257,6 +258,28 @@ bool Registry::has_manifest(const Digest& digest) {
   if (response.status == 200) return true;
   if (response.status == 404) return false;
   throw state_->refused(response, "say whether it has a manifest");
+}
+
+Registry::BlobAccess Registry::blob_access(const Digest& manifest) {
+  const std::string place = state_->where.host() + "/" + state_->where.repository();
+  if (!has_manifest(manifest)) {
+    throw failure("not-found", "`{}` has no image {}", place, manifest.str())
+        .hint(fmt::format("`mlenv push IMAGE {}` brings one there", place));
+  }
+  BlobAccess access;
+  access.authorization = state_->authorizer.current();
+  if (!access.authorization.empty() && !access.authorization.starts_with("Bearer ")) {
+    throw failure("password-only", "`{}` gives no tokens: it wants the password itself",
+                  state_->where.host())
+        .because("mlenv gives nobody else a password")
+        .hint(
+            "leave the registry out: the layers come from here then. A registry with a token "
+            "server, or one that lets everybody pull, can be used");
+  }
+  access.url = state_->url("blobs/");
+  access.plain_http = access.url.starts_with("http:");
+  access.any_certificate = state_->options.insecure || state_->options.skip_verify;
+  return access;
 }
 
 void Registry::put_manifest(const std::string& name, std::string_view bytes,

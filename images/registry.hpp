@@ -24,6 +24,7 @@ struct RegistryOptions {
   bool skip_verify = false;  ///< Any certificate is taken, no more.
   unsigned uploads = 4;      ///< blobs in flight
   fs::path docker_config;    ///< config.json with `auths`; empty: $DOCKER_CONFIG or ~/.docker
+  bool only_pull = false;    ///< tokens are for pulling and nothing else, whatever is asked for
   std::string platform;      ///< chosen from an index, `linux/arm64`; empty: this machine's
   RegistryHosts hosts;       ///< mirrors, certificates
 };
@@ -60,6 +61,16 @@ class Registry {
   /// The same, and of an index the index itself.
   std::optional<Manifest> get_unresolved(const std::string& name);
   bool has_manifest(const Digest& digest);
+  /// What others need to fetch blobs of this repository by themselves.
+  struct BlobAccess {
+    std::string url;            ///< of a blob, without its digest
+    std::string authorization;  ///< secret; empty: nothing is asked for
+    bool plain_http = false;
+    bool any_certificate = false;
+  };
+  /// Asks for that manifest first, so that the registry says what it wants. Throws `not-found`
+  /// where it lacks it, `password-only` where the login's password itself would have to be sent.
+  BlobAccess blob_access(const Digest& manifest);
   void put_manifest(const std::string& name, std::string_view bytes, std::string_view media_type);
 
   struct State;  ///< private to images/registry*.cpp

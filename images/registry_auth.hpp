@@ -31,6 +31,8 @@ class Authorizer {
   Authorizer(Http& http, const Reference& where, const fs::path& docker_config,
              std::vector<fs::path> certificates = {});
 
+  /// Before the first use: tokens are for pulling and nothing else, whatever is asked for.
+  void only_pull() { scopes_.only_pull(); }
   /// What to send as Authorization; empty: nothing. From any thread.
   std::string current() const;
   /// After a 401 to a request that carried `used`: true when there is something better to send. A

@@ -11,11 +11,13 @@ void TokenScopes::add(std::string_view text) {
     if (one.empty()) continue;
     const std::size_t colon = std::min(one.rfind(':'), one.size());
     const std::string_view resource = one.substr(0, colon);
+    if (only_pull_ && !resource.starts_with("repository:")) continue;
     auto scope = std::find_if(all_.begin(), all_.end(),
                               [&](const Scope& known) { return known.resource == resource; });
     if (scope == all_.end()) scope = all_.insert(scope, {std::string(resource), {}});
     if (colon == one.size()) continue;
     for (const std::string_view action : split(one.substr(colon + 1), ',')) {
+      if (only_pull_ && action != "pull") continue;
       const auto end = scope->actions.end();
       if (std::find(scope->actions.begin(), end, action) == end) {
         scope->actions.emplace_back(action);

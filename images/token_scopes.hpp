@@ -14,6 +14,8 @@ class TokenScopes {
   /// `repository:team/x:pull,push`, several with blanks between them. What cannot be read is kept
   /// as it is.
   void add(std::string_view text);
+  /// From now on nothing is added but pulling from repositories.
+  void only_pull() { only_pull_ = true; }
   /// Whether all of it was added before.
   bool hold(std::string_view text) const;
   /// In the order in which they came; one alone reads as it was given.
@@ -26,6 +28,7 @@ class TokenScopes {
     friend bool operator==(const Scope&, const Scope&) = default;
   };
   std::vector<Scope> all_;
+  bool only_pull_ = false;
 };
 
 }  // namespace mlenv

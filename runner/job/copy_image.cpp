@@ -19,6 +19,7 @@ DrivePlan drive_plan(const CopyPlan& copy, std::size_t nodes) {
   plan.image_names = copy.names;
   plan.image_alone = true;
   plan.link = copy.link;
+  plan.pull_from = copy.from;
   plan.job.nodes = {1, nodes};
   plan.job.interface = copy.interface;
   return plan;
@@ -39,7 +40,7 @@ class Copy {
       : offers_(starter.offers()),
         events_(events),
         plan_(drive_plan(plan, offers_.size())),
-        drive_events_{{}, events.came},
+        drive_events_{events.notice, events.came},
         nodes_(store, starter, plan_, drive_events_, no_ranks()) {
     for (const NodeOffer& offer : offers_) outcome_.nodes.push_back({offer.name, {}, 0, {}});
     ended_.resize(offers_.size(), false);

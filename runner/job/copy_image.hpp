@@ -18,6 +18,7 @@ struct CopyPlan {
   std::string digest;              ///< of the image's manifest
   std::vector<std::string> names;  ///< that it is to have there
   std::string interface;           ///< by which nodes reach each other; empty: as for a job
+  PullFrom from;                   ///< nodes fetch it there
   LinkSettings link;
 };
 
@@ -37,6 +38,7 @@ struct CopyOutcome {
 struct CopyEvents {
   std::function<void(const std::string& node, std::uint64_t there, std::uint64_t all)> came{};
   std::function<void(const CopiedNode&)> ended{};
+  std::function<void(const std::string&)> notice{};  ///< a sentence for the person
 };
 
 /// To the end, for each node by itself: what one cannot do keeps no other from it. SIGINT and its

@@ -23,6 +23,7 @@
 #include "runner/job/node_link.hpp"
 #include "runner/job/plan.hpp"
 #include "runner/job/preflight.hpp"
+#include "runner/job/registry_grants.hpp"
 #include "runner/launch/node_starter.hpp"
 #include "runner/local/life.hpp"
 
@@ -51,6 +52,7 @@ struct DrivePlan {
   std::optional<ImageFacts> image_facts;
   bool image_alone = false;              ///< it is brought there, and nothing is run
   std::vector<std::string> image_names;  ///< that it is to have there
+  PullFrom pull_from{};                  ///< nodes fetch the image there
   bool preflight_alone = false;          ///< nothing is started after it
   LinkSettings link;
   std::chrono::milliseconds meeting{60'000};  ///< a node has so long until it answers first

@@ -49,17 +49,30 @@ DrivenNodes::DrivenNodes(Store& store, NodeStarter& starter, const DrivePlan& pl
       ranks_(std::move(ranks)),
       data_lists_(store),
       beater_(plan.link.beat),
-      spread_(store, {plan.image_digest, plan.image_names, plan.job.nodes.most > 1},
-              [this](std::size_t node) {
-                const SpreadCount& count = spread_.count(node);
-                if (!events_.sending) return;
-                events_.sending(nodes_[node].state.offer.name, count.there, count.bytes);
-              }) {
+      spread_(store,
+              {plan.image_digest, plan.image_names, plan.job.nodes.most > 1, plan.pull_from,
+               grants_for(plan.pull_from, plan.image_digest)},
+              spread_events()) {
   for (NodeOffer& offer : starter.offers()) {
     Node& node = nodes_.emplace_back();
     node.index = nodes_.size() - 1;
     node.state.offer = std::move(offer);
   }
+}
+
+SpreadEvents DrivenNodes::spread_events() {
+  SpreadEvents events;
+  events.came = [this](std::size_t node) {
+    const SpreadCount& count = spread_.count(node);
+    if (!events_.sending) return;
+    events_.sending(nodes_[node].state.offer.name, count.there, count.bytes);
+  };
+  events.notice = events_.notice;
+  events.stuck = [this](std::size_t node, const Error& why) {
+    nodes_[node].error = why;
+    lost(nodes_[node], why.what());
+  };
+  return events;
 }
 
 bool DrivenNodes::is_ready(const Node& node) const {
@@ -242,7 +255,7 @@ void DrivenNodes::met(std::size_t index, const NodeHello& hello) {
   if (plan_.image_digest.empty()) {
     state.image = true;
   } else {
-    spread_.met(index, link, hello, address_of(state));
+    spread_.met(index, link, state.offer.name, hello, address_of(state));
   }
   if (!plan_.data.empty()) link.send_data(store_, data_lists_, plan_.data);
   if (plan_.code_digest) {

@@ -108,6 +108,7 @@ class DrivenNodes {
     std::chrono::system_clock::time_point heard{};
     Patience patience{};
   };
+  SpreadEvents spread_events();
   bool is_ready(const Node& node) const;
   void drop(Node& node);
   bool may_come(const Node& node) const {

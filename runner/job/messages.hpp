@@ -147,6 +147,36 @@ struct FetchPiece {
   }
 };
 
+/// A registry that has the image's layers, and what it wants to hear (RegistryGrant). In place of
+/// what was said before.
+struct UseRegistry {
+  std::string blobs;          ///< URL of a blob, without its digest
+  std::string authorization;  ///< secret; empty: nothing
+  bool any_certificate = false;
+  std::uint64_t serial = 0;  ///< of the authorization
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("blobs", self.blobs);
+    visit("authorization", self.authorization);
+    visit("any_certificate", self.any_certificate);
+    visit("serial", self.serial);
+  }
+};
+
+/// Pieces of a blob of the image that was offered last, from that registry. Answered by
+/// PieceArrived for each that comes, and by RangeEnded.
+struct FetchRange {
+  std::string digest;
+  std::uint64_t first = 0;
+  std::uint64_t pieces = 0;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("digest", self.digest);
+    visit("first", self.first);
+    visit("pieces", self.pieces);
+  }
+};
+
 /// RankStart as its parts' own forms.
 struct StartRank {
   std::uint64_t rank = 0;
@@ -292,7 +322,31 @@ struct PieceFailed {
   }
 };
 
-/// What other nodes gave of it was not it: none of its pieces is there any more.
+/// Nothing more comes of a FetchRange.
+struct RangeEnded {
+  std::string digest;
+  std::uint64_t first = 0;
+  std::uint64_t pieces = 0;
+  std::string how;            ///< empty: all came; else one of kRange…
+  std::string why{};          ///< in words
+  std::uint64_t serial = 0;   ///< of the authorization that it was asked for with
+  bool gives_ranges = false;  ///< parts of a blob are to be had there
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("digest", self.digest);
+    visit("first", self.first);
+    visit("pieces", self.pieces);
+    visit("how", self.how);
+    visit("why", self.why);
+    visit("serial", self.serial);
+    visit("gives_ranges", self.gives_ranges);
+  }
+};
+inline constexpr std::string_view kRangeUnauthorized = "unauthorized";  ///< 401
+inline constexpr std::string_view kRangeBroken = "broken";    ///< another time it may come
+inline constexpr std::string_view kRangeRefused = "refused";  ///< it never will
+
+/// What others gave of it was not it: none of its pieces is there any more.
 struct BlobSpoilt {
   std::string digest;
   template <class Self, class Visit>
@@ -448,7 +502,7 @@ using Message =
                  GiveUp, StartRank, SignalRank, StopRank, Bye, Hello, Want, Ready, FactsText,
                  FreePorts, RankStarted, RankLine, RankEnded, Failed, Leaving, ServePeers,
                  FetchPiece, Serving, PieceArrived, PieceFailed, BlobSpoilt, LinkTest, LinkTested,
-                 RankUsed, OfferData, WantData, DataAt>;
+                 RankUsed, OfferData, WantData, DataAt, UseRegistry, FetchRange, RangeEnded>;
 
 /// With its length in front. Throws `bad-stream` for one that is too large to be sent.
 std::string render_message(const Message& message);

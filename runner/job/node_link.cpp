@@ -40,7 +40,7 @@ RunFailure shown(const RunFailure& failure) {
 
 NodeHello shown(NodeHello hello) {
   for (std::string* const text : {&hello.host, &hello.version, &hello.boot_id, &hello.runtime,
-                                  &hello.clock, &hello.store, &hello.store_id}) {
+                                  &hello.clock, &hello.store, &hello.store_id, &hello.curl}) {
     *text = printable(*text);
   }
   for (NodeHello::Interface& one : hello.interfaces) {
@@ -229,6 +229,10 @@ void NodeLink::Impl::on_piece(const Message& message) {
     tell(events.not_fetched, *piece);
   } else if (const auto* blob = std::get_if<BlobSpoilt>(&message)) {
     tell(events.spoilt, *blob);
+  } else if (const auto* range = std::get_if<RangeEnded>(&message)) {
+    RangeEnded ended = *range;
+    ended.why = printable(ended.why);
+    tell(events.range_ended, ended);
   }
 }
 
@@ -332,6 +336,8 @@ void NodeLink::serve_peers(const std::string& token, const std::string& address)
   impl_->say(ServePeers{token, address});
 }
 void NodeLink::fetch(const FetchPiece& piece) { impl_->say(piece); }
+void NodeLink::use_registry(const UseRegistry& registry) { impl_->say(registry); }
+void NodeLink::fetch(const FetchRange& range) { impl_->say(range); }
 void NodeLink::send_piece(Store& store, const OfferedBlob& blob, std::size_t piece) {
   impl_->blobs.add_piece(store, std::string(kImage), blob, piece);
 }

@@ -66,6 +66,7 @@ struct NodeHello {
   /// So many GPUs a batch system has given to the job there; nothing: all are the node's to give.
   std::optional<std::uint64_t> given_gpus{};
   std::vector<std::uint16_t> ports;  ///< free ones, as many as were asked for
+  std::string curl{};  ///< path of the program, for fetching from a registry; empty: it has none
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("host", self.host);
@@ -79,6 +80,7 @@ struct NodeHello {
     visit("interfaces", self.interfaces);
     visit("given_gpus", self.given_gpus);
     visit("ports", self.ports);
+    visit("curl", self.curl);
   }
 };
 
@@ -116,6 +118,9 @@ struct Want;
 struct PieceArrived;
 struct PieceFailed;
 struct BlobSpoilt;
+struct UseRegistry;
+struct FetchRange;
+struct RangeEnded;
 /// What a rank has used since it started, and what it does at this moment; told every few seconds.
 struct RankUse {
   double cpu_seconds = 0;     ///< of all its processes
@@ -150,6 +155,7 @@ struct NodeEvents {
   std::function<void(const PieceArrived&)> arrived{};
   std::function<void(const PieceFailed&)> not_fetched{};
   std::function<void(const BlobSpoilt&)> spoilt{};
+  std::function<void(const RangeEnded&)> range_ended{};
   std::function<void(const DataPlace&)> data_at{};  ///< it has that one of send_data
   std::function<void(const Facts&)> facts{};
   std::function<void(const std::vector<std::uint16_t>&)> ports{};
@@ -196,6 +202,9 @@ class NodeLink {
   void serve_peers(const std::string& token, const std::string& address);
   /// The node fetches a piece of what it lacks from another one.
   void fetch(const FetchPiece& piece);
+  /// From now on layers may be had there: fetch(FetchRange). For nodes with curl alone.
+  void use_registry(const UseRegistry& registry);
+  void fetch(const FetchRange& range);
   /// We send one to it.
   void send_piece(Store& store, const OfferedBlob& blob, std::size_t piece);
   /// How many of these have not left yet.

@@ -141,15 +141,27 @@ void Swarm::spoilt(std::size_t node, std::size_t first, std::size_t count) {
   one.next = 0;
 }
 
+void Swarm::dropped(std::size_t node, std::size_t piece) {
+  Node& one = nodes_.at(node);
+  if (!one.joined || one.pieces.at(piece) != At::on_way_from_source) return;
+  lose(one, piece);
+  if (held_[piece] > 0) one.fetchable.push_back(piece);
+  for (Node& other : nodes_) other.next = std::min(other.next, piece);
+}
+
+bool Swarm::also_from_source(std::size_t node, std::size_t piece) {
+  Node& one = nodes_.at(node);
+  if (!one.joined || one.pieces.at(piece) != At::absent || may_come(one, piece)) return false;
+  one.pieces[piece] = At::on_way_from_source;
+  ++on_way_[piece];
+  return true;
+}
+
 std::optional<std::size_t> Swarm::next_from_source(std::size_t node) {
   Node& one = nodes_.at(node);
   if (!one.joined) return std::nullopt;
   for (; one.next < held_.size(); ++one.next) {
-    const std::size_t piece = one.next;
-    if (one.pieces[piece] != At::absent || may_come(one, piece)) continue;
-    one.pieces[piece] = At::on_way_from_source;
-    ++on_way_[piece];
-    return piece;
+    if (also_from_source(node, one.next)) return one.next;
   }
   return std::nullopt;
 }

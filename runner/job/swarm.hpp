@@ -9,6 +9,9 @@
 // broken link waits with it; here a slow node delays itself alone.
 //
 // A node that nobody else reaches is sent all by the source.
+//
+// Where a registry has the image, nodes fetch from it in the source's place: what is said here of
+// the source holds for both, and who asks says which of them it is.
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -38,8 +41,13 @@ class Swarm {
   /// everything by the source from now on.
   void spoilt(std::size_t node, std::size_t first, std::size_t count);
 
+  /// What was on its way to it from the source does not come.
+  void dropped(std::size_t node, std::size_t piece);
+
   /// What the source sends to that node now; nothing: it has, or gets from others, all it can.
   std::optional<std::size_t> next_from_source(std::size_t node);
+  /// That piece, too, if it lacks it and gets it from nobody. True: it is on its way.
+  bool also_from_source(std::size_t node, std::size_t piece);
   /// The same for a node that has waited too long for what is on its way to others: slow ones, or
   /// ones that may be gone.
   std::optional<std::size_t> next_for_impatient(std::size_t node);
@@ -51,6 +59,16 @@ class Swarm {
   /// one, and kMostOfOne from one to another, so that a slow one does not hold others up.
   std::optional<Fetch> next_fetch(std::size_t node);
 
+  /// It may fetch from the other one.
+  bool reaches(std::size_t node, std::size_t other) const {
+    return can_fetch(nodes_.at(node), other);
+  }
+  /// It was given what it should not have, and fetches from no other any more.
+  bool is_alone(std::size_t node) const { return nodes_.at(node).source_only; }
+  /// Somebody whom it reaches has the piece, or is about to, or it is on its way to it.
+  bool comes(std::size_t node, std::size_t piece) const {
+    return nodes_[node].pieces[piece] != At::absent || may_come(nodes_[node], piece);
+  }
   std::size_t pieces() const { return held_.size(); }
   bool has(std::size_t node, std::size_t piece) const {
     return nodes_[node].pieces[piece] == At::there;

@@ -14,6 +14,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "runner/job/store_id.hpp"
 #include "runner/local/machine.hpp"
@@ -144,6 +145,7 @@ NodeHello hello_of(const fs::path& store, std::size_t ports) {
   const Variables variables = caller_variables();
   hello.given_gpus = given_gpus({variables.begin(), variables.end()});
   hello.ports = free_ports(ports);
+  hello.curl = find_program("curl").value_or("").string();
   return hello;
 }
 

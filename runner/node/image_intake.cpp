@@ -39,13 +39,16 @@ ImageIntake::ImageIntake(Channel& channel, Store& store)
           {[this](const FetchPiece& piece, std::uint64_t offset, std::string_view bytes) {
              write(piece.digest, offset, bytes);
            },
-           [this](const FetchPiece& piece) {
-             if (Coming* coming = find(piece.digest)) coming->from_nodes = true;
-             piece_is_there(piece.digest, piece.piece);
-           },
+           [this](const FetchPiece& piece) { piece_came(piece.digest, piece.piece); },
            [this](const FetchPiece& piece, const std::string& why) {
              channel_.say(PieceFailed{piece.address, piece.port, piece.digest, piece.piece, why});
-           }}) {}
+           }}),
+      registry_(
+          {[this](const std::string& digest, std::uint64_t offset, std::string_view bytes) {
+             write(digest, offset, bytes);
+           },
+           [this](const std::string& digest, std::uint64_t piece) { piece_came(digest, piece); },
+           [this](const RangeEnded& range) { channel_.say(range); }}) {}
 
 template <class DoIt>
 void ImageIntake::keep_error(DoIt&& work) {
@@ -136,6 +139,16 @@ void ImageIntake::fetch(const FetchPiece& piece) {
   fetches_.fetch(piece, std::min(kPieceBytes, coming->blob.size_bytes - offset));
 }
 
+void ImageIntake::fetch(const FetchRange& range) {
+  const Coming* coming = find(range.digest);
+  registry_.fetch(range, coming == nullptr ? 0 : coming->blob.size_bytes);
+}
+
+void ImageIntake::piece_came(const std::string& digest, std::uint64_t piece) {
+  if (Coming* coming = find(digest)) coming->from_others = true;
+  piece_is_there(digest, piece);
+}
+
 void ImageIntake::serve(const ServePeers& peers) {
   fetches_.set_token(peers.token);
   channel_.say(Serving{server_.open(peers.token, peers.address)});
@@ -145,6 +158,7 @@ void ImageIntake::forget() {
   offered_ = false;
   error_.reset();
   fetches_.forget();
+  registry_.forget();
   ready_to_hash_.clear();
   coming_.clear();
 }
@@ -170,9 +184,12 @@ std::unique_ptr<Source> ImageIntake::source_of(const PieceRequest& request) {
 void ImageIntake::add_to(std::vector<pollfd>& fds) const {
   server_.add_to(fds);
   fetches_.add_to(fds);
+  registry_.add_to(fds);
 }
 
-const pollfd* ImageIntake::hear(const pollfd* seen) { return fetches_.hear(server_.hear(seen)); }
+const pollfd* ImageIntake::hear(const pollfd* seen) {
+  return registry_.hear(fetches_.hear(server_.hear(seen)));
+}
 
 bool ImageIntake::advance() {
   if (error_) {
@@ -197,11 +214,11 @@ void ImageIntake::finish(Coming& coming) {
   try {
     coming.partial->commit();
   } catch (const Error& error) {
-    if (error.code() != "digest-mismatch" || !coming.from_nodes || coming.again) throw;
-    // Some node gave what it should not have: once more, and all of it from the controller.
+    if (error.code() != "digest-mismatch" || !coming.from_others || coming.again) throw;
+    // Some node, or the registry, gave what it should not have: once more.
     coming.partial.reset();
     coming.partial = store_.partial(Digest::parse(digest), coming.blob.size_bytes);
-    coming.from_nodes = false;
+    coming.from_others = false;
     coming.again = true;
     channel_.say(BlobSpoilt{digest});
     return;

@@ -1,8 +1,8 @@
 #pragma once
-// An image on its way into this node's store, in pieces: from the controller's stream, and from
-// other nodes, to which it gives what it has. A layer is a blob of the store only when all of it is
-// there and is what it is called. What came is kept when the agent ends, and the next one goes on
-// from there.
+// An image on its way into this node's store, in pieces: from the controller's stream, from a
+// registry, and from other nodes, to which it gives what it has. A layer is a blob of the store
+// only when all of it is there and is what it is called. What came is kept when the agent ends, and
+// the next one goes on from there.
 //
 // It waits for nothing: its owner polls.
 #include <poll.h>
@@ -19,6 +19,7 @@
 #include "runner/job/channel.hpp"
 #include "runner/node/peer_fetches.hpp"
 #include "runner/node/peer_server.hpp"
+#include "runner/node/registry_fetches.hpp"
 
 namespace mlenv::job {
 
@@ -32,6 +33,8 @@ class ImageIntake {
   void begin(const BeginBlob& begin);
   void take(std::string_view bytes);
   void fetch(const FetchPiece& piece);
+  void use_registry(const UseRegistry& registry) { registry_.use(registry); }
+  void fetch(const FetchRange& range);
   /// Says Serving.
   void serve(const ServePeers& peers);
   /// Nothing more of what was offered is taken; others are served on.
@@ -50,8 +53,8 @@ class ImageIntake {
   struct Coming {
     OfferedBlob blob;
     std::unique_ptr<PartialBlob> partial;
-    bool from_nodes = false;  ///< some of it
-    bool again = false;       ///< it was spoilt once
+    bool from_others = false;  ///< some of it: not from the controller
+    bool again = false;        ///< it was spoilt once
   };
   struct Stream {
     std::string digest;
@@ -61,6 +64,8 @@ class ImageIntake {
   Coming* find(const std::string& digest);
   void write(const std::string& digest, std::uint64_t offset, std::string_view bytes);
   void piece_is_there(const std::string& digest, std::uint64_t piece);
+  /// The same of one that the controller did not send.
+  void piece_came(const std::string& digest, std::uint64_t piece);
   void finish(Coming& coming);
   std::unique_ptr<Source> source_of(const PieceRequest& request);
   template <class DoIt>
@@ -76,6 +81,7 @@ class ImageIntake {
   std::optional<Error> error_;
   PeerServer server_;
   PeerFetches fetches_;
+  RegistryFetches registry_;
 };
 
 }  // namespace mlenv::job

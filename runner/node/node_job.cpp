@@ -105,6 +105,8 @@ void NodeJob::take(const Message& message) {
   if (const auto* up = std::get_if<GiveUp>(&message)) return give_up(up->during);
   if (const auto* piece = std::get_if<FetchPiece>(&message)) return layers_.fetch(*piece);
   if (const auto* peers = std::get_if<ServePeers>(&message)) return layers_.serve(*peers);
+  if (const auto* use = std::get_if<UseRegistry>(&message)) return layers_.use_registry(*use);
+  if (const auto* range = std::get_if<FetchRange>(&message)) return layers_.fetch(*range);
   if (const auto* start = std::get_if<StartRank>(&message)) return on_start(*start);
   if (const auto* ports = std::get_if<AskPorts>(&message)) {
     return channel_.say(FreePorts{free_ports(ports->count)});

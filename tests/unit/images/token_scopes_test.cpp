@@ -25,6 +25,13 @@ TEST(TokenScopes, ActionsOfOneRepositoryAddUp) {
   EXPECT_EQ(sum_of({"a:push", "b:pull", "a:pull b:pull"}), "a:push,pull b:pull");
 }
 
+TEST(TokenScopes, PullingAloneWhateverIsAskedFor) {
+  TokenScopes scopes;
+  scopes.only_pull();
+  scopes.add("repository:team/x:pull,push,delete registry:catalog:* repository:b:pull");
+  EXPECT_EQ(scopes.str(), "repository:team/x:pull repository:b:pull");
+}
+
 TEST(TokenScopes, HoldsWhatWasAdded) {
   TokenScopes scopes;
   EXPECT_TRUE(scopes.hold(""));

@@ -163,6 +163,27 @@ TEST(Swarm, WhatWasSpoiltComesFromTheSourceAlone) {
   EXPECT_FALSE(swarm.next_from_source(1));
 }
 
+TEST(Swarm, WhatDoesNotComeFromTheSourceIsWantedAgain) {
+  Swarm swarm{4};
+  for (const std::size_t node : {0U, 1U}) {
+    swarm.serves(node);
+    swarm.join(node, {});
+  }
+  EXPECT_EQ(swarm.next_from_source(0), 0U);
+  EXPECT_TRUE(swarm.also_from_source(0, 1));
+  EXPECT_FALSE(swarm.also_from_source(0, 1));
+  EXPECT_FALSE(swarm.also_from_source(1, 1)) << "it comes from the other one";
+  EXPECT_EQ(swarm.next_from_source(1), 2U);
+  EXPECT_TRUE(swarm.comes(1, 1));
+  (void)swarm.arrived(0, 0);
+  swarm.dropped(0, 0);  // it is there
+  swarm.dropped(0, 1);
+  EXPECT_TRUE(swarm.has(0, 0));
+  EXPECT_FALSE(swarm.comes(1, 1));
+  EXPECT_EQ(swarm.next_from_source(1), 1U);
+  EXPECT_EQ(swarm.next_from_source(0), 3U);
+}
+
 TEST(Swarm, NoNodeIsAskedForMoreThanItsShare) {
   constexpr std::size_t kPieces = 100;
   Swarm swarm{kPieces};
