@@ -233,7 +233,7 @@ Action declare_copy(CLI::App& app) {
               {"ssh", "slurm"});
   app.add_option("--interface", options->interface, "by which nodes fetch from each other")
       ->type_name("NAME");
-  add_pull_from(app, options->from);
+  add_pull_from(app, options->from.reference);
   app.add_flag("--plain-http", options->from.plain_http, "that registry has no TLS");
   app.add_option("--platform", options->platform, "of an index the image for OS/ARCHITECTURE")
       ->type_name("PLATFORM");

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/http_url.hpp"
+#include "base/process.hpp"
 #include "base/progress.hpp"
 #include "images/image_index.hpp"
 #include "images/platform.hpp"
@@ -65,8 +66,8 @@ Error no_such_image(const Reference& where) {
 
 }  // namespace
 
-void add_pull_from(CLI::App& app, PullFromWords& words) {
-  app.add_option("--pull-from", words.reference,
+void add_pull_from(CLI::App& app, std::string& reference) {
+  app.add_option("--pull-from", reference,
                  "nodes fetch it from this registry: HOST/REPOSITORY[:TAG|@DIGEST]")
       ->type_name("REF");
 }
@@ -82,7 +83,8 @@ job::PullFrom pull_from_of(Ui& ui, const PullFromWords& words, const Image& imag
       require_same(*found, where, image);
     }
     const Registry::BlobAccess access = registry.blob_access(image.digest());
-    return job::PullFrom{where.host() + "/" + where.repository(), access.plain_http};
+    return job::PullFrom{where.host() + "/" + where.repository(), access.plain_http,
+                         own_executable().string()};
   });
 }
 

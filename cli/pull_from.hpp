@@ -14,7 +14,7 @@ struct PullFromWords {
   bool plain_http = false;
 };
 
-void add_pull_from(CLI::App& app, PullFromWords& words);
+void add_pull_from(CLI::App& app, std::string& reference);
 
 /// Where nodes fetch `image`: makes sure that it is there, what the reference means, and that its
 /// registry gives what others can fetch it with. Nothing said is nothing. Throws `other-image`,

@@ -9,6 +9,7 @@
 #include "base/printable.hpp"
 #include "base/scratch_folder.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/pull_from.hpp"
 #include "cli/run_devices.hpp"
 #include "cli/run_job_matrix.hpp"
 #include "cli/run_job_shown.hpp"
@@ -213,6 +214,13 @@ job::DrivePlan drive_plan(Ui& ui, PreparedJob& job) {
   }
   plan.job = job.choice.job;
   plan.image_digest = job.image.digest().str();
+  // Nodes of this machine have its store, and a script carries the image.
+  const std::string& from = plan.job.pull_from;
+  if (!from.empty() && job.choice.script) {
+    ui.say("mlenv: the script carries the image: `pull-from` is not heeded");
+  } else if (job.choice.engine != "local") {
+    plan.pull_from = pull_from_of(ui, {from}, job.image);
+  }
   plan.data = job.data;
   plan.run = std::move(job.run);
   if (plan.job.checkpoints) plan.run.mounts.push_back(*plan.job.checkpoints);

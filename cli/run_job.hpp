@@ -25,6 +25,7 @@ struct JobWords {
   std::string strategy;
   std::string framework;
   std::string interface;
+  std::string pull_from;
   std::string restarts;
   std::string rescale_interval;
   std::string checkpoints;
@@ -43,21 +44,11 @@ struct JobWords {
   std::vector<std::string> after;  ///< also of a run on one machine
 };
 /// Those that take the next word.
-inline constexpr std::string_view kJobOptionsWithWords[] = {"--nodes",
-                                                            "--engine",
-                                                            "--hosts",
-                                                            "--ranks-per-node",
-                                                            "--strategy",
-                                                            "--framework",
-                                                            "--interface",
-                                                            "--restarts",
-                                                            "--checkpoints",
-                                                            "--servers",
-                                                            "--code",
-                                                            "--slurm-option",
-                                                            "--rescale-interval",
-                                                            "--stall-timeout",
-                                                            "--after"};
+inline constexpr std::string_view kJobOptionsWithWords[] = {
+    "--nodes",        "--engine",           "--hosts",         "--ranks-per-node",
+    "--strategy",     "--framework",        "--interface",     "--pull-from",
+    "--restarts",     "--checkpoints",      "--servers",       "--code",
+    "--slurm-option", "--rescale-interval", "--stall-timeout", "--after"};
 void add_job_options(CLI::App& app, JobWords& words);
 /// Of `mlenv export slurm|ssh|mpi`.
 void add_script_options(CLI::App& app, JobWords& words);

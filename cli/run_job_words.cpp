@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "cli/command_tree.hpp"
+#include "cli/pull_from.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/run_after.hpp"
 #include "cli/run_job.hpp"
@@ -26,13 +27,14 @@ Error not_with(std::string_view option, std::string why) {
 
 /// Options of a job alone, without one.
 void refuse_without(const JobWords& words) {
-  const std::array<std::pair<const char*, bool>, 17> given{{
+  const std::array<std::pair<const char*, bool>, 18> given{{
       {"--engine", !words.engine.empty()},
       {"--hosts", !words.hosts.empty()},
       {"--ranks-per-node", !words.ranks_per_node.empty()},
       {"--strategy", !words.strategy.empty()},
       {"--framework", !words.framework.empty()},
       {"--interface", !words.interface.empty()},
+      {"--pull-from", !words.pull_from.empty()},
       {"--restarts", !words.restarts.empty()},
       {"--checkpoints", !words.checkpoints.empty()},
       {"--servers", !words.servers.empty()},
@@ -176,6 +178,7 @@ job::JobParts parts_of(const JobWords& words, const BesideJob& beside) {
   }
   take_strategy(words, parts);
   if (!words.interface.empty()) parts.interface = words.interface;
+  if (!words.pull_from.empty()) parts.pull_from = words.pull_from;
   if (!words.restarts.empty()) {
     parts.restarts = number_of("--restarts", words.restarts, 0, kMostRestarts);
   }
@@ -233,6 +236,7 @@ void add_job_options(CLI::App& app, JobWords& words) {
                "workers of parameter servers that fail are started again by themselves");
   app.add_option("--interface", words.interface, "the network interface by which nodes meet")
       ->type_name("NAME");
+  add_pull_from(app, words.pull_from);
   app.add_option("--restarts", words.restarts, "start all ranks again so often after a failure")
       ->type_name("N");
   app.add_option("--rescale-interval", words.rescale_interval,

@@ -235,7 +235,7 @@ void ImageSpread::on_spoilt(std::size_t index, const BlobSpoilt& blob) {
 // --- what they are told ----------------------------------------------------------------------
 
 void ImageSpread::advance() {
-  if (registry_) registry_->advance();
+  if (registry_) registry_->advance(Clock::now());
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].link == nullptr || !nodes_[i].joined || swarm_.whole(i)) continue;
     have_fetched(i);
@@ -277,7 +277,8 @@ void ImageSpread::have_pulled(std::size_t index) {
 bool ImageSpread::is_pulled_for(std::size_t index) const {
   if (!registry_ || registry_->is_closed()) return false;
   const auto most = all_here_ ? kOthersMayCome : kOthersMustCome;
-  if (!registry_->was_tried() && Clock::now() - nodes_[index].since < most) return true;
+  const bool early = Clock::now() - nodes_[index].since < most;
+  if (settings_.among_nodes && early && !registry_->was_tried()) return true;
   if (swarm_.is_alone(index)) return !all_here_ && registry_->usable(index);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (registry_->usable(i) && (i == index || swarm_.reaches(index, i))) return true;

@@ -65,6 +65,7 @@ struct Job {
   Framework framework = Framework::none;  ///< what the image has, unless the person says
   ServerRoles roles;
   std::string interface;       ///< exact name; empty: the one by which the nodes are reached
+  std::string pull_from;       ///< a registry from which nodes fetch the image; empty: from here
   std::uint64_t restarts = 0;  ///< of the whole job, after a rank or a node failed
   /// From the start of its ranks until they may be ended for more nodes (elastic.hpp).
   std::chrono::milliseconds rescale_interval{30000};

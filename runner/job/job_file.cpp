@@ -13,13 +13,14 @@ namespace {
 
 using Is = YamlNode::Kind;
 
-constexpr std::array<std::string_view, 24> kKeys = {
+constexpr std::array<std::string_view, 25> kKeys = {
     "name",           "image",         "command",          "nodes",
     "ranks-per-node", "gpus-per-node", "strategy",         "roles",
     "framework",      "env",           "interface",        "mounts",
     "workdir",        "grace",         "restarts",         "deadline",
     "checkpoints",    "resources",     "rescale-interval", "preflight",
-    "stall-timeout",  "after",         "deterministic",    "seed"};
+    "stall-timeout",  "after",         "deterministic",    "seed",
+    "pull-from"};
 
 }  // namespace
 
@@ -44,7 +45,7 @@ void JobReader::read_member(const std::string& key, const YamlNode& value) {
     std::string_view key;
     Read read;
   };
-  static constexpr std::array<Reading, 24> kReadings = {
+  static constexpr std::array<Reading, 25> kReadings = {
       {{"name", &JobReader::name},
        {"image", &JobReader::image},
        {"command", &JobReader::command},
@@ -55,6 +56,7 @@ void JobReader::read_member(const std::string& key, const YamlNode& value) {
        {"framework", &JobReader::framework},
        {"roles", &JobReader::roles},
        {"interface", &JobReader::interface},
+       {"pull-from", &JobReader::pull_from},
        {"env", &JobReader::env},
        {"mounts", &JobReader::mounts},
        {"workdir", &JobReader::workdir},

@@ -200,6 +200,10 @@ void JobReader::interface(const YamlNode& node) {
   }
 }
 
+void JobReader::pull_from(const YamlNode& node) {
+  parts_.pull_from = word(node, "pull-from", "registry.example.org/team/bert");
+}
+
 void JobReader::env(const YamlNode& node) {
   for (const auto& [key, value] : values_.members(node, "`env`", {})) {
     if (!is_env_name(key)) {

@@ -23,6 +23,7 @@ class JobReader {
   void framework(const YamlNode& node);
   void roles(const YamlNode& node);
   void interface(const YamlNode& node);
+  void pull_from(const YamlNode& node);
   void env(const YamlNode& node);
   void mounts(const YamlNode& node);
   void workdir(const YamlNode& node);

@@ -36,6 +36,7 @@ JobParts merged(JobParts file, const JobParts& options) {
   put(file.evaluator, options.evaluator);
   put(file.async, options.async);
   put(file.interface, options.interface);
+  put(file.pull_from, options.pull_from);
   for (const auto& [name, value] : options.env) file.env[name] = value;
   for (const Mount& mount : options.mounts) {
     std::erase_if(file.mounts, [&](const Mount& one) { return one.target == mount.target; });
@@ -83,6 +84,7 @@ Job job_of(const JobParts& parts) {
   take(job.roles.evaluator, parts.evaluator);
   take(job.roles.async, parts.async);
   take(job.interface, parts.interface);
+  take(job.pull_from, parts.pull_from);
   for (const auto& [name, value] : parts.env) job.env.push_back(fmt::format("{}={}", name, value));
   job.mounts = parts.mounts;
   take(job.workdir, parts.workdir);

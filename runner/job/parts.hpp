@@ -27,6 +27,7 @@ struct JobParts {
   std::optional<bool> evaluator;
   std::optional<bool> async;
   std::optional<std::string> interface;
+  std::optional<std::string> pull_from;
   std::map<std::string, std::string> env;
   std::vector<Mount> mounts;
   std::optional<std::string> workdir;

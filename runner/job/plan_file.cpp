@@ -106,6 +106,7 @@ std::string render_plan_file(const PlanFile& file) {
       {"json", file.json},
       {"job", written(plan.job)},
       {"image", plan.image_digest},
+      {"pull_from", {plan.pull_from.repository, plan.pull_from.plain_http, plan.pull_from.program}},
       {"gpus", plan.gpus},
       {"facts", plan.image_facts ? Json(render_image_facts(*plan.image_facts)) : Json()},
       {"code", RecordWriter::written(plan.code_digest)},
@@ -138,6 +139,8 @@ PlanFile parse_plan_file(std::string_view bytes, std::string_view shown, std::st
     DrivePlan& plan = file.plan;
     plan.job = job_of(value.at("job"));
     plan.image_digest = value.at("image");
+    const Json& from = value.at("pull_from");
+    plan.pull_from = {from.at(0), from.at(1), from.at(2)};
     plan.gpus = value.at("gpus");
     if (const auto facts = optional_of<std::string>(value.at("facts"))) {
       plan.image_facts = read_image_facts(*facts, shown);

@@ -109,17 +109,12 @@ class Asker {
   Clock::time_point began_;
 };
 
-/// mlenv itself: beside mlenv-node, or in ../bin of where that lies, where this is mlenv-node.
-fs::path mlenv_program() {
+fs::path mlenv_program(const PullFrom& from) {
+  std::error_code error;
+  if (fs::is_regular_file(from.program, error)) return from.program;
   const fs::path own = own_executable();
   if (own.filename() != "mlenv-node") return own;
-  const fs::path folder = own.parent_path();
-  for (const fs::path& path :
-       {folder / "mlenv", folder.parent_path().parent_path() / "bin/mlenv"}) {
-    std::error_code error;
-    if (fs::is_regular_file(path, error)) return path;
-  }
-  return folder / "mlenv";
+  return find_program("mlenv").value_or("mlenv");  // which says that there is none
 }
 
 }  // namespace
@@ -148,7 +143,7 @@ GrantSource grants_by(std::vector<std::string> command) {
 }
 
 GrantSource grants_for(const PullFrom& from, const std::string& digest) {
-  std::vector<std::string> command = {mlenv_program().string(), "--json", "registry-grant",
+  std::vector<std::string> command = {mlenv_program(from).string(), "--json", "registry-grant",
                                       from.repository + "@" + digest};
   if (from.plain_http) command.emplace_back("--plain-http");
   return grants_by(std::move(command));

@@ -20,6 +20,7 @@ namespace mlenv::job {
 struct PullFrom {
   std::string repository;  ///< `HOST[:PORT]/REPOSITORY`; empty: none
   bool plain_http = false;
+  std::string program{};  ///< the mlenv that was told of it; asked for tokens, where it is there
   /// Of the reference, for messages.
   std::string host() const { return repository.substr(0, repository.find('/')); }
   friend bool operator==(const PullFrom&, const PullFrom&) = default;
@@ -43,7 +44,8 @@ struct GrantSource {
   std::function<std::optional<RegistryGrant>()> next;
 };
 
-/// By the mlenv of this installation, for the image of this manifest digest.
+/// By the mlenv of this installation (`from.program`, the running one, or one on PATH), for the
+/// image of this manifest digest.
 GrantSource grants_for(const PullFrom& from, const std::string& digest);
 /// By that command: a grant on standard output, or an error as `--json` has it on standard error.
 GrantSource grants_by(std::vector<std::string> command);

@@ -99,7 +99,7 @@ void RegistrySource::ended(std::size_t node, const RangeEnded& range, Time now) 
   if (range.how.empty()) {
     whole_blobs_ = whole_blobs_ || !range.gives_ranges;
   } else if (range.how == kRangeUnauthorized) {
-    unauthorized(range);
+    unauthorized(range, now);
   } else if (range.how == kRangeBroken && ++one.failures < kMostTries) {
     // Two that broke at once count as two tries, of one pause.
     one.not_before = now + std::chrono::seconds{1U << (one.failures - 1)};
@@ -109,9 +109,11 @@ void RegistrySource::ended(std::size_t node, const RangeEnded& range, Time now) 
 }
 
 /// Tokens live for minutes, and images may take longer.
-void RegistrySource::unauthorized(const RangeEnded& range) {
+void RegistrySource::unauthorized(const RangeEnded& range, Time now) {
+  constexpr std::chrono::seconds kNew{60};  // tokens that say nothing live so long
   if (asking_ || range.serial != grant_.serial || !closed_.empty()) return;
-  if (!came_by_grant_) return close(range.why + " to the token that it had just given");
+  if (!came_by_grant_ && now - granted_ < kNew)
+    return close(range.why + " to the token that it had just given");
   asking_ = true;
   try {
     grants_.ask();
@@ -120,7 +122,7 @@ void RegistrySource::unauthorized(const RangeEnded& range) {
   }
 }
 
-void RegistrySource::advance() {
+void RegistrySource::advance(Time now) {
   if (!asking_ || !closed_.empty()) return;
   try {
     const std::optional<RegistryGrant> grant = grants_.next();
@@ -130,6 +132,7 @@ void RegistrySource::advance() {
     return close(error.what());
   }
   asking_ = false;
+  granted_ = now;
   came_by_grant_ = false;
   for (const auto& [index, node] : nodes_) {
     if (node.why_not.empty()) owner_.use(index, grant_);

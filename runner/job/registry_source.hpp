@@ -47,7 +47,7 @@ class RegistrySource {
   /// Nobody fetches there any more.
   void close(const std::string& why);
   /// Looks for an answer to what was asked.
-  void advance();
+  void advance(Time now);
 
   /// Why it does not fetch there; empty: it does, or nobody asked.
   std::string why_not(std::size_t node) const;
@@ -67,7 +67,7 @@ class RegistrySource {
     Time not_before{};
   };
   void give_up(Node& node, const std::string& why);
-  void unauthorized(const RangeEnded& range);
+  void unauthorized(const RangeEnded& range, Time now);
   void say(const std::string& text);
 
   PullFrom from_;
@@ -77,6 +77,7 @@ class RegistrySource {
   UseRegistry grant_;  ///< serial 0: there is none yet
   bool tried_ = false;
   bool asking_ = false;
+  Time granted_{};
   bool came_by_grant_ = false;  ///< something, since it was given
   bool whole_blobs_ = false;    ///< parts of one are not to be had
   std::string closed_;          ///< why nobody fetches

@@ -8,7 +8,7 @@ set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 # shellcheck source=tests/support/nodes.sh
 . "$root/tests/support/nodes.sh"
-need runc jq python3 git curl openssl docker-registry skopeo
+need runc jq python3 git curl openssl docker-registry skopeo cc
 [ -x "$(dirname "$MLENV")/mlenv-node" ] || skip "mlenv-node is not built here"
 unset CURL_CA_BUNDLE SSL_CERT_FILE SSL_CERT_DIR
 
@@ -82,6 +82,17 @@ once() {
   [ "$((sent - idle))" -lt $((size / 4)) ] || fail "the sender's link carried $sent bytes, $idle without the image"
 }
 
+# job_layers: an image with one program of a single file, which says so when it runs.
+job_layers() {
+  mkdir -p "$work/layer"
+  printf '#include <stdio.h>\nint main(void) { return puts("it runs") < 0; }\n' >"$work/it.c"
+  cc -static -o "$work/layer/it" "$work/it.c"
+  head -c 9000000 /dev/urandom >"$work/layer/data"
+  tar -C "$work/layer" -cf "$work/job.tar" .
+  rm -r "$work/layer"
+  skopeo copy -q "tarball:$work/job.tar" "oci:$work/job-oci:v1"
+}
+
 # layers FOLDER MB…: an image of random layers as an OCI layout.
 layers() {
   local folder=$1 megabytes tars=""
@@ -97,16 +108,20 @@ layers() {
 }
 
 front 5000
+host_plain=$host
 note "the registry's image is here, the nodes' program is there"
 layers "$work/oci" 21 6 0
 layers "$work/other-oci" 1
-for one in oci:v1 other-oci:v2; do
+job_layers
+for one in oci:v1 other-oci:v2 job-oci:v3; do
   on node4 skopeo copy -q --dest-tls-verify=false "oci:$work/${one%:*}:v1" "docker://127.0.0.1:5001/team/x:${one#*:}"
 done
 image=$(on_head "$MLENV" pull "$host/team/x:v1" --plain-http)
 other=$(on_head "$MLENV" pull "$host/team/x:v2" --plain-http)
+job_image=$(on_head "$MLENV" pull "$host/team/x:v3" --plain-http)
 on_head "$MLENV" tag "$image" small >/dev/null
-on_head "$MLENV" rm "$host/team/x:v1" "$host/team/x:v2" >/dev/null
+on_head "$MLENV" tag "$job_image" job >/dev/null
+on_head "$MLENV" rm "$host/team/x:v1" "$host/team/x:v2" "$host/team/x:v3" >/dev/null
 size=$("$MLENV" --json inspect small | jq .size_bytes)
 on_head "$MLENV" copy small --hosts "$three" </dev/null >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
 idle=$(head_sent)
@@ -141,7 +156,7 @@ forget
 failing_with other-image pulling "$host/team/x:v2" --plain-http
 grep -qF "$other" "$work/err" || fail "$(cat "$work/err")"
 grep -qF "$image" "$work/err" || fail "$(cat "$work/err")"
-failing_with not-found pulling "$host/team/x:v3" --plain-http
+failing_with not-found pulling "$host/team/x:v9" --plain-http
 failing_with not-found pulling "$host/team/y" --plain-http
 failing_with network pulling "$host/team/x"
 failing_with no-registry pulling team/x
@@ -234,3 +249,42 @@ grep -q '^front GET .*/blobs/.* 401 ' "$front_log" || fail "no token was forgott
 equal "node3 from the registry" 0 "$(of node3 from_registry_bytes)"
 grep -q 'node `node3` fetches from `node4:5002` no more: SSL certificate problem' "$work/err" || fail "$(cat "$work/err")"
 equal "one notice" 1 "$(wc -l <"$work/err")"
+
+note "jobs by ssh, also in the background and from a job.yaml"
+job_size=$("$MLENV" --json inspect job | jq .size_bytes)
+mode '{"auth": "token"}'
+# The machine's own settings say that this registry has no TLS.
+mkdir -p "$bed/head/root/.config/containers"
+printf '[[registry]]\nprefix = "node4:5000"\nlocation = "node4:5000"\ninsecure = true\n' >"$bed/head/root/.config/containers/registries.conf"
+front_log=$work/front-5000
+# ran WORD…: on three nodes, which have nothing of the image.
+ran() {
+  forget
+  : >"$front_log"
+  on_head "$MLENV" run --nodes 3 "$@" </dev/null >"$work/out" 2>"$work/err" || fail "the job: $(cat "$work/out" "$work/err")"
+}
+all_ran() {
+  equal "bytes that left the registry" "$job_size" "$(pulled_bytes)"
+  equal "ranks" 3 "$(grep -c 'it runs$' "$1")"
+}
+ran --engine ssh --hosts "$three" --pull-from "$host_plain/team/x:v3" job -- /it
+all_ran "$work/out"
+printf 'image: job\nnodes: 3\npull-from: %s/team/x\ncommand: [/it]\n' "$host_plain" >job.yaml
+ran --engine ssh --hosts "$three" -d job.yaml
+id=$(cat "$work/out")
+on_head "$MLENV" wait "$id" >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
+on_head "$MLENV" logs "$id" >"$work/logs" 2>/dev/null
+all_ran "$work/logs"
+failing_with other-image on_head "$MLENV" --json run --nodes 3 --hosts "$three" --pull-from "$host_plain/team/x:v1" job -- /it
+failing_with usage on_head "$MLENV" --json run --pull-from "$host_plain/team/x:v1" job -- /it
+on_head "$MLENV" export ssh job.yaml --hosts "$three" >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+grep -q 'the script carries the image' "$work/err" || fail "$(cat "$work/err")"
+
+note "and by Slurm, whose first node asks for tokens"
+with_slurm
+mkdir -p "$bed/node1/root/.docker"
+cp "$bed/head/root/.docker/config.json" "$bed/node1/root/.docker/config.json"
+# Nodes have stores of their own: what is submitted says nothing of this one.
+ran --engine slurm --slurm-option=--exclude=node4 --slurm-option=--export=HOME=/root,PATH="$PATH" \
+  --pull-from "$host_plain/team/x:v3" job -- /it
+all_ran "$work/out"

@@ -24,6 +24,7 @@ strategy: parameter-server
 framework: pytorch
 roles: {chief: false, servers: 2, evaluator: true, async: true}
 interface: ib0
+pull-from: r.example/team/x:v1
 env: {NCCL_DEBUG: INFO, EMPTY: ""}
 mounts: [/shared/data:/data:ro, out:/out]
 workdir: /workspace
@@ -60,6 +61,7 @@ TEST(JobFileTest, EveryKey) {
   EXPECT_EQ(job.framework, Framework::torch);
   EXPECT_EQ(job.roles, (ServerRoles{false, 2, true, true}));
   EXPECT_EQ(job.interface, "ib0");
+  EXPECT_EQ(job.pull_from, "r.example/team/x:v1");
   EXPECT_EQ(job.env, (std::vector<std::string>{"EMPTY=", "NCCL_DEBUG=INFO"}));
   ASSERT_EQ(job.mounts.size(), 2U);
   EXPECT_EQ(job.mounts[0].source, "/shared/data");
@@ -140,6 +142,7 @@ TEST(JobFileTest, MistakesOfEachKey) {
       {"roles: {servers: -1}", "`servers` is a whole number"},
       {"roles: {chief: \"true\"}", "`chief` is `true` or `false`"},
       {"strategy: plain\nroles: {servers: 1}", "`plain` has no roles"},
+      {"pull-from: ''", "`pull-from` is empty"},
       {"interface: eth0,eth1:1", "is no name of a network interface"},
       {"interface: abcdefghijklmnop", "is no name of a network interface"},
       {"env: {2A: x}", "is not a name for an environment variable"},

@@ -15,6 +15,7 @@ PlanFile whole() {
   file.json = true;
   DrivePlan& plan = file.plan;
   plan.image_digest = "sha256:abc";
+  plan.pull_from = {"r.example/team/x", true, "/usr/bin/mlenv"};
   plan.code_digest = "sha256:def";
   plan.data = {{"corpus", "sha256:123", "/here/corpus", "/data/corpus", true, "sha256:456", 7, 8}};
   plan.gpus = "all";
@@ -49,6 +50,7 @@ TEST(PlanFile, ComesBackAsItWas) {
   EXPECT_TRUE(back.json);
   const DrivePlan& plan = back.plan;
   EXPECT_EQ(plan.image_digest, "sha256:abc");
+  EXPECT_EQ(plan.pull_from, whole().plan.pull_from);
   EXPECT_EQ(plan.code_digest, "sha256:def");
   EXPECT_EQ(plan.data, whole().plan.data);
   EXPECT_EQ(plan.gpus, "all");

@@ -28,7 +28,7 @@ class RegistrySourceTest : public ::testing::Test {
   }
   void give(const std::string& token) {
     grant_ = RegistryGrant{"https://r.example:5000/v2/team/x/blobs/", token};
-    source_.advance();
+    source_.advance(now_);
   }
   FetchRange range(std::uint64_t first) const { return {kBlob, first, 4}; }
   void end(std::size_t node, std::uint64_t first, std::string_view how, const std::string& why,
@@ -51,7 +51,7 @@ TEST_F(RegistrySourceTest, NobodyFetchesBeforeThereIsAToken) {
   EXPECT_EQ(asked_, 1);
   EXPECT_TRUE(source_.usable(0));
   EXPECT_FALSE(source_.ready(0, now_));
-  source_.advance();
+  source_.advance(now_);
   EXPECT_TRUE(told_.empty());
   give("Bearer one");
   EXPECT_EQ(told_.size(), 2U);
@@ -122,10 +122,20 @@ TEST_F(RegistrySourceTest, ATokenThatWasNeverGoodEndsIt) {
   EXPECT_EQ(notices_.size(), 1U);
 }
 
+TEST_F(RegistrySourceTest, ATokenThatNobodyUsedInTimeIsRenewed) {
+  source_.join(0, "n0", true);
+  give("Bearer one");
+  now_ += std::chrono::minutes{10};
+  source_.began(0, range(0));
+  end(0, 0, kRangeUnauthorized, "401");
+  EXPECT_FALSE(source_.is_closed());
+  EXPECT_EQ(asked_, 2);
+}
+
 TEST_F(RegistrySourceTest, WhereNoTokenIsToBeHad) {
   source_.join(0, "n0", true);
   error_ = "it is closed";
-  source_.advance();
+  source_.advance(now_);
   EXPECT_TRUE(source_.is_closed());
   ASSERT_EQ(notices_.size(), 1U);
   EXPECT_NE(notices_[0].find("it is closed; what they lack comes from here"), std::string::npos);
