@@ -81,17 +81,22 @@ Copied copied_image(Ui& ui, const CopyOptions& options) {
   if (!absent) {
     return {image_named(ui, options.image, options.platform), names_there(ui, options.image)};
   }
-  const Reference name = Reference::parse(options.image);
-  Copied copied{image_without_layers(ui, options.from, options.platform), {}};
-  if (!name.digest()) {
-    copied.names.push_back(listed_name(name));
-  } else if (*name.digest() != copied.image.digest()) {
+  std::string asked;  // a digest, or the begin of one
+  std::vector<std::string> names;
+  if (options.image.starts_with("sha256:")) {
+    asked = options.image;
+  } else if (const Reference name = Reference::parse(options.image); name.digest()) {
+    asked = name.digest()->str();
+  } else {
+    names.push_back(listed_name(name));
+  }
+  Image image = image_without_layers(ui, options.from, options.platform);
+  if (!image.digest().str().starts_with(asked)) {
     throw failure("other-image", "`{}` is another image than the one that nodes are to get",
                   options.from.reference)
-        .because(fmt::format("there it is {}, and {} was asked for", copied.image.digest().str(),
-                             name.digest()->str()));
+        .because(fmt::format("there it is {}, and {} was asked for", image.digest().str(), asked));
   }
-  return copied;
+  return {std::move(image), std::move(names)};
 }
 
 /// A line of progress for each node that something comes to.
@@ -202,6 +207,9 @@ void require_all(const job::CopyOutcome& outcome) {
 
 int copy_command(const CopyOptions& options, Ui& ui) {
   refuse_file(ui, options.image);
+  if (options.from.plain_http && options.from.reference.empty()) {
+    throw usage_error("usage", "`--plain-http` is of the registry that `--pull-from` names");
+  }
   const std::unique_ptr<job::NodeStarter> starter = nodes_of(options);
   const Copied copied = copied_image(ui, options);
   const job::PullFrom from = pull_from_of(ui, options.from, copied.image);

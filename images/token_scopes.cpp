@@ -16,8 +16,8 @@ void TokenScopes::add(std::string_view text) {
                               [&](const Scope& known) { return known.resource == resource; });
     if (scope == all_.end()) scope = all_.insert(scope, {std::string(resource), {}});
     if (colon == one.size()) continue;
-    for (const std::string_view action : split(one.substr(colon + 1), ',')) {
-      if (only_pull_ && action != "pull") continue;
+    for (std::string_view action : split(one.substr(colon + 1), ',')) {
+      if (only_pull_) action = "pull";  // which `*` holds, too
       const auto end = scope->actions.end();
       if (std::find(scope->actions.begin(), end, action) == end) {
         scope->actions.emplace_back(action);

@@ -7,6 +7,7 @@
 
 #include "base/duration.hpp"
 #include "base/error.hpp"
+#include "images/reference.hpp"
 #include "recipes/text.hpp"
 #include "runner/job/job_file.hpp"
 #include "runner/job/words.hpp"
@@ -201,7 +202,18 @@ void JobReader::interface(const YamlNode& node) {
 }
 
 void JobReader::pull_from(const YamlNode& node) {
-  parts_.pull_from = word(node, "pull-from", "registry.example.org/team/bert");
+  const auto text = word(node, "pull-from", "registry.example.org/team/bert");
+  if (!text) return;
+  parts_.pull_from = text;
+  try {
+    if (!Reference::parse(*text).host().empty()) return;
+    values_.mistake(node, fmt::format("`{}` names no registry; put its host in front, as in "
+                                      "`registry.example.org/team/bert`",
+                                      *text));
+  } catch (const Error& error) {
+    values_.mistake(node, error.hint().empty() ? error.what()
+                                               : fmt::format("{}; {}", error.what(), error.hint()));
+  }
 }
 
 void JobReader::env(const YamlNode& node) {

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "runner/local/run_names.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -27,11 +28,12 @@ Error error_in(const std::string& said, int status) {
                                  /*allow_exceptions=*/false);
   if (!value.is_object() || !value.contains("frames") || !value["frames"].is_array()) {
     return failure("registry",
-                   "nobody could be asked for a token: `mlenv registry-grant` ended "
-                   "with status {}",
-                   status);
+                   "`{}` gets no token for the nodes: `mlenv registry-grant` ended with status {}",
+                   host_name(), status);
   }
-  Error error = failure(value.value("code", "registry"), "no token is to be had for the nodes");
+  // Under Slurm that is another machine than the person's, with logins and settings of its own.
+  Error error =
+      failure(value.value("code", "registry"), "`{}` gets no token for the nodes", host_name());
   for (const Json& frame : value["frames"]) {
     if (frame.is_string()) error.because(frame.get<std::string>());
   }
@@ -94,8 +96,8 @@ class Asker {
     const std::optional<Exit> exit = child_->wait(std::chrono::seconds{late ? 0 : 2});
     child_.reset();
     if (!exit) {
-      throw failure("timeout", "the registry's token server gave nothing within {} s",
-                    kLongest.count());
+      throw failure("timeout", "the registry's token server gave `{}` nothing within {} s",
+                    host_name(), kLongest.count());
     }
     if (exit->code != 0) throw error_in(err_.text, exit->code);
     return parse_registry_grant(out_.text);
@@ -109,12 +111,23 @@ class Asker {
   Clock::time_point began_;
 };
 
-fs::path mlenv_program(const PullFrom& from) {
+std::optional<fs::path> mlenv_program(const PullFrom& from) {
   std::error_code error;
   if (fs::is_regular_file(from.program, error)) return from.program;
   const fs::path own = own_executable();
   if (own.filename() != "mlenv-node") return own;
-  return find_program("mlenv").value_or("mlenv");  // which says that there is none
+  return find_program("mlenv");
+}
+
+/// Where there is no mlenv.
+GrantSource nobodys(const std::string& program) {
+  return {[program] {
+            throw failure("cannot-start", "`{}` has no `mlenv` that could ask for a token",
+                          host_name())
+                .because(fmt::format("neither `{}` is there, nor one on its PATH", program))
+                .hint("install it there, or let the nodes share it");
+          },
+          [] { return std::nullopt; }};
 }
 
 }  // namespace
@@ -143,7 +156,10 @@ GrantSource grants_by(std::vector<std::string> command) {
 }
 
 GrantSource grants_for(const PullFrom& from, const std::string& digest) {
-  std::vector<std::string> command = {mlenv_program(from).string(), "--json", "registry-grant",
+  if (from.repository.empty()) return {};
+  const std::optional<fs::path> program = mlenv_program(from);
+  if (!program) return nobodys(from.program);
+  std::vector<std::string> command = {program->string(), "--json", "registry-grant",
                                       from.repository + "@" + digest};
   if (from.plain_http) command.emplace_back("--plain-http");
   return grants_by(std::move(command));

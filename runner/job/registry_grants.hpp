@@ -45,7 +45,8 @@ struct GrantSource {
 };
 
 /// By the mlenv of this installation (`from.program`, the running one, or one on PATH), for the
-/// image of this manifest digest.
+/// image of this manifest digest; where there is none, `ask` throws `cannot-start`. Of no registry
+/// it is empty.
 GrantSource grants_for(const PullFrom& from, const std::string& digest);
 /// By that command: a grant on standard output, or an error as `--json` has it on standard error.
 GrantSource grants_by(std::vector<std::string> command);

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "base/error.hpp"
-
 namespace mlenv::job {
 namespace {
 
@@ -42,7 +40,7 @@ void RegistrySource::join(std::size_t node, const std::string& name, bool has_cu
   try {
     grants_.ask();
   } catch (const Error& error) {
-    close(error.what());
+    close(error);
   }
 }
 
@@ -76,6 +74,7 @@ void RegistrySource::began(std::size_t node, const FetchRange& range) {
 
 void RegistrySource::piece_came(std::size_t node) {
   nodes_.at(node).failures = 0;
+  nodes_.at(node).refusals = 0;
   came_by_grant_ = true;
 }
 
@@ -99,7 +98,7 @@ void RegistrySource::ended(std::size_t node, const RangeEnded& range, Time now) 
   if (range.how.empty()) {
     whole_blobs_ = whole_blobs_ || !range.gives_ranges;
   } else if (range.how == kRangeUnauthorized) {
-    unauthorized(range, now);
+    unauthorized(one, range, now);
   } else if (range.how == kRangeBroken && ++one.failures < kMostTries) {
     // Two that broke at once count as two tries, of one pause.
     one.not_before = now + std::chrono::seconds{1U << (one.failures - 1)};
@@ -108,17 +107,22 @@ void RegistrySource::ended(std::size_t node, const RangeEnded& range, Time now) 
   }
 }
 
-/// Tokens live for minutes, and images may take longer.
-void RegistrySource::unauthorized(const RangeEnded& range, Time now) {
+/// Tokens live for minutes, and images may take longer. For others a token may be good that never
+/// is for this node: where it is bound to an address, say.
+void RegistrySource::unauthorized(Node& node, const RangeEnded& range, Time now) {
   constexpr std::chrono::seconds kNew{60};  // tokens that say nothing live so long
   if (asking_ || range.serial != grant_.serial || !closed_.empty()) return;
   if (!came_by_grant_ && now - granted_ < kNew)
-    return close(range.why + " to the token that it had just given");
+    return close(range.why + (grant_.authorization.empty()
+                                  ? ", and had asked for no login before"
+                                  : " to the token that it had just given"));
+  if (++node.refusals >= kMostTries)
+    return give_up(node, fmt::format("{} to {} tokens in a row", range.why, kMostTries));
   asking_ = true;
   try {
     grants_.ask();
   } catch (const Error& error) {
-    close(error.what());
+    close(error);
   }
 }
 
@@ -129,7 +133,7 @@ void RegistrySource::advance(Time now) {
     if (!grant) return;
     grant_ = {grant->blobs, grant->authorization, grant->any_certificate, grant_.serial + 1};
   } catch (const Error& error) {
-    return close(error.what());
+    return close(error);
   }
   asking_ = false;
   granted_ = now;
@@ -150,12 +154,14 @@ void RegistrySource::give_up(Node& node, const std::string& why) {
                   from_.plain_http ? "http" : "https", host()));
 }
 
-void RegistrySource::close(const std::string& why) {
+void RegistrySource::close(const Error& error) { close(error.what(), error.hint()); }
+
+void RegistrySource::close(const std::string& why, const std::string& hint) {
   if (!closed_.empty()) return;
   closed_ = why;
   asking_ = false;
-  say(fmt::format("no node fetches from `{}`: {}{}", host(), why,
-                  owner_.here ? "; what they lack comes from here" : ""));
+  say(fmt::format("no node fetches from `{}`: {}{}{}{}", host(), why, hint.empty() ? "" : "; ",
+                  hint, owner_.here ? "; what they lack comes from here" : ""));
 }
 
 std::string RegistrySource::why_not(std::size_t node) const {

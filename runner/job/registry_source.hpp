@@ -4,8 +4,8 @@
 // source it is plain bookkeeping; its owner tells the time.
 //
 // A node gives up where it has no curl, where what it got says that it never will get it, or when
-// three tries in a row brought nothing. All do where the registry refuses the token that it just
-// gave, or gives none.
+// three tries, or three tokens, in a row brought it nothing. All do where the registry refuses the
+// token that it just gave, or gives none.
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "runner/job/messages.hpp"
 #include "runner/job/registry_grants.hpp"
 
@@ -44,8 +45,8 @@ class RegistrySource {
   /// It was told to fetch that one, and that has not ended.
   bool brings(std::size_t node, const std::string& digest, std::uint64_t piece) const;
   void ended(std::size_t node, const RangeEnded& range, Time now);
-  /// Nobody fetches there any more.
-  void close(const std::string& why);
+  /// Nobody fetches there any more. `hint`: what the person may do.
+  void close(const std::string& why, const std::string& hint = {});
   /// Looks for an answer to what was asked.
   void advance(Time now);
 
@@ -64,10 +65,12 @@ class RegistrySource {
     std::string why_not{};
     std::vector<FetchRange> ranges{};
     std::size_t failures = 0;  ///< since something came
+    std::size_t refusals = 0;  ///< likewise: of tokens, each new
     Time not_before{};
   };
   void give_up(Node& node, const std::string& why);
-  void unauthorized(const RangeEnded& range, Time now);
+  void unauthorized(Node& node, const RangeEnded& range, Time now);
+  void close(const Error& error);
   void say(const std::string& text);
 
   PullFrom from_;

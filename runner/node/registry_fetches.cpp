@@ -63,6 +63,7 @@ void RegistryFetches::fetch(const FetchRange& range, std::uint64_t size) {
   made.url = registry_->blobs + range.digest;
   made.at = range.first * kPieceBytes;
   made.end = std::min(size, (range.first + range.pieces) * kPieceBytes);
+  made.whole_blob = range.pieces == pieces;
   try {
     begin(made);
   } catch (const Error& error) {
@@ -90,6 +91,7 @@ void RegistryFetches::begin(Fetch& fetch) {
   command.stderr_fd = err.write_end.get();
   fetch.curl.reset();
   fetch.curl.emplace(command);
+  in.read_end.reset();  // else a curl that is gone would be waited for
   (void)write_quietly(in.write_end.get(), config);
   fetch.out = std::move(out.read_end);
   fetch.err = std::move(err.read_end);
@@ -167,6 +169,8 @@ RegistryFetches::Turn RegistryFetches::on_head(Fetch& fetch) {
   }
   if (head.status == 200) {
     fetch.skip = fetch.at;
+    // Asked for all of it, a server may leave out that it is a part.
+    fetch.gives_ranges = fetch.whole_blob;
     return {};
   }
   if (head.status / 100 == 3 && !head.location.empty()) return follow(fetch);

@@ -52,6 +52,7 @@ class RegistryFetches {
     std::uint64_t at = 0;    ///< of the blob: what is to come next
     std::uint64_t end = 0;   ///< of the range
     std::uint64_t skip = 0;  ///< bytes of the blob before it, that come too
+    bool whole_blob = false;
     std::optional<Child> curl{};
     Fd out{};
     Fd err{};

@@ -8,7 +8,7 @@ set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 # shellcheck source=tests/support/nodes.sh
 . "$root/tests/support/nodes.sh"
-need runc jq python3 git curl openssl docker-registry skopeo cc
+need runc jq python3 git curl openssl docker-registry skopeo cc pgrep pkill
 [ -x "$(dirname "$MLENV")/mlenv-node" ] || skip "mlenv-node is not built here"
 unset CURL_CA_BUNDLE SSL_CERT_FILE SSL_CERT_DIR
 
@@ -162,6 +162,9 @@ failing_with network pulling "$host/team/x"
 failing_with no-registry pulling team/x
 failing_with bad-pull-from pulling localhost:5000/team/x
 failing_with other-image on head env MLENV_STORE="$work/empty" "$MLENV" --json copy "train@$other" --hosts "$three" --pull-from "$host/team/x:v1" --plain-http
+note "nor does a digest become the name of another image"
+failing_with other-image on head env MLENV_STORE="$work/empty" "$MLENV" --json copy "$other" --hosts "$three" --pull-from "$host/team/x:v1" --plain-http
+grep -qF "$other was asked for" "$work/err" || fail "$(cat "$work/err")"
 mode '{"auth": "basic"}'
 mkdir -p "$bed/head/root/.docker"
 login() { # login PASSWORD
@@ -191,6 +194,39 @@ note "a registry that heeds no ranges"
 mode '{"auth": "none", "whole": true}'
 copied "$host/team/x:v1" --plain-http
 equal "bytes from here" 0 "$(sum from_here_bytes)"
+
+note "connections that break off: nodes go on from the pieces that are there"
+mode '{"auth": "none", "cut": 3000000}'
+copied "$host/team/x:v1" --plain-http
+equal "bytes from here" 0 "$(sum from_here_bytes)"
+equal "bytes from the registry" "$size" "$(sum from_registry_bytes)"
+[ ! -s "$work/err" ] || fail "it says something: $(cat "$work/err")"
+
+note "a curl that is killed is followed by another; with the copy, however that ends, all of them go"
+mode '{"auth": "none", "rate": 3000000}'
+curls() { for node in node1 node2 node3; do on "$node" pgrep -x curl || true; done; }
+some_curl() { [ -n "$(curls)" ]; }
+no_curl() { [ -z "$(curls)" ]; }
+kill_curls() {
+  wait_until 20 some_curl
+  for node in node1 node2 node3; do on "$node" pkill -9 -x curl || true; done
+  touch "$work/killed"
+}
+start "$work/kill" kill_curls
+copied "$host/team/x:v1" --plain-http
+[ -e "$work/killed" ] || fail "no curl was killed"
+equal "bytes from here" 0 "$(sum from_here_bytes)"
+for signal in INT KILL; do
+  forget
+  on_head "$MLENV" copy small --hosts "$three" --pull-from "$host/team/x:v1" --plain-http </dev/null >"$work/out" 2>"$work/err" &
+  copying=$!
+  wait_until 20 some_curl
+  on head pkill "-$signal" -x mlenv
+  status=0
+  wait "$copying" || status=$?
+  equal "status after SIG$signal" "$([ "$signal" = INT ] && echo 130 || echo 137)" "$status"
+  wait_until 20 no_curl
+done
 
 note "a registry that lies: all of it comes from here, and is what it should be"
 mode '{"auth": "none", "wrong": true}'
@@ -288,3 +324,11 @@ cp "$bed/head/root/.docker/config.json" "$bed/node1/root/.docker/config.json"
 ran --engine slurm --slurm-option=--exclude=node4 --slurm-option=--export=HOME=/root,PATH="$PATH" \
   --pull-from "$host_plain/team/x:v3" job -- /it
 all_ran "$work/out"
+
+note "where that has no mlenv, one sentence says so, and the layers come from here"
+on node1 mount --bind /dev/null "$MLENV"
+ran --engine slurm --slurm-option=--exclude=node4 --slurm-option=--export=HOME=/root,PATH=/usr/bin:/bin \
+  --pull-from "$host_plain/team/x:v3" job -- /it
+equal "bytes that left the registry" 0 "$(pulled_bytes)"
+equal "ranks" 3 "$(grep -c 'it runs$' "$work/out")"
+grep -qF 'no node fetches from `node4:5000`: `node1` has no `mlenv` that could ask for a token: ' "$work/out" "$work/err" || fail "$(cat "$work/out" "$work/err")"

@@ -6,6 +6,7 @@ than mlenv fetch from it. What it does is read from MODE, a file of JSON, at eac
     elsewhere   blobs are redirected to this URL; who comes to the second server is in the log, too
     rate        bytes of blobs a second to each connection
     wrong       blobs have other bytes
+    cut         so many bytes of a blob leave on a connection, then it breaks off
     whole       Range is not heeded
     die_after   it exits when so many bytes of blobs have left since MODE says so
 
@@ -13,7 +14,7 @@ Each request is a line of LOG: `SERVER METHOD PATH STATUS BYTES AUTHORIZATION`.
 
     pulled_registry.py UPSTREAM ADDRESS PORT OTHER-PORT LOG MODE [--tls CERTIFICATE KEY]
 """
-import base64, http.client, http.server, json, os, ssl, sys, threading, time, urllib.parse
+import base64, http.client, http.server, json, os, socket, ssl, sys, threading, time, urllib.parse
 
 upstream, address, port, other_port, log_path, mode_path = sys.argv[1:7]
 tls = sys.argv[8:10] if len(sys.argv) > 7 else None
@@ -83,6 +84,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     left = left + len(part) if "die_after" in now else 0
                 if "die_after" in now and left > now["die_after"]:
                     os._exit(1)
+                if sent >= now.get("cut", sent + 1):
+                    self.connection.shutdown(socket.SHUT_RDWR)
+                    self.close_connection = True
+                    break
                 if "rate" in now:
                     time.sleep(max(0.0, sent / now["rate"] - (time.monotonic() - began)))
         except OSError:

@@ -28,8 +28,9 @@ TEST(TokenScopes, ActionsOfOneRepositoryAddUp) {
 TEST(TokenScopes, PullingAloneWhateverIsAskedFor) {
   TokenScopes scopes;
   scopes.only_pull();
-  scopes.add("repository:team/x:pull,push,delete registry:catalog:* repository:b:pull");
+  scopes.add("repository:team/x:push,pull,delete registry:catalog:* repository:b:*");
   EXPECT_EQ(scopes.str(), "repository:team/x:pull repository:b:pull");
+  EXPECT_TRUE(scopes.hold("repository:team/x:push"));
 }
 
 TEST(TokenScopes, HoldsWhatWasAdded) {

@@ -143,6 +143,8 @@ TEST(JobFileTest, MistakesOfEachKey) {
       {"roles: {chief: \"true\"}", "`chief` is `true` or `false`"},
       {"strategy: plain\nroles: {servers: 1}", "`plain` has no roles"},
       {"pull-from: ''", "`pull-from` is empty"},
+      {"pull-from: team/x", "names no registry; put its host in front"},
+      {"pull-from: https://r.example/x", "write `r.example/x`"},
       {"interface: eth0,eth1:1", "is no name of a network interface"},
       {"interface: abcdefghijklmnop", "is no name of a network interface"},
       {"env: {2A: x}", "is not a name for an environment variable"},

@@ -16,7 +16,7 @@ class RegistrySourceTest : public ::testing::Test {
   GrantSource grants() {
     return {[this] { ++asked_; },
             [this]() -> std::optional<RegistryGrant> {
-              if (!error_.empty()) throw failure("denied", "{}", error_);
+              if (!error_.empty()) throw failure("denied", "{}", error_).hint("log in");
               return std::exchange(grant_, std::nullopt);
             }};
   }
@@ -132,13 +132,33 @@ TEST_F(RegistrySourceTest, ATokenThatNobodyUsedInTimeIsRenewed) {
   EXPECT_EQ(asked_, 2);
 }
 
+// Else each would cost a request to the token server, and all others a pause.
+TEST_F(RegistrySourceTest, ANodeForWhichNoTokenIsGoodGivesUpAlone) {
+  source_.join(0, "n0", true);
+  source_.join(1, "n1", true);
+  give("Bearer one");
+  for (std::uint64_t serial = 1; serial <= 3; ++serial) {
+    source_.began(0, range(serial * 4));
+    source_.piece_came(0);
+    EXPECT_TRUE(source_.usable(1));
+    end(1, 0, kRangeUnauthorized, "`r.example` answered 401", serial);
+    give("Bearer more");
+  }
+  EXPECT_EQ(asked_, 3);
+  EXPECT_FALSE(source_.is_closed());
+  EXPECT_TRUE(source_.usable(0));
+  EXPECT_EQ(source_.why_not(1), "`r.example` answered 401 to 3 tokens in a row");
+  EXPECT_EQ(notices_.size(), 1U);
+}
+
 TEST_F(RegistrySourceTest, WhereNoTokenIsToBeHad) {
   source_.join(0, "n0", true);
   error_ = "it is closed";
   source_.advance(now_);
   EXPECT_TRUE(source_.is_closed());
   ASSERT_EQ(notices_.size(), 1U);
-  EXPECT_NE(notices_[0].find("it is closed; what they lack comes from here"), std::string::npos);
+  EXPECT_NE(notices_[0].find("it is closed; log in; what they lack comes from here"),
+            std::string::npos);
 }
 
 TEST_F(RegistrySourceTest, WhatBreaksIsTriedAgainAfterAPauseAndNotForEver) {

@@ -15,6 +15,8 @@ TEST(CurlWords, ConfigurationSaysWhatIsWantedAndNothingElse) {
   EXPECT_NE(text.find("range = \"5-9\"\n"), std::string::npos);
   EXPECT_EQ(text.find("insecure"), std::string::npos);
   EXPECT_EQ(text.find("location"), std::string::npos) << "curl follows no redirect";
+  EXPECT_NE(text.find("\nsuppress-connect-headers\n"), std::string::npos)
+      << "a proxy may answer CONNECT with no more than 200";
 }
 
 TEST(CurlWords, NothingGivenBeginsAnotherOption) {
@@ -71,6 +73,14 @@ TEST(CurlWords, WhatIsNoAnswer) {
   }
   EXPECT_FALSE(head_of("HTTP/1.1 200 OK\r\n"));
   EXPECT_THROW((void)head_of("HTTP/1.1 200 OK\r\nX: " + std::string(70'000, 'x')), Error);
+}
+
+TEST(CurlWords, WhatMayBeBetterNextTime) {
+  for (const unsigned status : {408U, 429U, 500U, 503U}) EXPECT_TRUE(may_come_by_status(status));
+  for (const unsigned status : {400U, 403U, 404U, 416U}) EXPECT_FALSE(may_come_by_status(status));
+  // No name, no connection, less than was said, no TLS handshake, nothing received, killed.
+  for (const int code : {6, 7, 18, 28, 35, 56, 137}) EXPECT_TRUE(may_come_by_exit(code)) << code;
+  for (const int code : {2, 3, 60, 77}) EXPECT_FALSE(may_come_by_exit(code)) << code;
 }
 
 TEST(CurlWords, Redirects) {
