@@ -79,9 +79,7 @@ std::string today() {
 
 std::string place_of_index(const std::string& given) {
   if (!given.empty()) return given;
-  const fs::path config = config_folder();
-  std::string place;
-  if (!config.empty()) place = read_config(config / "mlenv/config.yaml").cuda_index;
+  std::string place = machine_config().cuda_index;
   if (!place.empty()) return place;
   throw usage_error("no-index", "nothing says where NVIDIA's index of CUDA redistributables is")
       .hint(

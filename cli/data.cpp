@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "recipes/known_data.hpp"
+#include "runner/job/parts.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -46,10 +47,24 @@ void verify_data(Ui& ui, const Recipe& recipe) {
   }
 }
 
-std::vector<Mount> mounts_of(const std::vector<std::string>& texts) {
+std::vector<Mount> mounts_of(const std::vector<std::string>& texts, const StorageNames& storage) {
   std::vector<Mount> mounts;
-  for (const std::string& text : texts) mounts.push_back(Mount::parse(text));
+  for (const std::string& text : texts) {
+    mounts.push_back(names_storage(text) ? job::mount_of_nodes(text, fs::current_path(), storage)
+                                         : Mount::parse(text));
+  }
   return mounts;
+}
+
+void require_storage(const std::vector<Mount>& mounts) {
+  for (const Mount& mount : mounts) {
+    std::error_code error;
+    if (mount.storage.empty() || fs::exists(mount.source, error)) continue;
+    throw failure("no-storage", "the storage `{}` has no `{}` on this machine", mount.storage,
+                  mount.source.string())
+        .because(error ? error.message() : "No such file or directory")
+        .hint("mount it there or make the folder, or say in config.yaml where it is");
+  }
 }
 
 void add_data(std::vector<Mount>& mounts, const fs::path& recipe_path) {

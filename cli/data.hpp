@@ -4,6 +4,7 @@
 
 #include "cli/ui.hpp"
 #include "recipes/recipe.hpp"
+#include "recipes/storage_names.hpp"
 #include "runner/job/data_set.hpp"
 #include "runner/local/run.hpp"
 
@@ -14,8 +15,10 @@ namespace mlenv::cli {
 /// the digest to write, where it has none, and `data-differs` (exit 3).
 void verify_data(Ui& ui, const Recipe& recipe);
 
-/// As `-v` says them.
-std::vector<Mount> mounts_of(const std::vector<std::string>& texts);
+/// As `-v` says them. What names storage need not be here: it may be of the nodes of a job.
+std::vector<Mount> mounts_of(const std::vector<std::string>& texts, const StorageNames& storage);
+/// Throws `no-storage` for one of `mounts` that names storage and is not here.
+void require_storage(const std::vector<Mount>& mounts);
 /// Puts the data of the recipe in that file in front, read-only, each set at its place. Throws
 /// `no-data` for one that is not here.
 void add_data(std::vector<Mount>& mounts, const fs::path& recipe);

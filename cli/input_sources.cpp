@@ -24,11 +24,8 @@ VendorFolders vendor_folders(const Recipe& recipe) {
 /// The recipe's own first.
 std::vector<std::string> snapshots_for(const Recipe& recipe) {
   std::vector<std::string> archives = recipe.sources.snapshots;
-  const fs::path config = config_folder();
-  if (config.empty()) return archives;
-  for (std::string& one : read_config(config / "mlenv/config.yaml").snapshots) {
-    archives.push_back(std::move(one));
-  }
+  const std::vector<std::string> more = machine_config().snapshots;
+  archives.insert(archives.end(), more.begin(), more.end());
   return archives;
 }
 

@@ -123,7 +123,8 @@ void restore_mounts(const RunStart& start, LocalRun& run) {
                     mount.target)
           .hint("bring it back, or a link to it");
     }
-    run.mounts.push_back({mount.source, mount.target, mount.read_only});
+    run.mounts.push_back(
+        {mount.source, mount.target, mount.read_only, {}, mount.storage.value_or("")});
   }
 }
 

@@ -209,8 +209,8 @@ int run_image(AskedWords options, Ui& ui) {
 }
 
 void add_run_options(CLI::App& app, const std::shared_ptr<AskedWords>& options) {
-  CLI::Option* const volume =
-      app.add_option("-v,--volume", options->mounts, "mount SRC:DST or SRC:DST:ro");
+  CLI::Option* const volume = app.add_option(
+      "-v,--volume", options->mounts, "mount SRC:DST or SRC:DST:ro; SRC may be @STORAGE/FOLDER");
   take_one_word(volume);
   take_word_of(volume, WordKind::file);
   take_one_word(app.add_option("-e,--env", options->env, "set K=V, or pass the caller's K on"));

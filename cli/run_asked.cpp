@@ -1,12 +1,14 @@
 #include "cli/run_asked.hpp"
 
 #include <unistd.h>
+#include <algorithm>
 
 #include "base/error.hpp"
 #include "cli/data.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/run_after.hpp"
 #include "cli/run_vm.hpp"
+#include "cli/settings.hpp"
 #include "cli/usage.hpp"
 #include "runner/job/job_file.hpp"
 #include "runner/local/rdma.hpp"
@@ -28,7 +30,7 @@ bool wants_terminal(const AskedWords& options) {
 std::optional<job::JobParts> take_job_file(AskedWords& options) {
   if (!is_job_file(options.image)) return std::nullopt;
   const fs::path path = options.image;
-  job::JobParts parts = job::read_job_file(path);
+  job::JobParts parts = job::read_job_file(path, machine_config().storage);
   if (!parts.image) {
     throw usage_error("bad-job", "`{}` does not say which image", path.string())
         .hint("add `image: NAME`, or a recipe's file");
@@ -59,14 +61,23 @@ std::optional<job::JobParts> take_job_file(AskedWords& options) {
 }
 
 std::optional<JobChoice> job_of(const AskedWords& options, const RunChoice& choice,
-                                const Life& life, const std::optional<job::JobParts>& file) {
+                                const Life& life, const StorageNames& storage,
+                                const std::optional<job::JobParts>& file) {
   const LayerWords& layer = options.layer;
   return parse_job_words(
       options.job,
       {options.words, choice, life, options.runtime, options.tty, !options.jupyter.empty(),
        layer.keep || !layer.from.empty(), !options.repeat.outputs.empty(),
-       !options.life.stop_timeout.empty(), options.no_project},
+       !options.life.stop_timeout.empty(), options.no_project, storage},
       file);
+}
+
+/// What mounts on the command line may name; nobody's settings are read for those that name none.
+StorageNames storage_for(const AskedWords& options, const std::optional<job::JobParts>& file) {
+  if (file) return file->storage;
+  const bool named = names_storage(options.job.checkpoints) ||
+                     std::any_of(options.mounts.begin(), options.mounts.end(), names_storage);
+  return named ? machine_config().storage : StorageNames{};
 }
 
 void check_machine(const AskedWords& options, Asked& asked) {
@@ -85,7 +96,8 @@ void check_machine(const AskedWords& options, Asked& asked) {
 Asked understood(AskedWords& options) {
   const std::optional<job::JobParts> file = take_job_file(options);
   Asked asked;
-  asked.mounts = mounts_of(options.mounts);
+  const StorageNames storage = storage_for(options, file);
+  asked.mounts = mounts_of(options.mounts, storage);
   if (file) asked.mounts.insert(asked.mounts.begin(), file->mounts.begin(), file->mounts.end());
   check_variables(options.env);
   asked.choice = parse_run_words(options.words);
@@ -115,7 +127,8 @@ Asked understood(AskedWords& options) {
   if (asked.matrix && options.job.nodes.empty() && !options.job.engine.empty() && !file) {
     options.job.nodes = "1";
   }
-  asked.job = job_of(options, choice, asked.life, file);
+  asked.job = job_of(options, choice, asked.life, storage, file);
+  if (!asked.job) require_storage(asked.mounts);
   if (options.job.script.empty()) asked.after = runs_before(options.job.after);
   check_layer(options.layer, {choice.options.read_only, asked.matrix.has_value(),
                               options.life.remove, options.runtime});

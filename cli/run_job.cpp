@@ -1,5 +1,6 @@
 #include "cli/run_job.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -144,6 +145,23 @@ std::string gpus_of(const PreparedJob& job, const ImageFacts& facts) {
   return has_cuda ? std::string(job::kGpusIfAny) : "";
 }
 
+/// Each place once; written where one mount of it is.
+std::vector<job::StorageUse> storage_in(const std::vector<Mount>& mounts) {
+  std::vector<job::StorageUse> places;
+  for (const Mount& mount : mounts) {
+    if (mount.storage.empty()) continue;
+    const std::string path = mount.source.string();
+    const auto known = std::find_if(places.begin(), places.end(),
+                                    [&](const job::StorageUse& one) { return one.path == path; });
+    if (known == places.end()) {
+      places.push_back({mount.storage, path, !mount.read_only});
+    } else {
+      known->writes = known->writes || !mount.read_only;
+    }
+  }
+  return places;
+}
+
 }  // namespace
 
 std::vector<job::Host> hosts_for(JobChoice& choice) {
@@ -224,6 +242,7 @@ job::DrivePlan drive_plan(Ui& ui, PreparedJob& job) {
   plan.data = job.data;
   plan.run = std::move(job.run);
   if (plan.job.checkpoints) plan.run.mounts.push_back(*plan.job.checkpoints);
+  plan.storage = storage_in(plan.run.mounts);
   plan.most_log_bytes = job.most_log_bytes;
   plan.gpus = job.gpus;
   plan.image_facts = std::move(job.image_facts);

@@ -65,6 +65,7 @@ struct BesideJob {
   bool outputs = false;  ///< --outputs
   bool grace_given = false;
   bool no_project = false;
+  StorageNames storage{};  ///< that mounts may name
 };
 
 /// What `mlenv export` is to write.

@@ -9,6 +9,7 @@
 #include "base/record_json.hpp"
 #include "cli/run_job_data.hpp"
 #include "cli/run_job_matrix.hpp"
+#include "cli/run_record.hpp"
 #include "recipes/text.hpp"
 #include "runner/job/words.hpp"
 #include "runner/record/run_record.hpp"
@@ -45,7 +46,7 @@ void put_over(const std::vector<RecordedVariable>& own, std::vector<std::string>
 std::vector<RecordedMount> mounts_shown(const PreparedJob& job) {
   std::vector<RecordedMount> mounts = job.start.mounts;
   if (const auto& one = job.choice.job.checkpoints) {
-    mounts.push_back({one->source.string(), one->target, one->read_only});
+    mounts.push_back(recorded_mount(*one));
   }
   return mounts;
 }
@@ -103,8 +104,7 @@ std::vector<std::string> summary_lines(const Ui& ui, const PreparedJob& job) {
   if (!job.gpus.empty()) add("gpus", job.gpus);
   for (const RecordedVariable& one : start.env) add("env", variable_text(one));
   for (const RecordedMount& one : mounts_shown(job)) {
-    add("mount",
-        fmt::format("{} at {}{}", one.source, one.target, one.read_only ? ", read-only" : ""));
+    add("mount", mount_text(one));
   }
   if (const std::string options = options_text(start.options); !options.empty()) {
     add("options", options);

@@ -198,8 +198,9 @@ job::JobParts parts_of(const JobWords& words, const BesideJob& beside) {
   if (beside.grace_given) parts.grace = beside.life.run.grace;
   if (!words.checkpoints.empty()) {
     const bool has_target = words.checkpoints.find(':') != std::string::npos;
-    parts.checkpoints = job::mount_of_nodes(
-        has_target ? words.checkpoints : words.checkpoints + ":/checkpoints", fs::current_path());
+    parts.checkpoints =
+        job::mount_of_nodes(has_target ? words.checkpoints : words.checkpoints + ":/checkpoints",
+                            fs::current_path(), beside.storage);
   }
   return parts;
 }
@@ -246,7 +247,8 @@ void add_job_options(CLI::App& app, JobWords& words) {
   app.add_option("--stall-timeout", words.stall_timeout,
                  "end it, or restart, when no rank has done anything for so long: 10m")
       ->type_name("TIME");
-  app.add_option("--checkpoints", words.checkpoints, "a folder that all nodes share: SRC[:DST]");
+  app.add_option("--checkpoints", words.checkpoints,
+                 "a folder that all nodes share: SRC[:DST], @STORAGE/FOLDER[:DST]");
   take_word_of(
       app.add_option("--code", words.code, "the ranks' code: FOLDER, or FOLDER@REVISION of git")
           ->type_name("FOLDER"),

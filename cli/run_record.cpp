@@ -13,6 +13,7 @@
 #include "cli/ui.hpp"
 #include "recipes/logins.hpp"
 #include "recipes/text.hpp"
+#include "runner/job/storage_proof.hpp"
 #include "runner/local/life.hpp"
 #include "runner/record/run_records.hpp"
 #include "runner/record/secrets.hpp"
@@ -267,8 +268,38 @@ void add_agreement(const job::Agreement& nodes, Lines& lines) {
   }
 }
 
+std::string proof_text(const std::string& how) {
+  if (how == job::kByMarker) return "the same: each saw what the first left there";
+  if (how == job::kByDevice) return "the same: one folder of one machine";
+  if (how == job::kByCompared) return "the same, by its inode and its last change";
+  if (how == job::kAlone) return "on one node alone";
+  return "not proven to be the same";
+}
+
+/// Nodes of which the same is known together.
+void add_storage(const std::vector<RecordedNodeStorage>& all, Lines& lines) {
+  std::vector<std::pair<const RecordedNodeStorage*, std::vector<std::string>>> groups;
+  for (const RecordedNodeStorage& one : all) {
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& known) {
+      return known.first->path == one.path && known.first->type == one.type &&
+             known.first->how == one.how;
+    });
+    if (group == groups.end()) {
+      groups.push_back({&one, {one.node}});
+    } else {
+      group->second.push_back(one.node);
+    }
+  }
+  for (const auto& [one, nodes] : groups) {
+    lines.add("storage",
+              printable(fmt::format("{} at {} ({}) on {}: {}", one->name, one->path, one->type,
+                                    join(nodes, ", "), proof_text(one->how))));
+  }
+}
+
 void add_ranks(const RecordedRanks& ranks, Lines& lines) {
   for (const RecordedNodeData& one : ranks.data) lines.add("data", node_data_text(one));
+  add_storage(ranks.storage, lines);
   add_changes(ranks, lines);
   for (const RecordedJobAttempt& attempt : ranks.attempts) {
     if (ranks.attempts.size() > 1) add_attempt(attempt, lines);
@@ -354,12 +385,24 @@ RunStart run_start(const LocalRun& run, const Image& image, const RunBackground&
     if (auto one = recorded(variable)) start.env.push_back(*std::move(one));
   }
   for (const Mount& mount : run.mounts) {
-    start.mounts.push_back({mount.source.string(), mount.target, mount.read_only});
+    start.mounts.push_back(recorded_mount(mount));
   }
   if (run.project) start.project = fs::absolute(*run.project).lexically_normal().string();
   if (!run.runtime.empty()) start.runtime = run.runtime;
   if (run.engine) start.runtime = run.engine->title();
   return start;
+}
+
+RecordedMount recorded_mount(const Mount& mount) {
+  RecordedMount made{mount.source.string(), mount.target, mount.read_only};
+  if (!mount.storage.empty()) made.storage = mount.storage;
+  return made;
+}
+
+std::string mount_text(const RecordedMount& mount) {
+  return fmt::format("{} at {}{}{}", mount.source, mount.target,
+                     mount.read_only ? ", read-only" : "",
+                     mount.storage ? ", storage " + *mount.storage : "");
 }
 
 std::string duration_text(double seconds) {
@@ -413,8 +456,7 @@ std::vector<std::string> run_text(const RunRecord& record,
                                            variable.value.value_or(std::string(kMasked)))));
   }
   for (const RecordedMount& mount : start.mounts) {
-    lines.add("mount", printable(fmt::format("{} at {}{}", mount.source, mount.target,
-                                             mount.read_only ? ", read-only" : "")));
+    lines.add("mount", printable(mount_text(mount)));
   }
   for (const std::string& device : start.devices) lines.add("device", printable(device));
   if (const std::string text = options_text(start.options); !text.empty()) {

@@ -20,6 +20,10 @@ struct RunBackground {
 /// What a run is, secrets masked.
 RunStart run_start(const LocalRun& run, const Image& image, const RunBackground& background);
 
+RecordedMount recorded_mount(const Mount& mount);
+/// `/mnt/scratch/bert at /checkpoints, storage scratch`
+std::string mount_text(const RecordedMount& mount);
+
 /// A line for the list: what is wide last.
 struct RunLine {
   std::string id;

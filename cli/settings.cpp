@@ -21,7 +21,7 @@ constexpr std::array kVariables = {
     Variable{"XDG_DATA_HOME", "the store is below it when MLENV_STORE is not set"},
     Variable{"XDG_CACHE_HOME", "what can be fetched again is kept below it"},
     Variable{"XDG_STATE_HOME", "keys for `mlenv export ssh-config` are below it"},
-    Variable{"XDG_CONFIG_HOME", "mlenv/config.yaml below it has settings of this machine"},
+    Variable{"XDG_CONFIG_HOME", "mlenv/config.yaml below it has your settings, over those of /etc"},
     Variable{"CONTAINERS_REGISTRIES_CONF", "registries.conf to read instead of the usual ones"},
     Variable{"DOCKER_CONFIG", "folder of config.json with registry logins"},
     Variable{"SOURCE_DATE_EPOCH", "time stamp of a new lock's images, seconds since 1970; else 0"},
@@ -74,6 +74,10 @@ fs::path config_folder() {
   if (const auto folder = variable("XDG_CONFIG_HOME")) return fs::absolute(*folder);
   const fs::path folder = home_if_any();
   return folder.empty() ? fs::path{} : folder / ".config";
+}
+
+MachineConfig machine_config() {
+  return read_machine_config({"/", home_if_any(), config_folder(), {}});
 }
 
 const RegistryHosts& registry_hosts() {

@@ -9,6 +9,7 @@
 
 #include "base/files.hpp"
 #include "images/registry_hosts.hpp"
+#include "recipes/machine_config.hpp"
 
 namespace mlenv::cli {
 
@@ -30,6 +31,8 @@ fs::path store_folder();
 fs::path cache_folder();
 /// $XDG_CONFIG_HOME, else ~/.config.
 fs::path config_folder();
+/// config.yaml, the user's over the machine's. Throws `config-invalid` (usage).
+MachineConfig machine_config();
 /// What this machine's files say of registries, read once. Throws as `read_registry_hosts`.
 const RegistryHosts& registry_hosts();
 /// SOURCE_DATE_EPOCH, else 0. Throws `bad-setting` (usage) when it is not a number.

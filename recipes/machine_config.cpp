@@ -13,7 +13,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::array<std::string_view, 3> kKeys = {"mirrors", "snapshots", "cuda-index"};
+constexpr std::array<std::string_view, 4> kKeys = {"mirrors", "snapshots", "cuda-index", "storage"};
 constexpr std::string_view kMirrorExample = "[https://mirror.example.org/team]";
 constexpr std::array<std::string_view, 3> kPlaceholders = {"{path}", "{file}", "{sha256}"};
 
@@ -37,6 +37,8 @@ class ConfigReader {
         all_mirrors(*value);
       } else if (key == "snapshots") {
         snapshots(*value);
+      } else if (key == "storage") {
+        read_storage_names(values_, *value, config_.storage);
       } else {
         const auto place = values_.text(*value, "`cuda-index`", "https://mirror.example/cuda");
         if (place) config_.cuda_index = place->text;
@@ -215,11 +217,20 @@ MachineConfig read_config(const fs::path& path) {
   return text ? parse_config(*text, path) : MachineConfig{};
 }
 
+MachineConfig read_machine_config(const MachineFolders& folders) {
+  MachineConfig config = read_config(folders.root / "etc/mlenv/config.yaml");
+  if (folders.config.empty()) return config;
+  MachineConfig own = read_config(folders.config / "mlenv/config.yaml");
+  take_over(config.mirrors, std::move(own.mirrors));
+  config.snapshots.insert(config.snapshots.begin(), own.snapshots.begin(), own.snapshots.end());
+  if (!own.cuda_index.empty()) config.cuda_index = std::move(own.cuda_index);
+  for (auto& [name, path] : own.storage) config.storage[name] = std::move(path);
+  return config;
+}
+
 RegistryHosts read_registry_hosts(const MachineFolders& folders) {
   RegistryHosts hosts;
-  if (!folders.config.empty()) {
-    hosts.rules.push_back(read_config(folders.config / "mlenv/config.yaml").mirrors);
-  }
+  hosts.rules.push_back(read_machine_config(folders).mirrors);
   hosts.rules.push_back(containers_rules(folders));
   hosts.rules.push_back(containerd_rules(folders));
   if (!folders.home.empty()) {

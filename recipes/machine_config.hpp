@@ -7,14 +7,16 @@
 
 #include "base/files.hpp"
 #include "images/registry_hosts.hpp"
+#include "recipes/storage_names.hpp"
 
 namespace mlenv {
 
-/// `$XDG_CONFIG_HOME/mlenv/config.yaml`.
+/// `mlenv/config.yaml` of $XDG_CONFIG_HOME, or of /etc.
 struct MachineConfig {
   std::vector<RegistryRule> mirrors;
   std::vector<std::string> snapshots;  ///< as `is_snapshot_url` has them
   std::string cuda_index;  ///< NVIDIA's redistributables: URL or folder; empty: not said
+  StorageNames storage;
   friend bool operator==(const MachineConfig&, const MachineConfig&) = default;
 };
 
@@ -47,6 +49,11 @@ struct MachineFolders {
   fs::path config;           ///< $XDG_CONFIG_HOME; empty: none
   fs::path registries_conf;  ///< $CONTAINERS_REGISTRIES_CONF; empty: the usual places
 };
+
+/// The machine's `etc/mlenv/config.yaml` and the user's over it: a mirror's prefix or a storage's
+/// name that both have is as the user's has it, the user's snapshots come first. Nothing where
+/// there is no such file. Throws as parse_config.
+MachineConfig read_machine_config(const MachineFolders& folders);
 
 /// Rules in this order: mlenv's config.yaml; registries.conf (the user's with the user's drop-ins,
 /// else the machine's with those of both: a later one's rule for a prefix takes an earlier one's

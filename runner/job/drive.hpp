@@ -24,6 +24,7 @@
 #include "runner/job/plan.hpp"
 #include "runner/job/preflight.hpp"
 #include "runner/job/registry_grants.hpp"
+#include "runner/job/storage_proof.hpp"
 #include "runner/launch/node_starter.hpp"
 #include "runner/local/life.hpp"
 
@@ -45,6 +46,8 @@ struct DrivePlan {
   std::string image_digest;  ///< of the manifest; empty, of a preflight alone: none
   std::optional<std::string> code_digest;
   std::vector<DataSet> data{};  ///< that nodes make sure of, and mount for all ranks
+  /// That has a name: nodes prove that it is the same before anything starts there.
+  std::vector<StorageUse> storage{};
   LocalRun run;      ///< what all ranks share; the variables of a rank come below its `env`
   RunStart start;    ///< the same, for their records
   std::string gpus;  ///< of each node: as RankStart has it
@@ -65,11 +68,12 @@ struct NodeState {
   NodeOffer offer;
   std::optional<NodeHello> hello;
   std::optional<Facts> facts;
-  bool image = false;               ///< it has proven its digest
-  bool code = false;                ///< it has it, or there is none
-  std::optional<std::string> lost;  ///< why
-  double clock_offset = 0;          ///< seconds by which its clock is ahead of ours, about
-  std::vector<DataPlace> data{};    ///< that it has, of DrivePlan::data
+  bool image = false;                    ///< it has proven its digest
+  bool code = false;                     ///< it has it, or there is none
+  std::optional<std::string> lost;       ///< why
+  double clock_offset = 0;               ///< seconds by which its clock is ahead of ours, about
+  std::vector<DataPlace> data{};         ///< that it has, of DrivePlan::data
+  std::vector<StorageProven> storage{};  ///< all of DrivePlan::storage, or nothing yet
 };
 
 /// How a rank of one attempt ended.

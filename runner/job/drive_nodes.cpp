@@ -52,7 +52,8 @@ DrivenNodes::DrivenNodes(Store& store, NodeStarter& starter, const DrivePlan& pl
       spread_(store,
               {plan.image_digest, plan.image_names, plan.job.nodes.most > 1, plan.pull_from,
                grants_for(plan.pull_from, plan.image_digest)},
-              spread_events()) {
+              spread_events()),
+      storage_(plan.storage, storage_talk()) {
   for (NodeOffer& offer : starter.offers()) {
     Node& node = nodes_.emplace_back();
     node.index = nodes_.size() - 1;
@@ -79,7 +80,8 @@ bool DrivenNodes::is_ready(const Node& node) const {
   const NodeState& state = node.state;
   const bool known = state.facts || plan_.image_alone;
   const bool data = state.data.size() >= plan_.data.size();
-  return !node.gone && state.hello && known && state.image && state.code && data;
+  return !node.gone && state.hello && known && state.image && state.code && data &&
+         state.storage.size() == plan_.storage.size();
 }
 
 bool DrivenNodes::advance() {
@@ -170,7 +172,7 @@ void DrivenNodes::refuse(std::size_t node, const Error& why) {
 
 void DrivenNodes::open(std::size_t index) {
   Node& node = nodes_[index];
-  node.state = {node.state.offer, {}, {}, false, false, {}, 0, {}};
+  node.state = {node.state.offer, {}, {}, false, false, {}, 0, {}, {}};
   node.barred = true;  // for this round, should it fail
   node.leaving = false;
   node.ports.reset();
@@ -235,6 +237,9 @@ NodeEvents DrivenNodes::events_of(std::size_t index) {
   events.link_tested = [this, index](const std::string& answer) {
     if (on_link_tested) on_link_tested(index, answer);
   };
+  events.storage_tested = [this, index](const std::string& answer) {
+    storage_.heard(index, answer, std::chrono::steady_clock::now());
+  };
   events.lost = [this, &node](const std::string& why) { lost(node, why); };
   return events;
 }
@@ -257,6 +262,7 @@ void DrivenNodes::met(std::size_t index, const NodeHello& hello) {
   } else {
     spread_.met(index, link, state.offer.name, hello, address_of(state));
   }
+  storage_.met(index, state.offer.name, hello.boot_id, std::chrono::steady_clock::now());
   if (!plan_.data.empty()) link.send_data(store_, data_lists_, plan_.data);
   if (plan_.code_digest) {
     link.send_code(store_, *plan_.code_digest);
@@ -277,6 +283,7 @@ std::string DrivenNodes::address_of(const NodeState& state) const {
 
 void DrivenNodes::lost(Node& node, const std::string& why) {
   spread_.lost(node.index);
+  storage_.lost(node.index, std::chrono::steady_clock::now());
   if (!node.state.lost) node.state.lost = why;
   if (!node.gone) node.back_off.lost(std::chrono::steady_clock::now());
   node.gone = true;
@@ -331,6 +338,7 @@ void DrivenNodes::hear(const pollfd* seen) {
     tick(node);
   }
   spread_.advance();
+  storage_.tick(std::chrono::steady_clock::now(), any_unmet());
   bury();
 }
 

@@ -109,6 +109,9 @@ class DrivenNodes {
     Patience patience{};
   };
   SpreadEvents spread_events();
+  StorageProof::Talk storage_talk();
+  void storage_failed(Node& node, const Error& error);
+  bool any_unmet() const;
   bool is_ready(const Node& node) const;
   void drop(Node& node);
   bool may_come(const Node& node) const {
@@ -139,6 +142,7 @@ class DrivenNodes {
   Beater beater_;
   std::deque<Node> nodes_;
   ImageSpread spread_;
+  StorageProof storage_;
 };
 
 }  // namespace mlenv::job

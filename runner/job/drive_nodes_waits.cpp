@@ -23,6 +23,10 @@ DrivenNodes::Awaited DrivenNodes::awaited(const Node& node) {
   if (!state.facts && !plan_.image_alone) return {"facts", "to look at its devices"};
   if (!state.image) return {"image", image_awaited(node)};
   if (!state.code) return {"code", "for the code"};
+  if (state.storage.size() < plan_.storage.size()) {
+    const StorageUse& first = plan_.storage.front();
+    return {"storage", fmt::format("to prove the storage `{}` at `{}`", first.name, first.path)};
+  }
   if (state.data.size() >= plan_.data.size() || node.link->data_sent()) return {};
   const std::string& name = plan_.data[state.data.size()].name;
   return {"data " + name,

@@ -13,14 +13,14 @@ namespace {
 
 using Is = YamlNode::Kind;
 
-constexpr std::array<std::string_view, 25> kKeys = {
+constexpr std::array<std::string_view, 26> kKeys = {
     "name",           "image",         "command",          "nodes",
     "ranks-per-node", "gpus-per-node", "strategy",         "roles",
     "framework",      "env",           "interface",        "mounts",
     "workdir",        "grace",         "restarts",         "deadline",
     "checkpoints",    "resources",     "rescale-interval", "preflight",
     "stall-timeout",  "after",         "deterministic",    "seed",
-    "pull-from"};
+    "pull-from",      "storage"};
 
 }  // namespace
 
@@ -33,7 +33,12 @@ void JobReader::read(const YamlNode& root) {
                                         : "a job is a map: lines of `key: value`");
     return;
   }
-  for (const auto& [key, value] : values_.members(root, "a job", kKeys)) {
+  const auto members = values_.members(root, "a job", kKeys);
+  // Wherever it stands: mounts name what it says.
+  for (const auto& [key, value] : members) {
+    if (key == "storage") storage(*value);
+  }
+  for (const auto& [key, value] : members) {
     if (value->kind != Is::null) read_member(key, *value);  // else as if the key were not there
   }
   check_roles(root);
@@ -76,7 +81,8 @@ void JobReader::read_member(const std::string& key, const YamlNode& value) {
   }
 }
 
-JobParts parse_job_file(std::string_view text, const fs::path& shown_path) {
+JobParts parse_job_file(std::string_view text, const fs::path& shown_path,
+                        const StorageNames& known) {
   Mistakes mistakes(shown_path, std::string(text));
   const YamlDocument document = parse_yaml(text);
   for (const YamlMistake& mistake : document.mistakes) {
@@ -84,19 +90,19 @@ JobParts parse_job_file(std::string_view text, const fs::path& shown_path) {
   }
   JobParts parts;
   if (document.complete) {
-    JobReader(parts, mistakes, shown_path.parent_path()).read(document.root);
+    JobReader(parts, mistakes, shown_path.parent_path(), known).read(document.root);
   }
   if (!mistakes.empty()) throw mistakes.error("job-invalid");
   return parts;
 }
 
-JobParts read_job_file(const fs::path& path) {
+JobParts read_job_file(const fs::path& path, const StorageNames& known) {
   std::error_code error;
   if (fs::is_directory(path, error)) {
     throw usage_error("job-invalid", "`{}` is a folder", path.string())
         .hint("name the job's file, as in `job.yaml`");
   }
-  return parse_job_file(read_file(path), path);
+  return parse_job_file(read_file(path), path, known);
 }
 
 }  // namespace mlenv::job

@@ -10,9 +10,11 @@ namespace mlenv::job {
 
 /// Throws one `job-invalid` (usage) that lists every mistake as `file:line:col: …` with the line
 /// and a caret: unknown keys (nearest match), duplicate keys, wrong types, bad values. Relative
-/// sources of mounts are from the file's folder.
-JobParts parse_job_file(std::string_view text, const fs::path& shown_path);
-JobParts read_job_file(const fs::path& path);
+/// sources of mounts are from the file's folder. `known`: storage that has a name; the file's own
+/// comes over it.
+JobParts parse_job_file(std::string_view text, const fs::path& shown_path,
+                        const StorageNames& known = {});
+JobParts read_job_file(const fs::path& path, const StorageNames& known = {});
 
 /// runner/job/job.schema.json, as it was when mlenv was built.
 std::string_view job_schema();

@@ -92,7 +92,7 @@ std::optional<std::chrono::milliseconds> JobReader::duration(const YamlNode& nod
 std::optional<Mount> JobReader::mount(const YamlNode& node, const std::string& text) {
   try {
     if (has_control(text)) throw usage_error("bad-mount", "control characters are not allowed");
-    return mount_of_nodes(text, folder_);
+    return mount_of_nodes(text, folder_, parts_.storage);
   } catch (const Error& error) {
     values_.mistake(node, said(error));
     return std::nullopt;
@@ -232,6 +232,8 @@ void JobReader::env(const YamlNode& node) {
     }
   }
 }
+
+void JobReader::storage(const YamlNode& node) { read_storage_names(values_, node, parts_.storage); }
 
 void JobReader::mounts(const YamlNode& node) {
   for (const Placed& one : values_.texts(node, "`mounts`", "[/shared/data:/data:ro]")) {

@@ -7,8 +7,11 @@ namespace mlenv::job {
 
 class JobReader {
  public:
-  JobReader(JobParts& parts, Mistakes& mistakes, fs::path folder)
-      : parts_(parts), mistakes_(mistakes), values_(mistakes), folder_(std::move(folder)) {}
+  /// `known`: storage that has a name already.
+  JobReader(JobParts& parts, Mistakes& mistakes, fs::path folder, const StorageNames& known)
+      : parts_(parts), mistakes_(mistakes), values_(mistakes), folder_(std::move(folder)) {
+    parts_.storage = known;
+  }
   void read(const YamlNode& root);
 
  private:
@@ -25,6 +28,7 @@ class JobReader {
   void interface(const YamlNode& node);
   void pull_from(const YamlNode& node);
   void env(const YamlNode& node);
+  void storage(const YamlNode& node);
   void mounts(const YamlNode& node);
   void workdir(const YamlNode& node);
   void restarts(const YamlNode& node);

@@ -101,6 +101,23 @@ void JobRecording::note_data(const NodeState& node) {
   }
 }
 
+/// What was found last holds.
+void JobRecording::note_storage(const NodeState& node) {
+  for (const StorageProven& one : node.storage) {
+    RecordedNodeStorage now{node.offer.name, one.use.name, one.use.path,
+                            one.use.writes,  one.type,     one.how};
+    const auto known = std::find_if(ranks_.storage.begin(), ranks_.storage.end(),
+                                    [&](const RecordedNodeStorage& before) {
+                                      return before.node == now.node && before.path == now.path;
+                                    });
+    if (known == ranks_.storage.end()) {
+      ranks_.storage.push_back(std::move(now));
+    } else {
+      *known = std::move(now);
+    }
+  }
+}
+
 void JobRecording::planned(std::uint64_t attempt, const std::vector<Place>& places,
                            const JobPlan& plan) {
   RecordedJobAttempt record;
@@ -203,6 +220,7 @@ DriveEvents JobRecording::around(const DriveEvents& then) {
     for (const NodeState& node : nodes) {
       if (node.hello) hosts_[node.offer.name] = node.hello->host;
       note_data(node);
+      note_storage(node);
       keep_facts(node);
     }
     if (ready) ready(nodes);

@@ -44,6 +44,7 @@ class JobRecording {
   void remark(const std::string& text);
   void planned(std::uint64_t attempt, const std::vector<Place>& places, const JobPlan& plan);
   void note_data(const NodeState& node);
+  void note_storage(const NodeState& node);
   void line(std::uint64_t attempt, std::uint64_t rank, const std::string& text);
   void ended(const AttemptResult& attempt);
   template <class Work>

@@ -30,13 +30,16 @@ constexpr char kLineFrame = 'L';
 
 /// By index in Message; empty: it has a frame of its own.
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
-    "beat",        "meet",       "ask_facts",  "ask_ports",   "offer_image", "offer_code",
-    "begin_blob",  "",           "give_up",    "start_rank",  "signal_rank", "stop_rank",
-    "bye",         "hello",      "want",       "ready",       "facts",       "ports",
-    "started",     "",           "ended",      "failed",      "leaving",     "serve",
-    "fetch",       "serving",    "arrived",    "not_fetched", "spoilt",      "link_test",
-    "link_tested", "used",       "offer_data", "want_data",   "data_at",     "use_registry",
-    "fetch_range", "range_ended"};
+    "beat",        "meet",        "ask_facts",    "ask_ports",
+    "offer_image", "offer_code",  "begin_blob",   "",
+    "give_up",     "start_rank",  "signal_rank",  "stop_rank",
+    "bye",         "hello",       "want",         "ready",
+    "facts",       "ports",       "started",      "",
+    "ended",       "failed",      "leaving",      "serve",
+    "fetch",       "serving",     "arrived",      "not_fetched",
+    "spoilt",      "link_test",   "link_tested",  "used",
+    "offer_data",  "want_data",   "data_at",      "use_registry",
+    "fetch_range", "range_ended", "test_storage", "storage_tested"};
 constexpr std::array<std::string_view, 4> kLarge = {"offer_image", "start_rank", "facts", "ended"};
 
 bool may_be_large(std::string_view name) {

@@ -238,6 +238,15 @@ struct LinkTest {
   }
 };
 
+/// Of storage that has a name (storage_test.hpp); an empty one: it is over.
+struct TestStorage {
+  std::string request;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("request", self.request);
+  }
+};
+
 struct Bye {
   template <class Self, class Visit>
   static void fields(Self& /*self*/, Visit&& /*visit*/) {}
@@ -488,6 +497,15 @@ struct LinkTested {
   }
 };
 
+/// Empty: what looks at storage has ended.
+struct StorageTested {
+  std::string answer;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("answer", self.answer);
+  }
+};
+
 /// The agent ends, and why.
 struct Leaving {
   std::string why;
@@ -502,7 +520,8 @@ using Message =
                  GiveUp, StartRank, SignalRank, StopRank, Bye, Hello, Want, Ready, FactsText,
                  FreePorts, RankStarted, RankLine, RankEnded, Failed, Leaving, ServePeers,
                  FetchPiece, Serving, PieceArrived, PieceFailed, BlobSpoilt, LinkTest, LinkTested,
-                 RankUsed, OfferData, WantData, DataAt, UseRegistry, FetchRange, RangeEnded>;
+                 RankUsed, OfferData, WantData, DataAt, UseRegistry, FetchRange, RangeEnded,
+                 TestStorage, StorageTested>;
 
 /// With its length in front. Throws `bad-stream` for one that is too large to be sent.
 std::string render_message(const Message& message);

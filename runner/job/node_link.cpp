@@ -216,6 +216,9 @@ void NodeLink::Impl::on(Message&& message) {
   if (auto* tested = std::get_if<LinkTested>(&message)) {
     return tell(events.link_tested, tested->answer);
   }
+  if (auto* tested = std::get_if<StorageTested>(&message)) {
+    return tell(events.storage_tested, tested->answer);
+  }
   if (auto* words = std::get_if<Leaving>(&message)) leaving = printable(words->why);
   if (!on_data(message)) on_piece(message);
 }
@@ -370,6 +373,7 @@ void NodeLink::start(const RankStart& rank) {
                        rank.mpi_hosts});
 }
 void NodeLink::link_test(const std::string& request) { impl_->say(LinkTest{request}); }
+void NodeLink::test_storage(const std::string& request) { impl_->say(TestStorage{request}); }
 void NodeLink::signal(std::uint64_t rank, int number) {
   impl_->say(SignalRank{rank, static_cast<std::uint64_t>(number)});
 }

@@ -166,6 +166,8 @@ struct NodeEvents {
   std::function<void(std::uint64_t rank, const RankEnd&)> ended{};
   /// What a link test gave (link_test.hpp); empty: what measures has ended.
   std::function<void(const std::string& answer)> link_tested{};
+  /// What a storage test gave (storage_test.hpp); empty: what looks at storage has ended.
+  std::function<void(const std::string& answer)> storage_tested{};
   /// What the node could not do, and why; `during` is the request: `image`, `code`, `start` …
   std::function<void(const std::string& during, const Error&)> failed{};
   /// The agent is gone, or silent: last of all.
@@ -223,6 +225,8 @@ class NodeLink {
   std::optional<DataSent> data_sent() const;
   /// As LinkTest has it; link_tested() follows, unless it is empty.
   void link_test(const std::string& request);
+  /// As TestStorage has it; storage_tested() follows, unless it is empty.
+  void test_storage(const std::string& request);
   void start(const RankStart& rank);
   void signal(std::uint64_t rank, int number);
   /// SIGTERM, and after `grace` SIGKILL; ended() follows.

@@ -101,7 +101,7 @@ Job job_of(const JobParts& parts) {
   return job;
 }
 
-Mount mount_of_nodes(std::string_view text, const fs::path& folder) {
+Mount mount_of_nodes(std::string_view text, const fs::path& folder, const StorageNames& storage) {
   std::string_view rest = text;
   const bool read_only = rest.ends_with(":ro");
   if (read_only || rest.ends_with(":rw")) rest.remove_suffix(3);
@@ -112,7 +112,14 @@ Mount mount_of_nodes(std::string_view text, const fs::path& folder) {
         .hint("write SOURCE:/TARGET or SOURCE:/TARGET:ro");
   }
   Mount mount = Mount::of(text, "/", target, read_only);  // there is one: what it says of targets
-  mount.source = fs::absolute(folder / rest.substr(0, colon)).lexically_normal();
+  const std::string_view source = rest.substr(0, colon);
+  if (names_storage(source)) {
+    StoragePlace place = storage_place(source, storage);
+    mount.source = std::move(place.path);
+    mount.storage = std::move(place.name);
+  } else {
+    mount.source = fs::absolute(folder / source).lexically_normal();
+  }
   return mount;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "recipes/storage_names.hpp"
 #include "runner/job/job.hpp"
 
 namespace mlenv::job {
@@ -29,6 +30,7 @@ struct JobParts {
   std::optional<std::string> interface;
   std::optional<std::string> pull_from;
   std::map<std::string, std::string> env;
+  StorageNames storage;  ///< that mounts may name
   std::vector<Mount> mounts;
   std::optional<std::string> workdir;
   std::optional<std::uint64_t> restarts;
@@ -59,7 +61,9 @@ JobParts merged(JobParts file, const JobParts& options);
 Job job_of(const JobParts& parts);
 
 /// `SOURCE:/TARGET[:ro]` on the nodes: whether there is such a source, each of them tells. A
-/// relative source is one in `folder`. Throws `bad-mount` (usage).
-Mount mount_of_nodes(std::string_view text, const fs::path& folder);
+/// relative source is one in `folder`, one that names storage is below what `storage` has. Throws
+/// `bad-mount`, `unknown-storage` (usage).
+Mount mount_of_nodes(std::string_view text, const fs::path& folder,
+                     const StorageNames& storage = {});
 
 }  // namespace mlenv::job

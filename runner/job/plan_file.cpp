@@ -86,6 +86,20 @@ std::vector<DataSet> data_of(const Json& value) {
   return sets;
 }
 
+Json written(const std::vector<StorageUse>& places) {
+  Json all = Json::array();
+  for (const StorageUse& one : places) all.push_back(RecordWriter::written(one));
+  return all;
+}
+
+std::vector<StorageUse> storage_of(const Json& value) {
+  std::vector<StorageUse> places;
+  for (const Json& one : value) {
+    places.push_back({one.at("name"), one.at("path"), one.at("writes")});
+  }
+  return places;
+}
+
 Json binary(const std::string& bytes) {
   return Json::binary(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
 }
@@ -111,6 +125,7 @@ std::string render_plan_file(const PlanFile& file) {
       {"facts", plan.image_facts ? Json(render_image_facts(*plan.image_facts)) : Json()},
       {"code", RecordWriter::written(plan.code_digest)},
       {"data", written(plan.data)},
+      {"storage", written(plan.storage)},
       {"run", binary(render_request(plan.run))},
       {"start", render_run_start(plan.start)},
       {"meeting_ms", plan.meeting.count()},
@@ -147,6 +162,7 @@ PlanFile parse_plan_file(std::string_view bytes, std::string_view shown, std::st
     }
     plan.code_digest = optional_of<std::string>(value.at("code"));
     plan.data = data_of(value.at("data"));
+    plan.storage = storage_of(value.at("storage"));
     plan.run = parse_request(bytes_of(value.at("run")));
     plan.start = parse_run_start(value.at("start").get<std::string>(), shown);
     plan.meeting = milliseconds(value.at("meeting_ms").get<std::int64_t>());

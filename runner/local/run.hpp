@@ -28,6 +28,7 @@ struct Mount {
   std::string target;  ///< in the container, absolute
   bool read_only = false;
   std::vector<std::string> options{};  ///< of mount(8), in place of the usual ones
+  std::string storage{};               ///< the name by which `source` was said; empty: by its path
   /// `SRC:DST[:ro]`; a relative SRC is relative to the current folder. Throws `bad-mount` (usage)
   /// when it is malformed, SRC does not exist, or DST is `/`, `/dev`, `/sys` or in `/proc`.
   static Mount parse(std::string_view text);

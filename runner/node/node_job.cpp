@@ -102,6 +102,7 @@ void NodeJob::take(const Message& message) {
     return attempt(kProject, [&] { on_offer(*offer); });
   }
   if (const auto* test = std::get_if<LinkTest>(&message)) return on_link_test(*test);
+  if (const auto* test = std::get_if<TestStorage>(&message)) return on_storage_test(*test);
   if (const auto* up = std::get_if<GiveUp>(&message)) return give_up(up->during);
   if (const auto* piece = std::get_if<FetchPiece>(&message)) return layers_.fetch(*piece);
   if (const auto* peers = std::get_if<ServePeers>(&message)) return layers_.serve(*peers);
@@ -298,12 +299,25 @@ void NodeJob::on_link_test(const LinkTest& test) {
   }
 }
 
+// --- storage ---------------------------------------------------------------------------------
+
+void NodeJob::on_storage_test(const TestStorage& test) {
+  if (test.request.empty()) return storage_.reset();
+  try {
+    if (!storage_ || storage_->fd() < 0) storage_.emplace();
+    storage_->ask(test.request);
+  } catch (const Error&) {
+    channel_.say(StorageTested{});
+  }
+}
+
 // --- the owner's loop ------------------------------------------------------------------------
 
 void NodeJob::add_to(std::vector<pollfd>& fds) const {
   // While the controller does not read, logs wait.
   fds.push_back({channel_.has_room() && logs_ ? logs_.get() : -1, POLLIN, 0});
   fds.push_back({links_ ? links_->fd() : -1, POLLIN, 0});
+  fds.push_back({storage_ ? storage_->fd() : -1, POLLIN, 0});
   for (const auto& one : ranks_) fds.push_back({one->fd(), POLLIN, 0});
   for (const auto& one : works_) fds.push_back({one->fd(), POLLIN, 0});
   layers_.add_to(fds);
@@ -313,6 +327,9 @@ void NodeJob::hear(const pollfd* fds) {
   if ((fds++)->revents != 0) clear(logs_);
   if ((fds++)->revents != 0) {
     for (const std::string& answer : links_->hear()) channel_.say(LinkTested{answer});
+  }
+  if ((fds++)->revents != 0) {
+    for (const std::string& answer : storage_->hear()) channel_.say(StorageTested{answer});
   }
   for (const auto& one : ranks_) {
     if ((fds++)->revents == 0) continue;
@@ -357,6 +374,7 @@ void NodeJob::end(std::chrono::milliseconds grace, const std::string& why) {
   layers_.forget();
   data_.forget();
   links_.reset();
+  storage_.reset();
   for (const auto& one : ranks_) {
     if (!why.empty()) one->blame(why);
     one->stop(grace);

@@ -15,6 +15,7 @@
 #include "runner/node/intake.hpp"
 #include "runner/node/link_tester.hpp"
 #include "runner/node/rank_run.hpp"
+#include "runner/node/storage_tester.hpp"
 #include "runner/node/work.hpp"
 
 namespace mlenv::job {
@@ -51,6 +52,7 @@ class NodeJob {
   void on_offer(const OfferCode& offer);
   void on_start(const StartRank& start);
   void on_link_test(const LinkTest& test);
+  void on_storage_test(const TestStorage& test);
   void begin_when_complete(const std::string& during);
   /// What `work` throws is told as a failure of that request.
   template <class DoIt>
@@ -83,7 +85,8 @@ class NodeJob {
   std::string facts_;                                   ///< of this node, once they were asked
   std::optional<TemporaryFolder> folder_;               ///< of the job
   std::vector<std::unique_ptr<Work>> works_;
-  std::optional<LinkTester> links_;  ///< during a preflight
+  std::optional<LinkTester> links_;       ///< during a preflight
+  std::optional<StorageTester> storage_;  ///< while storage is proven
   std::vector<std::unique_ptr<RankRun>> ranks_;
   bool ending_ = false;
   bool unfinished_ = false;  ///< a process of works_ did not come to its end

@@ -16,6 +16,7 @@
 #include "runner/node/code_tree.hpp"
 #include "runner/node/data_work.hpp"
 #include "runner/node/link_tester.hpp"
+#include "runner/node/storage_tester.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -40,6 +41,10 @@ std::string do_work(const std::vector<std::string>& words) {
   const std::string& what = words.at(0);
   if (what == "links") {
     serve_link_tests();
+    return "";
+  }
+  if (what == "storage") {
+    serve_storage_tests();
     return "";
   }
   if (what == "data") return data_work(words);

@@ -37,7 +37,7 @@ std::vector<std::string> work_command(const std::vector<std::string>& words);
 /// are there, unpacks it, and gives it those names; answers with the digest that it computed of the
 /// manifest), `code STORE DIGEST FOLDER` (the same of an archive), `facts STORE TEMPORARY` (of the
 /// machine, whose folder for temporary files that is), `data …` (data_work.hpp), `links`
-/// (link_tester.hpp). nullopt: this is an ordinary start.
+/// (link_tester.hpp), `storage` (storage_tester.hpp). nullopt: this is an ordinary start.
 std::optional<int> work_main(int argc, char** argv);
 
 }  // namespace mlenv::job

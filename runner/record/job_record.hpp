@@ -156,15 +156,39 @@ struct RecordedNodeData {
   }
 };
 
+/// Storage that has a name as a node had it, before anything started there.
+struct RecordedNodeStorage {
+  std::string node;
+  std::string name;
+  std::string path;
+  bool writes = false;
+  std::string type;  ///< of its file system
+  /// How it is known to be that of the other nodes: `marker`, `device`, `compared`; `unproven`;
+  /// `alone`, where there was no other.
+  std::string how;
+  friend bool operator==(const RecordedNodeStorage&, const RecordedNodeStorage&) = default;
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("node", self.node);
+    visit("name", self.name);
+    visit("path", self.path);
+    visit("writes", self.writes);
+    visit("type", self.type);
+    visit("how", self.how);
+  }
+};
+
 /// `ranks.json`: of a run on several nodes; written at each change.
 struct RecordedRanks {
   std::vector<RecordedJobAttempt> attempts;
   std::vector<RecordedNodeData> data{};  ///< of each node that took part, in the order they came
+  std::vector<RecordedNodeStorage> storage{};  ///< the same, as it was last proven
   friend bool operator==(const RecordedRanks&, const RecordedRanks&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("attempts", self.attempts);
     visit("data", self.data);
+    visit("storage", self.storage);
   }
 };
 

@@ -40,12 +40,14 @@ struct RecordedMount {
   std::string source;
   std::string target;
   bool read_only = false;
+  std::optional<std::string> storage{};  ///< its name, where the source was said by one
   friend bool operator==(const RecordedMount&, const RecordedMount&) = default;
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("source", self.source);
     visit("target", self.target);
     visit("read_only", self.read_only);
+    visit("storage", self.storage);
   }
 };
 

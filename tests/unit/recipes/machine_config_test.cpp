@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/files.hpp"
 #include "tests/support/error_code.hpp"
 
 namespace mlenv {
@@ -46,6 +47,37 @@ TEST(MachineConfig, AllMistakesWithTheirPlaces) {
         "config.yaml:3:15:", "config.yaml:4:15:", "config.yaml:5:13:", "config.yaml:5:31:"}) {
     EXPECT_NE(said.find(part), std::string::npos) << part << " in\n" << said;
   }
+}
+
+TEST(MachineConfig, StorageHasNames) {
+  EXPECT_EQ(parse_config("storage: {scratch: /mnt/scratch, home: {path: /nfs/home}}", "c").storage,
+            (StorageNames{{"home", "/nfs/home"}, {"scratch", "/mnt/scratch"}}));
+  for (const char* text : {"storage: {a: b}", "storage: {a: /b/}", "storage: {a: /}",
+                           "storage: {a: '/b:c'}", "storage: {'a b': /c}", "storage: {a: {}}",
+                           "storage: {a: {path: /b, more: x}}", "storage: {a: }", "storage: x"}) {
+    EXPECT_EQ(code_of([&] { (void)parse_config(text, "c"); }), "config-invalid") << text;
+  }
+}
+
+TEST(MachineConfig, TheUsersComesOverTheMachines) {
+  const TemporaryFolder root{temporary_root()};
+  make_folders(root.path() / "etc/mlenv");
+  make_folders(root.path() / "own/mlenv");
+  write_file(root.path() / "etc/mlenv/config.yaml",
+             "storage: {scratch: /mnt/scratch, home: /nfs/home}\n"
+             "mirrors: {a.example: m.example, b.example: m.example}\n"
+             "snapshots: https://s.example\ncuda-index: /cuda\n");
+  write_file(root.path() / "own/mlenv/config.yaml",
+             "storage: {scratch: /fast}\nmirrors: {b.example: own.example}\n"
+             "snapshots: https://own.example\n");
+  const MachineConfig both = read_machine_config({root.path(), {}, root.path() / "own", {}});
+  EXPECT_EQ(both.storage, (StorageNames{{"home", "/nfs/home"}, {"scratch", "/fast"}}));
+  ASSERT_EQ(both.mirrors.size(), 2U);
+  EXPECT_EQ(both.mirrors[1].mirrors.at(0).location, "own.example");
+  EXPECT_EQ(both.snapshots, (std::vector<std::string>{"https://own.example", "https://s.example"}));
+  EXPECT_EQ(both.cuda_index, "/cuda");
+  EXPECT_EQ(read_machine_config({root.path(), {}, {}, {}}).storage.size(), 2U);
+  EXPECT_EQ(read_registry_hosts({root.path(), {}, {}, {}}).rules.at(0).size(), 2U);
 }
 
 TEST(MachineConfig, RegistriesConf) {

@@ -36,6 +36,7 @@ checkpoints: /shared/bert:/checkpoints
 after: [prepare, 20260301-120000-0fa4f1]
 deterministic: true
 seed: 4294967295
+storage: {scratch: /mnt/scratch, home: {path: /nfs/home}}
 resources: {memory: 16g, cpus: 2.5, shm: 8g}
 )";
 
@@ -81,6 +82,39 @@ TEST(JobFileTest, EveryKey) {
 
 TEST(JobFileTest, RunsThatAreToEndBefore) {
   EXPECT_EQ(parsed(kAll).after, (std::vector<std::string>{"prepare", "20260301-120000-0fa4f1"}));
+}
+
+TEST(JobFileTest, MountsNameStorage) {
+  const JobParts parts = parse_job_file(
+      "mounts: ['@scratch/bert:/work', '@home:/home/jo:ro']\n"
+      "checkpoints: '@scratch/bert/at:/checkpoints'\n"
+      "storage: {scratch: /mnt/scratch}\n",
+      "/jobs/job.yaml", {{"scratch", "/old"}, {"home", "/nfs/home"}});
+  ASSERT_EQ(parts.mounts.size(), 2U);
+  EXPECT_EQ(parts.mounts[0].source, "/mnt/scratch/bert");
+  EXPECT_EQ(parts.mounts[0].storage, "scratch");
+  EXPECT_EQ(parts.mounts[1].source, "/nfs/home");
+  EXPECT_TRUE(parts.mounts[1].read_only);
+  EXPECT_EQ(parts.checkpoints->source, "/mnt/scratch/bert/at");
+  EXPECT_EQ(complaint("storage: {scratch: /s, home: /h}\nmounts: ['/a:/b', '@scrach/x:/y']\n"),
+            "/jobs/job.yaml:2:19: no storage is called `scrach`: there are `home`, `scratch`; did "
+            "you mean `@scratch`?\n"
+            "    mounts: ['/a:/b', '@scrach/x:/y']\n"
+            "                      ^");
+}
+
+TEST(JobFileTest, StorageWithoutAValueIsThatOfTheMachine) {
+  const JobParts parts =
+      parse_job_file("storage:\nmounts: ['@home:/h']\n", "/jobs/job.yaml", {{"home", "/nfs/home"}});
+  EXPECT_EQ(parts.mounts.at(0).source, "/nfs/home");
+}
+
+TEST(JobFileTest, NoFolderLeadsOutOfStorage) {
+  EXPECT_EQ(complaint("storage: {data: /s}\nmounts: ['@data/../x:/y']\n"),
+            "/jobs/job.yaml:2:10: `@data/../x` is no folder of the storage `data`; `@data/FOLDER`, "
+            "without `.`, `..` and empty parts\n"
+            "    mounts: ['@data/../x:/y']\n"
+            "             ^");
 }
 
 TEST(JobFileTest, Determinism) {

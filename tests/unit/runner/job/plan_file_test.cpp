@@ -17,6 +17,7 @@ PlanFile whole() {
   plan.image_digest = "sha256:abc";
   plan.pull_from = {"r.example/team/x", true, "/usr/bin/mlenv"};
   plan.code_digest = "sha256:def";
+  plan.storage = {{"scratch", "/mnt/scratch/bert", true}, {"data", "/mnt/data", false}};
   plan.data = {{"corpus", "sha256:123", "/here/corpus", "/data/corpus", true, "sha256:456", 7, 8}};
   plan.gpus = "all";
   plan.most_log_bytes = 77;
@@ -53,6 +54,7 @@ TEST(PlanFile, ComesBackAsItWas) {
   EXPECT_EQ(plan.pull_from, whole().plan.pull_from);
   EXPECT_EQ(plan.code_digest, "sha256:def");
   EXPECT_EQ(plan.data, whole().plan.data);
+  EXPECT_EQ(plan.storage, whole().plan.storage);
   EXPECT_EQ(plan.gpus, "all");
   EXPECT_EQ(plan.most_log_bytes, 77U);
   EXPECT_EQ(plan.meeting.count(), 123);
