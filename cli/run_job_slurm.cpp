@@ -120,7 +120,7 @@ SubmittedJob submit(Ui& ui, const fs::path& path, const job::PlanFile& file,
   SubmittedJob submitted{job::submit_to_slurm(path / "job.sh"), path, file.store};
   folder.keep();
   try {
-    write_file(path / "slurm", submitted.id + "\n" + file.plan.job.name + "\n");
+    job::note_slurm_id(path, submitted.id, file.plan.job.name);
   } catch (Error& error) {
     throw taken_back(std::move(error), "job", submitted.id);
   }

@@ -113,7 +113,10 @@ void print_table(const std::vector<RunRecord>& found, bool with_values, const Ui
 int list_command(const Filter& filter, Ui& ui) {
   std::vector<RunRecord> found = chosen(filter, ui);
   if (filter.queued) {
-    for (const LeftJob& job : waiting_jobs(store_folder())) found.push_back(record_of(job));
+    for (RunRecord& job : waiting_jobs(run_records())) {
+      std::erase_if(found, [&](const RunRecord& one) { return one.start.id == job.start.id; });
+      found.push_back(std::move(job));
+    }
   }
   if (filter.names) {
     for (const RunRecord& record : found) {

@@ -26,26 +26,40 @@ constexpr std::size_t kFewestLetters = 4;
 constexpr std::chrono::minutes kMostSilence{10};
 constexpr std::string_view kNoSlurm = "no-slurm";
 
+/// Of one that nobody noted; a task of an array goes without.
+std::string name_in_plan(const fs::path& folder) {
+  const std::optional<std::string> plan = read_file_if_exists(folder / "job");
+  if (!plan) return {};
+  try {
+    return job::parse_plan_file(*plan, "", job::own_version()).plan.job.name;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 /// nullopt: of no job that Slurm has taken.
-std::optional<LeftJob> read_job(const fs::path& folder) {
-  const std::optional<std::string> text = read_file_if_exists(folder / "slurm");
-  if (!text) return std::nullopt;
+std::optional<LeftJob> read_job(const fs::path& folder, job::SlurmIds& ids) {
   LeftJob job;
-  const std::vector<std::string_view> lines = split(*text, '\n');
+  job.slurm = ids.of(folder);
+  if (job.slurm.empty()) return std::nullopt;
   job.id = folder.filename().string();
   job.folder = folder;
-  job.slurm = lines.front();
-  if (lines.size() > 1) job.name = lines[1];
+  if (const auto text = read_file_if_exists(folder / "slurm")) {
+    const std::vector<std::string_view> lines = split(*text, '\n');
+    if (lines.size() > 1) job.name = lines[1];
+  } else {
+    job.name = name_in_plan(folder);
+  }
   job.record = job::record_of_job(folder);
   return job;
 }
 
 /// Oldest first: ids begin with their time.
-std::vector<LeftJob> all_jobs(const fs::path& store) {
+std::vector<LeftJob> all_jobs(const fs::path& store, job::SlurmIds& ids) {
   std::vector<LeftJob> jobs;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(job::jobs_folder(store), ignored)) {
-    if (std::optional<LeftJob> job = read_job(entry.path())) jobs.push_back(*std::move(job));
+    if (std::optional<LeftJob> job = read_job(entry.path(), ids)) jobs.push_back(*std::move(job));
   }
   std::sort(jobs.begin(), jobs.end(),
             [](const LeftJob& a, const LeftJob& b) { return a.id < b.id; });
@@ -135,7 +149,8 @@ std::string when_begun(Ui& ui, const LeftJob& job) {
 
 std::optional<LeftJob> left_job(const fs::path& store, std::string_view word) {
   std::optional<LeftJob> found;
-  for (const LeftJob& job : all_jobs(store)) {
+  job::SlurmIds ids;
+  for (const LeftJob& job : all_jobs(store, ids)) {
     if (job.id == word || job.record == word) return job;
     const bool part =
         word.size() >= kFewestLetters && (job.id.starts_with(word) || job.id.ends_with(word));
@@ -145,20 +160,9 @@ std::optional<LeftJob> left_job(const fs::path& store, std::string_view word) {
   return found;
 }
 
-std::vector<LeftJob> waiting_jobs(const fs::path& store) {
-  std::vector<LeftJob> jobs;
-  Queues queues;
-  for (const LeftJob& job : all_jobs(store)) {
-    if (!job.record.empty()) continue;
-    try {
-      if (queues.has(job)) jobs.push_back(job);
-    } catch (const Error&) {
-      continue;  // Slurm has forgotten it
-    }
-  }
-  return jobs;
-}
+namespace {
 
+/// As a record that has not begun.
 RunRecord record_of(const LeftJob& job) {
   const std::optional<std::uint64_t> number = number_in_array(job);
   const fs::path folder = number ? fs::path(job.folder).replace_extension() : job.folder;
@@ -177,6 +181,37 @@ RunRecord record_of(const LeftJob& job) {
   record.start.started = utc_text(std::chrono::file_clock::to_sys(fs::last_write_time(path)));
   if (!job.name.empty()) record.start.name = job.name;
   return record;
+}
+
+/// Whether it was put back, and waits to go on with its record, which nobody holds.
+bool waits_again(const LeftJob& job, const RunRecords& records, job::SlurmIds& ids,
+                 Queues& queues) {
+  if (records.goes_on(job.record) || !job::read_progress(job.folder)) return false;
+  if (number_in_array(job)) return queues.has(job);
+  const std::string state = ids.state_of(job.folder, job.slurm);
+  return state == "PENDING" || state == "CONFIGURING" || state == "RUNNING";
+}
+
+}  // namespace
+
+std::vector<RunRecord> waiting_jobs(const RunRecords& records) {
+  std::vector<RunRecord> waiting;
+  job::SlurmIds ids;
+  Queues queues;
+  for (const LeftJob& job : all_jobs(store_folder(), ids)) {
+    try {
+      if (job.record.empty()) {
+        if (queues.has(job)) waiting.push_back(record_of(job));
+      } else if (waits_again(job, records, ids, queues)) {
+        waiting.push_back(records.read_brief(job.record));
+        waiting.back().state = "queued";
+        waiting.back().end.reset();
+      }
+    } catch (const Error&) {
+      continue;  // Slurm has forgotten it
+    }
+  }
+  return waiting;
 }
 
 std::string begun_run(Ui& ui, const RunRecords& records, const std::string& word, bool wait) {

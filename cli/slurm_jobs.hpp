@@ -26,10 +26,9 @@ struct LeftJob {
 /// By id, the beginning or end of it alone (four letters at least), the name while it waits, or the
 /// record that it has. nullopt: there is none such.
 std::optional<LeftJob> left_job(const fs::path& store, std::string_view word);
-/// Those that have not begun and of which Slurm says that they wait, oldest first.
-std::vector<LeftJob> waiting_jobs(const fs::path& store);
-/// As a record that has not begun: state `queued`.
-RunRecord record_of(const LeftJob& job);
+/// Those of which Slurm says that they wait, for the first time or again, oldest first, as records
+/// whose state is `queued`.
+std::vector<RunRecord> waiting_jobs(const RunRecords& records);
 
 /// Id of the record that a word means: RunRecords::find(), or that of a job that was left to Slurm.
 /// Of one that has not begun: with `wait` once it has, else it throws `run-queued`. Throws

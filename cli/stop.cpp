@@ -57,7 +57,11 @@ bool ask_to_stop(const RunRecords& records, const std::string& id, const StopReq
 /// Cancels it and waits for its end; its record, if it has begun.
 void stop_in_slurm(const RunRecords& records, const LeftJob& job, std::vector<RunRecord>& ended) {
   job::cancel_in_slurm(job.slurm);
-  wait_in_slurm(job);
+  try {
+    wait_in_slurm(job);
+  } catch (const Error& error) {
+    if (!job::says_unknown(error)) throw;  // of an array, what has not begun is forgotten at once
+  }
   const std::string record = job::record_of_job(job.folder);
   if (!record.empty()) ended.push_back(records.read_brief(record));
 }

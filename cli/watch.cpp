@@ -14,6 +14,7 @@
 #include "cli/command_tree.hpp"
 #include "cli/run_life.hpp"
 #include "cli/running.hpp"
+#include "cli/slurm_jobs.hpp"
 #include "cli/ui.hpp"
 #include "cli/usage.hpp"
 #include "cli/watch_terminal.hpp"
@@ -60,9 +61,13 @@ bool is_queued(const RunRecords& records, const std::string& id) {
 }
 
 /// The newest that goes on, where none is named.
-std::string run_named(const RunRecords& records, const std::string& word) {
+std::string run_named(Ui& ui, const RunRecords& records, const std::string& word) {
   if (!word.empty()) {
-    std::string id = records.find(word);
+    std::string id = begun_run(ui, records, word, false);
+    if (!records.goes_on(id) && job_in_slurm(records, id)) {
+      throw refusal("run-queued", "job `{}` waits in Slurm's queue to go on", id)
+          .hint(fmt::format("`mlenv logs -f {0}` and `mlenv wait {0}` wait, too", id));
+    }
     if (is_queued(records, id)) {
       throw refusal("run-queued", "run `{}` waits for others, and has not begun", id)
           .hint("`mlenv wait` waits for it");
@@ -270,7 +275,7 @@ class Session {
 int watch_command(const Options& options, Ui& ui) {
   const Times times = times_of(options);
   const RunRecords records = run_records();
-  const std::string id = run_named(records, options.run);
+  const std::string id = run_named(ui, records, options.run);
   if (!records.goes_on(id)) {
     const RunRecord run = records.read(id);
     give_answer(ui, run, watch::answer_of_ended(records.folder_of(id), run));

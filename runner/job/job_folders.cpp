@@ -1,24 +1,27 @@
 #include "runner/job/job_folders.hpp"
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "runner/launch/slurm_job.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv::job {
 namespace {
 
 constexpr std::chrono::hours kKept{7 * 24};
+constexpr const char* kScriptFile = "job.sh";
 
 /// A job that has not begun may still wait; whether Slurm has forgotten it.
-bool never_began(const fs::path& folder, std::chrono::system_clock::time_point when) {
+bool never_began(const fs::path& folder, std::chrono::system_clock::time_point when,
+                 SlurmIds& ids) {
   std::error_code error;
   const auto made = fs::last_write_time(folder, error);
   if (error || std::chrono::file_clock::to_sys(made) >= when) return false;
-  const std::string slurm = slurm_id_of_job(folder);
-  if (slurm.empty()) return true;  // it was never submitted
+  const std::string slurm = ids.of(folder);
+  if (slurm.empty()) return ids.heard();  // it was never submitted
   try {
     const std::optional<SlurmState> state = ask_slurm(slurm);
     return state && state->is_over();
@@ -29,9 +32,9 @@ bool never_began(const fs::path& folder, std::chrono::system_clock::time_point w
 
 /// Whether the job in the folder ended before `when`.
 bool ended_before(const fs::path& folder, const RunRecords& records,
-                  std::chrono::system_clock::time_point when) {
+                  std::chrono::system_clock::time_point when, SlurmIds& ids) {
   const std::string id = record_of_job(folder);
-  if (id.empty()) return never_began(folder, when);
+  if (id.empty()) return never_began(folder, when, ids);
   std::error_code unknown;
   if (!fs::exists(records.folder_of(id), unknown)) return !unknown;
   const RunRecord record = records.read_brief(id);
@@ -42,9 +45,9 @@ bool ended_before(const fs::path& folder, const RunRecords& records,
 
 /// The same; a record that cannot be read tells nothing.
 bool has_ended_before(const fs::path& folder, const RunRecords& records,
-                      std::chrono::system_clock::time_point when) {
+                      std::chrono::system_clock::time_point when, SlurmIds& ids) {
   try {
-    return ended_before(folder, records, when);
+    return ended_before(folder, records, when, ids);
   } catch (const Error&) {
     return false;
   }
@@ -78,9 +81,39 @@ std::string record_of_job(const fs::path& folder) {
   return text ? std::string(trim(*text)) : std::string{};
 }
 
-std::string slurm_id_of_job(const fs::path& folder) {
+/// One whose folder and script it is: a store may have been named by another path then.
+const QueuedScript* SlurmIds::in_queue(const fs::path& script) {
+  if (!std::exchange(asked_, true)) queue_ = ask_slurm_scripts();
+  if (!queue_) return nullptr;
+  const fs::path own = script.parent_path().filename() / script.filename();
+  const auto found = std::find_if(queue_->begin(), queue_->end(), [&](const auto& one) {
+    const fs::path path = one.first;
+    return path.parent_path().filename() / path.filename() == own;
+  });
+  return found == queue_->end() ? nullptr : &found->second;
+}
+
+std::string SlurmIds::of(const fs::path& folder) {
   const std::optional<std::string> text = read_file_if_exists(folder / "slurm");
-  return text ? text->substr(0, text->find('\n')) : std::string{};
+  if (text) return text->substr(0, text->find('\n'));
+  if (fs::exists(folder / kVariationsFile)) return {};  // what an array's jobs share is none
+  const bool alone = fs::exists(folder / kScriptFile);
+  const fs::path script = (alone ? folder : fs::path(folder).replace_extension()) / kScriptFile;
+  if (!alone && !fs::exists(script)) return {};
+  const QueuedScript* const job = in_queue(script);
+  if (job == nullptr) return {};
+  return alone ? job->id : job->id + "_" + folder.extension().string().substr(1);
+}
+
+std::string SlurmIds::state_of(const fs::path& folder, const std::string& id) {
+  const QueuedScript* const job = in_queue(folder / kScriptFile);
+  return job != nullptr && job->id == id ? job->state : std::string{};
+}
+
+std::string slurm_id_of_job(const fs::path& folder) { return SlurmIds{}.of(folder); }
+
+void note_slurm_id(const fs::path& folder, const std::string& id, const std::string& name) {
+  write_file(folder / "slurm", id + "\n" + name + "\n");
 }
 
 void remove_job_folder(const fs::path& folder) noexcept {
@@ -93,6 +126,7 @@ void remove_job_folder(const fs::path& folder) noexcept {
 
 void sweep_job_folders(const fs::path& store, std::chrono::system_clock::time_point now) {
   const RunRecords records{runs_folder(store)};
+  SlurmIds ids;
   std::error_code ignored;
   std::vector<fs::path> old;
   std::vector<fs::path> arrays;
@@ -102,7 +136,7 @@ void sweep_job_folders(const fs::path& store, std::chrono::system_clock::time_po
     std::error_code unknown;
     if (fs::exists(path / kVariationsFile, unknown)) {
       arrays.push_back(path);
-    } else if (!unknown && has_ended_before(path, records, now - kKept)) {
+    } else if (!unknown && has_ended_before(path, records, now - kKept, ids)) {
       old.push_back(path);
     } else {
       with_tasks.insert(path.stem().string());

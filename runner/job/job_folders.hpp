@@ -1,7 +1,8 @@
 #pragma once
 // STORE/jobs/ID: what a job needs that a batch system starts hours later: `job` (plan_file.hpp),
-// `job.sh`, `out` (what it prints), `slurm` (its id there, once it was taken), `record` (its
-// record's id, once it runs), `progress` (job_progress.hpp, until it ends for good), and `needs`.
+// `job.sh`, `out` (what it prints), `slurm` (its id there, by whoever submitted it, else by the job
+// itself when it begins), `record` (its record's id, once it runs), `progress` (job_progress.hpp,
+// until it ends for good), and `needs`.
 //
 // `needs` names, a digest on each line, the image and the code that no name of the store may lead
 // to any more when the job's turn comes. Nothing takes unnamed blobs out of a store yet; what is to
@@ -11,12 +12,14 @@
 // (variations.hpp); `out` and `record` of each are in a folder beside it, STORE/jobs/ID.NUMBER.
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/files.hpp"
+#include "runner/launch/slurm_job.hpp"
 
 namespace mlenv::job {
 
@@ -47,8 +50,28 @@ inline constexpr std::string_view kVariationsFile = "variations";
 /// Id of the record of the job in that folder; empty: it has not begun.
 std::string record_of_job(const fs::path& folder);
 
-/// Slurm's id of that job; empty: Slurm has not taken it, or there is no such folder.
+/// Slurm's id of jobs. It is noted in `slurm` by whoever submitted the job, and by the job itself
+/// when it begins; where the former was killed before that, Slurm's queue tells which job has that
+/// folder's script.
+class SlurmIds {
+ public:
+  /// Empty: Slurm has not taken it, or there is no such folder.
+  std::string of(const fs::path& folder);
+  /// Of one without a note, or whose note `id` is: in which state it is in the queue; empty: in
+  /// none, or nobody can be asked.
+  std::string state_of(const fs::path& folder, const std::string& id);
+  /// Whether the queue could be asked, where it was.
+  bool heard() const { return !asked_ || queue_.has_value(); }
+
+ private:
+  const QueuedScript* in_queue(const fs::path& script);
+
+  bool asked_ = false;
+  std::optional<ScriptQueue> queue_;  ///< asked once
+};
 std::string slurm_id_of_job(const fs::path& folder);
+/// `name`: the person's, may be empty.
+void note_slurm_id(const fs::path& folder, const std::string& id, const std::string& name);
 
 /// Takes it away, as far as that can be done.
 void remove_job_folder(const fs::path& folder) noexcept;

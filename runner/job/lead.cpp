@@ -157,6 +157,8 @@ int lead_job(const fs::path& folder, std::string_view version) {
       slurm_steps({variable_of("SLURM_JOB_NODELIST"), node_program()});
   start.launch = recorded_launch(plan.job, file.engine, starter->offers(), plan.code_digest);
   const fs::path own = variation ? task_folder(folder, variation->recorded.number) : folder;
+  // Whoever submitted it may have been killed before it could note it.
+  if (!fs::exists(own / "slurm")) note_slurm_id(own, own_id(), start.name.value_or(""));
   const std::optional<JobProgress> before = read_progress(own);
   plan.before = before.value_or(JobProgress{});
   LedRecord record{file.store, own, start, before.has_value()};

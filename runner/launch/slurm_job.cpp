@@ -136,9 +136,36 @@ std::string submit_to_slurm(const fs::path& script) {
 std::optional<SlurmState> ask_slurm(const std::string& id) {
   const Captured told = ask_program({"scontrol", "--oneliner", "show", "job", id});
   if (told.exit.code == 0) return parse_scontrol(told.out);
-  if (told.err.find("Invalid job id") == std::string::npos) return std::nullopt;
+  // The latter of a job of an array that has others left, and is told on standard output.
+  const bool unknown = told.err.find("Invalid job id") != std::string::npos ||
+                       (told.out + told.err).find(id + " not found") != std::string::npos;
+  if (!unknown) return std::nullopt;
   if (std::optional<SlurmState> state = ask_accounts(id)) return state;
   throw failure("no-slurm", "{} {}", kUnknown, id).because(last_lines(told.err));
+}
+
+ScriptQueue parse_script_queue(std::string_view text) {
+  constexpr std::string_view kBetween = "|";
+  ScriptQueue queue;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::size_t first = line.find(kBetween);
+    const std::size_t second = line.find(kBetween, first + 1);
+    if (first == std::string_view::npos || second == std::string_view::npos) continue;
+    QueuedScript& one = queue[std::string(trim(line.substr(second + 1)))];
+    // Of an array a line for each job: one that runs, or waits, speaks for it.
+    one.id = trim(line.substr(0, first));
+    one.state = line.substr(first + 1, second - first - 1);
+  }
+  return queue;
+}
+
+std::optional<ScriptQueue> ask_slurm_scripts() try {
+  const Captured told = ask_program(
+      {"squeue", "--noheader", "--format=%F|%T|%o", fmt::format("--user={}", ::getuid())});
+  if (told.exit.code != 0) return std::nullopt;
+  return parse_script_queue(told.out);
+} catch (const Error&) {
+  return std::nullopt;
 }
 
 bool says_unknown(const Error& error) {

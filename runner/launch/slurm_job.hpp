@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,6 +46,18 @@ Captured ask_program(std::vector<std::string> words);
 std::string submit_to_slurm(const fs::path& script);
 /// Nullopt where no daemon answers just now. Throws `no-slurm` where it knows no such job.
 std::optional<SlurmState> ask_slurm(const std::string& id);
+/// A job of this user's that Slurm's queue has: it waits or runs.
+struct QueuedScript {
+  std::string id;  ///< of an array that of all of it
+  std::string state;
+  friend bool operator==(const QueuedScript&, const QueuedScript&) = default;
+};
+/// By the path of the script that each was submitted as.
+using ScriptQueue = std::map<std::string, QueuedScript>;
+/// What `squeue --noheader --format=%F|%T|%o` prints.
+ScriptQueue parse_script_queue(std::string_view text);
+/// Nullopt where it cannot be asked just now, or there is no squeue.
+std::optional<ScriptQueue> ask_slurm_scripts();
 /// Whether that is what ask_slurm threw, and not that Slurm cannot be asked at all.
 bool says_unknown(const Error& error);
 /// SIGTERM to the batch script and every step; SIGKILL after the site's KillWait. Throws

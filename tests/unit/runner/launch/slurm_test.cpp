@@ -166,5 +166,17 @@ TEST(SlurmSteps, NeedAnAllocation) {
   EXPECT_EQ(code_of([] { (void)slurm_steps({"", "/bin/true"}); }), "no-node");
 }
 
+TEST(SlurmScriptQueue, TellsJobsByTheirScripts) {
+  const ScriptQueue queue = parse_script_queue(
+      "12|PENDING|/s/jobs/20260301-120000-0fa4f1/job.sh\n"
+      "13|RUNNING|/home/jo/train it|now.sh\n"
+      "14|PENDING|/s/jobs/a/job.sh\n14|RUNNING|/s/jobs/a/job.sh\n"
+      "nothing of it\n|\n");
+  EXPECT_EQ(queue, (ScriptQueue{{"/s/jobs/20260301-120000-0fa4f1/job.sh", {"12", "PENDING"}},
+                                {"/home/jo/train it|now.sh", {"13", "RUNNING"}},
+                                {"/s/jobs/a/job.sh", {"14", "RUNNING"}}}));
+  EXPECT_TRUE(parse_script_queue("").empty());
+}
+
 }  // namespace
 }  // namespace mlenv::job
