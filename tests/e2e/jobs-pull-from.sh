@@ -306,6 +306,10 @@ all_ran() {
 ran --engine ssh --hosts "$three" --pull-from "$host_plain/team/x:v3" job -- /it
 all_ran "$work/out"
 printf 'image: job\nnodes: 3\npull-from: %s/team/x\ncommand: [/it]\n' "$host_plain" >job.yaml
+on_head "$MLENV" --json run --engine ssh --hosts "$three" --dry-run job.yaml >"$work/out"
+equal "a dry run" "$host_plain/team/x" "$(jq -r .job.pull_from "$work/out")"
+on_head "$MLENV" run --engine ssh --hosts "$three" --dry-run job.yaml >"$work/out"
+grep -qx "layers    nodes fetch them from $host_plain/team/x" "$work/out" || fail "$(cat "$work/out")"
 ran --engine ssh --hosts "$three" -d job.yaml
 id=$(cat "$work/out")
 on_head "$MLENV" wait "$id" >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
