@@ -70,6 +70,7 @@ constexpr std::array kCommands = {
     Command{"tag", "give an image another name", declare_tag},
     Command{"rollback", "give a name the image that it had before", declare_rollback},
     Command{"rm", "take a name away", declare_rm},
+    Command{"gc", "free the room of what nobody needs any more", declare_gc},
     Command{"save", "write an image as files", declare_save},
     Command{"export", "write what other tools need to use an image or a run", declare_export},
     Command{"store", "look after the store: verify, sync, path", declare_store},

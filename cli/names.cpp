@@ -103,9 +103,9 @@ Action declare_tag(CLI::App& app) {
 
 Action declare_rm(CLI::App& app) {
   auto names = std::make_shared<std::vector<std::string>>();
-  take_word_of(app.add_option("NAME", *names, "names to take away; layers stay for other images")
-                   ->required(),
-               WordKind::image);
+  take_word_of(
+      app.add_option("NAME", *names, "names to take away; `mlenv gc` frees the room")->required(),
+      WordKind::image);
   app.footer("example: mlenv rm jax-cpu:latest");
   return [names](Ui& ui) { return rm_command(*names, ui); };
 }

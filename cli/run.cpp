@@ -179,6 +179,7 @@ int run_image(AskedWords options, Ui& ui) {
   if (asked.matrix) {
     if (const auto told = wait_before(ui, asked.after)) return told->exit.code;
     run.devices = std::move(asked.rdma);
+    ui.store().need_only({prepared.image.digest()});  // they may go on for weeks
     return run_matrix(ui, *asked.matrix,
                       {std::move(run), std::move(prepared.image), background, asked.devices,
                        with_gpus, asked.life, options.repeat});
@@ -205,6 +206,7 @@ int run_image(AskedWords options, Ui& ui) {
   const TemporaryFolder scratch = ui.store().scratch();
   run.scratch = scratch.path();
   const std::unique_ptr<UsedLayer> layer = use_layer(ui.store().root(), start, run);
+  ui.store().need_only({prepared.image.digest()});  // it may go on for weeks
   return recorded_run(ui, repeatable(run, options.repeat), start, outputs, notebook).exit.code;
 }
 

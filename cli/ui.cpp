@@ -48,12 +48,23 @@ Error of_store(Error error, const fs::path& folder) {
   return error;
 }
 
+/// The same with what frees room in a store.
+Error of_full_store(const Error& error) {
+  Error explained{error.kind(), error.code(), error.frames().front()};
+  for (std::size_t i = 1; i < error.frames().size(); ++i) explained.because(error.frames()[i]);
+  explained.hint(
+      "`mlenv gc` frees what nobody needs in the store; then run the same command again: what is "
+      "finished is kept");
+  return explained;
+}
+
 }  // namespace
 
 Error explained_by_store(Error error) {
   const std::vector<std::string>& frames = error.frames();
+  const bool full = error.code() == "no-space";
   const bool refused = error.code() == "permission" || frames.back() == errno_text(EROFS);
-  if (!refused || frames.front().starts_with("the store `")) return error;
+  if ((!refused && !full) || frames.front().starts_with("the store `")) return error;
   fs::path folder;
   try {
     folder = store_folder();
@@ -63,7 +74,8 @@ Error explained_by_store(Error error) {
   const bool is_store = std::any_of(frames.begin(), frames.end(), [&](const std::string& frame) {
     return frame.find("`" + folder.string() + "/") != std::string::npos;
   });
-  return is_store ? of_store(std::move(error), folder) : error;
+  if (!is_store) return error;
+  return full ? of_full_store(error) : of_store(std::move(error), folder);
 }
 
 void Ui::answer(std::string_view line) const {

@@ -98,6 +98,7 @@ Action declare_probe(CLI::App& app);
 Action declare_data(CLI::App& app);
 Action declare_tag(CLI::App& app);
 Action declare_rm(CLI::App& app);
+Action declare_gc(CLI::App& app);
 Action declare_save(CLI::App& app);
 Action declare_store(CLI::App& app);
 Action declare_completion(CLI::App& app);

@@ -132,6 +132,7 @@ void Store::put_spliced(const Digest& digest, std::uint64_t size_bytes, const Sp
 }
 
 std::optional<std::string> Store::find_key(const Digest& key) const {
+  if (!folder_->work().use(folder_->key(key))) return std::nullopt;
   const auto text = read_file_if_exists(folder_->key(key));
   const std::size_t end = text ? text->find('\n') : std::string::npos;
   if (end == std::string::npos) return std::nullopt;
@@ -168,6 +169,10 @@ fs::path Store::StagedTree::publish(const Digest& diff_id) {
 }
 
 TemporaryFolder Store::scratch() const { return TemporaryFolder{folder_->work().folder()}; }
+
+void Store::need_only(const std::vector<Digest>& digests) const {
+  folder_->work().need_only(digests);
+}
 
 bool Store::needs_sync() const { return folder_->marks().has_added(); }
 

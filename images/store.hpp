@@ -22,6 +22,7 @@
 
 #include "base/digest.hpp"
 #include "base/files.hpp"
+#include "images/garbage.hpp"
 #include "images/image_index.hpp"
 #include "images/oci.hpp"
 #include "images/reference.hpp"
@@ -191,6 +192,14 @@ class Store {
   bool needs_sync() const;
   /// syncfs on the store, then removes the marks that were there before it. May take long.
   void sync() const;
+
+  // --- what nobody needs (garbage.hpp) -----------------------------------------------------------
+  /// Finds it, and takes it away. Other processes may do anything meanwhile; for a moment those
+  /// that begin wait. Killed, it has taken some of it away.
+  Garbage collect_garbage(const GarbageSettings& settings) const;
+  /// What this process finds here is not taken for garbage while it lives. One that lives long says
+  /// with this what it needs for the rest of its time, if it finds nothing more: images, code.
+  void need_only(const std::vector<Digest>& digests) const;
 
  private:
   bool is_whole(const Digest& manifest) const;

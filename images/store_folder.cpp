@@ -108,7 +108,8 @@ void StoreFolder::publish(Item item, const fs::path& made, const Digest& digest)
     }
     if (trash) remove_tree(*trash);
   }
-  if (!is_there(target)) {
+  if (!work_.use(target)) {
+    (void)work_.use(made);  // whose bytes may have come long ago
     marks_.add(item, digest, work_.unique());
     if (rename_new(made, target)) return;
   }
@@ -172,7 +173,7 @@ void StoreFolder::drop_locked(Item item, const Digest& digest, std::optional<fs:
 
 bool StoreFolder::has_blob(const Digest& digest) {
   const fs::path path = blob(digest);
-  if (!is_there(path)) return false;
+  if (!work_.use(path)) return false;
   return settle(Item::blob, digest, [&] { return hashes_to(path, digest); });
 }
 
@@ -186,11 +187,12 @@ Fd StoreFolder::open_blob(const Digest& digest) {
 }
 
 bool StoreFolder::has_tree(const Digest& diff_id) {
-  if (!is_there(tree(diff_id) / "fs")) return false;
+  if (!work_.use(tree(diff_id)) || !is_there(tree(diff_id) / "fs")) return false;
   return settle(Item::tree, diff_id, [] { return false; });
 }
 
 std::optional<SplicedHeader> StoreFolder::find_spliced(const Digest& digest) {
+  if (!work_.use(spliced(digest))) return std::nullopt;
   const Fd fd{::open(spliced(digest).c_str(), O_RDONLY | O_CLOEXEC)};
   if (!fd) {
     if (errno == ENOENT) return std::nullopt;

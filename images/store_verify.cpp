@@ -302,6 +302,7 @@ class Verifier {
 
 std::vector<Damage> Store::verify(bool repair,
                                   const std::function<void(std::string_view)>& looking_at) const {
+  const OnlyLooking looking{folder_->work()};
   return Verifier{*this, *folder_, repair, looking_at}.run();
 }
 

@@ -2,8 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
+#include <unistd.h>
+#include <array>
 #include <cerrno>
+#include <ctime>
 #include <vector>
 
 #include "base/error.hpp"
@@ -13,6 +17,7 @@ namespace mlenv {
 namespace {
 
 constexpr const char* kLockName = ".lock";
+constexpr const char* kNeedsName = ".needs";
 
 /// A folder whose process is gone, and the lock that makes it ours to remove.
 struct Dead {
@@ -59,12 +64,21 @@ const fs::path& StoreWork::folder() {
   if (folder_.empty()) {
     make_folders(tmp_);
     const FileLock guard = FileLock::wait(guard_, FileLock::Mode::shared);
-    TemporaryFolder made{tmp_, "work-"};
-    remove_acls(made.path());
-    lock_ = FileLock::attempt(made.path() / kLockName, FileLock::Mode::exclusive);
-    folder_ = made.release();
+    make_folder();
   }
   return folder_;
+}
+
+/// The guard is held.
+void StoreWork::make_folder() {
+  TemporaryFolder made{tmp_, "work-"};
+  remove_acls(made.path());
+  lock_ = FileLock::attempt(made.path() / kLockName, FileLock::Mode::exclusive);
+  if (first_use_) {
+    const std::array<timespec, 2> since = {timespec{0, UTIME_OMIT}, timespec{*first_use_, 0}};
+    (void)::utimensat(AT_FDCWD, (made.path() / kLockName).c_str(), since.data(), 0);
+  }
+  folder_ = made.release();
 }
 
 fs::path StoreWork::fresh(std::string_view kind) {
@@ -89,6 +103,97 @@ void StoreWork::sweep() const {
   } catch (const Error& error) {
     log::debug("did not sweep `{}`: {}", tmp_.string(), error.what());
   }
+}
+
+bool StoreWork::use(const fs::path& path) {
+  if (only_looks_) return ::access(path.c_str(), F_OK) == 0;
+  if (told_ != Told::lives) tell_that_we_live();
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return false;
+  const auto used = std::chrono::system_clock::from_time_t(status.st_mtime);
+  if (std::chrono::system_clock::now() - used < kGrain) return true;
+  try {
+    // Whoever looks for garbage has taken it away, or sees that it was used.
+    const FileLock guard = FileLock::wait(guard_, FileLock::Mode::shared);
+    constexpr std::array<timespec, 2> kNow = {timespec{0, UTIME_OMIT}, timespec{0, UTIME_NOW}};
+    if (::utimensat(AT_FDCWD, path.c_str(), kNow.data(), 0) == 0) return true;
+    if (errno == ENOENT) return false;
+    if (errno == EPERM || errno == EACCES) need_all();
+  } catch (const Error& error) {
+    log::debug("did not note that `{}` was used: {}", path.string(), error.what());
+  }
+  return true;
+}
+
+/// From as early on as times can tell.
+void StoreWork::need_all() {
+  const fs::path lock = folder() / kLockName;
+  constexpr std::array<timespec, 2> kFirst = {timespec{0, UTIME_OMIT}, timespec{0, 0}};
+  if (::utimensat(AT_FDCWD, lock.c_str(), kFirst.data(), 0) != 0) {
+    log::debug("cannot change the time of `{}`: {}", lock.string(), errno_text(errno));
+  }
+}
+
+/// Where it cannot be told now (a full disk), the next use tells it, with the time of the first.
+void StoreWork::tell_that_we_live() {
+  const std::lock_guard lock{telling_};
+  if (told_ == Told::lives) return;
+  if (!first_use_) first_use_ = std::time(nullptr);
+  try {
+    const fs::path needs = folder() / kNeedsName;
+    if (told_ == Told::needs) {
+      const FileLock guard = FileLock::wait(guard_, FileLock::Mode::shared);
+      if (::unlink(needs.c_str()) != 0 && errno != ENOENT) {
+        throw os_error(errno, "cannot remove `{}`", needs.string());
+      }
+    }
+    told_ = Told::lives;
+  } catch (const Error& error) {
+    log::debug("did not note that this process uses the store: {}", error.what());
+  }
+}
+
+void StoreWork::need_only(const std::vector<Digest>& digests) {
+  const std::lock_guard lock{telling_};
+  std::string text;
+  for (const Digest& digest : digests) text += digest.str() + "\n";
+  try {
+    write_file(folder() / kNeedsName, text, false);
+    told_ = Told::needs;
+  } catch (const Error& error) {
+    log::debug("did not note what this process needs: {}", error.what());
+  }
+}
+
+FileLock StoreWork::keep_others_out() const {
+  return FileLock::wait(guard_, FileLock::Mode::exclusive);
+}
+
+void StoreWork::make_while_others_wait() {
+  const std::lock_guard lock{mutex_};
+  if (folder_.empty()) make_folder();
+}
+
+std::vector<StoreWork::Living> StoreWork::living() const {
+  using Clock = std::chrono::system_clock;
+  std::vector<Living> all;
+  for (const fs::path& folder : list_folder(tmp_)) {
+    if (folder == folder_) continue;
+    // Over NFS an exclusive lock wants a file that may be written.
+    const Fd lock{::open((folder / kLockName).c_str(), O_RDWR | O_CLOEXEC)};
+    if (!lock && (errno == ENOENT || errno == ENOTDIR)) continue;  // dead
+    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) continue;
+    Living one{Clock::from_time_t(0), std::nullopt};
+    struct stat status {};
+    if (lock && ::fstat(lock.get(), &status) == 0) {
+      const auto since = Clock::from_time_t(status.st_mtime);
+      // A clock that was put back since tells nothing.
+      if (since <= Clock::now()) one.since = since;
+      one.needs = read_file_if_exists(folder / kNeedsName);
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
 }
 
 }  // namespace mlenv

@@ -100,6 +100,7 @@ void drive_job(DetachedJob job, Waiting& waiting) {
       recorded_launch(plan.job, job.file.engine, starter->offers(), plan.code_digest);
   RunRecorder recorder{runs_folder(job.file.store), job.start};
   plan.id = recorder.id();
+  need_only_what_it_needs(store, plan);  // it may wait for weeks
   const Fd control = listen_for_control(recorder.folder());
   DriveEvents events;
   events.control = control.get();

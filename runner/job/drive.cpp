@@ -24,7 +24,8 @@ std::string now_text() { return utc_text(std::chrono::system_clock::now()); }
 class Drive {
  public:
   Drive(Store& store, NodeStarter& starter, const DrivePlan& plan, const DriveEvents& events)
-      : plan_(plan),
+      : store_(store),
+        plan_(plan),
         events_(events),
         ranks_(plan, events, nodes_),
         nodes_(store, starter, plan, events, ranks_.events()),
@@ -126,6 +127,7 @@ class Drive {
     }
     const JobPlan plan = job::plan(plan_.job, result.places, plan_.id, number);
     if (events_.planned) events_.planned(number, result.places, plan);
+    need_only_what_it_needs(store_, plan_);  // it may go on for weeks
     ranks_.begin(number, plan, result.places, with);
     absent_.began(with);
     while (!ranks_.all_over()) {
@@ -232,6 +234,7 @@ class Drive {
     nodes_.drop_all();
   }
 
+  const Store& store_;
   const DrivePlan& plan_;
   const DriveEvents& events_;
   SignalQueue signals_;
@@ -264,6 +267,17 @@ std::string how_it_ended(const RankEnd& end) {
 std::string why_it_failed(const FirstFailure& failure, const RankResult& rank) {
   if (!failure.why.empty()) return failure.why;
   return rank.end ? how_it_ended(*rank.end) : "was lost";
+}
+
+void need_only_what_it_needs(const Store& store, const DrivePlan& plan) {
+  std::vector<Digest> needs;
+  const auto add = [&](const std::string& digest) {
+    if (!digest.empty()) needs.push_back(Digest::parse(digest));
+  };
+  add(plan.image_digest);
+  if (plan.code_digest) add(*plan.code_digest);
+  for (const DataSet& set : plan.data) add(set.list);
+  store.need_only(needs);
 }
 
 JobOutcome drive(Store& store, NodeStarter& starter, const DrivePlan& plan,

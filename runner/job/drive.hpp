@@ -161,6 +161,10 @@ std::string how_it_ended(const RankEnd& end);
 /// The same of the rank that failed first; `was lost`, `stalled: …`.
 std::string why_it_failed(const FirstFailure& failure, const RankResult& rank);
 
+/// Of the store's things this process needs those of the plan alone from here on: `mlenv gc` may
+/// take the others.
+void need_only_what_it_needs(const Store& store, const DrivePlan& plan);
+
 /// To the end. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to all ranks, which have
 /// `Job::grace` then; another one kills them; SIGUSR1 and SIGUSR2 are passed on alone. Throws, with
 /// nothing left on any node: `no-node` (fewer nodes than the job needs could be made ready; what

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/digest_scan.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "runner/record/run_records.hpp"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::chrono::hours kKept{7 * 24};
 constexpr const char* kScriptFile = "job.sh";
+constexpr const char* kNeedsFile = "needs";
 
 /// A job that has not begun may still wait; whether Slurm has forgotten it.
 bool never_began(const fs::path& folder, std::chrono::system_clock::time_point when,
@@ -67,7 +69,7 @@ JobFolder::~JobFolder() {
 void JobFolder::need(const std::vector<std::string>& digests) const {
   std::string text;
   for (const std::string& digest : digests) text += digest + "\n";
-  write_file(path_ / "needs", text);
+  write_file(path_ / kNeedsFile, text);
 }
 
 fs::path jobs_folder(const fs::path& store) { return store / "jobs"; }
@@ -114,6 +116,15 @@ std::string slurm_id_of_job(const fs::path& folder) { return SlurmIds{}.of(folde
 
 void note_slurm_id(const fs::path& folder, const std::string& id, const std::string& name) {
   write_file(folder / "slurm", id + "\n" + name + "\n");
+}
+
+std::vector<Digest> needed_by_jobs(const fs::path& store) {
+  std::vector<Digest> needs;
+  for (const fs::path& folder : list_folder(jobs_folder(store))) {
+    const auto text = read_file_if_exists(folder / kNeedsFile);
+    for (Digest& one : digests_in(text.value_or(""))) needs.push_back(std::move(one));
+  }
+  return needs;
 }
 
 void remove_job_folder(const fs::path& folder) noexcept {

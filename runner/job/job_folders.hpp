@@ -5,8 +5,7 @@
 // until it ends for good), and `needs`.
 //
 // `needs` names, a digest on each line, the image and the code that no name of the store may lead
-// to any more when the job's turn comes. Nothing takes unnamed blobs out of a store yet; what is to
-// do so has to keep those that a `needs` names, with all that an image among them names.
+// to any more when the job's turn comes: `mlenv gc` keeps them.
 //
 // Of an array, many jobs of one script, STORE/jobs/ID holds what they share, and `variations`
 // (variations.hpp); `out` and `record` of each are in a folder beside it, STORE/jobs/ID.NUMBER.
@@ -18,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/digest.hpp"
 #include "base/files.hpp"
 #include "runner/launch/slurm_job.hpp"
 
@@ -72,6 +72,9 @@ class SlurmIds {
 std::string slurm_id_of_job(const fs::path& folder);
 /// `name`: the person's, may be empty.
 void note_slurm_id(const fs::path& folder, const std::string& id, const std::string& name);
+
+/// What all jobs of that store need of it.
+std::vector<Digest> needed_by_jobs(const fs::path& store);
 
 /// Takes it away, as far as that can be done.
 void remove_job_folder(const fs::path& folder) noexcept;

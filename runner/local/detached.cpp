@@ -249,6 +249,7 @@ void supervise_run(DetachedRun request, Starter& starter) {
     }
     RunRecorder recorder{runs_folder(store.root()), request.start,
                          KnownState{std::nullopt, request.host}};
+    store.need_only({Digest::parse(request.start.image.digest)});  // it may go on for weeks
     starter.recorded(recorder.id());
     const Fd control = listen_for_control(recorder.folder());
     request.run.fds.control = control.get();

@@ -280,6 +280,7 @@ void NodeJob::on_start(const StartRank& start) {
       throw failure("bad-stream", "rank {} runs on this node already", start.rank);
     }
     ranks_.push_back(std::make_unique<RankRun>(start.rank, run_of(start)));
+    if (image_) store_.need_only({image_->digest()});  // it may go on for weeks
   } catch (const std::exception& error) {
     const auto* known = dynamic_cast<const Error*>(&error);
     channel_.say(RankEnded{start.rank, kOwnFailureStatus, std::nullopt, false,

@@ -274,6 +274,7 @@ int run(const std::vector<std::string>& words) {
     (void)unpack_code(store, Digest::parse(asked.code), *run.project);
   }
   if (asked.seed) make_deterministic(run, *asked.seed, caller_variables());
+  store.need_only({image.digest()});  // it may go on for weeks
   std::optional<Child> leash;
   constexpr std::chrono::seconds kGrace{10};
   if (asked.while_open)

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <chrono>
 
+#include "base/digest_scan.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -136,6 +137,15 @@ std::string KeptLayers::user_of(const std::string& id) const {
     }
   }
   return {};
+}
+
+std::vector<Digest> KeptLayers::needs() const {
+  std::vector<Digest> needs;
+  for (const fs::path& layer : list_folder(folder_)) {
+    const auto text = read_file_if_exists(layer / kImageFile);
+    for (Digest& one : digests_in(text.value_or(""))) needs.push_back(std::move(one));
+  }
+  return needs;
 }
 
 std::uint64_t KeptLayers::size_bytes(const std::string& id) const {

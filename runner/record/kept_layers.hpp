@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/digest.hpp"
 #include "base/files.hpp"
 #include "runner/record/run_records.hpp"
 
@@ -57,6 +58,8 @@ class KeptLayers {
   /// Takes those away to which no recorded run wrote, and what a killed mlenv left of others. One
   /// that is held stays, and nothing is said of it.
   RemovedLayers remove_unnamed() const;
+  /// The images that they lie over.
+  std::vector<Digest> needs() const;
 
  private:
   void remove(const fs::path& folder) const;

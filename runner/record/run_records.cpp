@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "base/digest_scan.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "runner/record/record_files.hpp"
@@ -122,6 +123,15 @@ RunRecord RunRecords::read_settled(const std::string& id,
       (void)!::read(changes.get(), events.data(), events.size());
     }
   }
+}
+
+std::vector<Digest> RunRecords::needs() const {
+  std::vector<Digest> needs;
+  for (const std::string& id : ids()) {
+    const auto text = read_file_if_exists(folder_ / id / kStartFile);
+    for (Digest& one : digests_in(text.value_or(""))) needs.push_back(std::move(one));
+  }
+  return needs;
 }
 
 RunRecord RunRecords::read(const std::string& id, bool with_facts) const {

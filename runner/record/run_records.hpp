@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/digest.hpp"
 #include "base/files.hpp"
 #include "runner/record/run_record.hpp"
 
@@ -40,6 +41,9 @@ class RunRecords {
   bool remove(const std::string& id) const;
   /// Unfinished records that a killed mlenv left.
   void sweep() const;
+  /// What of the store all of them need to be repeated: each digest that stands in their start,
+  /// also of those that cannot be read.
+  std::vector<Digest> needs() const;
 
  private:
   RunRecord read(const std::string& id, bool with_facts) const;

@@ -46,6 +46,7 @@ image=$registry/team/small:v1
   cat "$work/refused"
   "$MLENV" --json export devcontainer small --output "$work/exported"
   "$MLENV" --json store verify
+  "$MLENV" --json gc --dry-run
   "$MLENV" --json store path
   "$MLENV" --json store sync
   "$MLENV" --json facts

@@ -219,19 +219,6 @@ std::string disk_name(const Digest& image) {
   return fmt::format("{}-{}.ext4", image.hex(), kDiskFormat);
 }
 
-/// Of images that are gone, and of earlier formats. Whoever has one open keeps it.
-void remove_stale(const Store& store) {
-  constexpr std::size_t kHex = 64;
-  for (const fs::path& file : list_folder(disks_folder(store))) {
-    const std::string name = file.filename().string();
-    if (name.size() < kHex) continue;
-    const std::string hex = name.substr(0, kHex);
-    const bool is_wanted = name.ends_with(fmt::format("-{}.ext4", kDiskFormat)) &&
-                           store.find_image("sha256:" + hex).has_value();
-    if (!is_wanted) remove_tree(file);
-  }
-}
-
 }  // namespace
 
 void write_image_disk(const Store& store, const Image& image, const fs::path& path,
@@ -248,12 +235,34 @@ void write_image_disk(const Store& store, const Image& image, const fs::path& pa
   }
 }
 
+/// Also those of earlier formats. Whoever has one open keeps it. Looking for an image's manifest is
+/// no use of it, so nothing of the store is asked.
+std::uint64_t remove_stale_disks(const Store& store, bool only_look) {
+  constexpr std::size_t kHex = 64;
+  constexpr std::uint64_t kBlock = 512;  // of st_blocks (stat(2))
+  std::uint64_t bytes = 0;
+  for (const fs::path& file : list_folder(disks_folder(store))) {
+    const std::string name = file.filename().string();
+    if (name.size() < kHex) continue;
+    const std::string hex = name.substr(0, kHex);
+    const bool is_wanted = name.ends_with(fmt::format("-{}.ext4", kDiskFormat)) &&
+                           fs::exists(store.root() / "blobs" / hex);
+    if (is_wanted) continue;
+    struct stat status {};
+    if (::lstat(file.c_str(), &status) == 0) {
+      bytes += static_cast<std::uint64_t>(status.st_blocks) * kBlock;
+    }
+    if (!only_look) remove_tree(file);
+  }
+  return bytes;
+}
+
 fs::path provide_image_disk(const Store& store, const Image& image, Progress& progress) {
   fs::path disk = disks_folder(store) / disk_name(image.digest());
   std::error_code error;
   if (fs::exists(disk, error)) return disk;
   make_folders(disks_folder(store));
-  remove_stale(store);
+  (void)remove_stale_disks(store, false);
   const TemporaryFolder scratch = store.scratch();
   const fs::path made = scratch.path() / "disk";
   while_doing("making a disk of the image", [&] {

@@ -20,4 +20,8 @@ void write_image_disk(const Store& store, const Image& image, const fs::path& pa
 /// images the store does not have any more.
 fs::path provide_image_disk(const Store& store, const Image& image, Progress& progress);
 
+/// Disks whose images the store does not have any more: takes them away, unless it is only to look.
+/// Bytes on the disk.
+std::uint64_t remove_stale_disks(const Store& store, bool only_look);
+
 }  // namespace mlenv

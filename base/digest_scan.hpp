@@ -1,0 +1,14 @@
+#pragma once
+// Digests in texts of any form.
+#include <string_view>
+#include <vector>
+
+#include "base/digest.hpp"
+
+namespace mlenv {
+
+/// All that stand in a text, with `sha256:` before them or without: runs of exactly 64 lower-case
+/// hex digits, in their order.
+std::vector<Digest> digests_in(std::string_view text);
+
+}  // namespace mlenv

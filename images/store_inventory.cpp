@@ -1,0 +1,160 @@
+#include "images/store_inventory.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+
+#include <nlohmann/json.hpp>
+
+#include "base/digest_scan.hpp"
+#include "base/error.hpp"
+#include "images/spliced.hpp"
+
+namespace mlenv {
+namespace {
+
+using Item = StoreFolder::Item;
+
+constexpr std::uint64_t kBlock = 512;  // of st_blocks (stat(2))
+/// As Store::read has it: nobody reads a bigger one as a manifest or config.
+constexpr std::uint64_t kLargestText = std::uint64_t{64} << 20U;
+
+std::uint64_t on_disk(const struct stat& status) {
+  return static_cast<std::uint64_t>(status.st_blocks) * kBlock;
+}
+
+bool is_gone(int error) { return error == ENOENT || error == ENOTDIR; }
+
+/// Begins as a JSON object does.
+bool is_text(const fs::path& path, const struct stat& status) {
+  if (static_cast<std::uint64_t>(status.st_size) > kLargestText) return false;
+  const Fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  std::array<char, 64> begin{};
+  const ssize_t count = fd ? ::read(fd.get(), begin.data(), begin.size()) : -1;
+  if (count < 0) {
+    if (is_gone(errno)) return false;
+    throw os_error(errno, "cannot look at `{}`", path.string());
+  }
+  std::string_view text{begin.data(), static_cast<std::size_t>(count)};
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first == std::string_view::npos ? !text.empty() : text[first] == '{';
+}
+
+}  // namespace
+
+std::uint64_t bytes_of_file(const struct stat& status) {
+  return status.st_nlink > 1 ? 0 : on_disk(status);
+}
+
+std::uint64_t bytes_of_tree(const fs::path& folder) {
+  struct stat status {};
+  std::uint64_t bytes = ::lstat(folder.c_str(), &status) == 0 ? on_disk(status) : 0;
+  std::set<ino_t> seen;
+  std::error_code error;
+  fs::recursive_directory_iterator entry{folder, fs::directory_options::skip_permission_denied,
+                                         error};
+  for (; !error && entry != fs::recursive_directory_iterator{}; entry.increment(error)) {
+    if (::lstat(entry->path().c_str(), &status) != 0) continue;
+    const bool is_linked = S_ISREG(status.st_mode) && status.st_nlink > 1;
+    if (!is_linked || seen.insert(status.st_ino).second) bytes += on_disk(status);
+  }
+  return bytes;
+}
+
+Inventory::Inventory(StoreFolder& folder) : folder_(folder) {
+  list("blobs", Item::blob);
+  list("spliced", Item::spliced);
+  list("trees", Item::tree);
+}
+
+void Inventory::list(const char* folder, Item kind) {
+  for (const fs::path& path : list_folder(folder_.root() / folder)) {
+    const std::string name = path.filename().string();
+    const std::vector<Digest> digests = digests_in(name);
+    if (digests.size() != 1 || digests.front().hex() != name) continue;
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0) {
+      if (is_gone(errno)) continue;
+      throw os_error(errno, "cannot look at `{}`", path.string());
+    }
+    Thing thing{kind, digests.front(), 0, std::chrono::system_clock::from_time_t(status.st_mtime)};
+    if (kind != Item::tree) thing.bytes = bytes_of_file(status);
+    thing.is_text = kind == Item::blob && is_text(path, status);
+    things_.emplace(digests.front(), std::move(thing));
+  }
+}
+
+void Inventory::mark(const Digest& digest, std::set<Digest>& marked) const {
+  std::vector<Digest> open{digest};
+  while (!open.empty()) {
+    const Digest one = std::move(open.back());
+    open.pop_back();
+    if (!marked.insert(one).second) continue;
+    for (Digest& next : needs_of(one)) open.push_back(std::move(next));
+  }
+}
+
+void Inventory::pass_on_use(const Digest& digest) {
+  std::vector<Digest> open{digest};
+  while (!open.empty()) {
+    const Digest one = std::move(open.back());
+    open.pop_back();
+    const UseTime used = used_of(one);
+    for (Digest& next : needs_of(one)) {
+      const auto [first, last] = things_.equal_range(next);
+      bool is_news = false;
+      for (auto found = first; found != last; ++found) {
+        if (found->second.used >= used) continue;
+        found->second.used = used;
+        is_news = true;
+      }
+      if (is_news) open.push_back(std::move(next));
+    }
+  }
+}
+
+/// By the lists without which they are none (image-spec manifest.md, image-index.md).
+bool Inventory::is_manifest(const Thing& thing) const {
+  if (!thing.is_text) return false;
+  const auto text = read_file_if_exists(folder_.blob(thing.digest));
+  const auto value = nlohmann::json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
+  return value.is_object() && (value.contains("layers") || value.contains("manifests"));
+}
+
+UseTime Inventory::used_of(const Digest& digest) const {
+  UseTime used{};
+  const auto [first, last] = things_.equal_range(digest);
+  for (auto found = first; found != last; ++found) used = std::max(used, found->second.used);
+  return used;
+}
+
+std::vector<Digest> Inventory::needs_of(const Digest& digest) const {
+  std::vector<Digest> needs;
+  const auto [first, last] = things_.equal_range(digest);
+  for (auto found = first; found != last; ++found) {
+    const Thing& thing = found->second;
+    if (thing.is_text) {
+      const auto text = read_file_if_exists(folder_.blob(thing.digest));
+      for (Digest& one : digests_in(text.value_or(""))) needs.push_back(std::move(one));
+    } else if (thing.kind == Item::spliced) {
+      for (Digest& blob : slices_of(thing.digest)) needs.push_back(std::move(blob));
+    }
+  }
+  return needs;
+}
+
+/// Of a file that is damaged none are known, and nobody can use it.
+std::vector<Digest> Inventory::slices_of(const Digest& layer) const {
+  try {
+    const Fd fd = open_file(folder_.spliced(layer));
+    return read_spliced_header(fd.get()).blobs;
+  } catch (const Error& error) {
+    if (error.code() != "damaged" && error.code() != "absent") throw;
+    return {};
+  }
+}
+
+}  // namespace mlenv
