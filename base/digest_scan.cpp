@@ -16,4 +16,9 @@ std::vector<Digest> digests_in(std::string_view text) {
   return found;
 }
 
+void add_digests_in_file(const fs::path& file, std::vector<Digest>& found) {
+  const auto text = read_file_if_exists(file);
+  for (Digest& one : digests_in(text.value_or(""))) found.push_back(std::move(one));
+}
+
 }  // namespace mlenv

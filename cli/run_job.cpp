@@ -224,6 +224,12 @@ int run_job(Ui& ui, PreparedJob job) {
   return outcome.exit_code;
 }
 
+std::optional<std::string> pulled_from(const JobChoice& choice) {
+  const std::string& from = choice.job.pull_from;
+  if (from.empty() || choice.engine == "local" || choice.script) return std::nullopt;
+  return from;
+}
+
 job::DrivePlan drive_plan(Ui& ui, PreparedJob& job) {
   job::DrivePlan plan;
   {
@@ -232,12 +238,10 @@ job::DrivePlan drive_plan(Ui& ui, PreparedJob& job) {
   }
   plan.job = job.choice.job;
   plan.image_digest = job.image.digest().str();
-  // Nodes of this machine have its store, and a script carries the image.
-  const std::string& from = plan.job.pull_from;
-  if (!from.empty() && job.choice.script) {
+  if (const auto from = pulled_from(job.choice)) {
+    plan.pull_from = pull_from_of(ui, {*from}, job.image);
+  } else if (job.choice.script && !plan.job.pull_from.empty()) {
     ui.say("mlenv: the script carries the image: `pull-from` is not heeded");
-  } else if (job.choice.engine != "local") {
-    plan.pull_from = pull_from_of(ui, {from}, job.image);
   }
   plan.data = job.data;
   plan.run = std::move(job.run);

@@ -120,6 +120,9 @@ std::vector<job::Host> hosts_for(JobChoice& choice);
 /// The status of the job.
 int run_job(Ui& ui, PreparedJob job);
 
+/// The registry that nodes fetch from; nullopt: the sender gives all. Nodes of this machine have
+/// its store, and a script carries the image.
+std::optional<std::string> pulled_from(const JobChoice& choice);
 /// Digest of the code that the nodes would be given, which nothing keeps; nullopt: there is none.
 std::optional<std::string> code_of(const Ui& ui, const PreparedJob& job);
 /// Takes the code, and what `job` holds for the ranks; without an id.

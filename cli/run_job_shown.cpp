@@ -52,13 +52,6 @@ std::vector<RecordedMount> mounts_shown(const PreparedJob& job) {
   return mounts;
 }
 
-/// Nodes of this machine have its store, and a script carries the image.
-std::optional<std::string> pulled_from(const PreparedJob& job) {
-  const std::string& from = job.choice.job.pull_from;
-  if (from.empty() || job.choice.engine == "local" || job.choice.script) return std::nullopt;
-  return from;
-}
-
 std::string life_text(const job::Job& job) {
   std::vector<std::string> parts;
   if (job.deadline) parts.push_back("ended after " + seconds_text(*job.deadline));
@@ -106,7 +99,7 @@ std::vector<std::string> summary_lines(const Ui& ui, const PreparedJob& job) {
     lines.push_back(fmt::format("{:<9} {}", label, printable(text)));
   };
   add("image", fmt::format("{}  {}", start.image.name, job.image.digest().str()));
-  if (const auto from = pulled_from(job)) add("layers", "nodes fetch them from " + *from);
+  if (const auto from = pulled_from(job.choice)) add("layers", "nodes fetch them from " + *from);
   add("command", argv.empty() ? "the image's own" : join(argv, " "));
   if (start.workdir) add("workdir", *start.workdir);
   add("nodes", nodes_shown(job.choice.job));
@@ -130,7 +123,7 @@ nlohmann::json summary_json(const Ui& ui, const PreparedJob& job) {
     return time ? nlohmann::json(std::chrono::duration<double>(*time).count()) : nlohmann::json();
   };
   return {{"name", start.image.name},
-          {"pull_from", RecordWriter::written(pulled_from(job))},
+          {"pull_from", RecordWriter::written(pulled_from(job.choice))},
           {"argv", without_secrets(job.run.argv)},
           {"workdir", RecordWriter::written(start.workdir)},
           {"least_nodes", what.nodes.least},

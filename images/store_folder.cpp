@@ -67,6 +67,14 @@ bool rename_new(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
+std::optional<Digest> digest_of_name(const fs::path& file) {
+  try {
+    return Digest::from_hex(file.filename().string());
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 bool is_there(const fs::path& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 Error absent_blob(const Digest& digest) {

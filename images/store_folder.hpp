@@ -63,4 +63,7 @@ Error absent_blob(const Digest& digest);
 
 bool is_there(const fs::path& path);
 
+/// Of a blob, layer, tree or key, by the name of its file; nullopt: it has none.
+std::optional<Digest> digest_of_name(const fs::path& file);
+
 }  // namespace mlenv

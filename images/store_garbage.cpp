@@ -42,7 +42,7 @@ class Collector {
     for (Taken& one : taken_) remove(one);
     if (settings_.only_look) {
       for (const Thing& thing : chosen_) count(share_of(thing), tree_bytes(thing));
-      for (const auto& [path, bytes] : keys_) count(garbage_.keys, bytes);
+      for (const Key& key : keys_) count(garbage_.keys, key.bytes);
     }
     for (const auto& [share, thing] : held_) count(*share, tree_bytes(thing));
     return std::move(garbage_);
@@ -60,9 +60,7 @@ class Collector {
   /// Before others have to wait: what comes meanwhile is not counted.
   void measure_trees() {
     for (const fs::path& path : list_folder(folder_.root() / "trees")) {
-      for (const Digest& one : digests_in(path.filename().string())) {
-        measured_[one] = bytes_of_tree(path);
-      }
+      if (const auto digest = digest_of_name(path)) measured_[*digest] = bytes_of_tree(path);
     }
   }
 
@@ -98,9 +96,10 @@ class Collector {
     }
     for (const Digest& digest : unneeded) inventory.pass_on_use(digest);
     sort_out(inventory, marked, until);
-    if (settings_.keep) total_ += bytes_of_keys();
+    const std::vector<Key> keys = all_keys();
+    for (const Key& key : keys) total_ += key.bytes;
     leave_what_has_room();
-    choose_keys(until);
+    choose_keys(keys, until);
   }
 
   void sort_out(Inventory& inventory, const std::set<Digest>& needed, UseTime until) {
@@ -115,21 +114,27 @@ class Collector {
     }
   }
 
-  std::uint64_t bytes_of_keys() const {
+  struct Key {
+    fs::path path;
+    UseTime used;
     std::uint64_t bytes = 0;
+  };
+
+  std::vector<Key> all_keys() const {
+    std::vector<Key> keys;
     for (const fs::path& path : list_folder(folder_.root() / "keys")) {
       struct stat status {};
-      if (::lstat(path.c_str(), &status) == 0) bytes += bytes_of_file(status);
+      if (::lstat(path.c_str(), &status) != 0) continue;
+      keys.push_back({path, Clock::from_time_t(status.st_mtime), bytes_of_file(status)});
     }
-    return bytes;
+    return keys;
   }
 
   /// Of the names, or what they meant before.
   std::vector<Digest> digests_below(const char* folder) const {
     std::vector<Digest> found;
     for (const fs::path& file : list_folder(folder_.root() / folder)) {
-      const auto text = read_file_if_exists(file);
-      for (Digest& one : digests_in(text.value_or(""))) found.push_back(std::move(one));
+      add_digests_in_file(file, found);
     }
     return found;
   }
@@ -171,19 +176,16 @@ class Collector {
   }
 
   /// Those that lead to what goes, and those that nobody asked for.
-  void choose_keys(UseTime until) {
+  void choose_keys(const std::vector<Key>& keys, UseTime until) {
     std::set<Digest> gone;
     for (const Thing& thing : chosen_) gone.insert(thing.digest);
     const UseTime latest = std::min(until, Clock::now() - kKeysStay);
-    for (const fs::path& path : list_folder(folder_.root() / "keys")) {
-      struct stat status {};
-      if (::lstat(path.c_str(), &status) != 0) continue;
-      const auto text = read_file_if_exists(path);
-      const std::vector<Digest> leads_to = digests_in(text.value_or(""));
+    for (const Key& key : keys) {
+      std::vector<Digest> leads_to;
+      add_digests_in_file(key.path, leads_to);
       const bool leads_nowhere = std::any_of(leads_to.begin(), leads_to.end(),
                                              [&](const Digest& one) { return gone.contains(one); });
-      if (!leads_nowhere && Clock::from_time_t(status.st_mtime) > latest) continue;
-      keys_.emplace_back(path, bytes_of_file(status));
+      if (leads_nowhere || key.used <= latest) keys_.push_back(key);
     }
   }
 
@@ -205,13 +207,13 @@ class Collector {
       take(thing);
       folder_.marks().clear(thing.kind, thing.digest);
     }
-    for (const auto& [path, bytes] : keys_) {
-      const int error = ::unlink(path.c_str()) == 0 ? 0 : errno;
+    for (const Key& key : keys_) {
+      const int error = ::unlink(key.path.c_str()) == 0 ? 0 : errno;
       if (error == 0) {
-        count(garbage_.keys, bytes);
+        count(garbage_.keys, key.bytes);
       } else if (error != ENOENT) {
-        stuck(path, error);
-        count(garbage_.stuck, bytes);
+        stuck(key.path, error);
+        count(garbage_.stuck, key.bytes);
       }
     }
   }
@@ -280,8 +282,8 @@ class Collector {
   std::vector<Digest> living_needs_;
   std::uint64_t total_ = 0;
   std::vector<Thing> chosen_;
-  std::set<Digest> manifests_;                            ///< of the chosen ones
-  std::vector<std::pair<fs::path, std::uint64_t>> keys_;  ///< with their bytes
+  std::set<Digest> manifests_;  ///< of the chosen ones
+  std::vector<Key> keys_;       ///< that go
   std::vector<std::pair<Garbage::Share*, Thing>> held_;
   bool has_folder_ = false;
   std::vector<Taken> taken_;

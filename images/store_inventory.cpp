@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/digest_scan.hpp"
+#include "base/disk_use.hpp"
 #include "base/error.hpp"
 #include "images/spliced.hpp"
 
@@ -16,13 +17,8 @@ namespace {
 
 using Item = StoreFolder::Item;
 
-constexpr std::uint64_t kBlock = 512;  // of st_blocks (stat(2))
 /// As Store::read has it: nobody reads a bigger one as a manifest or config.
 constexpr std::uint64_t kLargestText = std::uint64_t{64} << 20U;
-
-std::uint64_t on_disk(const struct stat& status) {
-  return static_cast<std::uint64_t>(status.st_blocks) * kBlock;
-}
 
 bool is_gone(int error) { return error == ENOENT || error == ENOTDIR; }
 
@@ -46,12 +42,12 @@ bool is_text(const fs::path& path, const struct stat& status) {
 }  // namespace
 
 std::uint64_t bytes_of_file(const struct stat& status) {
-  return status.st_nlink > 1 ? 0 : on_disk(status);
+  return status.st_nlink > 1 ? 0 : bytes_on_disk(status);
 }
 
 std::uint64_t bytes_of_tree(const fs::path& folder) {
   struct stat status {};
-  std::uint64_t bytes = ::lstat(folder.c_str(), &status) == 0 ? on_disk(status) : 0;
+  std::uint64_t bytes = ::lstat(folder.c_str(), &status) == 0 ? bytes_on_disk(status) : 0;
   std::set<ino_t> seen;
   std::error_code error;
   fs::recursive_directory_iterator entry{folder, fs::directory_options::skip_permission_denied,
@@ -59,7 +55,7 @@ std::uint64_t bytes_of_tree(const fs::path& folder) {
   for (; !error && entry != fs::recursive_directory_iterator{}; entry.increment(error)) {
     if (::lstat(entry->path().c_str(), &status) != 0) continue;
     const bool is_linked = S_ISREG(status.st_mode) && status.st_nlink > 1;
-    if (!is_linked || seen.insert(status.st_ino).second) bytes += on_disk(status);
+    if (!is_linked || seen.insert(status.st_ino).second) bytes += bytes_on_disk(status);
   }
   return bytes;
 }
@@ -72,18 +68,17 @@ Inventory::Inventory(StoreFolder& folder) : folder_(folder) {
 
 void Inventory::list(const char* folder, Item kind) {
   for (const fs::path& path : list_folder(folder_.root() / folder)) {
-    const std::string name = path.filename().string();
-    const std::vector<Digest> digests = digests_in(name);
-    if (digests.size() != 1 || digests.front().hex() != name) continue;
+    const auto digest = digest_of_name(path);
+    if (!digest) continue;
     struct stat status {};
     if (::lstat(path.c_str(), &status) != 0) {
       if (is_gone(errno)) continue;
       throw os_error(errno, "cannot look at `{}`", path.string());
     }
-    Thing thing{kind, digests.front(), 0, std::chrono::system_clock::from_time_t(status.st_mtime)};
+    Thing thing{kind, *digest, 0, std::chrono::system_clock::from_time_t(status.st_mtime)};
     if (kind != Item::tree) thing.bytes = bytes_of_file(status);
     thing.is_text = kind == Item::blob && is_text(path, status);
-    things_.emplace(digests.front(), std::move(thing));
+    things_.emplace(*digest, std::move(thing));
   }
 }
 
@@ -137,8 +132,7 @@ std::vector<Digest> Inventory::needs_of(const Digest& digest) const {
   for (auto found = first; found != last; ++found) {
     const Thing& thing = found->second;
     if (thing.is_text) {
-      const auto text = read_file_if_exists(folder_.blob(thing.digest));
-      for (Digest& one : digests_in(text.value_or(""))) needs.push_back(std::move(one));
+      add_digests_in_file(folder_.blob(thing.digest), needs);
     } else if (thing.kind == Item::spliced) {
       for (Digest& blob : slices_of(thing.digest)) needs.push_back(std::move(blob));
     }

@@ -29,14 +29,6 @@ bool tells_of_content(const Error& error) {
          error.code() != "no-memory";
 }
 
-std::optional<Digest> digest_of_name(const fs::path& file) {
-  try {
-    return Digest::from_hex(file.filename().string());
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
 std::string hash_flaw(Source& source, const Digest& digest,
                       std::optional<std::uint64_t> size_bytes = std::nullopt) {
   Sha256 hash;

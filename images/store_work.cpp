@@ -26,14 +26,20 @@ struct Dead {
 };
 
 /// The guard is held: no folder is between being made and being locked, so one without a lock file
-/// is dead, or being removed by another sweep (two may do that at once).
+/// is dead, or being removed by another sweep (two may do that at once). One whose lock file cannot
+/// be opened is another user's, and may live.
+bool is_dead(const fs::path& folder, Fd& lock) {
+  // Over NFS an exclusive lock wants a file that may be written.
+  lock = Fd{::open((folder / kLockName).c_str(), O_RDWR | O_CLOEXEC)};
+  if (!lock) return errno == ENOENT || errno == ENOTDIR;
+  return ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
 std::vector<Dead> find_dead(const fs::path& tmp) {
   std::vector<Dead> dead;
   for (const fs::path& folder : list_folder(tmp)) {
-    Fd lock{::open((folder / kLockName).c_str(), O_RDWR | O_CLOEXEC)};
-    if (!lock && errno != ENOENT && errno != ENOTDIR) continue;  // another user's
-    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
-    dead.push_back({folder, std::move(lock)});
+    Fd lock;
+    if (is_dead(folder, lock)) dead.push_back({folder, std::move(lock)});
   }
   return dead;
 }
@@ -178,11 +184,8 @@ std::vector<StoreWork::Living> StoreWork::living() const {
   using Clock = std::chrono::system_clock;
   std::vector<Living> all;
   for (const fs::path& folder : list_folder(tmp_)) {
-    if (folder == folder_) continue;
-    // Over NFS an exclusive lock wants a file that may be written.
-    const Fd lock{::open((folder / kLockName).c_str(), O_RDWR | O_CLOEXEC)};
-    if (!lock && (errno == ENOENT || errno == ENOTDIR)) continue;  // dead
-    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) continue;
+    Fd lock;
+    if (folder == folder_ || is_dead(folder, lock)) continue;
     Living one{Clock::from_time_t(0), std::nullopt};
     struct stat status {};
     if (lock && ::fstat(lock.get(), &status) == 0) {

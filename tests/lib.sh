@@ -58,6 +58,7 @@ need() {
     command -v "$program" >/dev/null || skip "\`$program\` is not installed"
   done
 }
+need_node_agent() { [ -x "$(dirname "$MLENV")/mlenv-node" ] || skip "mlenv-node is not built here"; }
 # failing_with CODE COMMAND…: it fails, and says so with this code (`--json` is among its words).
 failing_with() {
   local code=$1

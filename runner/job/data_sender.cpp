@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "runner/job/misunderstood.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -53,9 +54,8 @@ void DataSender::read_list() {
   std::uint64_t lacking = 0;
   for (const DataRange& range : ranges_) {
     if (range.first > list_->files.size() || range.count > list_->files.size() - range.first) {
-      throw failure("bad-stream", "the two ends of a node's link misunderstood each other")
-          .because(fmt::format("files {} to {} of {} are asked for", range.first,
-                               range.first + range.count, list_->files.size()));
+      throw misunderstood(fmt::format("files {} to {} of {} are asked for", range.first,
+                                      range.first + range.count, list_->files.size()));
     }
     for (std::uint64_t i = 0; i < range.count; ++i) {
       lacking += list_->files[range.first + i].size_bytes;

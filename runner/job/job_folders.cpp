@@ -121,8 +121,7 @@ void note_slurm_id(const fs::path& folder, const std::string& id, const std::str
 std::vector<Digest> needed_by_jobs(const fs::path& store) {
   std::vector<Digest> needs;
   for (const fs::path& folder : list_folder(jobs_folder(store))) {
-    const auto text = read_file_if_exists(folder / kNeedsFile);
-    for (Digest& one : digests_in(text.value_or(""))) needs.push_back(std::move(one));
+    add_digests_in_file(folder / kNeedsFile, needs);
   }
   return needs;
 }

@@ -7,6 +7,7 @@
 
 #include "base/printable.hpp"
 #include "base/record_json.hpp"
+#include "runner/job/misunderstood.hpp"
 #include "runner/job/record_scan.hpp"
 
 namespace mlenv::job {
@@ -47,11 +48,6 @@ bool may_be_large(std::string_view name) {
 }
 std::size_t most_of(char kind) { return kind == kLargeFrame ? kMostLargeFrame : kMostFrame; }
 
-Error bad_stream(std::string why) {
-  return failure("bad-stream", "the two ends of a node's link misunderstood each other")
-      .because(std::move(why));
-}
-
 void append_number(std::string& text, std::uint64_t number, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i) {
     text += static_cast<char>((number >> (i * kByteBits)) & 0xffU);
@@ -69,7 +65,7 @@ std::uint64_t read_number(std::string_view text) {
 std::string frame(char kind, std::string_view head, std::string_view body) {
   const std::size_t size = 1 + head.size() + body.size();
   if (size > most_of(kind)) {
-    throw bad_stream(fmt::format("a message of {} bytes is too large", size));
+    throw misunderstood(fmt::format("a message of {} bytes is too large", size));
   }
   std::string text;
   text.reserve(kLengthBytes + size);
@@ -91,22 +87,22 @@ Message read_record_of(std::string_view name, const Json& value) {
     }
     return read_record_of<Index + 1>(name, value);
   } else {
-    throw bad_stream(fmt::format("`{}` is no message that this mlenv knows", printable(name)));
+    throw misunderstood(fmt::format("`{}` is no message that this mlenv knows", printable(name)));
   }
 }
 
 Message read_record(std::string_view body, bool large) {
-  if (!is_plain_record(body)) throw bad_stream("a message is malformed");
+  if (!is_plain_record(body)) throw misunderstood("a message is malformed");
   try {
     const Json value = Json::from_cbor(body.begin(), body.end());
     const auto& name = value.at("say").get_ref<const std::string&>();
-    if (large && !may_be_large(name)) throw bad_stream("a message is too large");
+    if (large && !may_be_large(name)) throw misunderstood("a message is too large");
     return read_record_of(name, value.at("with"));
   } catch (const Json::exception&) {
-    throw bad_stream("a message is malformed");
+    throw misunderstood("a message is malformed");
   } catch (const Error& error) {
     if (error.code() == "bad-stream") throw;
-    throw bad_stream(error.frames().back());
+    throw misunderstood(error.frames().back());
   }
 }
 
@@ -118,7 +114,7 @@ Message read_frame(std::string_view text) {
   if (kind == kLineFrame && body.size() >= kRankBytes) {
     return RankLine{read_number(body.substr(0, kRankBytes)), std::string(body.substr(kRankBytes))};
   }
-  throw bad_stream("a message is of no known kind");
+  throw misunderstood("a message is of no known kind");
 }
 
 }  // namespace
@@ -180,7 +176,7 @@ std::optional<Message> MessageReader::next() {
   // Before the rest of it is waited for.
   const bool kind_known = rest.size() > kLengthBytes;
   if (size == 0 || size > (kind_known ? most_of(rest[kLengthBytes]) : kMostLargeFrame)) {
-    throw bad_stream(fmt::format("`{}` is no message", printable(rest.substr(0, kLengthBytes))));
+    throw misunderstood(fmt::format("`{}` is no message", printable(rest.substr(0, kLengthBytes))));
   }
   if (rest.size() - kLengthBytes < size) return std::nullopt;
   at_ += kLengthBytes + size;

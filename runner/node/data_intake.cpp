@@ -8,17 +8,13 @@
 
 #include "base/error.hpp"
 #include "recipes/known_data.hpp"
+#include "runner/job/misunderstood.hpp"
 
 namespace mlenv::job {
 namespace {
 
 /// What came wrong is asked for again, once.
 constexpr int kMostRounds = 2;
-
-Error misunderstood(std::string why) {
-  return failure("bad-stream", "the two ends of a node's link misunderstood each other")
-      .because(std::move(why));
-}
 
 }  // namespace
 

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <algorithm>
 
+#include "runner/job/misunderstood.hpp"
+
 namespace mlenv::job {
 namespace {
 
@@ -92,16 +94,14 @@ void ImageIntake::begin(const BeginBlob& begin) {
   const bool fits = begin.blob.size_bytes == size && begin.offset <= size &&
                     begin.bytes <= size - begin.offset && begin.offset % kPieceBytes == 0;
   if (fits) return;
-  throw failure("bad-stream", "the two ends of a node's link misunderstood each other")
-      .because(fmt::format("{} bytes at {} come of `{}`, of which {} were offered", begin.bytes,
-                           begin.offset, begin.blob.digest, size));
+  throw misunderstood(fmt::format("{} bytes at {} come of `{}`, of which {} were offered",
+                                  begin.bytes, begin.offset, begin.blob.digest, size));
 }
 
 void ImageIntake::take(std::string_view bytes) {
   if (!stream_) return;
   if (bytes.size() > stream_->left) {
-    throw failure("bad-stream", "the two ends of a node's link misunderstood each other")
-        .because(fmt::format("more comes of `{}` than was said", stream_->digest));
+    throw misunderstood(fmt::format("more comes of `{}` than was said", stream_->digest));
   }
   while (!bytes.empty()) {
     const std::uint64_t piece = stream_->offset / kPieceBytes;

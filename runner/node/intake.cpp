@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "runner/job/misunderstood.hpp"
 
 namespace mlenv::job {
 
@@ -44,9 +45,8 @@ std::string Intake::begin(const BeginBlob& begin) {
   // Of a request that was given up here while it was under way.
   if (found == waited_.end()) return {};
   if (found->blob.size_bytes != begin.blob.size_bytes) {
-    throw failure("bad-stream", "the two ends of a node's link misunderstood each other")
-        .because(fmt::format("`{}` comes with {} bytes, {} were offered", begin.blob.digest,
-                             begin.blob.size_bytes, found->blob.size_bytes));
+    throw misunderstood(fmt::format("`{}` comes with {} bytes, {} were offered", begin.blob.digest,
+                                    begin.blob.size_bytes, found->blob.size_bytes));
   }
   current_ = std::make_unique<Current>(begin.during, found->blob, store_);
   return current_->left == 0 ? finish() : "";

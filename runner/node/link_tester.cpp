@@ -8,7 +8,6 @@
 #include "base/files.hpp"
 #include "runner/node/link_flow.hpp"
 #include "runner/node/link_sockets.hpp"
-#include "runner/node/work.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -19,28 +18,7 @@ constexpr char kReachCall = 'c';
 constexpr char kPairCall = 'p';      ///< round trips, and bytes from the caller
 constexpr char kPairBackCall = 'b';  ///< bytes to the caller
 constexpr char kRingCall = 'r';
-constexpr std::size_t kMostLine = std::size_t{1} << 20;
 constexpr std::size_t kMostRing = std::size_t{64} << 20;
-
-/// Whole lines of what has come; the rest stays.
-std::vector<std::string> take_lines(std::string& bytes) {
-  std::vector<std::string> lines;
-  std::size_t from = 0;
-  for (std::size_t end = 0; (end = bytes.find('\n', from)) != std::string::npos; from = end + 1) {
-    lines.push_back(bytes.substr(from, end - from));
-  }
-  bytes.erase(0, from);
-  return lines;
-}
-
-/// False: there is nothing more to come.
-bool read_more(int fd, std::string& bytes) {
-  std::array<char, 65536> buffer{};
-  const ssize_t count = ::read(fd, buffer.data(), buffer.size());
-  if (count < 0) return errno == EINTR || errno == EAGAIN;
-  bytes.append(buffer.data(), static_cast<std::size_t>(count));
-  return count > 0 && bytes.size() <= kMostLine;
-}
 
 class Tester {
  public:
@@ -171,33 +149,6 @@ class Tester {
 };
 
 }  // namespace
-
-LinkTester::LinkTester() {
-  Pipe requests = make_pipe();
-  Pipe answers = make_pipe();
-  Command command;
-  command.argv = work_command({"links"});
-  command.stdin_fd = requests.read_end.get();
-  command.stdout_fd = answers.write_end.get();
-  child_.emplace(command);
-  requests_ = std::move(requests.write_end);
-  answers_ = std::move(answers.read_end);
-}
-
-void LinkTester::ask(const std::string& request) {
-  // Far less than a pipe holds, of requests that are answered one by one; nothing where it is gone.
-  (void)write_quietly(requests_.get(), request + "\n");
-}
-
-std::vector<std::string> LinkTester::hear() {
-  const bool open = read_more(answers_.get(), bytes_);
-  std::vector<std::string> lines = take_lines(bytes_);
-  if (!open) {
-    answers_.reset();
-    lines.emplace_back();
-  }
-  return lines;
-}
 
 void serve_link_tests() { Tester{}.serve(); }
 

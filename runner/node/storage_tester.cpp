@@ -15,7 +15,6 @@
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "runner/job/storage_test.hpp"
-#include "runner/node/work.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -24,7 +23,6 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kOwnFiles = ".mlenv-storage-";
-constexpr std::size_t kMostLine = std::size_t{1} << 20;
 
 /// Types of file systems (statfs(2), linux/magic.h), and whether one lies on a disk, or in the
 /// memory, of one machine.
@@ -45,26 +43,6 @@ constexpr std::array kTypes = {
     Type{0x794c7630, "overlay", true},  Type{0x2fc12fc1, "zfs", true},
     Type{0xf2f52010, "f2fs", true},     Type{0xca451a4e, "bcachefs", true},
     Type{0x73717368, "squashfs", true}, Type{0x4d44, "vfat", true}};
-
-/// Whole lines of what has come; the rest stays.
-std::vector<std::string> take_lines(std::string& bytes) {
-  std::vector<std::string> lines;
-  std::size_t from = 0;
-  for (std::size_t end = 0; (end = bytes.find('\n', from)) != std::string::npos; from = end + 1) {
-    lines.push_back(bytes.substr(from, end - from));
-  }
-  bytes.erase(0, from);
-  return lines;
-}
-
-/// False: there is nothing more to come.
-bool read_more(int fd, std::string& bytes) {
-  std::array<char, 65536> buffer{};
-  const ssize_t count = ::read(fd, buffer.data(), buffer.size());
-  if (count < 0) return errno == EINTR || errno == EAGAIN;
-  bytes.append(buffer.data(), static_cast<std::size_t>(count));
-  return count > 0 && bytes.size() <= kMostLine;
-}
 
 bool is_folder(const fs::path& path) {
   struct stat status {};
@@ -262,40 +240,9 @@ class Tester {
 
 }  // namespace
 
-StorageTester::StorageTester() {
-  Pipe requests = make_pipe();
-  Pipe answers = make_pipe();
-  Command command;
-  command.argv = work_command({"storage"});
-  command.stdin_fd = requests.read_end.get();
-  command.stdout_fd = answers.write_end.get();
-  // One that hangs outlives the agent, whose own output would have no end then.
-  const Fd nowhere{::open("/dev/null", O_WRONLY | O_CLOEXEC)};
-  command.stderr_fd = nowhere.get();
-  child_.emplace(command);
-  requests_ = std::move(requests.write_end);
-  answers_ = std::move(answers.read_end);
-}
-
 StorageTester::~StorageTester() {
   constexpr milliseconds kMoment{2000};
-  requests_.reset();
-  if (child_) (void)child_->wait(kMoment);
-}
-
-void StorageTester::ask(const std::string& request) {
-  // Far less than a pipe holds, of requests that are answered one by one; nothing where it is gone.
-  (void)write_quietly(requests_.get(), request + "\n");
-}
-
-std::vector<std::string> StorageTester::hear() {
-  const bool open = read_more(answers_.get(), bytes_);
-  std::vector<std::string> lines = take_lines(bytes_);
-  if (!open) {
-    answers_.reset();
-    lines.emplace_back();
-  }
-  return lines;
+  let_go(kMoment);
 }
 
 void serve_storage_tests() {

@@ -10,6 +10,7 @@
 #include <chrono>
 
 #include "base/digest_scan.hpp"
+#include "base/disk_use.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -142,14 +143,12 @@ std::string KeptLayers::user_of(const std::string& id) const {
 std::vector<Digest> KeptLayers::needs() const {
   std::vector<Digest> needs;
   for (const fs::path& layer : list_folder(folder_)) {
-    const auto text = read_file_if_exists(layer / kImageFile);
-    for (Digest& one : digests_in(text.value_or(""))) needs.push_back(std::move(one));
+    add_digests_in_file(layer / kImageFile, needs);
   }
   return needs;
 }
 
 std::uint64_t KeptLayers::size_bytes(const std::string& id) const {
-  constexpr std::uint64_t kBlock = 512;  // of st_blocks (stat(2))
   std::uint64_t bytes = 0;
   std::error_code error;
   fs::recursive_directory_iterator entry{upper_of(folder_ / id),
@@ -157,7 +156,7 @@ std::uint64_t KeptLayers::size_bytes(const std::string& id) const {
   for (; !error && entry != fs::recursive_directory_iterator{}; entry.increment(error)) {
     struct stat status {};
     if (::lstat(entry->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-    bytes += static_cast<std::uint64_t>(status.st_blocks) * kBlock;
+    bytes += bytes_on_disk(status);
   }
   return bytes;
 }

@@ -128,8 +128,7 @@ RunRecord RunRecords::read_settled(const std::string& id,
 std::vector<Digest> RunRecords::needs() const {
   std::vector<Digest> needs;
   for (const std::string& id : ids()) {
-    const auto text = read_file_if_exists(folder_ / id / kStartFile);
-    for (Digest& one : digests_in(text.value_or(""))) needs.push_back(std::move(one));
+    add_digests_in_file(folder_ / id / kStartFile, needs);
   }
   return needs;
 }

@@ -46,13 +46,7 @@ gc
 equal "what it said that it would" "$would" "$(of .bytes)"
 equal "images" 1 "$(of .images.count)"
 equal "given back" "$(of '.bytes - .keys.bytes')" $((before - $(room)))
-failing() { # failing CODE ARGUMENT…
-  local code=$1
-  shift
-  if "$MLENV" --json "$@" >"$work/out" 2>"$work/err"; then fail "it went well: $*"; fi
-  equal "code of $*" "$code" "$(tail -n 1 "$work/err" | jq -r .code)"
-}
-failing not-found inspect "$first"
+failing_with not-found "$MLENV" --json inspect "$first"
 python_says other 'import idna; print(idna.__name__)' idna
 sound
 
@@ -85,7 +79,7 @@ python_says small 'import six; print(six.__name__)' six
 "$MLENV" runs prune --keep 0 >/dev/null
 gc --forget-history
 equal "images" 1 "$(of .images.count)"
-failing absent rollback small
+failing_with absent "$MLENV" --json rollback small
 sound
 
 note "beside a run: its files stay, though no name leads there; other garbage goes"
@@ -199,5 +193,5 @@ as_root mount -o remount,nr_inodes=1m "$work/disk"
 MLENV_STORE=$work/disk/store sound
 
 note "what is no age or size is said"
-failing usage gc --older-than soon
-failing usage gc --max-size much
+failing_with usage "$MLENV" --json gc --older-than soon
+failing_with usage "$MLENV" --json gc --max-size much

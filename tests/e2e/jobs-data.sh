@@ -10,7 +10,7 @@ set -euo pipefail
 # shellcheck source=tests/support/nodes.sh
 . "$root/tests/support/nodes.sh"
 need runc jq python3 git
-[ -x "$(dirname "$MLENV")/mlenv-node" ] || skip "mlenv-node is not built here"
+need_node_agent
 
 base_store
 nodes_up 3

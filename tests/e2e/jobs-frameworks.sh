@@ -10,7 +10,7 @@ set -euo pipefail
 # shellcheck source=tests/support/nodes.sh
 . "$root/tests/support/nodes.sh"
 need runc ip jq python3
-[ -x "$(dirname "$MLENV")/mlenv-node" ] || skip "mlenv-node is not built here"
+need_node_agent
 
 cp -r "$root/examples/multi-node" "$work/project"
 mkdir "$work/checkpoints"

@@ -9,7 +9,7 @@ set -euo pipefail
 . "$root/tests/support/nodes.sh"
 need runc jq cc python3
 [ -x "${MLENV%/*}/mlenv-gpu-probe" ] || skip "mlenv-gpu-probe is not built (MLENV_GPU_PROBE=OFF)"
-[ -x "${MLENV%/*}/mlenv-node" ] || skip "mlenv-node is not built here"
+need_node_agent
 
 base_store
 mkdir -p "$work/recipes/driver"

@@ -9,7 +9,7 @@ set -euo pipefail
 . "$root/tests/support/nodes.sh"
 need runc jq python3
 need_root
-[ -x "$(dirname "$MLENV")/mlenv-node" ] || skip "mlenv-node is not built here"
+need_node_agent
 
 path=$work/small.yaml
 small_recipe "$path" six

@@ -9,7 +9,7 @@ set -euo pipefail
 # shellcheck source=tests/support/nodes.sh
 . "$root/tests/support/nodes.sh"
 need runc jq python3 git curl openssl docker-registry skopeo cc pgrep pkill
-[ -x "$(dirname "$MLENV")/mlenv-node" ] || skip "mlenv-node is not built here"
+need_node_agent
 unset CURL_CA_BUNDLE SSL_CERT_FILE SSL_CERT_DIR
 
 nodes_up 4

@@ -9,25 +9,17 @@ set -euo pipefail
 # shellcheck source=tests/support/nodes.sh
 . "$root/tests/support/nodes.sh"
 need runc jq python3
-[ -x "$(dirname "$MLENV")/mlenv-node" ] || skip "mlenv-node is not built here"
+need_node_agent
 [ -e /dev/fuse ] || skip "/dev/fuse is not here"
 
 base_store
 nodes_up 2
 with_ssh
-mkdir -p "$work/project" "$work/shared/bert" "$work/site/mlenv"
-cd "$work/project"
-small_recipe small.yaml six
-build_digest small.yaml >/dev/null
-place=/tmp/scratch
-for node in node1 node2; do
-  on "$node" mkdir -p "$place/bert"
-  on "$node" mount --bind "$work/shared" "$place"
-done
-echo "storage: {scratch: $place}" >"$work/site/mlenv/config.yaml"
-on_head() { on head env MLENV_STORE="$MLENV_STORE" XDG_CONFIG_HOME="$work/site" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
+# shellcheck source=tests/support/storage.sh
+. "$root/tests/support/storage.sh"
+for node in node1 node2; do mount_on "$node"; done
+storage_is "{scratch: $place}"
 job() { on_head "$MLENV" --json run --no-project --engine ssh --hosts node1,node2 "$@"; }
-said() { grep -qF -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err")"; }
 nothing_stays() { equal "what stays in the storage" "" "$(find "$work/shared" "$bed"/*/tmp -xdev -name '.mlenv*')"; }
 no_testers() { ! pgrep -f '__node-work [0-9]+ storage'; }
 
@@ -39,7 +31,7 @@ failing_with no-storage job --nodes 2 --checkpoints @scratch/bert small -- true
 said "the storage \`scratch\` is full at \`$place/bert\` on node \`node2\`"
 said 'make room there'
 on node2 umount "$place"
-on node2 mount --bind "$work/shared" "$place"
+mount_on node2
 on node2 umount "$place"
 on node2 mount -t sysfs sysfs "$place" # nobody may make files in it
 mkdir "$work/shared/kernel"
@@ -47,7 +39,7 @@ failing_with no-storage job --nodes 2 -v @scratch/kernel:/work small -- true
 said "the storage \`scratch\` cannot be written at \`$place/kernel\` on node \`node2\`"
 said 'as in `@scratch/FOLDER`'
 on node2 umount "$place"
-on node2 mount --bind "$work/shared" "$place"
+mount_on node2
 nothing_stays
 
 # hangs: nobody answers what is asked of the storage on node2.

@@ -10,28 +10,18 @@ set -euo pipefail
 # shellcheck source=tests/support/nodes.sh
 . "$root/tests/support/nodes.sh"
 need runc jq python3 mountpoint
-[ -x "$(dirname "$MLENV")/mlenv-node" ] || skip "mlenv-node is not built here"
+need_node_agent
 
 base_store
 nodes_up 3
 with_ssh
 with_slurm
-mkdir -p "$work/project" "$work/shared/bert" "$work/site/mlenv"
-cd "$work/project"
-small_recipe small.yaml six
-build_digest small.yaml >/dev/null
-# Each node's own /tmp: the folder is there on each, and is one storage only where that is mounted.
-place=/tmp/scratch
-mount_on() { on "$1" mount --bind "$work/shared" "$place"; }
-for node in head node1 node2 node3; do
-  on "$node" mkdir -p "$place/bert"
-  mount_on "$node"
-done
-echo "storage: {scratch: $place, home: {path: $place}}" >"$work/site/mlenv/config.yaml"
-on_head() { on head env MLENV_STORE="$MLENV_STORE" XDG_CONFIG_HOME="$work/site" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
+# shellcheck source=tests/support/storage.sh
+. "$root/tests/support/storage.sh"
+for node in head node1 node2 node3; do mount_on "$node"; done
+storage_is "{scratch: $place, home: {path: $place}}"
 job() { on_head "$MLENV" --json run --no-project "$@"; }
 by_ssh() { job --engine ssh --hosts node1,node2,node3 --nodes 3 "$@"; }
-said() { grep -qF -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err")"; }
 nothing_stays() { equal "what stays in the storage" "" "$(find "$work/shared" "$bed"/*/tmp -name '.mlenv*')"; }
 last_record() {
   local id

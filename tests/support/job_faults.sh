@@ -6,7 +6,7 @@
 # faults_bed: small image, three nodes, a project; `job` runs there, in a folder of `head`'s own.
 faults_bed() {
   need runc jq python3 git ss
-  [ -x "$(dirname "$MLENV")/mlenv-node" ] || skip "mlenv-node is not built here"
+  need_node_agent
   group_of_its_own
   small_recipe "$work/small.yaml" six
   base_store

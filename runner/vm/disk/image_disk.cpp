@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/disk_use.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "images/unpack_stream.hpp"
@@ -239,7 +240,6 @@ void write_image_disk(const Store& store, const Image& image, const fs::path& pa
 /// no use of it, so nothing of the store is asked.
 std::uint64_t remove_stale_disks(const Store& store, bool only_look) {
   constexpr std::size_t kHex = 64;
-  constexpr std::uint64_t kBlock = 512;  // of st_blocks (stat(2))
   std::uint64_t bytes = 0;
   for (const fs::path& file : list_folder(disks_folder(store))) {
     const std::string name = file.filename().string();
@@ -249,9 +249,7 @@ std::uint64_t remove_stale_disks(const Store& store, bool only_look) {
                            fs::exists(store.root() / "blobs" / hex);
     if (is_wanted) continue;
     struct stat status {};
-    if (::lstat(file.c_str(), &status) == 0) {
-      bytes += static_cast<std::uint64_t>(status.st_blocks) * kBlock;
-    }
+    if (::lstat(file.c_str(), &status) == 0) bytes += bytes_on_disk(status);
     if (!only_look) remove_tree(file);
   }
   return bytes;

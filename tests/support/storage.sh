@@ -1,0 +1,21 @@
+# shellcheck shell=bash disable=SC2154,SC2164 # of nodes.sh; the test has set -e
+# Shared storage of a test bed's nodes, for e2e tests: after nodes_up and with_ssh,
+#   . "$root/tests/support/storage.sh"
+# `small` is built; $work/shared is the storage `scratch`, at $place on each node, if the test says so:
+#   mount_on NODE      it is there
+#   storage_is WORDS   `storage:` of the site's config.yaml, which on_head heeds
+#   said TEXT          mlenv said so
+: "${work:?lib.sh comes first}" "${bed:?nodes.sh comes first}"
+# Each node's own /tmp: the folder is there on each, and is one storage only where that is mounted.
+place=/tmp/scratch
+mkdir -p "$work/project" "$work/shared/bert" "$work/site/mlenv"
+cd "$work/project"
+small_recipe small.yaml six
+build_digest small.yaml >/dev/null
+for node in "${bed_nodes[@]}"; do on "$node" mkdir -p "$place/bert"; done
+
+mount_on() { on "$1" mount --bind "$work/shared" "$place"; }
+storage_is() { echo "storage: $1" >"$work/site/mlenv/config.yaml"; }
+# shellcheck disable=SC2016 # the shell there expands it
+on_head() { on head env MLENV_STORE="$MLENV_STORE" XDG_CONFIG_HOME="$work/site" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
+said() { grep -qF -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err")"; }
