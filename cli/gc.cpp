@@ -92,10 +92,10 @@ std::string parts_of(const Garbage& garbage, std::uint64_t disks) {
 /// What stays though no name leads there, why, and what would let it go.
 void say_what_stays(const Garbage& garbage, const Ui& ui) {
   if (garbage.for_runs.count > 0) {
-    ui.say(
-        fmt::format("{} stays for recorded runs alone: `mlenv runs prune --older-than 30d` takes "
-                    "old records away",
-                    human_bytes(garbage.for_runs.bytes)));
+    ui.say(fmt::format(
+        "{} stays for recorded runs and jobs alone: `mlenv runs prune --older-than 30d` "
+        "takes old records away",
+        human_bytes(garbage.for_runs.bytes)));
   }
   if (garbage.for_history.count > 0) {
     ui.say(fmt::format("{} stays for `mlenv rollback` alone: `--forget-history` frees that, too",

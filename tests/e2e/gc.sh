@@ -60,7 +60,7 @@ mkdir "$work/result"
 note "a recorded run holds its image; its record gone, it goes"
 "$MLENV" rm small >/dev/null
 "$MLENV" gc >"$work/out" 2>"$work/err"
-grep -q 'stays for recorded runs alone' "$work/err" || fail "$(cat "$work/err")"
+grep -q 'stays for recorded runs and jobs alone' "$work/err" || fail "$(cat "$work/err")"
 "$MLENV" reproduce last >"$work/out" 2>&1 || fail "$(cat "$work/out")"
 "$MLENV" runs prune --keep 0 >/dev/null
 gc
