@@ -21,7 +21,6 @@ for node in node1 node2; do mount_on "$node"; done
 storage_is "{scratch: $place}"
 job() { on_head "$MLENV" --json run --no-project --engine ssh --hosts node1,node2 "$@"; }
 nothing_stays() { equal "what stays in the storage" "" "$(find "$work/shared" "$bed"/*/tmp -xdev -name '.mlenv*')"; }
-no_testers() { ! pgrep -f '__node-work [0-9]+ storage'; }
 
 note "one that is full, one that may not be written"
 on node2 umount "$place"
@@ -64,7 +63,7 @@ nothing_said
 on_head "$MLENV" run --no-project --engine ssh --hosts node1,node2 --nodes 2 --checkpoints @scratch/bert small -- true >"$work/out" 2>"$work/err" </dev/null &
 running=$!
 started+=("$running")
-wait_until 30 pgrep -f '__node-work [0-9]+ storage'
+wait_until 30 testers
 wait_until 40 grep -q 'node node2 has waited .* to prove the storage .scratch. at' "$work/err"
 at=$SECONDS
 on head pkill -INT -x mlenv

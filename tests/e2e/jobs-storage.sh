@@ -108,9 +108,8 @@ mount_on node3
 note "what was killed in the midst of it leaves nothing"
 on_head "$MLENV" run --no-project --engine ssh --hosts node1,node2,node3 --nodes 3 --checkpoints @scratch/bert small -- sleep 600 >"$work/out" 2>&1 </dev/null &
 started+=($!)
-wait_until 30 pgrep -f '__node-work [0-9]+ storage'
+wait_until 30 testers
 on head pkill -9 -x mlenv
-no_testers() { ! pgrep -f '__node-work [0-9]+ storage'; }
 wait_until 20 no_testers
 nothing_stays
 

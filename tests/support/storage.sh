@@ -5,6 +5,7 @@
 #   mount_on NODE      it is there
 #   storage_is WORDS   `storage:` of the site's config.yaml, which on_head heeds
 #   said TEXT          mlenv said so
+#   testers, no_testers  whether some node's process looks at storage
 : "${work:?lib.sh comes first}" "${bed:?nodes.sh comes first}"
 # Each node's own /tmp: the folder is there on each, and is one storage only where that is mounted.
 place=/tmp/scratch
@@ -18,4 +19,13 @@ mount_on() { on "$1" mount --bind "$work/shared" "$place"; }
 storage_is() { echo "storage: $1" >"$work/site/mlenv/config.yaml"; }
 # shellcheck disable=SC2016 # the shell there expands it
 on_head() { on head env MLENV_STORE="$MLENV_STORE" XDG_CONFIG_HOME="$work/site" sh -c 'cd "$work/project" && exec "$@"' on_head "$@"; }
+# In the nodes alone: another test's have theirs.
+testers() {
+  local node found=1
+  for node in "${bed_nodes[@]}"; do
+    if on "$node" pgrep -f '[_]_node-work [0-9]+ storage'; then found=0; fi
+  done
+  return "$found"
+}
+no_testers() { ! testers; }
 said() { grep -qF -- "$1" "$work/err" || fail "not said: $1: $(cat "$work/err")"; }
