@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <ctime>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -140,6 +142,26 @@ void StoreFolder::publish_small(std::string_view text, const fs::path& target, b
   if (!durable) return;
   const Fd folder = open_file(target.parent_path(), O_RDONLY | O_DIRECTORY);
   sync_fd(folder.get(), target);
+}
+
+void StoreFolder::publish_text(std::string_view text, const Digest& digest) {
+  if (!is_on_disk(text, digest)) publish_small(text, blob(digest), true);
+  marks_.clear(Item::blob, digest);
+}
+
+/// Four waits for the disk are saved to a build that has nothing to do.
+bool StoreFolder::is_on_disk(std::string_view text, const Digest& digest) {
+  constexpr std::int64_t kMinute = 60;  // longer than file systems keep names to themselves
+  const fs::path path = blob(digest);
+  struct stat status {};
+  if (marks_.is_suspect(Item::blob, digest) || !work_.use(path)) return false;
+  if (::stat(path.c_str(), &status) != 0 || ::access(path.c_str(), R_OK) != 0) return false;
+  if (read_file_if_exists(path) != text || marks_.is_marked(Item::blob, digest)) return false;
+  // Whoever renamed it may have been killed before its name was on the disk.
+  if (std::time(nullptr) - status.st_ctim.tv_sec < kMinute) {
+    sync_fd(open_file(path.parent_path(), O_RDONLY | O_DIRECTORY).get(), path);
+  }
+  return true;
 }
 
 template <typename Check>

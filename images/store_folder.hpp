@@ -33,6 +33,9 @@ class StoreFolder {
   /// A small file that replaces what is there. Durable: its bytes and its name are on the disk when
   /// this returns.
   void publish_small(std::string_view text, const fs::path& target, bool durable);
+  /// A manifest, config or index, with that digest: durable as above. Nothing is written where it
+  /// is there, on the disk and undamaged.
+  void publish_text(std::string_view text, const Digest& digest);
 
   /// A whole blob that may be trusted: one that was not synced before the last boot is hashed now.
   bool has_blob(const Digest& digest);
@@ -50,6 +53,7 @@ class StoreFolder {
   /// What another boot left unsynced: keeps it when `is_right`, else drops it.
   template <typename Check>
   bool settle(Item item, const Digest& digest, Check&& is_right);
+  bool is_on_disk(std::string_view text, const Digest& digest);
   void drop_locked(Item item, const Digest& digest, std::optional<fs::path>& trash);
   FileLock lock_suspects() const;
 

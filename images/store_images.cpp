@@ -80,9 +80,7 @@ void Store::put_image(const Image& image) {
   }
   // The manifest comes last: it names the config.
   for (const std::string* content : {&image.config, &image.manifest}) {
-    const Digest digest = Digest::of(*content);
-    folder_->publish_small(*content, folder_->blob(digest), true);
-    folder_->marks().clear(StoreFolder::Item::blob, digest);
+    folder_->publish_text(*content, Digest::of(*content));
   }
 }
 
@@ -90,16 +88,14 @@ void Store::put_artifact(const Artifact& artifact) {
   for (const Descriptor& blob : artifact.blobs) {
     if (!has(blob.digest)) throw absent_blob(blob.digest);
   }
-  folder_->publish_small(artifact.manifest, folder_->blob(artifact.digest()), true);
-  folder_->marks().clear(StoreFolder::Item::blob, artifact.digest());
+  folder_->publish_text(artifact.manifest, artifact.digest());
 }
 
 void Store::put_index(const ImageIndex& index) {
   for (const ImageIndex::Entry& entry : index.entries) {
     if (!folder_->has_blob(entry.manifest.digest)) throw absent_blob(entry.manifest.digest);
   }
-  folder_->publish_small(index.bytes, folder_->blob(index.digest()), true);
-  folder_->marks().clear(StoreFolder::Item::blob, index.digest());
+  folder_->publish_text(index.bytes, index.digest());
 }
 
 ImageSet Store::image_set(const Digest& manifest_or_index) const {

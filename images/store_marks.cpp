@@ -77,6 +77,14 @@ bool StoreMarks::is_still_marked(Kind kind, const Digest& digest) const {
                      [](const fs::path& mark) { return ::access(mark.c_str(), F_OK) == 0; });
 }
 
+bool StoreMarks::is_marked(Kind kind, const Digest& digest) const {
+  const std::string begin = item_name(kind, digest) + ".";
+  const std::vector<fs::path> marks = current();
+  return std::any_of(marks.begin(), marks.end(), [&](const fs::path& mark) {
+    return mark.filename().string().starts_with(begin);
+  });
+}
+
 void StoreMarks::clear(Kind kind, const Digest& digest) {
   const std::lock_guard lock{mutex_};
   const auto found = suspects_.find(item_name(kind, digest));

@@ -28,6 +28,8 @@ class StoreMarks {
   bool is_suspect(Kind kind, const Digest& digest) const;
   /// Such a mark is still there: nobody else has dealt with it.
   bool is_still_marked(Kind kind, const Digest& digest) const;
+  /// There is one of this boot.
+  bool is_marked(Kind kind, const Digest& digest) const;
   /// Removes the other boots' marks of this item.
   void clear(Kind kind, const Digest& digest);
 

@@ -39,6 +39,12 @@ void damage_file(const fs::path& path, std::uint64_t at) {
   ASSERT_TRUE(file.good());
 }
 
+ino_t inode_of(const fs::path& path) {
+  struct stat status {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+  return status.st_ino;
+}
+
 std::size_t count_files(const fs::path& folder) {
   std::size_t count = 0;
   for (const auto& entry : fs::recursive_directory_iterator{folder}) {
@@ -286,6 +292,29 @@ TEST_F(StoreTest, AnImageNeedsItsLayers) {
   const Image image = random_image(other, 1, 2);
   EXPECT_EQ(code_of([&] { store.put_image(image); }), "absent");
   EXPECT_FALSE(store.has(image.digest()));
+}
+
+TEST_F(StoreTest, AManifestThatIsOnTheDiskIsNotWrittenAgain) {
+  Store store{root()};
+  const Image image = random_image(store, 1, 2);
+  const fs::path path = blob(image.digest());
+  const ino_t first = inode_of(path);
+  store.put_image(image);
+  EXPECT_EQ(inode_of(path), first);
+  damage_file(path, 10);
+  store.put_image(image);
+  EXPECT_NE(inode_of(path), first);
+  EXPECT_EQ(store.read(image.digest()), image.manifest);
+  // As a layer is put, which is not waited for.
+  fs::remove(path);
+  store.put(image.manifest);
+  const ino_t unsynced = inode_of(path);
+  store.put_image(image);
+  EXPECT_NE(inode_of(path), unsynced);
+  store.sync();
+  const ino_t synced = inode_of(path);
+  store.put_image(image);
+  EXPECT_EQ(inode_of(path), synced);
 }
 
 TEST_F(StoreTest, RefusesAStoreOfANewerProgram) {
