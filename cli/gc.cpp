@@ -6,9 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "base/duration.hpp"
 #include "base/json.hpp"
 #include "base/progress.hpp"
+#include "cli/age.hpp"
 #include "cli/settings.hpp"
 #include "cli/ui.hpp"
 #include "images/garbage.hpp"
@@ -37,15 +37,6 @@ std::vector<Digest> needed_by_runs() {
     std::move(more.begin(), more.end(), std::back_inserter(needed));
   }
   return needed;
-}
-
-std::chrono::seconds age_of(const std::string& text) {
-  if (text.empty()) return std::chrono::seconds{0};
-  if (const auto age = parse_duration(text)) {
-    return std::chrono::ceil<std::chrono::seconds>(*age);
-  }
-  throw usage_error("usage", "`--older-than {}` is no age", text)
-      .hint("write a number and `d`, `h` or `m`: `7d`");
 }
 
 nlohmann::json as_json(const Garbage::Share& share) {
@@ -120,7 +111,7 @@ void say_what_stays(const Garbage& garbage, const Ui& ui) {
 
 int gc_command(const GcOptions& options, Ui& ui) {
   GarbageSettings settings;
-  settings.unused_for = age_of(options.older_than);
+  if (!options.older_than.empty()) settings.unused_for = age_of(options.older_than, "7d");
   if (!options.max_size.empty()) settings.keep = parse_size("--max-size", options.max_size);
   settings.forget_history = options.forget_history;
   settings.only_look = options.dry_run;

@@ -7,6 +7,7 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "cli/age.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/run_environment.hpp"
 #include "cli/run_notebook.hpp"
@@ -197,22 +198,6 @@ struct Pruning {
   bool kept = false;  ///< those, too, whose runs kept what they wrote
 };
 
-/// `30d`, `12h`, `45m`.
-std::chrono::seconds age_of(const std::string& text) {
-  constexpr std::array<std::pair<char, int>, 4> kUnits = {
-      {{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}}};
-  constexpr std::size_t kMostDigits = 6;
-  const bool digits = text.size() > 1 && text.size() <= kMostDigits &&
-                      std::all_of(text.begin(), text.end() - 1, is_digit);
-  for (const auto& [letter, seconds] : kUnits) {
-    if (digits && text.back() == letter) {
-      return std::chrono::seconds(std::stoll(text) * seconds);
-    }
-  }
-  throw usage_error("usage", "`--older-than {}` is no age", text)
-      .hint("write a number and `d`, `h` or `m`: `30d`");
-}
-
 /// One that cannot be read is told of, and stays.
 bool is_older(const RunRecords& all, const std::string& id, std::chrono::seconds age,
               const Ui& ui) {
@@ -241,7 +226,7 @@ int prune_command(const Pruning& pruning, Ui& ui) {
         .hint("`--older-than 30d`, or `--keep 100` for the newest hundred");
   }
   const std::optional<std::chrono::seconds> age =
-      pruning.older_than.empty() ? std::nullopt : std::optional(age_of(pruning.older_than));
+      pruning.older_than.empty() ? std::nullopt : std::optional(age_of(pruning.older_than, "30d"));
   const RunRecords all = run_records();
   const std::vector<std::string> ids = all.ids();
   std::vector<std::string> removed;

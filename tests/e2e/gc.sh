@@ -194,4 +194,5 @@ MLENV_STORE=$work/disk/store sound
 
 note "what is no age or size is said"
 failing_with usage "$MLENV" --json gc --older-than soon
+failing_with usage "$MLENV" --json gc --older-than 7 # seconds, perhaps
 failing_with usage "$MLENV" --json gc --max-size much
