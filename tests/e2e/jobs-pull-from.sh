@@ -271,7 +271,7 @@ look_at_processes() {
   done
 }
 start "$work/seen" look_at_processes
-mode '{"auth": "token", "forget": 7, "rate": 3000000, "elsewhere": "https://node4:5003"}'
+mode '{"auth": "token", "forget": 4, "rate": 3000000, "elsewhere": "https://node4:5003"}'
 copied "$host/team/x:v1"
 touch "$work/looked"
 once
