@@ -21,6 +21,11 @@ void sync_fd(int fd, const fs::path& shown) {
   if (::fsync(fd) != 0) throw os_error(errno, "cannot write `{}` to disk", shown.string());
 }
 
+/// A file's entry in its folder.
+void sync_name(const fs::path& file) {
+  sync_fd(open_file(file.parent_path(), O_RDONLY | O_DIRECTORY).get(), file);
+}
+
 fs::path prepare(const fs::path& root) {
   fs::path path = fs::absolute(root);
   const auto text = read_file_if_exists(path / "version");
@@ -139,18 +144,16 @@ void StoreFolder::publish_small(std::string_view text, const fs::path& target, b
     ::unlink(made.c_str());
     throw;
   }
-  if (!durable) return;
-  const Fd folder = open_file(target.parent_path(), O_RDONLY | O_DIRECTORY);
-  sync_fd(folder.get(), target);
+  if (durable) sync_name(target);
 }
 
 void StoreFolder::publish_text(std::string_view text, const Digest& digest) {
-  if (!is_on_disk(text, digest)) publish_small(text, blob(digest), true);
+  if (!keeps_text(text, digest)) publish_small(text, blob(digest), true);
   marks_.clear(Item::blob, digest);
 }
 
 /// Four waits for the disk are saved to a build that has nothing to do.
-bool StoreFolder::is_on_disk(std::string_view text, const Digest& digest) {
+bool StoreFolder::keeps_text(std::string_view text, const Digest& digest) {
   constexpr std::int64_t kMinute = 60;  // longer than file systems keep names to themselves
   const fs::path path = blob(digest);
   struct stat status {};
@@ -158,9 +161,7 @@ bool StoreFolder::is_on_disk(std::string_view text, const Digest& digest) {
   if (::stat(path.c_str(), &status) != 0 || ::access(path.c_str(), R_OK) != 0) return false;
   if (read_file_if_exists(path) != text || marks_.is_marked(Item::blob, digest)) return false;
   // Whoever renamed it may have been killed before its name was on the disk.
-  if (std::time(nullptr) - status.st_ctim.tv_sec < kMinute) {
-    sync_fd(open_file(path.parent_path(), O_RDONLY | O_DIRECTORY).get(), path);
-  }
+  if (std::time(nullptr) - status.st_ctim.tv_sec < kMinute) sync_name(path);
   return true;
 }
 

@@ -53,7 +53,8 @@ class StoreFolder {
   /// What another boot left unsynced: keeps it when `is_right`, else drops it.
   template <typename Check>
   bool settle(Item item, const Digest& digest, Check&& is_right);
-  bool is_on_disk(std::string_view text, const Digest& digest);
+  /// Whether such a blob is there already as it should be; its name is on the disk then.
+  bool keeps_text(std::string_view text, const Digest& digest);
   void drop_locked(Item item, const Digest& digest, std::optional<fs::path>& trash);
   FileLock lock_suspects() const;
 

@@ -1,8 +1,6 @@
 #include "runner/node/link_tester.hpp"
 
 #include <unistd.h>
-#include <array>
-#include <cerrno>
 
 #include "base/error.hpp"
 #include "base/files.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 // A process of a node's agent that answers questions, each on a line, one by one: it may wait on a
 // network or a file system while the agent goes on to be heard.
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
