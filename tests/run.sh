@@ -53,11 +53,7 @@ step_if lint/errors .ci/errors
 step_if lint/rules .ci/rules
 step_if lint/shellcheck .ci/shellcheck
 
-area unit
-if wanted unit; then
-  build_folder asan build/asan mlenv_unit
-  unit_tests unit "$root/build/asan/tests/mlenv_unit"
-fi
+beside_scenarios
 
 area golden
 goldens
@@ -65,11 +61,11 @@ goldens
 area e2e
 e2e_scripts tests/e2e/*.sh
 
-area tidy
-if wanted tidy; then
-  if [ ! -e build/asan/compile_commands.json ]; then cmake --preset asan >"$work/tidy-configure.log"; fi
-  step_if tidy/clang-tidy .ci/tidy build/asan
-fi
+area beside
+join_beside
+
+area unit
+if wanted unit; then unit_tests unit "$root/build/asan/tests/mlenv_unit"; fi
 
 area fuzz
 if wanted fuzz; then fuzz_targets $((long ? 300 : 20)); fi

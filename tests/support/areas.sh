@@ -82,14 +82,15 @@ with_ccache() {
 }
 
 # build_folder PRESET FOLDER [TARGET…]: warnings are errors. Fuzz targets and unit tests share the
-# sanitised build of clang; the release build is GCC's, so both compilers have their say.
+# sanitised build of clang; the release build is GCC's, so both compilers have their say. The folder may be
+# one that somebody configured without tests, as the quickstart does.
 build_folder() {
   local preset=$1 folder=$2 log=$work/logs/build/$1.log began
   shift 2
   began=$(now_ms)
   mkdir -p "${log%/*}"
   # shellcheck disable=SC2046  # none or one word
-  if ! { cmake --preset "$preset" -DMLENV_WERROR=ON $(with_ccache) &&
+  if ! { cmake --preset "$preset" -DMLENV_WERROR=ON -DMLENV_TESTS=ON -DMLENV_PRECOMPILE=OFF $(with_ccache) &&
     cmake --build "$folder" ${1:+--target "$@"}; } >"$log" 2>&1; then
     grep -E -A12 'FAILED|error:|CMake Error' "$log" | head -n 200 || tail -n 50 "$log"
     record fail "build/$preset" $(($(now_ms) - began)) "see ${log#"$root"/}"
@@ -198,9 +199,37 @@ once_more() {
   done
 }
 
+# The sanitised build and clang-tidy, which take long where nothing is cached, get what scenarios leave of the
+# processors: these wait for links, disks and machines that start. Both show their results when they have them.
+beside=
+beside_scenarios() {
+  wanted unit || wanted fuzz || wanted tidy || return 0
+  set -m # a process group of its own, to be ended whole
+  {
+    chrt --idle --pid 0 "$BASHPID" || true
+    local targets=()
+    if wanted unit; then targets=(mlenv_unit); fi
+    if wanted fuzz; then mapfile -t -O ${#targets[@]} targets < <(fuzz_names); fi
+    if [ ${#targets[@]} -gt 0 ]; then
+      build_folder asan build/asan "${targets[@]}"
+    else
+      cmake --preset asan >"$work/tidy-configure.log" # clang-tidy reads its compile commands
+    fi
+    step_if tidy/clang-tidy .ci/tidy build/asan
+  } &
+  beside=$!
+  set +m
+}
+
+join_beside() {
+  [ -n "$beside" ] || return 0
+  wait "$beside" || exit 1 # it said what failed
+  beside=
+}
+
 # Two at a time; scripts that say `# first` near the top take longest and go first.
 e2e_scripts() {
-  local script scripts=()
+  local script scripts=() most=${MLENV_TEST_TOGETHER:-3}
   for script in "$@"; do
     [ -e "$script" ] || continue
     script=${script%.sh}
@@ -211,34 +240,36 @@ e2e_scripts() {
   export MLENV_TEST_SHARED=$work/shared
   export MLENV_TEST_CACHE=${MLENV_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/mlenv-tests}
   mkdir -p "$MLENV_TEST_CACHE"
-  local running=0
+  local ended
+  local -A scenarios=() # that run, by process
   while IFS= read -r script; do
-    if [ "$running" -ge 2 ]; then
-      wait -n || true
-      running=$((running - 1))
+    if [ ${#scenarios[@]} -ge "$most" ]; then
+      wait -n -p ended "${!scenarios[@]}" || true
+      unset "scenarios[$ended]"
     fi
     run_script "$script" &
-    running=$((running + 1))
+    scenarios[$!]=1
   done < <({
     grep -l '^# first$' "${scripts[@]}" || true
     grep -L '^# first$' "${scripts[@]}" || true
   })
-  wait
+  wait "${!scenarios[@]}" || true
   once_more
+}
+
+fuzz_names() {
+  local target
+  for target in tests/fuzz/*_fuzz.cpp; do
+    target=${target##*/}
+    echo "${target%.cpp}"
+  done
 }
 
 # fuzz_targets SECONDS: each target from its corpus, in a scratch copy of it; two at a time.
 fuzz_targets() {
-  local target name corpus running=0 targets=()
-  for target in tests/fuzz/*_fuzz.cpp; do
-    name=${target##*/}
-    if [ -e "$target" ]; then targets+=("${name%.cpp}"); fi
-  done
-  [ ${#targets[@]} -eq 0 ] && return 0
-  build_folder asan build/asan "${targets[@]}"
-  for target in build/asan/tests/*_fuzz; do
-    [ -x "$target" ] || continue
-    name=${target##*/}
+  local name target corpus running=0
+  for name in $(fuzz_names); do
+    target=build/asan/tests/$name
     corpus=$work/corpus/$name
     mkdir -p "$corpus"
     if [ -d "tests/fuzz/corpus/${name%_fuzz}" ]; then cp -r "tests/fuzz/corpus/${name%_fuzz}/." "$corpus"; fi
@@ -257,6 +288,7 @@ fuzz_targets() {
 finish() {
   local status=$1 children passed failed skipped
   children=$(jobs -p)
+  if [ -n "$beside" ]; then kill -- "-$beside" 2>/dev/null || true; fi
   # shellcheck disable=SC2086  # one process id a word
   if [ -n "$children" ]; then kill $children 2>/dev/null || true; fi
   wait
