@@ -27,6 +27,19 @@ own_keepers() {
     if grep -qzxF "MLENV_STORE=$MLENV_STORE" "/proc/$pid/environ" 2>/dev/null; then echo "$pid"; fi
   done || true
 }
+# ext4 without a journal passes by each inode removed in the last minutes before it makes a file, which took up to
+# half of the processors' time. So a run of all tests removes their folders ($MLENV_TEST_LATER) when all are through,
+# as far as the disk has room; what is large and has no other name is emptied now.
+remove_work() {
+  local free_gigabytes free_inodes
+  read -r free_gigabytes free_inodes < <(df -BG --output=avail,iavail "$work" | tail -n 1 | tr -d G)
+  if [ -d "${MLENV_TEST_LATER:-}" ] && [ "$free_gigabytes" -gt 20 ] && [ "$free_inodes" -gt 1000000 ]; then
+    "${sudo[@]}" find "$work" -xdev -type f -links 1 -size +256k -exec truncate --size 0 {} +
+    "${sudo[@]}" mv "$work" "$MLENV_TEST_LATER/"
+  else
+    "${sudo[@]}" rm -rf --one-file-system "$work"
+  fi
+}
 finish_test() {
   local status=$? pid
   trap - EXIT
@@ -35,7 +48,7 @@ finish_test() {
   for pid in "${started[@]}"; do wait "$pid" 2>/dev/null || true; done
   grep -oE " $work/[^ ]+" /proc/self/mounts | LC_ALL=C sort -r | xargs -r "${sudo[@]}" umount -l || true
   chmod -R u+rwX "$work" 2>/dev/null || true
-  "${sudo[@]}" rm -rf --one-file-system "$work"
+  remove_work
   exit "$status"
 }
 trap finish_test EXIT

@@ -151,8 +151,9 @@ on node2 umount /dev/shm
 
 note "slurm: submitted and left; queued, followed, cancelled"
 on head scontrol update nodename=node1,node2 state=drain reason=test
+# The one that fails ends the other: not before that has spoken.
 ends_with 0 on_head "$MLENV" run -d --nodes 2 --engine slurm --name left -v "$work/shared:/shared" small -- \
-  sh -c 'echo "here $RANK"; exit $((RANK * 6))'
+  sh -c 'echo "here $RANK"; touch "/shared/spoke$RANK"; until [ -e /shared/spoke0 ]; do sleep 0.1; done; exit $((RANK * 6))'
 id=$(cat "$work/out")
 on_head "$MLENV" ps >"$work/ps"
 grep -qE "$id  left .* queued " "$work/ps" || fail "it is not listed as queued: $(cat "$work/ps")"

@@ -204,6 +204,7 @@ once_more() {
 beside=
 beside_scenarios() {
   wanted unit || wanted fuzz || wanted tidy || return 0
+  mkdir -p "$work/logs/tidy"
   set -m # a process group of its own, to be ended whole
   {
     chrt --idle --pid 0 "$BASHPID" || true
@@ -240,6 +241,8 @@ e2e_scripts() {
   export MLENV_TEST_SHARED=$work/shared
   export MLENV_TEST_CACHE=${MLENV_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/mlenv-tests}
   mkdir -p "$MLENV_TEST_CACHE"
+  MLENV_TEST_LATER=$(mktemp -d "${TMPDIR:-/tmp}/mlenv-tests-done.XXXXXX")
+  export MLENV_TEST_LATER
   local ended
   local -A scenarios=() # that run, by process
   while IFS= read -r script; do
@@ -255,6 +258,14 @@ e2e_scripts() {
   })
   wait "${!scenarios[@]}" || true
   once_more
+  remove_later &
+}
+
+# What scenarios left for the end (tests/lib.sh).
+remove_later() {
+  local sudo=()
+  [ "$(id -u)" -eq 0 ] || sudo=(sudo -n --)
+  if [ -n "${MLENV_TEST_LATER:-}" ]; then "${sudo[@]}" rm -rf --one-file-system "$MLENV_TEST_LATER"; fi
 }
 
 fuzz_names() {
@@ -292,6 +303,7 @@ finish() {
   # shellcheck disable=SC2086  # one process id a word
   if [ -n "$children" ]; then kill $children 2>/dev/null || true; fi
   wait
+  remove_later || true
   if [ "$status" -ne 0 ] && ! grep -q ^fail "$results"; then
     record fail "$area_name/run" 0 "the test program itself ended with status $status"
   fi
