@@ -132,7 +132,7 @@ std::string action_of(WordKind kind, const std::vector<std::string>& choices) {
 }
 
 /// fish reads `\'` in single quotes.
-std::string quoted(std::string_view text) {
+std::string fish_quoted(std::string_view text) {
   std::string result = "'";
   for (const char c : text) {
     if (c == '\'' || c == '\\') result += '\\';
@@ -148,7 +148,7 @@ std::string tables(const ShownCommand& tree) {
   std::string by_command;
   for (const ShownCommand* command : all_commands(tree)) {
     const std::string name = command->name();
-    if (!name.empty()) commands += " " + quoted(name);
+    if (!name.empty()) commands += " " + fish_quoted(name);
     std::string options;
     for (const ShownOption& option : command->options) {
       if (!option.value.empty()) options += " " + join(option.names, " ");
@@ -157,11 +157,11 @@ std::string tables(const ShownCommand& tree) {
       takes += options + "; and return 0\n    switch \"$argv[1]\"\n";
     } else if (!options.empty()) {
       by_command += fmt::format("        case {}\n            contains -- $argv[2]{}\n",
-                                quoted(name), options);
+                                fish_quoted(name), options);
     }
     for (std::size_t i = 0; i < command->arguments.size(); ++i) {
       if (command->arguments[i].kind != WordKind::job) continue;
-      own += fmt::format("        case {}\n            echo {}\n", quoted(name), i);
+      own += fmt::format("        case {}\n            echo {}\n", fish_quoted(name), i);
     }
   }
   return commands + "\nend\n" + takes + by_command +
@@ -174,7 +174,7 @@ std::string option_line(const ShownCommand& command, const ShownOption& option) 
   std::string text = "complete -c mlenv";
   const bool everywhere = command.path.empty() && !tells_version(option);
   text += everywhere ? " -n __mlenv_option_at"
-                     : fmt::format(" -n \"__mlenv_option_at {}\"", quoted(command.name()));
+                     : fmt::format(" -n \"__mlenv_option_at {}\"", fish_quoted(command.name()));
   for (const std::string& name : option.names) {
     text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
   }
@@ -182,18 +182,18 @@ std::string option_line(const ShownCommand& command, const ShownOption& option) 
     text += option.kind == WordKind::file ? " -r" : " -x";  // x: without names of files
     text += action_of(option.kind, option.choices);
   }
-  return text + " -d " + quoted(option.meaning) + "\n";
+  return text + " -d " + fish_quoted(option.meaning) + "\n";
 }
 
 std::string argument_line(const ShownCommand& tree, const ShownCommand& command, std::size_t at) {
   const ShownArgument& argument = command.arguments[at];
   std::string action = action_of(argument.kind, argument.choices);
   if (argument.kind == WordKind::command) {
-    action = " -a " + quoted(join(tree.names_of_commands(), " "));
+    action = " -a " + fish_quoted(join(tree.names_of_commands(), " "));
   }
   if (action.empty()) return {};
-  return fmt::format("complete -c mlenv -n \"__mlenv_at {} {}{}\"{}\n", quoted(command.name()), at,
-                     argument.repeats ? " more" : "", action);
+  return fmt::format("complete -c mlenv -n \"__mlenv_at {} {}{}\"{}\n", fish_quoted(command.name()),
+                     at, argument.repeats ? " more" : "", action);
 }
 
 }  // namespace
@@ -206,7 +206,7 @@ std::string fish_completion(const ShownCommand& tree) {
     text += '\n';
     for (const ShownCommand& one : command->commands) {
       text += fmt::format("complete -c mlenv -n \"__mlenv_at {}\" -a {} -d {}\n",
-                          quoted(command->name()), one.path.back(), quoted(one.purpose));
+                          fish_quoted(command->name()), one.path.back(), fish_quoted(one.purpose));
     }
     for (const ShownOption& option : command->options) text += option_line(*command, option);
     for (std::size_t i = 0; i < command->arguments.size(); ++i) {

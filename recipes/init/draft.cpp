@@ -25,7 +25,7 @@ bool is_plain(std::string_view text) {
   return std::all_of(text.begin(), text.end(), fits);
 }
 
-std::string quoted(std::string_view text) {
+std::string yaml_quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -41,7 +41,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string scalar(std::string_view text) {
-  return is_plain(text) ? std::string(text) : quoted(text);
+  return is_plain(text) ? std::string(text) : yaml_quoted(text);
 }
 
 /// Up to the next blank that is not between backticks.
@@ -89,7 +89,8 @@ class Writer {
   void map(std::string_view name, const std::vector<std::pair<std::string, std::string>>& items) {
     text += fmt::format("{}:\n", name);
     for (const auto& [key, value] : items) {
-      text += fmt::format("  {}: {}\n", scalar(key), name == "env" ? quoted(value) : scalar(value));
+      text += fmt::format("  {}: {}\n", scalar(key),
+                          name == "env" ? yaml_quoted(value) : scalar(value));
     }
   }
 };
@@ -149,7 +150,7 @@ void write_head(Writer& writer, const Draft& draft, std::string_view file) {
   writer.blank();
   writer.note(draft.base_note);
   writer.text +=
-      fmt::format("base: {}\n", is_plain_base(draft.base) ? draft.base : quoted(draft.base));
+      fmt::format("base: {}\n", is_plain_base(draft.base) ? draft.base : yaml_quoted(draft.base));
 }
 
 void write_python(Writer& writer, const Draft& draft) {
@@ -223,7 +224,7 @@ void write_rest(Writer& writer, const Draft& draft) {
     writer.blank();
     writer.text += "sources:\n  pypi:\n";
     for (const std::string& index : draft.indexes) {
-      writer.text += fmt::format("    - {}\n", quoted(index));
+      writer.text += fmt::format("    - {}\n", yaml_quoted(index));
     }
   }
 }

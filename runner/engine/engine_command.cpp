@@ -30,7 +30,7 @@ constexpr std::array kCapabilities = {
 void add(Words& words, std::initializer_list<std::string> more) { words.insert(words.end(), more); }
 
 /// A value in a line of comma-separated ones (RFC 4180), as Docker reads them.
-std::string quoted(const std::string& value) {
+std::string csv_quoted(const std::string& value) {
   if (value.find_first_of(",\"\n") == std::string::npos) return value;
   std::string text = "\"";
   for (const char c : value) {
@@ -52,8 +52,8 @@ Words mount_words(const ContainerEngine& engine, const Mount& mount) {
     return {"--volume", fmt::format("{}:{}:rbind,rprivate{}", source, mount.target,
                                     mount.read_only ? ",ro" : "")};
   }
-  return {"--mount", "type=bind," + quoted("source=" + source) + ',' +
-                         quoted("target=" + mount.target) + ",bind-propagation=rprivate" +
+  return {"--mount", "type=bind," + csv_quoted("source=" + source) + ',' +
+                         csv_quoted("target=" + mount.target) + ",bind-propagation=rprivate" +
                          (mount.read_only ? ",readonly" : "")};
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostHead = std::size_t{64} << 10U;
 
 /// In curl's configuration file (curl(1), `--config`). Line ends would begin another option.
-std::string quoted(std::string_view text) {
+std::string curl_quoted(std::string_view text) {
   std::string all = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') all += '\\';
@@ -110,9 +110,9 @@ std::string render_curl_config(const CurlRequest& request) {
   // What ends it: no connection, or no byte, for so many seconds.
   constexpr int kConnecting = 20;
   constexpr int kSilence = 30;
-  std::string text = "url = " + quoted(request.url) + "\n";
+  std::string text = "url = " + curl_quoted(request.url) + "\n";
   if (!request.authorization.empty()) {
-    text += "header = " + quoted("Authorization: " + request.authorization) + "\n";
+    text += "header = " + curl_quoted("Authorization: " + request.authorization) + "\n";
   }
   if (request.any_certificate) text += "insecure\n";
   text += fmt::format("range = \"{}-{}\"\n", request.first, request.last);

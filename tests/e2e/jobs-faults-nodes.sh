@@ -118,8 +118,16 @@ with_mount() {
 note "no room: for the image, the code, what a rank prints"
 with_mount size=30m "$own_store" 125 "$node2" small -- true
 said 'No space left on device'
+# The image is there, and little room for more.
+on node2 mount -t tmpfs tmpfs "$own_store"
+job small -- true </dev/null >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+used=$(on node2 df -k --output=used "$own_store" | tail -n 1)
+on node2 mount -o "remount,size=$((used + 200))k" "$own_store"
 head -c 400000 /dev/urandom >data
-with_mount size=200k "$own_store/tmp" 125 "$node2" small -- true
+status=0
+job small -- true </dev/null >"$work/out" 2>"$work/err" || status=$?
+wait_until 20 on node2 umount "$own_store"
+ended "$status" 125 "$node2"
 said 'No space left on device'
 rm data
 with_mount size=1m "$own_store/runs" 0 '' small -- python -c 'for i in range(40000): print("line", i, "." * 60)'

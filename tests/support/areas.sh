@@ -184,7 +184,7 @@ run_script() {
   esac
 }
 
-# What failed on a machine that two scenarios share has another try for itself. More than three are no
+# What failed on a machine that scenarios share has another try for itself. More than three are no
 # chance. What then passes is said in the end.
 once_more() {
   local script again most=3
@@ -228,7 +228,7 @@ join_beside() {
   beside=
 }
 
-# Two at a time; scripts that say `# first` near the top take longest and go first.
+# Three at a time; scripts that say `# first` near the top take longest and go first.
 e2e_scripts() {
   local script scripts=() most=${MLENV_TEST_TOGETHER:-3}
   for script in "$@"; do
