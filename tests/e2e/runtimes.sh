@@ -2,6 +2,7 @@
 # One run is the same with the built-in runtime, docker and podman, as root and as an ordinary user:
 # statuses, streams, terminals, signals, mounts and their owners, limits, ports, names, restarts,
 # background and logs. What may differ is listed at the end of the table, and nothing else does.
+# first
 # shellcheck disable=SC2016,SC2094,SC2119  # scripts for the shells inside; one file read twice; no options
 set -euo pipefail
 # shellcheck source=tests/lib.sh

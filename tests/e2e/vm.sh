@@ -2,6 +2,7 @@
 # `mlenv run --runtime vm`: status, streams, folders, users, signals and record of a run in a virtual
 # machine, as root and as an ordinary user; a KVM that hangs costs seconds, and a guest that hangs is ended
 # like any other; nothing is left behind.
+# first
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
