@@ -29,12 +29,12 @@ own_keepers() {
 }
 # ext4 without a journal passes by each inode removed in the last minutes before it makes a file, which took up to
 # half of the processors' time. So a run of all tests removes their folders ($MLENV_TEST_LATER) when all are through,
-# as far as the disk has room; what is large and has no other name is emptied now.
+# as far as the disk has room; what is not small and has no other name is emptied now.
 remove_work() {
   local free_gigabytes free_inodes
   read -r free_gigabytes free_inodes < <(df -BG --output=avail,iavail "$work" | tail -n 1 | tr -d G)
   if [ -d "${MLENV_TEST_LATER:-}" ] && [ "$free_gigabytes" -gt 20 ] && [ "$free_inodes" -gt 1000000 ]; then
-    "${sudo[@]}" find "$work" -xdev -type f -links 1 -size +256k -exec truncate --size 0 {} +
+    "${sudo[@]}" find "$work" -xdev -type f -links 1 -size +16k -exec truncate --size 0 {} +
     "${sudo[@]}" mv "$work" "$MLENV_TEST_LATER/"
   else
     "${sudo[@]}" rm -rf --one-file-system "$work"

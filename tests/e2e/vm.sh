@@ -22,6 +22,7 @@ vm() { # vm ARGUMENT…: as whoever runs this test
 status_of() {
   local status=0
   "$@" >"$work/out" 2>"$work/err" || status=$?
+  if [ "$status" = 125 ]; then cat "$work/err" >&2; fi
   echo "$status"
 }
 nothing_left() { # no process, and no socket but the one in the record's folder
