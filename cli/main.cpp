@@ -72,6 +72,7 @@ constexpr std::array kCommands = {
     Command{"rm", "take a name away", declare_rm},
     Command{"gc", "free the room of what nobody needs any more", declare_gc},
     Command{"save", "write an image as files", declare_save},
+    Command{"load", "take images from files into the store", declare_load},
     Command{"export", "write what other tools need to use an image or a run", declare_export},
     Command{"store", "look after the store: verify, sync, path", declare_store},
     Command{"completion", "print a shell's completion script", declare_completion},

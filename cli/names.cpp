@@ -27,12 +27,7 @@ struct TagOptions {
 };
 
 int tag_command(const TagOptions& options, Ui& ui) {
-  const Reference name = Reference::parse(options.name);
-  if (looks_like_digest(name)) {
-    throw usage_error("bad-reference", "`{}` cannot be a name", options.name)
-        .because("an image's digest follows from its content; it is not given")
-        .hint("write a name such as `train:v1`");
-  }
+  const Reference name = name_to_give(options.name);
   const Digest digest = image_set_named(ui, options.image).digest();
   if (name.digest() && *name.digest() != digest) {
     throw usage_error("bad-reference", "`{}` names another image", options.name)
@@ -91,6 +86,14 @@ int rm_command(const std::vector<std::string>& asked, Ui& ui) {
 }
 
 }  // namespace
+
+Reference name_to_give(const std::string& text) {
+  Reference name = Reference::parse(text);
+  if (!looks_like_digest(name)) return name;
+  throw usage_error("bad-reference", "`{}` cannot be a name", text)
+      .because("an image's digest follows from its content; it is not given")
+      .hint("write a name such as `train:v1`");
+}
 
 Action declare_tag(CLI::App& app) {
   auto options = std::make_shared<TagOptions>();

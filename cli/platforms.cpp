@@ -48,6 +48,15 @@ std::string build_platform(const Recipe& recipe, const std::string& asked) {
   throw no_platform(recipe, here, "that is this machine's platform, and `--platform` names none");
 }
 
+std::string checked_platform(const std::string& word) {
+  const std::size_t slash = word.find('/');
+  const bool fine = slash != std::string::npos && slash > 0 && word.back() != '/' &&
+                    word.find("//") == std::string::npos;
+  if (word.empty() || fine) return word;
+  throw usage_error("usage", "`--platform {}` is not an operating system and an architecture", word)
+      .hint("write it as in `--platform linux/arm64`");
+}
+
 std::string tag_for(const std::string& platform) {
   return platform == machine_platform() ? "latest" : "latest-" + architecture_of(platform);
 }

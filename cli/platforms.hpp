@@ -15,6 +15,9 @@ inline constexpr std::string_view kAllPlatforms = "all";
 /// Throws `no-platform` (usage) for one that the recipe is not for.
 std::string build_platform(const Recipe& recipe, const std::string& asked);
 
+/// `linux/arm64`, `linux/arm/v7`, or empty, as it was given. Throws `usage` for what is neither.
+std::string checked_platform(const std::string& word);
+
 /// `latest`; of an image for another platform than this machine's `latest-arm64`, so that it does
 /// not take the name of the one that runs here.
 std::string tag_for(const std::string& platform);

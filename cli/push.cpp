@@ -51,16 +51,6 @@ struct PullOptions {
   bool plain_http = false;
 };
 
-/// `linux/arm64`, `linux/arm/v7`; empty: this machine's.
-std::string checked_platform(const std::string& word) {
-  const std::size_t slash = word.find('/');
-  const bool fine = slash != std::string::npos && slash > 0 && word.back() != '/' &&
-                    word.find("//") == std::string::npos;
-  if (word.empty() || fine) return word;
-  throw usage_error("usage", "`--platform {}` is not an operating system and an architecture", word)
-      .hint("write it as in `--platform linux/arm64`");
-}
-
 int pull_command(const PullOptions& options, Ui& ui) {
   const Interruption interruption{ui.options.quiet || ui.options.json};
   const Reference source = Reference::parse(options.source);

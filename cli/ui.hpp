@@ -100,6 +100,7 @@ Action declare_tag(CLI::App& app);
 Action declare_rm(CLI::App& app);
 Action declare_gc(CLI::App& app);
 Action declare_save(CLI::App& app);
+Action declare_load(CLI::App& app);
 Action declare_store(CLI::App& app);
 Action declare_completion(CLI::App& app);
 Action declare_generate(CLI::App& app);
@@ -133,5 +134,8 @@ void refuse_file(Ui& ui, std::string_view argument);
 nlohmann::json layers_as_json(const std::vector<Layer>& layers);
 /// The name as the store lists it: `host/repository:tag`, `repository@digest`.
 std::string listed_name(const Reference& name);
+
+/// A name for an image. Throws `bad-reference` (usage), also for a digest.
+Reference name_to_give(const std::string& text);
 
 }  // namespace mlenv::cli

@@ -25,6 +25,11 @@ class FolderMembers final : public ArchiveMembers {
     return read_file(path);
   }
 
+  bool has(const std::string& name) const override {
+    std::error_code error;
+    return fs::is_regular_file(folder_ / name, error);
+  }
+
   void read(const std::set<std::string>& names,
             const std::function<void(const std::string& name, Source& data)>& take) override {
     for (const std::string& name : names) {
@@ -42,9 +47,10 @@ class FolderMembers final : public ArchiveMembers {
 
 class TarMembers final : public ArchiveMembers {
  public:
-  explicit TarMembers(const fs::path& file) : file_(file) {
+  TarMembers(fs::path file, std::string shown) : file_(std::move(file)), shown_(std::move(shown)) {
     each([&](const TarEntry& entry, Source& data) {
       using Type = TarEntry::Type;
+      if (entry.type == Type::file) files_.insert(entry.path);
       if (entry.type == Type::symlink) {
         // Beside its target, as old versions of Docker have two layers that are the same.
         const fs::path to = fs::path(entry.path).parent_path() / entry.link;
@@ -64,6 +70,8 @@ class TarMembers final : public ArchiveMembers {
     if (found == small_.end()) return std::nullopt;
     return found->second;
   }
+
+  bool has(const std::string& name) const override { return files_.contains(real(name)); }
 
   void read(const std::set<std::string>& names,
             const std::function<void(const std::string& name, Source& data)>& take) override {
@@ -89,7 +97,7 @@ class TarMembers final : public ArchiveMembers {
   void each(const std::function<void(const TarEntry&, Source&)>& take) {
     const Fd fd = open_file(file_);
     FdSource source{fd.get()};
-    while_doing("reading `" + file_.string() + "`", [&] { read_tar(source, take); });
+    while_doing("reading `" + shown_ + "`", [&] { read_tar(source, take); });
   }
 
   std::string real(std::string name) const {
@@ -102,6 +110,8 @@ class TarMembers final : public ArchiveMembers {
   }
 
   fs::path file_;
+  std::string shown_;
+  std::set<std::string> files_;
   std::map<std::string, std::string> links_;
   std::map<std::string, std::string> small_;
   std::uint64_t kept_ = 0;
@@ -112,7 +122,8 @@ Error absent(const fs::path& path) {
       .hint("check the path; in a recipe it is relative to the recipe's folder");
 }
 
-/// gzip, xz, zstd, bzip2 by their magic numbers.
+}  // namespace
+
 bool is_compressed(const fs::path& file) {
   const Fd fd = open_file(file);
   std::array<std::byte, 4> head{};
@@ -133,8 +144,6 @@ bool is_compressed(const fs::path& file) {
   return false;
 }
 
-}  // namespace
-
 std::unique_ptr<ArchiveMembers> open_folder_members(const fs::path& folder) {
   std::error_code error;
   const fs::file_status status = fs::status(folder, error);
@@ -149,7 +158,8 @@ std::unique_ptr<ArchiveMembers> open_folder_members(const fs::path& folder) {
   return std::make_unique<FolderMembers>(folder);
 }
 
-std::unique_ptr<ArchiveMembers> open_tar_members(const fs::path& file) {
+std::unique_ptr<ArchiveMembers> open_tar_members(const fs::path& file, const std::string& shown) {
+  const std::string name = shown.empty() ? file.string() : shown;
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
   if (!fs::exists(status)) throw absent(file);
@@ -158,10 +168,10 @@ std::unique_ptr<ArchiveMembers> open_tar_members(const fs::path& file) {
         .hint(fmt::format("write `oci:{}` for an OCI layout in a folder", file.string()));
   }
   if (is_compressed(file)) {
-    throw failure("bad-image", "`{}` is compressed as a whole", file.string())
+    throw failure("bad-image", "`{}` is compressed as a whole", name)
         .hint("decompress it first; its layers may stay as they are");
   }
-  return std::make_unique<TarMembers>(file);
+  return std::make_unique<TarMembers>(file, name);
 }
 
 }  // namespace mlenv

@@ -6,7 +6,7 @@ set -euo pipefail
 python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
 lines=$work/lines
 
-note "init, lock, build, add, remove, images, inspect, tag, save, vendor, rm, rollback, copy, push, pull, store, facts, check, explain, data, probe, compare, runs, watch, logs, stop, wait, reproduce"
+note "init, lock, build, add, remove, images, inspect, tag, save, load, vendor, rm, rollback, copy, push, pull, store, facts, check, explain, data, probe, compare, runs, watch, logs, stop, wait, reproduce"
 base_store
 small_recipe "$work/small.yaml" idna
 start_registry
@@ -34,6 +34,7 @@ image=$registry/team/small:v1
   "$MLENV" --json diff small "$work/small.yaml"
   "$MLENV" --json tag small small:v2
   "$MLENV" --json save small:v2 "oci:$work/layout" "docker-archive:$work/small.tar"
+  "$MLENV" --json load "$work/layout" 2>"$work/err"
   printf 'name: based\nbase: oci:layout\n' >"$work/based.yaml"
   "$MLENV" -q lock "$work/based.yaml" >"$work/out" 2>&1
   "$MLENV" --json vendor "$work/based.yaml" 2>"$work/err"
