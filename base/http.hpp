@@ -21,6 +21,8 @@
 
 namespace mlenv {
 
+class HashExchange;
+
 /// What to do about `certificate`.
 inline constexpr std::string_view kPrivateAuthorityHint =
     "when the server has a private certificate authority, name its certificate file in "
@@ -78,6 +80,8 @@ struct Download {
   /// Redirects from https to http are refused even where a digest proves the bytes: others on the
   /// way are not to read them.
   bool keep_tls = false;
+  /// What else is hashed at the same time (base/hash_exchange.hpp); null: other downloads alone.
+  HashExchange* hashes = nullptr;
   /// Called on a 401; may change the headers. True: ask again with them. Null: a 401 is final.
   std::function<bool(const HttpResponse&, HttpHeaders&)> authorize{};
 };

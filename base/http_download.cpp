@@ -17,6 +17,7 @@ namespace mlenv {
 namespace {
 
 // libcurl gives 16 KiB at a time; hashing and writing are cheaper in larger pieces.
+constexpr std::size_t kGivenBytes = std::size_t{16} << 10U;
 constexpr std::size_t kPieceBytes = std::size_t{256} << 10U;
 // A try that brings so much more than any before it does not count as failed.
 constexpr std::uint64_t kProgressBytes = std::uint64_t{1} << 20;
@@ -46,8 +47,9 @@ std::string validator_of(const HttpResponse& head) {
 
 class Fetch final : public Sink {
  public:
-  Fetch(const Download& what, int file, const std::function<void(std::uint64_t)>& advance)
-      : what_(what), headers_(what.headers), file_(file), advance_(advance) {}
+  Fetch(const Download& what, int file, const std::function<void(std::uint64_t)>& advance,
+        HashExchange& hashes)
+      : what_(what), headers_(what.headers), file_(file), advance_(advance), hash_(hashes) {}
 
   HttpRequest next_request() const;
   /// Decides with the head of a 2xx answer whether the body continues what is there.
@@ -76,9 +78,9 @@ class Fetch final : public Sink {
   const Download& what_;
   HttpHeaders headers_;
   int file_;
-  Bytes piece_;  ///< received, neither hashed nor written yet
+  Bytes piece_;  ///< received, not written yet
   const std::function<void(std::uint64_t)>& advance_;
-  Sha256 hash_;
+  HashExchange::Stream hash_;
   std::uint64_t received_ = 0;
   std::uint64_t furthest_ = 0;
   std::uint64_t noted_ = 0;
@@ -122,9 +124,11 @@ void Fetch::write(ByteView data) {
 }
 
 void Fetch::flush() {
-  if (what_.digest) hash_.write(piece_);
   write_all(file_, piece_);
-  piece_.clear();
+  if (!what_.digest) return piece_.clear();
+  hash_.write(std::move(piece_));
+  piece_ = hash_.buffer();
+  piece_.reserve(kPieceBytes + kGivenBytes);
 }
 
 void Fetch::start_again() {
@@ -132,7 +136,7 @@ void Fetch::start_again() {
   if (::ftruncate(file_, 0) != 0 || ::lseek(file_, 0, SEEK_SET) < 0) {
     throw os_error(errno, "cannot start the download of `{}` again", display_url(what_.url));
   }
-  hash_ = Sha256{};
+  hash_.start_again();
   received_ = 0;
   validator_.clear();
 }
@@ -150,7 +154,7 @@ std::optional<std::string> Fetch::check() {
   }
   if (!what_.digest) return std::nullopt;
   const Digest found = hash_.finish();
-  hash_ = Sha256{};
+  hash_.start_again();
   if (found == *what_.digest) return std::nullopt;
   return fmt::format("needs {}, found {}", what_.digest->str(), found.str());
 }
@@ -239,7 +243,7 @@ void Downloading::doubt(const std::string& why) {
 
 void Http::download(const Download& what, int file,
                     const std::function<void(std::uint64_t)>& advance) {
-  Fetch fetch{what, file, advance};
+  Fetch fetch{what, file, advance, what.hashes != nullptr ? *what.hashes : state_->hashes};
   Downloading{*state_, what, fetch}.run();
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/hash_exchange.hpp"
 #include "base/http.hpp"
 #include "base/http_transfer.hpp"
 
@@ -61,6 +62,7 @@ struct Http::State {
   HttpOptions options;
   http::Connections connections;
   http::Timer timer;
+  HashExchange hashes;  ///< of downloads that run at the same time
 };
 
 }  // namespace mlenv

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/handle.hpp"
+#include "base/inflate/decoder.hpp"
 #include "base/inflate_stream.hpp"
 
 namespace mlenv {
@@ -57,27 +58,24 @@ std::optional<InflatedPart> inflate_part(ByteView deflated, ByteSpan out) {
 }
 
 void inflate_stream(Source& in, Sink& out, std::uint64_t size_bytes) {
-  BufferedInput input{in};
-  StreamInflater inflater;
-  Bytes buffer(kStreamBufferBytes);
+  using inflate::Decoder;
+  const auto decoder = std::make_unique<Decoder>(in);
   std::uint64_t total = 0;
-  bool done = false;
-  while (!done) {
-    const StreamInflater::Step step = inflater.step(input, buffer);
-    if (step.state == StreamInflater::State::damaged) throw bad_deflate("it is malformed");
-    total += step.written;
+  for (bool done = false; !done;) {
+    const Decoder::Part part = decoder->next();
+    if (part.state == Decoder::State::malformed) throw bad_deflate("it is malformed");
+    if (part.state == Decoder::State::truncated) throw bad_deflate("it ends early");
+    total += part.bytes.size();
     if (total > size_bytes) {
       throw bad_deflate(fmt::format("it holds more than the {} bytes promised", size_bytes));
     }
-    if (step.written > 0) out.write(ByteView(buffer).first(step.written));
-    done = step.state == StreamInflater::State::finished;
-    const bool hungry = !done && step.written < buffer.size();
-    if (hungry && !input.refill()) throw bad_deflate("it ends early");
+    if (!part.bytes.empty()) out.write(part.bytes);
+    done = part.state == Decoder::State::finished;
   }
   if (total != size_bytes) {
     throw bad_deflate(fmt::format("it holds {} bytes where {} were promised", total, size_bytes));
   }
-  if (!input.rest().empty() || input.refill()) throw bad_deflate("bytes follow its end");
+  if (decoder->followed()) throw bad_deflate("bytes follow its end");
 }
 
 bool BufferedInput::refill() {

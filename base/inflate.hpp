@@ -1,6 +1,6 @@
 #pragma once
 // Reading DEFLATE (RFC 1951) and gzip (RFC 1952): libdeflate where the whole member fits in memory,
-// ISA-L where it must be streamed.
+// inflate/decoder.hpp where a wheel's must be streamed, ISA-L for gzip files.
 #include "base/bytes.hpp"
 
 namespace mlenv {

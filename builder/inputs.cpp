@@ -174,6 +174,7 @@ void Inputs::fetch_wheel(const LockedWheel& wheel, const std::string& url) {
     what.url = url;
     what.digest = wheel.digest;
     what.size_bytes = wheel.size_bytes;
+    what.hashes = &store_.hashes();
     http_.download(what, staged.fd(), [&](std::uint64_t count) { activity.advance(count); });
   });
   staged.commit(wheel.digest);

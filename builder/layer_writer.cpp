@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kStreamBytes = std::size_t{256} << 10;
 constexpr std::size_t kStoredBlock = 65535;  // RFC 1951 §3.2.4: LEN is 16 bits
 constexpr std::size_t kGlueLimit = std::size_t{1} << 20;
+/// From so many bytes on, hashing them together with another writer's pays for a copy.
+constexpr std::size_t kWorthSharing = std::size_t{16} << 10;
 
 /// Reads exactly the member's raw bytes.
 void read_raw(int fd, const ZipMember& member, ByteSpan out) {
@@ -52,7 +54,7 @@ class LayerWriter::TarTap final : public Source {
   TarTap(Source& from, LayerWriter& writer) : from_(from), writer_(writer) {}
   std::size_t read(ByteSpan out) override {
     const std::size_t count = from_.read(out);
-    writer_.hashes_.write({}, out.first(count));
+    writer_.tar_bytes(out.first(count));
     return count;
   }
 
@@ -61,7 +63,8 @@ class LayerWriter::TarTap final : public Source {
   LayerWriter& writer_;
 };
 
-LayerWriter::LayerWriter(TreeWriter* tree, std::int64_t mtime) : tree_(tree), mtime_(mtime) {}
+LayerWriter::LayerWriter(TreeWriter* tree, std::int64_t mtime, HashExchange& exchange)
+    : tree_(tree), mtime_(mtime), tar_hash_(exchange) {}
 
 void LayerWriter::add_folder(const std::string& path) {
   if (folders_.contains(path)) return;
@@ -213,26 +216,23 @@ std::uint64_t LayerWriter::add_segment(const Digest& blob, std::uint64_t size_by
   Bytes buffer(kStreamBytes);
   while (const std::size_t count = compressed.read(buffer))
     raw_bytes(ByteView(buffer).first(count));
-  const std::uint64_t before = hashes_.second_size_bytes();
+  const std::uint64_t before = tar_size_bytes_;
   TarTap tap{tar, *this};
   if (tree_ != nullptr) {
     read_tar(tap, [this](const TarEntry& entry, Source& data) { tree_->add(entry, data); });
   }
   while (tap.read(buffer) > 0) {
   }
-  return hashes_.second_size_bytes() - before;
+  return tar_size_bytes_ - before;
 }
 
 MadeLayer LayerWriter::finish(std::string title) {
   glue(tar_end());
   flush();
   if (tree_ != nullptr) tree_->finish();
-  const std::uint64_t size = hashes_.first_size_bytes();
-  const std::uint64_t tar_bytes = hashes_.second_size_bytes();
-  const auto [blob, tar] = hashes_.finish();
-  return {{.blob = {std::string(kLayerGzipType), blob, size},
-           .diff_id = tar,
-           .tar_bytes = tar_bytes,
+  return {{.blob = {std::string(kLayerGzipType), raw_hash_.finish(), raw_size_bytes_},
+           .diff_id = tar_hash_.finish(),
+           .tar_bytes = tar_size_bytes_,
            .title = std::move(title)},
           std::move(spliced_)};
 }
@@ -245,7 +245,7 @@ void LayerWriter::header(const TarEntry& entry) {
 }
 
 void LayerWriter::glue(ByteView bytes) {
-  hashes_.write({}, bytes);
+  tar_bytes(bytes);
   glue_.insert(glue_.end(), bytes.begin(), bytes.end());
   if (glue_.size() >= kGlueLimit) flush();
 }
@@ -269,7 +269,27 @@ void LayerWriter::slice(const Digest& blob, std::uint64_t offset, std::uint64_t 
   spliced_.pieces.push_back({blob, offset, length});
 }
 
-void LayerWriter::raw_bytes(ByteView bytes) { hashes_.write(bytes, {}); }
+void LayerWriter::raw_bytes(ByteView bytes) {
+  raw_hash_.write(bytes);
+  raw_size_bytes_ += bytes.size();
+}
+
+void LayerWriter::tar_bytes(ByteView bytes) {
+  tar_size_bytes_ += bytes.size();
+  if (bytes.size() < kWorthSharing) return tar_hash_.write_beside(bytes, raw_hash_, {});
+  Bytes piece = tar_hash_.buffer();
+  piece.assign(bytes.begin(), bytes.end());
+  tar_hash_.write(std::move(piece));
+}
+
+void LayerWriter::both_bytes(ByteView raw, ByteView bytes) {
+  const ByteView rest = bytes.subspan(std::min(raw.size(), bytes.size()));
+  const ByteView now = rest.size() < kWorthSharing ? bytes : bytes.first(raw.size());
+  if (!now.empty()) tar_hash_.write_beside(now, raw_hash_, raw);
+  raw_size_bytes_ += raw.size();
+  tar_size_bytes_ += now.size();
+  if (now.size() < bytes.size()) tar_bytes(rest);
+}
 
 void LayerWriter::raw_later(ByteView bytes) { raw_rest_ = bytes; }
 
@@ -282,7 +302,7 @@ void LayerWriter::content(ByteView bytes, std::uint32_t& crc) {
     crc = crc32(crc, piece);
     const ByteView raw = raw_rest_.first(std::min(raw_rest_.size(), piece.size()));
     raw_rest_ = raw_rest_.subspan(raw.size());
-    hashes_.write(raw, piece);
+    both_bytes(raw, piece);
     if (tree_ != nullptr) tree_->write(piece);
   }
 }

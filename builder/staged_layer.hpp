@@ -14,7 +14,7 @@ class StagedLayer {
       staged_.emplace(store.stage_tree());
       tree_.emplace(staged_->fs_path());
     }
-    writer_.emplace(tree_ ? &*tree_ : nullptr, epoch);
+    writer_.emplace(tree_ ? &*tree_ : nullptr, epoch, store.hashes());
   }
   LayerWriter& writer() { return *writer_; }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "base/hash_exchange.hpp"
 #include "images/store_folder.hpp"
 
 namespace mlenv {
@@ -52,8 +53,11 @@ void check_slices(StoreFolder& folder, const Spliced& spliced) {
 
 }  // namespace
 
-Store::Store(const fs::path& root) : folder_(std::make_unique<StoreFolder>(root)) {}
+Store::Store(const fs::path& root)
+    : folder_(std::make_unique<StoreFolder>(root)), hashes_(std::make_unique<HashExchange>()) {}
 Store::~Store() = default;
+
+HashExchange& Store::hashes() const { return *hashes_; }
 
 bool Store::exists(const fs::path& root) { return fs::exists(root / "version"); }
 

@@ -29,6 +29,7 @@
 
 namespace mlenv {
 
+class HashExchange;
 class PartialBlob;
 class StoreFolder;
 
@@ -201,9 +202,13 @@ class Store {
   /// with this what it needs for the rest of its time, if it finds nothing more: images, code.
   void need_only(const std::vector<Digest>& digests) const;
 
+  /// Where threads that make layers at the same time hash together.
+  HashExchange& hashes() const;
+
  private:
   bool is_whole(const Digest& manifest) const;
   std::unique_ptr<StoreFolder> folder_;
+  std::unique_ptr<HashExchange> hashes_;
 };
 
 }  // namespace mlenv

@@ -103,13 +103,16 @@ Match Matcher::find(std::size_t position, std::uint32_t longer_than, Effort effo
     best_length = std::max(best.length, std::uint32_t{3});
     if (best.length >= enough) return best;
   }
-  // Distances must grow along a chain and stay within the window and the input.
+  // Distances must grow along a chain and stay within the window and the input. From one candidate
+  // to the next there is a load and nothing else to wait for.
   const auto window = static_cast<std::uint32_t>(std::min(kWindow, position));
   const auto here_low = static_cast<std::uint32_t>(position);
   std::uint32_t last_word = load32(here + best_length - 3);
-  std::uint32_t distance = (here_low - heads.four) & 0xFFFFU;
+  std::uint32_t candidate = heads.four;
+  std::uint32_t distance = (here_low - candidate) & 0xFFFFU;
   if (distance - 1 >= window) return best;
   for (unsigned tries = effort.candidates;;) {
+    candidate = previous_[candidate % kWindow];
     const std::uint8_t* there = here - distance;
     if (load32(there + best_length - 3) == last_word && load32(there) == first_word) {
       const std::uint32_t length = common_length(here, there, 4, limit);
@@ -120,7 +123,7 @@ Match Matcher::find(std::size_t position, std::uint32_t longer_than, Effort effo
         last_word = load32(here + best_length - 3);
       }
     }
-    const std::uint32_t next = (here_low - previous_[(here_low - distance) % kWindow]) & 0xFFFFU;
+    const std::uint32_t next = (here_low - candidate) & 0xFFFFU;
     if (--tries == 0 || next - distance - 1 >= window - distance) break;
     distance = next;
   }

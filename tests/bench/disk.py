@@ -1,23 +1,7 @@
 """An empty file system for each measured state. On the machine's own disk the state before would tell: ext4
 looks long for inodes after many were removed, and every side would pay for the side before it."""
-import mmap
 import subprocess
 import time
-
-SPARE_BYTES = 512 << 20
-
-
-def back_memory():
-    """Touches all free memory once. A virtual machine's host gives pages when they are first touched,
-    and takes back what is free (free page reporting): whoever comes first would pay for all."""
-    with open("/proc/meminfo", encoding="ascii") as file:
-        free = dict(line.split(":") for line in file)["MemFree"]
-    size = int(free.split()[0]) * 1024 - SPARE_BYTES
-    if size <= 0:
-        return
-    with mmap.mmap(-1, size) as memory:
-        for page in range(0, size, mmap.PAGESIZE):
-            memory[page] = 1
 
 
 class Disk:

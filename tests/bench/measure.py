@@ -14,7 +14,7 @@ import time
 
 TICK = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
-SAMPLE_SECONDS = 0.1
+SAMPLE_SECONDS = 0.2
 
 
 @dataclasses.dataclass
@@ -27,24 +27,26 @@ class Measurement:
     output: str
 
 
+def _children(process):
+    found = []
+    try:
+        for thread in os.listdir(f"/proc/{process}/task"):
+            with open(f"/proc/{process}/task/{thread}/children", encoding="ascii") as file:
+                found += [int(child) for child in file.read().split()]
+    except OSError:  # ended meanwhile
+        pass
+    return found
+
+
 def _tree(roots):
-    """Process ids of `roots` and all that descends from them."""
-    children = {}
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
-        try:
-            with open(f"/proc/{entry}/stat", encoding="ascii", errors="replace") as file:
-                parent = int(file.read().rpartition(")")[2].split()[1])
-        except (OSError, IndexError):
-            continue
-        children.setdefault(parent, []).append(int(entry))
+    """Process ids of `roots` and all that descends from them. Only these are looked at: a sample of all processes
+    of the machine would take processors from a step that uses all of them."""
     found, todo = set(), list(roots)
     while todo:
         process = todo.pop()
         if process not in found:
             found.add(process)
-            todo += children.get(process, [])
+            todo += _children(process)
     return found
 
 

@@ -1,7 +1,8 @@
-#include "base/digest_pair.hpp"
+#include "base/sha256_state.hpp"
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 #include "base/vector_registers.hpp"
 
@@ -140,6 +141,7 @@ void compress_two(SHA256_CTX&, ByteView, SHA256_CTX&, ByteView, std::size_t) {}
 #endif
 
 void update(SHA256_CTX& state, ByteView data) {
+  if (data.empty()) return;
   clear_upper_halves();
   SHA256_Update(&state, data.data(), data.size());
 }
@@ -160,47 +162,40 @@ void add_length(SHA256_CTX& state, std::uint64_t size_bytes) {
   state.Nh = static_cast<SHA_LONG>(bits >> 32U);
 }
 
-Digest finished(SHA256_CTX& state) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> raw{};
-  SHA256_Final(raw.data(), &state);
-  return Digest::from_raw(raw);
-}
-
 }  // namespace
 
-struct Sha256Pair::States {
-  SHA256_CTX first{};
-  SHA256_CTX second{};
-};
+struct Sha256State::Context : SHA256_CTX {};
 
-Sha256Pair::Sha256Pair() : states_(std::make_unique<States>()) {
-  SHA256_Init(&states_->first);
-  SHA256_Init(&states_->second);
-}
+Sha256State::Sha256State() : context_(std::make_unique<Context>()) { SHA256_Init(context_.get()); }
+Sha256State::~Sha256State() = default;
 
-Sha256Pair::~Sha256Pair() = default;
+void Sha256State::start_again() { SHA256_Init(context_.get()); }
 
-void Sha256Pair::write(ByteView first, ByteView second) {
+void Sha256State::write(ByteView data) { update(*context_, data); }
+
+void Sha256State::write_both(Sha256State& a, ByteView first, Sha256State& b, ByteView second) {
   static const bool in_step = has_sha_instructions();
-  first_size_bytes_ += first.size();
-  second_size_bytes_ += second.size();
   if (in_step && !first.empty() && !second.empty()) {
-    first = fill_block(states_->first, first);
-    second = fill_block(states_->second, second);
+    SHA256_CTX& one = *a.context_;
+    SHA256_CTX& other = *b.context_;
+    first = fill_block(one, first);
+    second = fill_block(other, second);
     const std::size_t blocks = std::min(first.size(), second.size()) / kBlock;
     clear_upper_halves();
-    compress_two(states_->first, first, states_->second, second, blocks);
-    add_length(states_->first, blocks * kBlock);
-    add_length(states_->second, blocks * kBlock);
+    compress_two(one, first, other, second, blocks);
+    add_length(one, blocks * kBlock);
+    add_length(other, blocks * kBlock);
     first = first.subspan(blocks * kBlock);
     second = second.subspan(blocks * kBlock);
   }
-  update(states_->first, first);
-  update(states_->second, second);
+  a.write(first);
+  b.write(second);
 }
 
-Sha256Pair::Digests Sha256Pair::finish() {
-  return {finished(states_->first), finished(states_->second)};
+Digest Sha256State::finish() {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> raw{};
+  SHA256_Final(raw.data(), context_.get());
+  return Digest::from_raw(raw);
 }
 
 }  // namespace mlenv
