@@ -18,40 +18,34 @@ HashExchange::Stream* HashExchange::partner_of(const Stream& stream) const {
   return other == waiting_.end() ? nullptr : *other;
 }
 
-HashExchange::Piece HashExchange::take(Stream& stream) {
+ByteView HashExchange::begin(Stream& stream) noexcept {
   std::erase(waiting_, &stream);
   stream.busy_ = true;
-  Piece piece = std::move(stream.pieces_.front());
-  stream.pieces_.pop_front();
-  stream.held_bytes_ -= piece.rest().size();
-  return piece;
+  return stream.pieces_.front().rest();
 }
 
-void HashExchange::give_back(Stream& stream, Piece piece) {
+void HashExchange::end(Stream& stream, std::size_t count) noexcept {
   stream.busy_ = false;
-  if (!piece.rest().empty()) {
-    stream.held_bytes_ += piece.rest().size();
-    stream.pieces_.push_front(std::move(piece));
-  } else if (stream.spare_.size() < kSpareBuffers) {
-    piece.bytes.clear();
-    stream.spare_.push_back(std::move(piece.bytes));
+  stream.held_bytes_ -= count;
+  Piece& piece = stream.pieces_.front();
+  piece.done += count;
+  if (piece.rest().empty()) {
+    stream.spare(std::move(piece.bytes));
+    stream.pieces_.pop_front();
   }
   if (!stream.pieces_.empty()) waiting_.push_back(&stream);
 }
 
-void HashExchange::hash(Lock& lock, Stream& stream, Stream* partner) {
-  Piece own = take(stream);
-  Piece other = partner == nullptr ? Piece{} : take(*partner);
-  const std::size_t shorter = std::min(own.rest().size(), other.rest().size());
-  const auto now = [&](Piece& piece) {
-    const ByteView rest = piece.rest();
+void HashExchange::hash(Lock& lock, Stream& stream, Stream* partner) noexcept {
+  const ByteView own = begin(stream);
+  const ByteView other = partner == nullptr ? ByteView{} : begin(*partner);
+  const std::size_t shorter = std::min(own.size(), other.size());
+  const auto part_of = [&](ByteView rest) {
     const bool all = partner == nullptr || rest.size() - shorter < kWorthAPartner;
-    const ByteView part = all ? rest : rest.first(shorter);
-    piece.done += part.size();
-    return part;
+    return all ? rest : rest.first(shorter);
   };
-  const ByteView own_part = now(own);
-  const ByteView other_part = now(other);
+  const ByteView own_part = part_of(own);
+  const ByteView other_part = part_of(other);
   lock.unlock();
   if (partner == nullptr) {
     stream.state_.write(own_part);
@@ -59,20 +53,42 @@ void HashExchange::hash(Lock& lock, Stream& stream, Stream* partner) {
     Sha256State::write_both(stream.state_, own_part, partner->state_, other_part);
   }
   lock.lock();
-  give_back(stream, std::move(own));
-  if (partner != nullptr) give_back(*partner, std::move(other));
+  end(stream, own_part.size());
+  if (partner != nullptr) end(*partner, other_part.size());
   hashed_.notify_all();
+}
+
+bool HashExchange::helps() { return Sha256State::goes_in_step(); }
+
+HashExchange::Stream::Stream(HashExchange& exchange) : exchange_(exchange) {
+  spare_.reserve(kSpareBuffers);
+  const std::lock_guard lock{exchange_.mutex_};
+  exchange_.waiting_.reserve(exchange_.streams_ + 1);
+  ++exchange_.streams_;
+}
+
+HashExchange::Stream::~Stream() {
+  start_again();
+  const std::lock_guard lock{exchange_.mutex_};
+  --exchange_.streams_;
+}
+
+void HashExchange::Stream::spare(Bytes buffer) noexcept {
+  if (spare_.size() == kSpareBuffers) return;
+  buffer.clear();
+  spare_.push_back(std::move(buffer));
 }
 
 void HashExchange::Stream::write(Bytes bytes) {
   if (bytes.empty()) return;
   Lock lock{exchange_.mutex_};
-  held_bytes_ += bytes.size();
+  const std::size_t size_bytes = bytes.size();
   pieces_.push_back({std::move(bytes), 0});
+  held_bytes_ += size_bytes;
   if (!busy_ && pieces_.size() == 1) exchange_.waiting_.push_back(this);
   while (!pieces_.empty()) {
     Stream* const partner = busy_ ? nullptr : exchange_.partner_of(*this);
-    if (partner == nullptr && held_bytes_ <= kHeldBytes) return;
+    if (partner == nullptr && held_bytes_ <= kHeldBytes && helps()) return;
     if (busy_) {
       idle(lock);
     } else {

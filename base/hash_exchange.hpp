@@ -18,6 +18,9 @@ class HashExchange {
   /// turn.
   static constexpr std::size_t kHeldBytes = std::size_t{2} << 20;
 
+  /// Whether this processor hashes two in step faster than one after the other.
+  static bool helps();
+
   HashExchange() = default;
   HashExchange(const HashExchange&) = delete;
   HashExchange& operator=(const HashExchange&) = delete;
@@ -31,25 +34,26 @@ class HashExchange {
     ByteView rest() const { return ByteView(bytes).subspan(done); }
   };
   /// Hashes the oldest piece of each as far as both go; of `stream` alone where `partner` is null.
-  /// Unlocks meanwhile.
-  void hash(Lock& lock, Stream& stream, Stream* partner);
-  Piece take(Stream& stream);
-  void give_back(Stream& stream, Piece piece);
+  /// Unlocks meanwhile. Takes no memory: nobody is left waiting for a thread that had none.
+  void hash(Lock& lock, Stream& stream, Stream* partner) noexcept;
+  ByteView begin(Stream& stream) noexcept;
+  void end(Stream& stream, std::size_t count) noexcept;
   /// A stream that waits for a partner; null when there is none beside `stream`.
   Stream* partner_of(const Stream& stream) const;
 
   std::mutex mutex_;
   std::condition_variable hashed_;
-  std::deque<Stream*> waiting_;  ///< with pieces, and not being hashed
+  std::size_t streams_ = 0;
+  std::vector<Stream*> waiting_;  ///< with pieces, and not being hashed; has room for all
 };
 
 /// One SHA-256 computation, fed by one thread at a time. It must not outlive its exchange.
 class HashExchange::Stream {
  public:
-  explicit Stream(HashExchange& exchange) : exchange_(exchange) {}
+  explicit Stream(HashExchange& exchange);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  ~Stream() { start_again(); }
+  ~Stream();
 
   /// Takes the bytes over, as a piece. Up to `kHeldBytes` are held until later calls.
   void write(Bytes bytes);
@@ -65,12 +69,13 @@ class HashExchange::Stream {
  private:
   friend class HashExchange;
   void settle(Lock& lock);
+  void spare(Bytes buffer) noexcept;
   void idle(Lock& lock);
 
   HashExchange& exchange_;
   Sha256State state_;
   // Guarded by the exchange's mutex, `state_` too while not busy:
-  std::deque<Piece> pieces_;
+  std::deque<Piece> pieces_;    ///< the first is the one that is hashed
   std::size_t held_bytes_ = 0;  ///< in `pieces_`
   std::vector<Bytes> spare_;
   bool busy_ = false;  ///< somebody hashes a piece of it

@@ -173,9 +173,13 @@ void Sha256State::start_again() { SHA256_Init(context_.get()); }
 
 void Sha256State::write(ByteView data) { update(*context_, data); }
 
-void Sha256State::write_both(Sha256State& a, ByteView first, Sha256State& b, ByteView second) {
+bool Sha256State::goes_in_step() {
   static const bool in_step = has_sha_instructions();
-  if (in_step && !first.empty() && !second.empty()) {
+  return in_step;
+}
+
+void Sha256State::write_both(Sha256State& a, ByteView first, Sha256State& b, ByteView second) {
+  if (goes_in_step() && !first.empty() && !second.empty()) {
     SHA256_CTX& one = *a.context_;
     SHA256_CTX& other = *b.context_;
     first = fill_block(one, first);

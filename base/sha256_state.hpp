@@ -18,6 +18,8 @@ class Sha256State {
   void write(ByteView data);
   /// Continues both; either may be empty. What has the same length is hashed in step.
   static void write_both(Sha256State& a, ByteView first, Sha256State& b, ByteView second);
+  /// Whether that is faster here: the processor has SHA instructions.
+  static bool goes_in_step();
   /// Ends it; then only `start_again` may follow.
   Digest finish();
   void start_again();

@@ -276,7 +276,8 @@ void LayerWriter::raw_bytes(ByteView bytes) {
 
 void LayerWriter::tar_bytes(ByteView bytes) {
   tar_size_bytes_ += bytes.size();
-  if (bytes.size() < kWorthSharing) return tar_hash_.write_beside(bytes, raw_hash_, {});
+  if (bytes.size() < kWorthSharing || !HashExchange::helps())
+    return tar_hash_.write_beside(bytes, raw_hash_, {});
   Bytes piece = tar_hash_.buffer();
   piece.assign(bytes.begin(), bytes.end());
   tar_hash_.write(std::move(piece));

@@ -334,7 +334,10 @@ Decoder::State Decoder::copy_stored() {
   return State::going;
 }
 
+/// Blocks may be ten bits long: the tables are not made anew for each.
 void Decoder::use_fixed_code() {
+  if (fixed_) return;
+  fixed_ = true;
   std::array<std::uint8_t, kLitLenAlphabet> litlen{};
   std::fill(litlen.begin(), litlen.begin() + 144, std::uint8_t{8});
   std::fill(litlen.begin() + 144, litlen.begin() + 256, std::uint8_t{9});
@@ -347,6 +350,7 @@ void Decoder::use_fixed_code() {
 }
 
 bool Decoder::read_code() {
+  fixed_ = false;
   const std::size_t litlen_count = take_value(5) + 257;
   const std::size_t distance_count = take_value(5) + 1;
   const std::size_t sent = take_value(4) + 4;

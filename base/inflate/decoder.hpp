@@ -67,6 +67,7 @@ class Decoder {
 
   Block block_ = Block::header;
   bool last_block_ = false;
+  bool fixed_ = false;  ///< the tables are those of the fixed code
   std::size_t stored_left_ = 0;
   std::array<Entry, kLitLenRoom> litlen_{};
   std::array<Entry, kDistanceRoom> distance_{};

@@ -14,7 +14,7 @@ import time
 
 TICK = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
-SAMPLE_SECONDS = 0.2
+SAMPLE_SECONDS = 0.2  # less at first, so that short steps are seen
 
 
 @dataclasses.dataclass
@@ -30,11 +30,15 @@ class Measurement:
 def _children(process):
     found = []
     try:
-        for thread in os.listdir(f"/proc/{process}/task"):
+        threads = os.listdir(f"/proc/{process}/task")
+    except OSError:  # ended meanwhile
+        return found
+    for thread in threads:
+        try:
             with open(f"/proc/{process}/task/{thread}/children", encoding="ascii") as file:
                 found += [int(child) for child in file.read().split()]
-    except OSError:  # ended meanwhile
-        pass
+        except OSError:
+            pass
     return found
 
 
@@ -91,6 +95,8 @@ def _written_by_tree(root):
 
 def measure(argv, daemon=None, env=None, folder=None):
     """Runs `argv` to its end; `daemon` is the process id of the one that works for it."""
+    if not os.path.exists(f"/proc/self/task/{os.getpid()}/children"):
+        raise RuntimeError("this kernel does not tell children (CONFIG_PROC_CHILDREN)")
     cpu_before = _cpu_of_tree(daemon) if daemon else 0.0
     written_before = _written_by_tree(daemon) if daemon else 0
     own_before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -103,8 +109,10 @@ def measure(argv, daemon=None, env=None, folder=None):
         roots = [process.pid] + ([daemon] if daemon else [])
 
         def sample():
-            while not done.wait(SAMPLE_SECONDS):
+            pause = SAMPLE_SECONDS / 32
+            while not done.wait(pause):
                 peak[0] = max(peak[0], _resident(_tree(roots)))
+                pause = min(2 * pause, SAMPLE_SECONDS)
 
         sampler = threading.Thread(target=sample)
         sampler.start()

@@ -127,6 +127,23 @@ TEST(Decoder, AnyBytesAreWhatZlibTakesThemFor) {
   }
 }
 
+/// Ten bits each: type 1, and the end of the block, seven zeros.
+TEST(Decoder, ManyEmptyBlocks) {
+  std::string raw;
+  unsigned held = 0;
+  unsigned bits = 0;
+  for (int block = 0; block < 100'000; ++block) {
+    bits |= (block == 99'999 ? 3U : 2U) << held;
+    for (held += 10; held >= 8; held -= 8) {
+      raw += static_cast<char>(bits & 0xFFU);
+      bits >>= 8U;
+    }
+  }
+  EXPECT_EQ(held, 0U);
+  EXPECT_TRUE(one_deflate(as_bytes(raw)));
+  EXPECT_FALSE(one_deflate(as_bytes(raw.substr(0, raw.size() - 1))));
+}
+
 /// Fibonacci numbers as frequencies give the longest codewords.
 TEST(Decoder, LongestCodewords) {
   std::string text;
