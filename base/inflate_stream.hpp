@@ -6,7 +6,7 @@
 
 #include "base/bytes.hpp"
 
-struct inflate_state;
+struct inflate_state;  // NOLINT(readability-identifier-naming): ISA-L's
 
 namespace mlenv {
 

@@ -225,7 +225,7 @@ std::optional<fs::path> find_program(std::string_view name) {
   rest = all;
   while (!rest.empty()) {
     const std::size_t end = rest.find(':');
-    const fs::path candidate = fs::path(rest.substr(0, end)) / name;
+    fs::path candidate = fs::path(rest.substr(0, end)) / name;
     std::error_code error;
     if (fs::is_regular_file(candidate, error) && ::access(candidate.c_str(), X_OK) == 0) {
       return candidate;

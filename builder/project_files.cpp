@@ -142,7 +142,7 @@ std::optional<std::string> copied_place(const Recipe& recipe, const fs::path& pa
   if (error) return std::nullopt;  // what is wrong there is told by whoever writes there
   fs::path inside = place.lexically_relative(folder);
   if (!inside.has_filename()) inside = inside.parent_path();
-  const std::string shown = inside.string();
+  std::string shown = inside.string();
   if (shown.empty() || *inside.begin() == "..") return std::nullopt;
   const ProjectIgnores ignores = read_ignores(recipe.folder());
   for (const RecipeFile& file : recipe.files) {

@@ -176,7 +176,7 @@ ListEdit::Edited ListEdit::add_key(std::string_view value,
   if (!trim(indentation).empty()) return std::nullopt;
   const std::string line = line_end() + std::string(indentation) + entry;
   if (const auto shown = end_of_shown(indentation)) {
-    const std::string text = with(*shown, *shown, line);
+    std::string text = with(*shown, *shown, line);
     const YamlDocument made = parse_yaml(text);
     // Else it was no comment.
     if (made.mistakes.empty() && made.root.members.size() == members.size() + 1) return text;

@@ -29,7 +29,7 @@ std::optional<std::string> pyproject_name(const fs::path& path, const std::strin
   const TomlValue* poetry =
       tool == nullptr ? nullptr : reader.optional_member(*tool, "poetry", Is::table);
   for (const TomlValue* one : {reader.optional_member(root, "project", Is::table), poetry}) {
-    const std::string name = one == nullptr ? "" : reader.optional_text(*one, "name");
+    std::string name = one == nullptr ? "" : reader.optional_text(*one, "name");
     if (!name.empty()) return name;
   }
   return std::nullopt;

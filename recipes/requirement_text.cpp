@@ -328,7 +328,7 @@ class LineReader {
     }
     if (algorithm != "sha256") return;  // others may stand beside it
     try {
-      found_.front().sha256.insert(Digest::from_hex(std::string(value.substr(colon + 1))).hex());
+      found_.front().sha256.insert(Digest::from_hex(value.substr(colon + 1)).hex());
     } catch (const Error&) {
       mistake(value_at, "a hash is written `sha256:` and 64 lower-case hex digits");
     }

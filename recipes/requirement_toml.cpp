@@ -73,7 +73,7 @@ std::optional<std::string> ListedToml::sha256(const TomlValue& at, std::string_v
   constexpr std::string_view kAlgorithm = "sha256:";
   if (!text.starts_with(kAlgorithm)) return std::nullopt;
   try {
-    return Digest::from_hex(std::string(text.substr(kAlgorithm.size()))).hex();
+    return Digest::from_hex(text.substr(kAlgorithm.size())).hex();
   } catch (const Error&) {
     reader_.fail(at, "a SHA-256 is 64 lower-case hex digits");
   }

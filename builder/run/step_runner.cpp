@@ -5,6 +5,7 @@
 
 namespace mlenv {
 
+// NOLINTNEXTLINE(readability-function-size): what a step is made with
 StepRunner::StepRunner(const Lock& lock, std::vector<std::string> env, std::string workdir,
                        const RunOptions& options, Store& store, Progress& progress, unsigned jobs)
     : lock_(lock),

@@ -92,7 +92,7 @@ class Cog {
 
   void command(const YamlNode& node) {
     const FindFile find = [&](std::string_view name) -> std::optional<fs::path> {
-      const fs::path path = source_.path.parent_path() / name;
+      fs::path path = source_.path.parent_path() / name;
       std::error_code unknown;
       if (fs::is_regular_file(path, unknown)) return path;
       return std::nullopt;

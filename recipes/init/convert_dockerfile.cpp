@@ -275,7 +275,7 @@ class DockerConversion {
       return leave_out(command_.keyword.empty() ? entrypoint_ : command_,
                        "not words that a command can be made of");
     }
-    to_.draft.command = words;
+    to_.draft.command = std::move(words);
   }
 
   const ConversionSource& source_;

@@ -39,7 +39,7 @@ std::vector<const YamlNode*> YamlSource::texts(const YamlNode& node, std::string
       leave_out(item, shown(item), "not a text");
     }
   }
-  if (node.kind == Is::map) leave_out(node, std::string(key), "not a list of texts");
+  if (node.kind == Is::map) leave_out(node, key, "not a list of texts");
   return found;
 }
 

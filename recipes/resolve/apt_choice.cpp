@@ -32,8 +32,10 @@ PackageId AptChoice::candidate(NameId name) const {
         return pool_.origin(a).priority < pool_.origin(b).priority;
       });
   PackageId found = best == versions.end() ? PackageId::none : *best;
-  if (const PackageId there = kept(name); there != PackageId::none && found != there) {
-    if (solv::compare_versions(pool_.version(there), pool_.version(found)) >= 0) found = there;
+  const PackageId there = kept(name);
+  if (there != PackageId::none && found != there &&
+      solv::compare_versions(pool_.version(there), pool_.version(found)) >= 0) {
+    found = there;
   }
   candidates_.emplace(name, found);
   return found;

@@ -152,7 +152,6 @@ class Unmet {
   void check(const RecipeLibrary& library) {
     const CudaLibrary& known = *find_cuda_library(library.name);
     if (find_library(known, resolution_.wheels) != nullptr) return;
-    const std::string package = packages_of(known).back();
     add(library.version, fmt::format("the recipe asks for a version of {}", known.shown),
         fmt::format("{} brings none along", what_),
         fmt::format("the recipe's wheels hold no {}", known.shown),

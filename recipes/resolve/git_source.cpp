@@ -78,7 +78,7 @@ class Scratch {
     const Captured said =
         run_git(with({"rev-parse", "--quiet", "--verify", "--end-of-options", name + "^{commit}"}),
                 kAskDeadline);
-    const std::string found(trim(said.out));
+    std::string found(trim(said.out));
     if (said.exit.code != 0 || !is_full_commit(found)) return std::nullopt;
     return found;
   }

@@ -21,7 +21,7 @@ void add_suites(Conflict& conflict, const Recipe& recipe, const std::string& wan
     for (const SuitePython& known : distribution->pythons) {
       conflict.facts.push_back(
           fmt::format("{}:{} has Python {}", recipe.distribution, known.suite, known.minor));
-      if (version_satisfies(std::string(known.minor), wanted)) {
+      if (version_satisfies(known.minor, wanted)) {
         fitting.push_back(fmt::format("`base: {}:{}`", recipe.distribution, known.suite));
       }
     }

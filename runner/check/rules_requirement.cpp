@@ -49,7 +49,7 @@ std::string driver_that_meets(std::string_view requirement, const Text& own) {
       std::string driver;
       if (term.starts_with(kDriver)) driver = term.substr(kDriver.size());
       if (term.starts_with(kCuda)) {
-        driver = cuda_driver(version_prefix(std::string(term.substr(kCuda.size())), 2));
+        driver = cuda_driver(version_prefix(term.substr(kCuda.size()), 2));
       }
       if (!driver.empty() && (!own || is_older(*own, driver))) return driver;
     }

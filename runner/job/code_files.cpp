@@ -93,7 +93,7 @@ class Collector {
     const std::string answer = repository.ask(words);
     for (std::string_view name : split(answer, '\0')) {
       if (name.ends_with('/')) name.remove_suffix(1);  // a repository of its own
-      if (!name.empty()) visit(below(place, std::string(name)), tracked);
+      if (!name.empty()) visit(below(place, name), tracked);
     }
   }
 

@@ -114,7 +114,7 @@ class Asker {
 std::optional<fs::path> mlenv_program(const PullFrom& from) {
   std::error_code error;
   if (fs::is_regular_file(from.program, error)) return from.program;
-  const fs::path own = own_executable();
+  fs::path own = own_executable();
   if (own.filename() != "mlenv-node") return own;
   return find_program("mlenv");
 }

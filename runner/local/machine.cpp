@@ -100,7 +100,7 @@ class Certificates {
     }
     const std::optional<std::string> text = host_file(machine_, path);
     if (!text) return std::nullopt;
-    const std::string target =
+    std::string target =
         bring_file(machine_, "certificates-" + std::to_string(brought_.size() + 1) + ".pem", *text);
     brought_.emplace(path, target);
     return target;

@@ -108,9 +108,7 @@ std::string own_unified_path(const FactSources& from) {
 }
 
 std::string quick_runtime(const FactSources& from, bool root, const JobLimits& limits) {
-  if (root) {
-    if (!has_version_1(cgroup_version(mounts(from))) || limits != JobLimits{}) return "";
-  }
+  if (root && (!has_version_1(cgroup_version(mounts(from))) || limits != JobLimits{})) return "";
   const std::optional<fs::path> crun = from.find("crun");
   if (!crun) return "";
   const Text version = engine_version(from, crun->string(), "--version");

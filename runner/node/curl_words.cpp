@@ -137,7 +137,7 @@ std::optional<AnswerHead> AnswerReader::take(std::string_view& bytes) {
       throw failure("bad-stream", "what came is no answer of HTTP");
     }
     if (!over) continue;
-    const AnswerHead head = parse_head(head_);
+    AnswerHead head = parse_head(head_);
     const std::string first = head_.substr(0, head_.find('\n'));
     head_.clear();
     if (head.status == 0) throw failure("bad-stream", "what came is no answer of HTTP");

@@ -222,7 +222,7 @@ std::optional<Digest> prove(const DataNames& names, const Digest& digest, const 
   Pool pool;
   QuietProgress progress;
   try {
-    const Digest before = data_fingerprint(names.content());
+    Digest before = data_fingerprint(names.content());
     const DataList found = data_list(names.content(), pool, progress);
     if (found.digest() == digest) return before;
     for (const DataFile& file : found.files) {

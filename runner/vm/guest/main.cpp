@@ -93,6 +93,7 @@ std::string memory_kills() {
 
 int listen_for_keeper() {
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::strncpy(address.sun_path, kKeeperSocket, sizeof address.sun_path - 1);

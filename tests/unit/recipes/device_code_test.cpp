@@ -32,7 +32,7 @@ class DeviceCodeOfWheels : public testing::Test {
     return missing_device_code(
         lock_,
         [&](const LockedWheel& wheel) -> std::optional<fs::path> {
-          const fs::path path = folder_.path() / wheel.file;
+          fs::path path = folder_.path() / wheel.file;
           if (!fs::exists(path)) return std::nullopt;
           return path;
         },

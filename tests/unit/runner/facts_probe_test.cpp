@@ -45,7 +45,7 @@ class RecordedHost : public testing::Test {
                                      : unknown<std::string>("`" + argv[0] + "` is not installed");
     };
     from_.find = [this](std::string_view name) -> std::optional<fs::path> {
-      const fs::path path = fs::path("/usr/bin") / name;
+      fs::path path = fs::path("/usr/bin") / name;
       if (!engines_.contains(std::string(name))) return std::nullopt;
       answers_[path.string() + " --version"] = known(engines_.at(std::string(name)), path.string());
       return path;

@@ -24,8 +24,8 @@ class CompareBareImage : public testing::Test {
  protected:
   CompareBareImage() : folder_(temporary_root()) {
     put("usr/bin/tool",
-        std::string("\x7f"
-                    "ELF…"),
+        "\x7f"
+        "ELF…",
         0755);
     put("usr/bin/script", "#!/usr/bin/env tool\n", 0755);
     put("usr/bin/notes", "no program", 0644);

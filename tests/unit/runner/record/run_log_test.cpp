@@ -50,7 +50,7 @@ TEST_F(RunLog, ARemarkIsNoOutput) {
   writer.write(LogStream::remark, "restart 1 of 3\n");
   const RecordedLog output = writer.finish();
   EXPECT_EQ(output.out.size_bytes, 2U);
-  EXPECT_EQ(output.out.digest, Digest::of(std::string{"a\n"}).str());
+  EXPECT_EQ(output.out.digest, Digest::of("a\n").str());
   EXPECT_EQ(output.err.size_bytes, 0U);
   LogReader reader{folder_.path()};
   EXPECT_EQ(text_of(reader, LogStream::remark), "restart 1 of 3\n");
