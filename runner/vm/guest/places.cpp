@@ -97,8 +97,8 @@ Problem read_setup(std::string_view text, Setup& setup) {
       share.target = texts.next();
       share.is_folder = texts.next() == "folder";
       share.read_only = texts.next() == "ro";
-      share.mount = std::atoi(number.c_str());  // NOLINT(cert-err34-c,bugprone-unchecked-string-to-number-conversion):
-                                                // mlenv's own number
+      // NOLINTNEXTLINE(cert-err34-c,bugprone-unchecked-*): mlenv's own number
+      share.mount = std::atoi(number.c_str());
       setup.shares.push_back(std::move(share));
     } else {
       return "the guest does not know the word `" + word + "`";
@@ -280,8 +280,8 @@ Problem place_share(const Share& share) {
 void set_clock(const std::string& seconds) {
   if (seconds.empty()) return;
   timespec time{};
-  time.tv_sec = std::atoll(seconds.c_str());  // NOLINT(cert-err34-c,bugprone-unchecked-string-to-number-conversion):
-                                              // mlenv's own number
+  // NOLINTNEXTLINE(cert-err34-c,bugprone-unchecked-*): mlenv's own number
+  time.tv_sec = std::atoll(seconds.c_str());
   (void)::clock_settime(CLOCK_REALTIME, &time);
 }
 
