@@ -1,22 +1,17 @@
 #include "base/hash_exchange.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace mlenv {
 namespace {
 
-/// What is left of a piece whose partner was shorter: from so much on it is worth another partner.
+/// From so much on, bytes are worth partners, as is what is left where a partner was shorter.
 constexpr std::size_t kWorthAPartner = std::size_t{16} << 10;
 constexpr std::size_t kSpareBuffers = 8;
 
 }  // namespace
-
-HashExchange::Stream* HashExchange::partner_of(const Stream& stream) const {
-  const auto other = std::find_if(waiting_.begin(), waiting_.end(),
-                                  [&](const Stream* one) { return one != &stream; });
-  return other == waiting_.end() ? nullptr : *other;
-}
 
 ByteView HashExchange::begin(Stream& stream) noexcept {
   std::erase(waiting_, &stream);
@@ -36,26 +31,41 @@ void HashExchange::end(Stream& stream, std::size_t count) noexcept {
   if (!stream.pieces_.empty()) waiting_.push_back(&stream);
 }
 
-void HashExchange::hash(Lock& lock, Stream& stream, Stream* partner) noexcept {
-  const ByteView own = begin(stream);
-  const ByteView other = partner == nullptr ? ByteView{} : begin(*partner);
-  const std::size_t shorter = std::min(own.size(), other.size());
-  const auto part_of = [&](ByteView rest) {
-    const bool all = partner == nullptr || rest.size() - shorter < kWorthAPartner;
-    return all ? rest : rest.first(shorter);
+HashExchange::Done HashExchange::hash(Lock& lock, Sha256State::Part own,
+                                      Sha256State::Part beside) noexcept {
+  std::array<Sha256State::Part, Sha256State::kTogether> parts{own};
+  std::array<Stream*, Sha256State::kTogether> taken{};
+  std::size_t count = 1;
+  std::size_t length = own.bytes.size();
+  const auto join = [&](Sha256State::Part part, Stream* stream) {
+    taken[count] = stream;
+    parts[count++] = part;
+    length = std::min(length, part.bytes.size());
   };
-  const ByteView own_part = part_of(own);
-  const ByteView other_part = part_of(other);
-  lock.unlock();
-  if (partner == nullptr) {
-    stream.state_.write(own_part);
-  } else {
-    Sha256State::write_both(stream.state_, own_part, partner->state_, other_part);
+  if (!beside.bytes.empty()) join(beside, nullptr);
+  while (length >= kWorthAPartner && count < parts.size() && !waiting_.empty()) {
+    Stream* const stream = waiting_.front();
+    join({&stream->state_, begin(*stream)}, stream);
   }
+  for (Sha256State::Part& part : std::span(parts).first(count)) {
+    if (part.bytes.size() >= length + kWorthAPartner) part.bytes = part.bytes.first(length);
+  }
+  lock.unlock();
+  Sha256State::write_together(std::span(parts).first(count));
   lock.lock();
-  end(stream, own_part.size());
-  if (partner != nullptr) end(*partner, other_part.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    if (taken[i] != nullptr) end(*taken[i], parts[i].bytes.size());
+  }
   hashed_.notify_all();
+  return {parts[0].bytes.size(), beside.bytes.empty() ? 0 : parts[1].bytes.size()};
+}
+
+HashExchange::Done HashExchange::hash_piece(Lock& lock, Stream& stream,
+                                            Sha256State::Part beside) noexcept {
+  const ByteView piece = begin(stream);
+  const Done done = hash(lock, {&stream.state_, piece}, beside);
+  end(stream, done.own);
+  return done;
 }
 
 bool HashExchange::helps() { return Sha256State::goes_in_step(); }
@@ -80,34 +90,75 @@ void HashExchange::Stream::spare(Bytes buffer) noexcept {
 }
 
 void HashExchange::Stream::write(Bytes bytes) {
-  if (bytes.empty()) return;
   Lock lock{exchange_.mutex_};
-  const std::size_t size_bytes = bytes.size();
-  pieces_.push_back({std::move(bytes), 0});
-  held_bytes_ += size_bytes;
+  push(lock, std::move(bytes));
+}
+
+void HashExchange::Stream::write_copy(ByteView bytes) {
+  Lock lock{exchange_.mutex_};
+  push_copy(lock, bytes);
+}
+
+void HashExchange::Stream::write_beside(ByteView own, Sha256State& other, ByteView others) {
+  Lock lock{exchange_.mutex_};
+  while (!others.empty()) {
+    const Sha256State::Part beside{&other, others};
+    if (busy_ && exchange_.waiting_.empty()) {
+      idle(lock);
+    } else if (!busy_ && !pieces_.empty()) {
+      others = others.subspan(exchange_.hash_piece(lock, *this, beside).beside);
+    } else if (!busy_ && !own.empty()) {
+      const Done done = exchange_.hash(lock, {&state_, own}, beside);
+      own = own.subspan(done.own);
+      others = others.subspan(done.beside);
+    } else {
+      others = others.subspan(exchange_.hash(lock, beside, {}).own);
+    }
+  }
+  push_copy(lock, own);
+}
+
+void HashExchange::Stream::push_copy(Lock& lock, ByteView bytes) {
+  // Without pieces it is nobody else's.
+  while (pieces_.empty() && !bytes.empty() &&
+         (!exchange_.waiting_.empty() || bytes.size() < kWorthAPartner || !helps())) {
+    bytes = bytes.subspan(exchange_.hash(lock, {&state_, bytes}, {}).own);
+  }
+  if (bytes.empty()) return;
+  Bytes piece = take_spare();
+  piece.assign(bytes.begin(), bytes.end());
+  push(lock, std::move(piece));
+}
+
+void HashExchange::Stream::push(Lock& lock, Bytes bytes) {
+  if (bytes.empty()) return;
+  held_bytes_ += bytes.size();
+  // Little ones join the last, unless somebody reads that: partners go as far as the shortest.
+  if (bytes.size() < kWorthAPartner && pieces_.size() > (busy_ ? 1U : 0U)) {
+    Bytes& last = pieces_.back().bytes;
+    last.insert(last.end(), bytes.begin(), bytes.end());
+    spare(std::move(bytes));
+  } else {
+    pieces_.push_back({std::move(bytes), 0});
+  }
   if (!busy_ && pieces_.size() == 1) exchange_.waiting_.push_back(this);
   while (!pieces_.empty()) {
-    Stream* const partner = busy_ ? nullptr : exchange_.partner_of(*this);
-    if (partner == nullptr && held_bytes_ <= kHeldBytes && helps()) return;
+    const bool partners = !busy_ && exchange_.waiting_.size() >= Sha256State::kTogether;
+    if (!partners && held_bytes_ <= kHeldBytes && helps()) return;
     if (busy_) {
       idle(lock);
     } else {
-      exchange_.hash(lock, *this, partner);
+      exchange_.hash_piece(lock, *this, {});
     }
   }
 }
 
-void HashExchange::Stream::write_beside(ByteView own, Sha256State& other, ByteView others) {
-  {
-    Lock lock{exchange_.mutex_};
-    settle(lock);
-  }
-  // Without pieces it is nobody else's.
-  Sha256State::write_both(state_, own, other, others);
-}
-
 Bytes HashExchange::Stream::buffer() {
   const std::lock_guard lock{exchange_.mutex_};
+  return take_spare();
+}
+
+Bytes HashExchange::Stream::take_spare() {
   if (spare_.empty()) return {};
   Bytes buffer = std::move(spare_.back());
   spare_.pop_back();
@@ -121,7 +172,7 @@ void HashExchange::Stream::idle(Lock& lock) {
 void HashExchange::Stream::settle(Lock& lock) {
   idle(lock);
   while (!pieces_.empty()) {
-    exchange_.hash(lock, *this, exchange_.partner_of(*this));
+    exchange_.hash_piece(lock, *this, {});
     idle(lock);
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
-// Threads that hash at the same time help each other: a piece of one stream is hashed in step with
-// a piece of another (base/sha256_state.hpp), by whichever thread comes second. Nobody waits for a
-// partner: a piece that found none when the next of its stream comes is hashed alone.
+// Threads that hash at the same time help each other: pieces of three streams are hashed in step
+// (base/sha256_state.hpp), by whichever thread comes last. Nobody waits for partners: once a stream
+// has so many bytes that found none, they are hashed with as many as there are.
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -14,11 +14,11 @@ namespace mlenv {
 class HashExchange {
  public:
   class Stream;
-  /// Of one stream, without a partner: as much as a thread receives before it is another one's
+  /// Of one stream, without partners: as much as a thread receives before it is another one's
   /// turn.
   static constexpr std::size_t kHeldBytes = std::size_t{2} << 20;
 
-  /// Whether this processor hashes two in step faster than one after the other.
+  /// Whether this processor hashes several in step faster than one after the other.
   static bool helps();
 
   HashExchange() = default;
@@ -33,13 +33,19 @@ class HashExchange {
     std::size_t done = 0;
     ByteView rest() const { return ByteView(bytes).subspan(done); }
   };
-  /// Hashes the oldest piece of each as far as both go; of `stream` alone where `partner` is null.
-  /// Unlocks meanwhile. Takes no memory: nobody is left waiting for a thread that had none.
-  void hash(Lock& lock, Stream& stream, Stream* partner) noexcept;
+  /// How much was hashed of what a caller has.
+  struct Done {
+    std::size_t own = 0;
+    std::size_t beside = 0;
+  };
+  /// Hashes `own`, `beside` where it has bytes, and pieces that wait for partners, as far as all of
+  /// them go. Unlocks meanwhile. Takes no memory: nobody is left waiting for a thread that had
+  /// none.
+  Done hash(Lock& lock, Sha256State::Part own, Sha256State::Part beside) noexcept;
+  /// The same with the oldest piece of `stream`.
+  Done hash_piece(Lock& lock, Stream& stream, Sha256State::Part beside) noexcept;
   ByteView begin(Stream& stream) noexcept;
   void end(Stream& stream, std::size_t count) noexcept;
-  /// A stream that waits for a partner; null when there is none beside `stream`.
-  Stream* partner_of(const Stream& stream) const;
 
   std::mutex mutex_;
   std::condition_variable hashed_;
@@ -57,7 +63,9 @@ class HashExchange::Stream {
 
   /// Takes the bytes over, as a piece. Up to `kHeldBytes` are held until later calls.
   void write(Bytes bytes);
-  /// At once, in step with `others`, which continue `other`.
+  /// The same with a copy of what does not find partners at once.
+  void write_copy(ByteView bytes);
+  /// The same, and all of `others`, which continue `other`, at once: each other's first partners.
   void write_beside(ByteView own, Sha256State& other, ByteView others);
   /// An empty buffer, with the room of a piece that was hashed where there is one.
   Bytes buffer();
@@ -68,8 +76,11 @@ class HashExchange::Stream {
 
  private:
   friend class HashExchange;
+  void push(Lock& lock, Bytes bytes);
+  void push_copy(Lock& lock, ByteView bytes);
   void settle(Lock& lock);
   void spare(Bytes buffer) noexcept;
+  Bytes take_spare();
   void idle(Lock& lock);
 
   HashExchange& exchange_;

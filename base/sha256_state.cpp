@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <new>
 
 #include "base/vector_registers.hpp"
@@ -19,6 +20,12 @@ namespace mlenv {
 namespace {
 
 constexpr std::size_t kBlock = SHA256_CBLOCK;
+
+/// Of a message, from the start of a block on.
+struct Piece {
+  SHA256_CTX* state;
+  const std::byte* data;
+};
 
 #if defined(__x86_64__)
 
@@ -53,6 +60,7 @@ struct Lane {
   __m128i cdgh;
   __m128i abef_before;
   __m128i cdgh_before;
+  __m128i input;
   __m128i w[4];  // NOLINT(*-avoid-c-arrays): std::array drops the vector's attributes
 };
 
@@ -74,8 +82,8 @@ MLENV_SHA_TARGET void store(const Lane& lane) {
   _mm_storeu_si128(words + 1, _mm_alignr_epi8(dchg, feba, 8));
 }
 
-/// Rounds 4 * `four` and the three after it.
-MLENV_SHA_TARGET void four_rounds(Lane& lane, std::size_t four) {
+/// What rounds 4 * `four` and the three after it take in.
+MLENV_SHA_TARGET void schedule(Lane& lane, std::size_t four) {
   __m128i& now = lane.w[four % 4];
   if (four < 4) {
     const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0bLL, 0x0405060700010203LL);
@@ -88,9 +96,15 @@ MLENV_SHA_TARGET void four_rounds(Lane& lane, std::size_t four) {
     now = _mm_sha256msg2_epu32(sum, last);
   }
   const auto* constants = reinterpret_cast<const __m128i*>(&kRoundConstants[4 * four]);
-  const __m128i input = _mm_add_epi32(now, _mm_load_si128(constants));
-  lane.cdgh = _mm_sha256rnds2_epu32(lane.cdgh, lane.abef, input);
-  lane.abef = _mm_sha256rnds2_epu32(lane.abef, lane.cdgh, _mm_shuffle_epi32(input, 0x0E));
+  lane.input = _mm_add_epi32(now, _mm_load_si128(constants));
+}
+
+MLENV_SHA_TARGET void two_rounds(Lane& lane) {
+  lane.cdgh = _mm_sha256rnds2_epu32(lane.cdgh, lane.abef, lane.input);
+}
+
+MLENV_SHA_TARGET void two_more(Lane& lane) {
+  lane.abef = _mm_sha256rnds2_epu32(lane.abef, lane.cdgh, _mm_shuffle_epi32(lane.input, 0x0E));
 }
 
 MLENV_SHA_TARGET void begin_block(Lane& lane) {
@@ -104,31 +118,42 @@ MLENV_SHA_TARGET void end_block(Lane& lane) {
   lane.data += kBlock;
 }
 
-/// Both through `blocks` blocks each, whose rounds take turns.
-__attribute__((target("sha,sse4.1,ssse3"))) void compress_two(SHA256_CTX& first, ByteView from,
-                                                              SHA256_CTX& second, ByteView and_from,
-                                                              std::size_t blocks) {
-  Lane a{};
-  Lane b{};
-  a.state = &first;
-  a.data = from.data();
-  b.state = &second;
-  b.data = and_from.data();
-  load(a);
-  load(b);
+/// All through `blocks` blocks each, their rounds taking turns.
+template <typename... Lanes>
+MLENV_SHA_TARGET void in_turns(std::size_t blocks, Lanes&... lanes) {
+  (load(lanes), ...);
   for (; blocks > 0; --blocks) {
-    begin_block(a);
-    begin_block(b);
+    (begin_block(lanes), ...);
 #pragma GCC unroll 16
     for (std::size_t four = 0; four < 16; ++four) {
-      four_rounds(a, four);
-      four_rounds(b, four);
+      if constexpr (sizeof...(lanes) == 2) {
+        (schedule(lanes, four), ...);
+        (two_rounds(lanes), ...);
+        (two_more(lanes), ...);
+      } else {
+        // Measured on Zen 5: 3.5 GB/s in this order, 3.4 in the other; of two, 3.0 and 3.1.
+        ((schedule(lanes, four), two_rounds(lanes), two_more(lanes)), ...);
+      }
     }
-    end_block(a);
-    end_block(b);
+    (end_block(lanes), ...);
   }
-  store(a);
-  store(b);
+  (store(lanes), ...);
+}
+
+// Lanes are local, so that they live in registers.
+__attribute__((target("sha,sse4.1,ssse3"))) void compress(Piece first, Piece second,
+                                                          std::size_t blocks) {
+  Lane a{.state = first.state, .data = first.data};
+  Lane b{.state = second.state, .data = second.data};
+  in_turns(blocks, a, b);
+}
+
+__attribute__((target("sha,sse4.1,ssse3"))) void compress(Piece first, Piece second, Piece third,
+                                                          std::size_t blocks) {
+  Lane a{.state = first.state, .data = first.data};
+  Lane b{.state = second.state, .data = second.data};
+  Lane c{.state = third.state, .data = third.data};
+  in_turns(blocks, a, b, c);
 }
 
 #undef MLENV_SHA_TARGET
@@ -136,7 +161,8 @@ __attribute__((target("sha,sse4.1,ssse3"))) void compress_two(SHA256_CTX& first,
 #else
 
 bool has_sha_instructions() { return false; }
-void compress_two(SHA256_CTX&, ByteView, SHA256_CTX&, ByteView, std::size_t) {}
+void compress(Piece, Piece, std::size_t) {}
+void compress(Piece, Piece, Piece, std::size_t) {}
 
 #endif
 
@@ -178,22 +204,44 @@ bool Sha256State::goes_in_step() {
   return in_step;
 }
 
-void Sha256State::write_both(Sha256State& a, ByteView first, Sha256State& b, ByteView second) {
-  if (goes_in_step() && !first.empty() && !second.empty()) {
-    SHA256_CTX& one = *a.context_;
-    SHA256_CTX& other = *b.context_;
-    first = fill_block(one, first);
-    second = fill_block(other, second);
-    const std::size_t blocks = std::min(first.size(), second.size()) / kBlock;
+void Sha256State::write_together(std::span<const Part> parts) {
+  std::array<Part, kTogether> rest{};
+  std::copy(parts.begin(), parts.end(), rest.begin());
+  const std::span<Part> all = std::span(rest).first(parts.size());
+  if (goes_in_step() && all.size() > 1) {
+    for (Part& part : all) part.bytes = fill_block(*part.state->context_, part.bytes);
     clear_upper_halves();
-    compress_two(one, first, other, second, blocks);
-    add_length(one, blocks * kBlock);
-    add_length(other, blocks * kBlock);
-    first = first.subspan(blocks * kBlock);
-    second = second.subspan(blocks * kBlock);
+    // Ever fewer of them, until one is left.
+    while (write_blocks(all)) {
+    }
   }
-  a.write(first);
-  b.write(second);
+  for (const Part& part : all) part.state->write(part.bytes);
+}
+
+/// As many blocks of each that has any as the shortest of them has; false where fewer than two do.
+bool Sha256State::write_blocks(std::span<Part> parts) {
+  std::array<Part*, kTogether> long_enough{};
+  std::size_t count = 0;
+  std::size_t blocks = SIZE_MAX;
+  for (Part& part : parts) {
+    if (part.bytes.size() < kBlock) continue;
+    long_enough[count++] = &part;
+    blocks = std::min(blocks, part.bytes.size() / kBlock);
+  }
+  if (count < 2) return false;
+  const auto piece = [&](std::size_t i) {
+    return Piece{long_enough[i]->state->context_.get(), long_enough[i]->bytes.data()};
+  };
+  if (count == 2) {
+    compress(piece(0), piece(1), blocks);
+  } else {
+    compress(piece(0), piece(1), piece(2), blocks);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    add_length(*long_enough[i]->state->context_, blocks * kBlock);
+    long_enough[i]->bytes = long_enough[i]->bytes.subspan(blocks * kBlock);
+  }
+  return true;
 }
 
 Digest Sha256State::finish() {

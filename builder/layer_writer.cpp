@@ -15,8 +15,6 @@ namespace {
 constexpr std::size_t kStreamBytes = std::size_t{256} << 10;
 constexpr std::size_t kStoredBlock = 65535;  // RFC 1951 §3.2.4: LEN is 16 bits
 constexpr std::size_t kGlueLimit = std::size_t{1} << 20;
-/// From so many bytes on, hashing them together with another writer's pays for a copy.
-constexpr std::size_t kWorthSharing = std::size_t{16} << 10;
 
 /// Reads exactly the member's raw bytes.
 void read_raw(int fd, const ZipMember& member, ByteSpan out) {
@@ -276,20 +274,13 @@ void LayerWriter::raw_bytes(ByteView bytes) {
 
 void LayerWriter::tar_bytes(ByteView bytes) {
   tar_size_bytes_ += bytes.size();
-  if (bytes.size() < kWorthSharing || !HashExchange::helps())
-    return tar_hash_.write_beside(bytes, raw_hash_, {});
-  Bytes piece = tar_hash_.buffer();
-  piece.assign(bytes.begin(), bytes.end());
-  tar_hash_.write(std::move(piece));
+  tar_hash_.write_copy(bytes);
 }
 
 void LayerWriter::both_bytes(ByteView raw, ByteView bytes) {
-  const ByteView rest = bytes.subspan(std::min(raw.size(), bytes.size()));
-  const ByteView now = rest.size() < kWorthSharing ? bytes : bytes.first(raw.size());
-  if (!now.empty()) tar_hash_.write_beside(now, raw_hash_, raw);
   raw_size_bytes_ += raw.size();
-  tar_size_bytes_ += now.size();
-  if (now.size() < bytes.size()) tar_bytes(rest);
+  tar_size_bytes_ += bytes.size();
+  tar_hash_.write_beside(bytes, raw_hash_, raw);
 }
 
 void LayerWriter::raw_later(ByteView bytes) { raw_rest_ = bytes; }

@@ -1,6 +1,8 @@
 #include "base/sha256_state.hpp"
 
+#include <array>
 #include <random>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -14,34 +16,38 @@ Bytes random_bytes(std::size_t count, unsigned seed) {
   return bytes;
 }
 
-TEST(Sha256State, TwoInStepGiveWhatTwoSingleOnesGive) {
-  const Bytes first = random_bytes(70'000, 1);
-  const Bytes second = random_bytes(70'000, 2);
+void write_together(std::initializer_list<Sha256State::Part> parts) {
+  Sha256State::write_together(std::span(parts.begin(), parts.size()));
+}
+
+TEST(Sha256State, SeveralInStepGiveWhatSingleOnesGive) {
+  const Bytes text = random_bytes(70'000, 1);
   std::minstd_rand random{3};
   for (int round = 0; round < 200; ++round) {
-    Sha256State one;
-    Sha256State two;
-    Sha256 alone_first;
-    Sha256 alone_second;
+    std::array<Sha256State, Sha256State::kTogether> states;
+    std::array<Sha256, Sha256State::kTogether> alone;
+    const std::size_t count = 1 + static_cast<std::size_t>(round) % states.size();
     for (int write = 0; write < 8; ++write) {
       // Lengths around block boundaries, and none at all.
       const std::size_t limit = write % 2 == 0 ? 200 : 3000;
-      const ByteView a = ByteView(first).subspan(random() % 60'000, random() % limit);
-      const ByteView b =
-          ByteView(second).subspan(random() % 60'000, write % 3 == 0 ? 0 : random() % limit);
-      Sha256State::write_both(one, a, two, b);
-      alone_first.write(a);
-      alone_second.write(b);
+      std::vector<Sha256State::Part> parts;
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t length = random() % 4 == 0 ? 0 : random() % limit;
+        parts.push_back({&states.at(i), ByteView(text).subspan(random() % 60'000, length)});
+        alone.at(i).write(parts.back().bytes);
+      }
+      Sha256State::write_together(parts);
     }
-    ASSERT_EQ(one.finish(), alone_first.finish()) << "round " << round;
-    ASSERT_EQ(two.finish(), alone_second.finish()) << "round " << round;
+    for (std::size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(states.at(i).finish(), alone.at(i).finish()) << "round " << round << ", " << i;
+    }
   }
 }
 
 TEST(Sha256State, NothingAtAll) {
   Sha256State first;
   Sha256State second;
-  Sha256State::write_both(first, {}, second, {});
+  write_together({{&first, {}}, {&second, {}}});
   EXPECT_EQ(first.finish(), Digest::of(""));
   EXPECT_EQ(second.finish(), Digest::of(""));
   first.start_again();
@@ -56,7 +62,7 @@ TEST(Sha256State, MoreThanTheLowWordOfBitsHolds) {
   Sha256State second;
   Sha256 alone;
   for (int i = 0; i < 520; ++i) {
-    Sha256State::write_both(first, block, second, block);
+    write_together({{&first, block}, {&second, block}});
     alone.write(block);
   }
   const Digest expected = alone.finish();
