@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -36,8 +37,9 @@ class Build {
         options_(options),
         progress_(progress),
         plan_(make_plan(lock, options.files.parts)),
+        listings_(lock.wheels.size()),
         bytecode_({lock, store, progress, options.unpack,
-                   [&inputs](const LockedWheel& wheel) { return inputs.wheel(wheel); }}) {
+                   [this](std::size_t wheel) { return wheel_file(wheel); }}) {
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       if (plan_.steps[i].kind == Step::Kind::bytecode) bytecode_step_ = i;
       if (plan_.steps[i].kind == Step::Kind::interpreter) interpreter_step_ = i;
@@ -56,7 +58,7 @@ class Build {
     if (!missing_.empty()) make_missing();
     make_runs();
     if (options_.unpack) unpack_all();
-    check_agreement();
+    check_agreement_at_last();
     std::vector<Layer> layers;
     for (const StepReport& report : reports_) {
       layers.insert(layers.end(), report.layers.begin(), report.layers.end());
@@ -299,6 +301,8 @@ class Build {
   void wheel_is_ready(std::size_t wheel) {
     if (wants_bytecode()) bytecode_.wheel_is_ready(wheel);
     const std::lock_guard lock{mutex_};
+    if (++ready_wheels_ == lock_.wheels.size())
+      group_->spawn(*work_, [this] { check_agreement(); });
     for (const std::size_t index : missing_) {
       const Step& step = plan_.steps[index];
       if (step.kind != Step::Kind::wheels) continue;
@@ -320,10 +324,18 @@ class Build {
   std::vector<WheelFile> wheel_files(const std::vector<std::size_t>& wheels) {
     std::vector<WheelFile> files;
     files.reserve(wheels.size());
-    for (const std::size_t wheel : wheels) {
-      files.push_back({lock_.wheels[wheel], inputs_.wheel(lock_.wheels[wheel])});
-    }
+    for (const std::size_t wheel : wheels) files.push_back(wheel_file(wheel));
     return files;
+  }
+
+  /// With its files, which its layer, its bytecode and the check of all wheels ask for: read once.
+  WheelFile wheel_file(std::size_t index) {
+    const LockedWheel& wheel = lock_.wheels[index];
+    Listing& listing = listings_[index];
+    const std::lock_guard lock{listing.mutex};
+    WheelFile file = with_files({wheel, inputs_.wheel(wheel), listing.files});
+    listing.files = file.files;
+    return file;
   }
 
   // --- run steps, on top of all others --------------------------------------------------------
@@ -372,17 +384,27 @@ class Build {
                   [&](std::size_t i) { unpack_layer(store_, folded[i], progress_); });
   }
 
-  /// Wheels that were checked against each other once are not read again for it.
-  void check_agreement() {
+  Digest agreement_key() const {
     std::string text = "mlenv wheels agree\npython " + lock_.python_minor() + "\n";
     for (const LockedWheel& wheel : lock_.wheels) text += wheel.digest.str() + "\n";
-    const Digest key = Digest::of(text);
-    if (lock_.wheels.empty() || store_.find_key(key)) return;
-    inputs_.locate(lock_.wheels);
+    return Digest::of(text);
+  }
+
+  /// All wheels must be there. Those that were checked against each other once are not read again.
+  void check_agreement() {
+    const Digest key = agreement_key();
+    if (store_.find_key(key)) return;
     std::vector<std::size_t> all(lock_.wheels.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
     check_wheels_agree(wheel_files(all), lock_.python_minor());
     store_.put_key(key, "mlenv.agree/1");
+  }
+
+  /// Where not all were needed, and fetched, anyway.
+  void check_agreement_at_last() {
+    if (lock_.wheels.empty() || store_.find_key(agreement_key())) return;
+    inputs_.locate(lock_.wheels);
+    check_agreement();
   }
 
   const Lock& lock_;
@@ -398,8 +420,15 @@ class Build {
   std::vector<std::size_t> missing_;  // steps
   std::set<std::size_t> needed_;      // wheels
 
-  std::mutex mutex_;                  // guards the next while tasks run
+  std::mutex mutex_;                  // guards the next two while tasks run
   std::vector<std::size_t> waiting_;  // by step: wheels not there yet
+  std::size_t ready_wheels_ = 0;
+
+  struct Listing {
+    std::mutex mutex;
+    std::shared_ptr<const std::vector<InstalledFile>> files;
+  };
+  std::vector<Listing> listings_;  // by wheel
   BytecodeStep bytecode_;
 
   Pool* work_ = nullptr;

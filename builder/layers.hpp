@@ -48,10 +48,6 @@ Layer make_interpreter_layer(const InterpreterJob& job, Store& store, Pool& pool
 /// link to the version-independent `lib/python3`. On top of an image it hides what that has there.
 Layer make_environment_layer(const Lock& lock, Store& store, bool unpack);
 
-struct WheelFile {
-  LockedWheel wheel;
-  fs::path path;
-};
 /// One layer of these wheels, spliced.
 Layer make_wheels_layer(const std::vector<WheelFile>& wheels, std::int64_t epoch, std::string title,
                         Store& store, bool unpack);

@@ -233,4 +233,12 @@ std::vector<InstalledFile> installed_files(int wheel_fd, const LockedWheel& whee
   return Installation{wheel_fd, wheel}.files();
 }
 
+WheelFile with_files(WheelFile wheel) {
+  if (wheel.files) return wheel;
+  const Fd fd = open_file(wheel.path);
+  wheel.files =
+      std::make_shared<const std::vector<InstalledFile>>(installed_files(fd.get(), wheel.wheel));
+  return wheel;
+}
+
 }  // namespace mlenv

@@ -6,11 +6,13 @@
 // All wheels go to one site-packages that does not name a Python version, so that a py3-none wheel
 // is one layer for every interpreter (docs/layers.md). Most files are the wheel's own members as
 // they are; the few that installing makes (scripts, RECORD, INSTALLER, REQUESTED) carry their text.
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/files.hpp"
 #include "base/zip.hpp"
 #include "recipes/lock.hpp"
 
@@ -31,6 +33,16 @@ struct InstalledFile {
 /// environment or of the environment's own files, two members that land on one path, names that are
 /// not UTF-8.
 std::vector<InstalledFile> installed_files(int wheel_fd, const LockedWheel& wheel);
+
+/// A wheel on the disk.
+struct WheelFile {
+  LockedWheel wheel;
+  fs::path path;
+  /// As `installed_files` gives them, where they were read already; null else.
+  std::shared_ptr<const std::vector<InstalledFile>> files;
+};
+/// The same with `files`.
+WheelFile with_files(WheelFile wheel);
 
 /// `bad-wheel`: the wheel cannot be installed, and why.
 Error bad_wheel(const LockedWheel& wheel, std::string reason);

@@ -11,24 +11,29 @@ namespace mlenv {
 namespace {
 
 struct PlacedFile {
-  InstalledFile file;
+  const InstalledFile* file;
   std::size_t wheel;
 };
 
+std::vector<WheelFile> all_with_files(const std::vector<WheelFile>& wheels) {
+  std::vector<WheelFile> read;
+  read.reserve(wheels.size());
+  for (const WheelFile& wheel : wheels) read.push_back(with_files(wheel));
+  return read;
+}
+
 /// All wheels' files in path order; of files that several wheels share, the first wheel's.
-std::vector<PlacedFile> merge(const std::vector<WheelFile>& wheels, const std::vector<Fd>& fds) {
+std::vector<PlacedFile> merge(const std::vector<WheelFile>& wheels) {
   std::vector<PlacedFile> files;
   for (std::size_t i = 0; i < wheels.size(); ++i) {
-    for (InstalledFile& file : installed_files(fds[i].get(), wheels[i].wheel)) {
-      files.push_back({std::move(file), i});
-    }
+    for (const InstalledFile& file : *wheels[i].files) files.push_back({&file, i});
   }
   std::stable_sort(files.begin(), files.end(), [](const PlacedFile& a, const PlacedFile& b) {
-    return a.file.path < b.file.path;
+    return a.file->path < b.file->path;
   });
   files.erase(std::unique(files.begin(), files.end(),
                           [](const PlacedFile& a, const PlacedFile& b) {
-                            return a.file.path == b.file.path;
+                            return a.file->path == b.file->path;
                           }),
               files.end());
   return files;
@@ -73,10 +78,11 @@ void check_folders(const Seen& seen, const std::vector<WheelFile>& wheels) {
 
 Layer make_wheels_layer(const std::vector<WheelFile>& wheels, std::int64_t epoch, std::string title,
                         Store& store, bool unpack) {
+  const std::vector<WheelFile> read = all_with_files(wheels);
   const std::vector<Fd> fds = open_all(wheels);
   StagedLayer staged{store, epoch, unpack};
-  for (const PlacedFile& placed : merge(wheels, fds)) {
-    const InstalledFile& file = placed.file;
+  for (const PlacedFile& placed : merge(read)) {
+    const InstalledFile& file = *placed.file;
     if (file.member) {
       staged.writer().add_member(file.path, file.mode, *file.member, fds[placed.wheel].get(),
                                  wheels[placed.wheel].wheel.digest);
@@ -91,9 +97,9 @@ void check_wheels_agree(const std::vector<WheelFile>& wheels, std::string_view p
   // A link of the environment: a folder in its place would hide all other packages.
   const std::string link = fmt::format("{}/lib/python{}/", kVenv, python_minor);
   Seen seen;
-  const std::vector<Fd> fds = open_all(wheels);
-  for (std::size_t i = 0; i < wheels.size(); ++i) {
-    for (const InstalledFile& file : installed_files(fds[i].get(), wheels[i].wheel)) {
+  const std::vector<WheelFile> read = all_with_files(wheels);
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    for (const InstalledFile& file : *read[i].files) {
       if (file.path.starts_with(link)) {
         throw bad_wheel(
             wheels[i].wheel,

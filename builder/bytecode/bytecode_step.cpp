@@ -62,8 +62,7 @@ void BytecodeStep::wheel_is_ready(std::size_t wheel) {
 
 void BytecodeStep::compile(std::size_t wheel) {
   group_->spawn(*work_, [this, wheel] {
-    const LockedWheel& locked = tools_.lock.wheels[wheel];
-    const SegmentJob job{locked, tools_.path_of(locked), bytecode_key(tools_.lock, locked),
+    const SegmentJob job{tools_.wheel(wheel), bytecode_key(tools_.lock, tools_.lock.wheels[wheel]),
                          tools_.lock.epoch, python_minor()};
     make_segment(job, {tools_.store, *compiler_, *work_, *group_}, [this, wheel](Segment segment) {
       const std::lock_guard lock{mutex_};

@@ -21,7 +21,7 @@ class BytecodeStep {
     Store& store;
     Progress& progress;
     bool unpack = true;
-    std::function<fs::path(const LockedWheel&)> path_of;  ///< of a wheel that is there
+    std::function<WheelFile(std::size_t)> wheel;  ///< with its files; of one that is there
   };
   using Done = std::function<void(std::vector<Layer>)>;
 

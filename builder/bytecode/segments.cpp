@@ -23,7 +23,7 @@ constexpr std::size_t kBatchBytes = std::size_t{1} << 20;         // of source
 constexpr std::uint64_t kOwnLayerBytes = std::uint64_t{2} << 20;  // compressed
 
 struct Source {
-  InstalledFile file;
+  const InstalledFile* file;
   std::string pyc;  ///< where its bytecode goes
 };
 
@@ -61,21 +61,20 @@ std::string shown_path(const std::string& path, int python_minor) {
 }
 
 void find_sources(Compilation& work) {
-  const Fd fd = open_file(work.job.path);
-  std::vector<InstalledFile> files = installed_files(fd.get(), work.job.wheel);
-  std::set<std::string> paths;
+  const std::vector<InstalledFile>& files = *work.job.wheel.files;
+  std::set<std::string_view> paths;
   for (const InstalledFile& file : files) paths.insert(file.path);
-  for (InstalledFile& file : files) {
+  for (const InstalledFile& file : files) {
     if (!file.path.starts_with(kSitePackages) || !file.path.ends_with(".py")) continue;
     std::string pyc = pyc_path(file.path, work.job.python_minor);
-    if (!paths.contains(pyc)) work.sources.push_back({std::move(file), std::move(pyc)});
+    if (!paths.contains(pyc)) work.sources.push_back({&file, std::move(pyc)});
   }
   std::sort(work.sources.begin(), work.sources.end(),
             [](const Source& a, const Source& b) { return a.pyc < b.pyc; });
   std::uint64_t bytes = 0;
   std::size_t first = 0;
   for (std::size_t i = 0; i < work.sources.size(); ++i) {
-    const InstalledFile& file = work.sources[i].file;
+    const InstalledFile& file = *work.sources[i].file;
     bytes += file.member ? file.member->size_bytes : file.text.size();
     if (bytes < kBatchBytes && i + 1 < work.sources.size()) continue;
     work.batches.emplace_back(first, i + 1);
@@ -100,11 +99,11 @@ void append_entry(Bytes& tar, const std::string& path, std::string_view content,
 }
 
 void compile_batch(Compilation& work, std::size_t batch, BytecodeCompiler& compiler) {
-  const Fd fd = open_file(work.job.path);
+  const Fd fd = open_file(work.job.wheel.path);
   const auto [first, last] = work.batches[batch];
   std::vector<PythonSource> sources;
   for (std::size_t i = first; i < last; ++i) {
-    const InstalledFile& file = work.sources[i].file;
+    const InstalledFile& file = *work.sources[i].file;
     sources.push_back({shown_path(file.path, work.job.python_minor),
                        file.member ? read_zip_member(fd.get(), *file.member) : file.text});
   }
@@ -188,7 +187,7 @@ void make_segment(const SegmentJob& job, const SegmentTools& tools,
   if (work->batches.empty()) return work->done(finish_segment(*work, tools.store));
   for (std::size_t batch = 0; batch < work->batches.size(); ++batch) {
     tools.group.spawn(tools.pool, [work, batch, tools] {
-      while_doing("compiling `" + work->job.wheel.file + "`",
+      while_doing("compiling `" + work->job.wheel.wheel.file + "`",
                   [&] { compile_batch(*work, batch, tools.compiler); });
       if (--work->left == 0) work->done(finish_segment(*work, tools.store));
     });

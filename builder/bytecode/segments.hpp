@@ -24,12 +24,11 @@ struct Segment {
 /// nullopt when not made yet, or its blob is gone.
 std::optional<Segment> find_segment(const Store& store, const Digest& key);
 
-/// Compiles every .py below site-packages of the wheel at `path`, in batches on `pool`, and calls
+/// Compiles every .py below site-packages of the wheel, in batches on `pool`, and calls
 /// `done` from one of its threads once the segment is in the store under `key`. All tasks belong to
 /// `group`.
 struct SegmentJob {
-  LockedWheel wheel;
-  fs::path path;
+  WheelFile wheel;  ///< with its files
   Digest key;
   std::int64_t epoch = 0;
   int python_minor = 0;
