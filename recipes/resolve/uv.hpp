@@ -23,6 +23,9 @@ inline constexpr std::string_view kUvOldest = "0.8.24";  ///< the oldest that it
 fs::path described_interpreter(const fs::path& cache, std::string_view python,
                                std::string_view glibc, std::string_view architecture);
 
+/// One such, to try a uv with; its folder's name changes with what such programs answer.
+fs::path sample_interpreter(const fs::path& cache);
+
 /// Whether this uv understands `described_interpreter`.
 bool uv_understands(const fs::path& uv, const fs::path& cache);
 

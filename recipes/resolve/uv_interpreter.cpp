@@ -83,6 +83,10 @@ fs::path described_interpreter(const fs::path& cache, std::string_view python,
   return program;
 }
 
+fs::path sample_interpreter(const fs::path& cache) {
+  return described_interpreter(cache, "3.11.2", "2.36", "amd64");
+}
+
 bool uv_understands(const fs::path& uv, const fs::path& cache) {
   const ScratchFolder folder;
   write_file(folder.path() / "uv.toml", "", false);
@@ -95,7 +99,7 @@ bool uv_understands(const fs::path& uv, const fs::path& cache) {
                   "--format",
                   "pylock.toml",
                   "--python",
-                  described_interpreter(cache, "3.11.2", "2.36", "amd64").string(),
+                  sample_interpreter(cache).string(),
                   "-"};
   command.env = uv_environment();
   command.folder = folder.path();

@@ -1,5 +1,8 @@
 // Where the uv program comes from.
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 #include <array>
 
 #include "base/log.hpp"
@@ -35,13 +38,47 @@ std::string uv_version(const fs::path& uv) {
   return std::string(text.substr(0, text.find(' ')));
 }
 
+bool suits(const fs::path& uv, std::string_view version, const fs::path& cache) {
+  return !version.empty() && std::is_gteq(compare_versions(version, kUvOldest)) &&
+         uv_understands(uv, cache);
+}
+
+/// Where it is noted that this very file suits: asking it takes two starts of a program of 50 MB.
+/// nullopt for a script, which may start another uv tomorrow.
+std::optional<fs::path> note_of(const fs::path& uv, const fs::path& cache) {
+  constexpr std::string_view kElf =
+      "\x7f"
+      "ELF";
+  const Fd file{::open(uv.c_str(), O_RDONLY | O_CLOEXEC)};
+  struct stat status {};
+  std::array<char, kElf.size()> magic{};
+  if (::fstat(file.get(), &status) != 0 ||
+      ::pread(file.get(), magic.data(), magic.size(), 0) != static_cast<ssize_t>(magic.size()) ||
+      std::string_view(magic.data(), magic.size()) != kElf) {
+    return std::nullopt;
+  }
+  const std::string what =
+      fmt::format("{}\n{} {} {} {}.{}\n{}\n{}\n", uv.string(), status.st_dev, status.st_ino,
+                  status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec, kUvOldest,
+                  sample_interpreter(cache).parent_path().filename().string());
+  return fs::absolute(cache) / "uv" / "suits" / Digest::of(what).brief();
+}
+
 std::optional<fs::path> uv_on_path(const fs::path& cache, Progress& progress) {
   std::optional<fs::path> found = find_program("uv");
   if (!found) return std::nullopt;
+  const std::optional<fs::path> note = note_of(*found, cache);
+  if (note && fs::exists(*note)) {
+    log::debug("uv at {}, known to suit", found->string());
+    return found;
+  }
   const std::string version = uv_version(*found);
-  if (!version.empty() && std::is_gteq(compare_versions(version, kUvOldest)) &&
-      uv_understands(*found, cache)) {
+  if (suits(*found, version, cache)) {
     log::debug("uv {} at {}", version, found->string());
+    if (note) {
+      make_folders(note->parent_path());
+      write_file(*note, version + "\n", false);
+    }
     return found;
   }
   progress.note(fmt::format("`{}` is uv {}, which does not fit; mlenv uses its own {}",

@@ -143,6 +143,23 @@ recipe_of uvlock '{file: uv.lock, extras: [net], groups: [dev]}'
 equal "versions of uv.lock" "${locked% }" "$(wheels uvlock | grep -oE '(idna|six) [^ ]+' | paste -sd' ')"
 [[ $(wheels uvlock) == attrs\ 22.*python-dateutil\ 2.8.2* ]] || fail "locked: $(wheels uvlock)"
 
+note "a uv on PATH is asked once whether it suits, and again when it is another file; a script each time"
+mkdir uvs
+cp "$uv" uvs/uv
+asked_with() { XDG_CACHE_HOME=$work/uvs/cache PATH=$work/uvs:$PATH "$MLENV" lock uvlock.yaml --upgrade; }
+notes() { find uvs/cache/mlenv/uv/suits -type f 2>/dev/null | wc -l; }
+asked_with && asked_with
+equal "notes" 1 "$(notes)"
+touch uvs/uv
+asked_with
+equal "notes of two files" 2 "$(notes)"
+printf '#!/bin/sh\necho "$1" >>"%s"\nexec "%s" "$@"\n' "$work/uvs/asked" "$(realpath "$uv")" >uvs/uv.new
+chmod +x uvs/uv.new
+mv uvs/uv.new uvs/uv
+asked_with && asked_with
+equal "times asked for its version" 2 "$(grep -c -e --version uvs/asked)"
+equal "notes with a script" 2 "$(notes)"
+
 note "pylock.toml"
 "$uv" pip compile -q --python-version 3.11 --format pylock.toml -o pylock.toml pyproject.toml >/dev/null
 recipe_of pylock '[pylock.toml]'
