@@ -140,8 +140,8 @@ void HashExchange::Stream::push(Lock& lock, Bytes bytes) {
     spare(std::move(bytes));
   } else {
     pieces_.push_back({std::move(bytes), 0});
+    if (!busy_ && pieces_.size() == 1) exchange_.waiting_.push_back(this);
   }
-  if (!busy_ && pieces_.size() == 1) exchange_.waiting_.push_back(this);
   while (!pieces_.empty()) {
     const bool partners = !busy_ && exchange_.waiting_.size() >= Sha256State::kTogether;
     if (!partners && held_bytes_ <= kHeldBytes && helps()) return;
