@@ -1,4 +1,5 @@
 // Where the uv program comes from.
+#include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -46,9 +47,7 @@ bool suits(const fs::path& uv, std::string_view version, const fs::path& cache) 
 /// Where it is noted that this very file suits: asking it takes two starts of a program of 50 MB.
 /// nullopt for a script, which may start another uv tomorrow.
 std::optional<fs::path> note_of(const fs::path& uv, const fs::path& cache) {
-  constexpr std::string_view kElf =
-      "\x7f"
-      "ELF";
+  constexpr std::string_view kElf{ELFMAG, SELFMAG};
   const Fd file{::open(uv.c_str(), O_RDONLY | O_CLOEXEC)};
   struct stat status {};
   std::array<char, kElf.size()> magic{};
