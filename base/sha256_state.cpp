@@ -56,12 +56,12 @@ bool has_sha_instructions() {
 struct Lane {
   SHA256_CTX* state;
   const std::byte* data;
-  __m128i abef;
-  __m128i cdgh;
-  __m128i abef_before;
-  __m128i cdgh_before;
-  __m128i input;
-  __m128i w[4];  // NOLINT(*-avoid-c-arrays): std::array drops the vector's attributes
+  __m128i abef{};
+  __m128i cdgh{};
+  __m128i abef_before{};
+  __m128i cdgh_before{};
+  __m128i input{};
+  __m128i w[4]{};  // NOLINT(*-avoid-c-arrays): std::array drops the vector's attributes
 };
 
 #define MLENV_SHA_TARGET __attribute__((target("sha,sse4.1,ssse3"), always_inline)) inline
