@@ -1,11 +1,12 @@
-// LZ77 with lazy matching over hash chains, cut into blocks where the statistics change. Nothing
-// here depends on floating point, addresses, byte order or threads; the tables start empty for each
-// chunk.
+// LZ77 with lazy matching, one earlier place looked at for each of three lengths, cut into blocks
+// where the statistics change. Nothing here depends on floating point, addresses, byte order or
+// threads; the tables start empty for each chunk.
 #include "base/deflate.hpp"
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <memory>
 
 #include "base/deflate/block.hpp"
@@ -19,14 +20,11 @@ namespace mlenv {
 namespace {
 
 using deflate::BitWriter;
-using deflate::Effort;
 using deflate::Histogram;
 using deflate::Match;
 using deflate::Matcher;
 using deflate::Token;
 
-constexpr Effort kFirst{16, 128};  ///< for a match at a fresh position
-constexpr Effort kLazy{8, 128};    ///< for a better one at the next
 /// A match this long is taken without looking for a better one at the next position.
 constexpr std::uint32_t kLongEnough = 32;
 /// After so many literals in a row the search takes longer steps, up to the longest.
@@ -157,7 +155,7 @@ void Encoder::start(ByteView chunk) {
 void Encoder::find_tokens(std::size_t size) {
   std::size_t literal_run = 0;
   for (std::size_t position = 0; position < size;) {
-    Match match = matcher_.find(position, deflate::kMinMatch - 1, kFirst);
+    Match match = matcher_.find(position);
     if (match.length == 0) {
       // Where nothing matches (images, archives), look at ever fewer positions.
       const std::size_t count = std::min(1 + literal_run / kPatience, kLongestStep);
@@ -169,7 +167,7 @@ void Encoder::find_tokens(std::size_t size) {
     literal_run = 0;
     std::size_t entered = position + 1;
     while (match.length < kLongEnough && entered < size) {
-      const Match next = matcher_.find(entered, match.length - 1, kLazy);
+      const Match next = matcher_.find_longer(entered);
       ++entered;
       if (!better(next, match)) break;
       add(Token::literal(matcher_.at(position)), 1);
@@ -194,25 +192,29 @@ bool Encoder::gives(ByteView deflated, ByteView chunk) {
   inflated_.resize(kChunkBytes);
   const ByteSpan out = ByteSpan(inflated_).first(chunk.size());
   inflate_whole(deflated, out);
-  return std::equal(chunk.begin(), chunk.end(), out.begin());
+  return chunk.empty() || std::memcmp(chunk.data(), out.data(), chunk.size()) == 0;
 }
 
-}  // namespace
-
-Bytes deflate_chunk(ByteView chunk) {
-  if (chunk.size() > kChunkBytes) {
-    throw Error{Kind::internal, "deflate", "a chunk is longer than the encoder takes"};
-  }
+Encoder& thread_encoder() {
   thread_local const std::unique_ptr<Encoder> encoder = std::make_unique<Encoder>();
-  const ByteView deflated = encoder->encode(chunk);
-  if (!encoder->gives(deflated, chunk)) {
-    throw Error{Kind::internal, "deflate", "the DEFLATE encoder lost bytes"};
-  }
-  return {deflated.begin(), deflated.end()};
+  return *encoder;
 }
 
-Bytes gzip_chunk(ByteView chunk) {
-  const Bytes deflated = deflate_chunk(chunk);
+/// Valid until the thread's next call.
+ByteView encode(ByteView chunk) {
+  if (chunk.size() > kChunkBytes)
+    throw Error{Kind::internal, "deflate", "a chunk is longer than the encoder takes"};
+  return thread_encoder().encode(chunk);
+}
+
+ByteView encode_and_read(ByteView chunk) {
+  const ByteView deflated = encode(chunk);
+  if (!thread_encoder().gives(deflated, chunk))
+    throw Error{Kind::internal, "deflate", "the DEFLATE encoder lost bytes"};
+  return deflated;
+}
+
+Bytes gzip_member(ByteView deflated, ByteView chunk) {
   const Bytes trailer = gzip_trailer(crc32(0, chunk), chunk.size());
   Bytes member;
   member.reserve(gzip_header().size() + deflated.size() + trailer.size());
@@ -221,5 +223,16 @@ Bytes gzip_chunk(ByteView chunk) {
   member.insert(member.end(), trailer.begin(), trailer.end());
   return member;
 }
+
+}  // namespace
+
+Bytes deflate_chunk(ByteView chunk) {
+  const ByteView deflated = encode_and_read(chunk);
+  return {deflated.begin(), deflated.end()};
+}
+
+Bytes gzip_chunk(ByteView chunk) { return gzip_member(encode_and_read(chunk), chunk); }
+
+Bytes gzip_chunk_unread(ByteView chunk) { return gzip_member(encode(chunk), chunk); }
 
 }  // namespace mlenv

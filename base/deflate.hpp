@@ -17,4 +17,8 @@ Bytes deflate_chunk(ByteView chunk);
 /// One whole gzip member (header without name or time, OS 255) around `deflate_chunk`.
 Bytes gzip_chunk(ByteView chunk);
 
+/// The same without inflating it again, for those who do so before they use it: the member's CRC-32
+/// is of `chunk`.
+Bytes gzip_chunk_unread(ByteView chunk);
+
 }  // namespace mlenv

@@ -12,7 +12,7 @@
 namespace mlenv {
 
 /// Part of every key: raised whenever the bytes of a layer change for the same inputs.
-inline constexpr int kLayerFormat = 1;
+inline constexpr int kLayerFormat = 2;
 
 struct Step {
   enum class Kind { base, system, sources, interpreter, environment, wheels, bytecode, files, run };
