@@ -48,6 +48,18 @@ void inflate_whole(ByteView deflated, ByteSpan out) {
   }
 }
 
+InflatedPart gunzip_member(ByteView data, ByteSpan out) {
+  InflatedPart part;
+  const libdeflate_result result =
+      libdeflate_gzip_decompress_ex(thread_decompressor(), data.data(), data.size(), out.data(),
+                                    out.size(), &part.used, &part.written);
+  if (result == LIBDEFLATE_SUCCESS) return part;
+  throw failure("bad-gzip", "a gzip file is damaged")
+      .because(result == LIBDEFLATE_INSUFFICIENT_SPACE
+                   ? fmt::format("a member holds more than {} bytes", out.size())
+                   : "a member is malformed, ends early or does not match its CRC-32");
+}
+
 std::optional<InflatedPart> inflate_part(ByteView deflated, ByteSpan out) {
   InflatedPart part;
   const libdeflate_result result =

@@ -13,6 +13,16 @@ inline constexpr std::uint64_t kWholeInflateLimit = std::uint64_t{16} << 20;
 /// state.
 void inflate_whole(ByteView deflated, ByteSpan out);
 
+/// How much of its input and its output a call used.
+struct InflatedPart {
+  std::size_t used = 0;
+  std::size_t written = 0;
+};
+
+/// Inflates the gzip member that `data` starts with, checking its CRC-32 and ISIZE. Throws
+/// `bad-gzip` when it is damaged, not all there, or does not fit into `out`.
+InflatedPart gunzip_member(ByteView data, ByteSpan out);
+
 /// Streams a raw deflate stream to `out` in chunks of at most 256 KiB. Throws `bad-deflate` when it
 /// is malformed, truncated, followed by other bytes within `in`, or longer than `size_bytes`.
 void inflate_stream(Source& in, Sink& out, std::uint64_t size_bytes);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/bytes.hpp"
+#include "base/inflate.hpp"
 
 struct inflate_state;  // NOLINT(readability-identifier-naming): ISA-L's
 
@@ -41,10 +42,6 @@ class BufferedInput {
   ByteView rest_;
 };
 
-struct InflatedPart {
-  std::size_t used = 0;
-  std::size_t written = 0;
-};
 /// Inflates the raw deflate stream that `deflated` starts with, if all of it is there and it fits
 /// into `out`; nullopt when not, or when it is malformed.
 std::optional<InflatedPart> inflate_part(ByteView deflated, ByteSpan out);

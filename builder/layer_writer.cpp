@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
+#include "base/deflate.hpp"
 #include "base/error.hpp"
 #include "base/gzip.hpp"
 #include "base/inflate.hpp"
@@ -46,19 +48,52 @@ class LayerWriter::RawTap final : public Source {
   LayerWriter& writer_;
 };
 
-/// Tar bytes that are made elsewhere.
-class LayerWriter::TarTap final : public Source {
+/// The tar in gzip members, which are hashed on their way: as they are, and inflated.
+class LayerWriter::SegmentTar final : public Source {
  public:
-  TarTap(Source& from, LayerWriter& writer) : from_(from), writer_(writer) {}
+  SegmentTar(Source& compressed, LayerWriter& writer)
+      : compressed_(compressed), writer_(writer), raw_(2 * kRoom), tar_(kChunkBytes) {}
   std::size_t read(ByteSpan out) override {
-    const std::size_t count = from_.read(out);
-    writer_.tar_bytes(out.first(count));
+    while (rest_.empty()) {
+      if (!next_member()) return 0;
+    }
+    const std::size_t count = std::min(out.size(), rest_.size());
+    std::copy_n(rest_.begin(), count, out.begin());
+    rest_ = rest_.subspan(count);
     return count;
   }
 
  private:
-  Source& from_;
+  /// The longest member: stored blocks, in the worst case.
+  static constexpr std::size_t kRoom = kChunkBytes + kStreamBytes;
+
+  bool next_member() {
+    if (held_.size() < kRoom) fill();
+    if (held_.empty()) return false;
+    const InflatedPart part = gunzip_member(held_, tar_);
+    held_ = held_.subspan(part.used);
+    rest_ = ByteView(tar_).first(part.written);
+    writer_.tar_bytes(rest_);
+    return true;
+  }
+  void fill() {
+    std::memmove(raw_.data(), held_.data(), held_.size());
+    std::size_t size = held_.size();
+    while (size < raw_.size()) {
+      const std::size_t count = compressed_.read(ByteSpan(raw_).subspan(size));
+      if (count == 0) break;
+      writer_.raw_bytes(ByteView(raw_).subspan(size, count));
+      size += count;
+    }
+    held_ = ByteView(raw_).first(size);
+  }
+
+  Source& compressed_;
   LayerWriter& writer_;
+  Bytes raw_;
+  ByteView held_ = ByteView(raw_).first(0);  ///< of `raw_`, not inflated yet
+  Bytes tar_;
+  ByteView rest_;  ///< of `tar_`, not read yet
 };
 
 LayerWriter::LayerWriter(TreeWriter* tree, std::int64_t mtime, HashExchange& exchange)
@@ -208,18 +243,15 @@ void LayerWriter::stored_member(const ZipMember& member, int wheel_fd, const Dig
 }
 
 std::uint64_t LayerWriter::add_segment(const Digest& blob, std::uint64_t size_bytes,
-                                       Source& compressed, Source& tar) {
+                                       Source& compressed) {
   flush();
   slice(blob, 0, size_bytes);
-  Bytes buffer(kStreamBytes);
-  while (const std::size_t count = compressed.read(buffer))
-    raw_bytes(ByteView(buffer).first(count));
   const std::uint64_t before = tar_size_bytes_;
-  TarTap tap{tar, *this};
-  if (tree_ != nullptr) {
-    read_tar(tap, [this](const TarEntry& entry, Source& data) { tree_->add(entry, data); });
-  }
-  while (tap.read(buffer) > 0) {
+  SegmentTar tar{compressed, *this};
+  if (tree_ != nullptr)
+    read_tar(tar, [this](const TarEntry& entry, Source& data) { tree_->add(entry, data); });
+  Bytes rest(kStreamBytes);
+  while (tar.read(rest) > 0) {
   }
   return tar_size_bytes_ - before;
 }

@@ -40,17 +40,17 @@ class LayerWriter {
   /// Inflates the member once, checking its CRC and size (`bad-wheel`).
   void add_member(const std::string& path, std::uint32_t mode, const ZipMember& member,
                   int wheel_fd, const Digest& wheel);
-  /// Gzip members that are already a blob of the store and inflate to `tar` (whole tar entries).
-  /// Returns how many tar bytes that were.
-  std::uint64_t add_segment(const Digest& blob, std::uint64_t size_bytes, Source& compressed,
-                            Source& tar);
+  /// Gzip members of at most `kChunkBytes` each (base/deflate.hpp) that are already a blob of the
+  /// store, whose bytes `compressed` gives, and hold whole tar entries. Each is inflated, its
+  /// CRC-32 checked (`bad-gzip`). Returns how many tar bytes they held.
+  std::uint64_t add_segment(const Digest& blob, std::uint64_t size_bytes, Source& compressed);
 
   /// Ends the archive; the tree is finished but not published.
   MadeLayer finish(std::string title);
 
  private:
   class RawTap;
-  class TarTap;
+  class SegmentTar;
   void add_parents(const std::string& path);
   void header(const TarEntry& entry);
   void glue(ByteView bytes);  ///< tar bytes that will go into a stored member

@@ -13,7 +13,6 @@
 #include "base/tar.hpp"
 #include "builder/recall.hpp"
 #include "builder/staged_layer.hpp"
-#include "images/unpack_stream.hpp"
 
 namespace mlenv {
 namespace {
@@ -120,7 +119,7 @@ void compile_batch(Compilation& work, std::size_t batch, BytecodeCompiler& compi
   part.tar_bytes = tar.size();
   for (ByteView rest = tar; !rest.empty();) {
     const ByteView chunk = rest.first(std::min(rest.size(), kChunkBytes));
-    append(part.members, gzip_chunk(chunk));
+    append(part.members, gzip_chunk_unread(chunk));
     rest = rest.subspan(chunk.size());
   }
   const std::lock_guard lock{work.mutex};
@@ -157,8 +156,7 @@ Segment finish_segment(Compilation& work, Store& store) {
 
 void add_segment(LayerWriter& writer, const Segment& segment, const Store& store) {
   const std::unique_ptr<mlenv::Source> compressed = store.open(*segment.blob);
-  LayerTar tar{store, *segment.blob, [](std::uint64_t) {}};
-  if (writer.add_segment(*segment.blob, segment.size_bytes, *compressed, tar) == segment.tar_bytes)
+  if (writer.add_segment(*segment.blob, segment.size_bytes, *compressed) == segment.tar_bytes)
     return;
   throw failure("damaged", "cached bytecode in the store is damaged")
       .hint("run `mlenv store verify --repair`, then build again");

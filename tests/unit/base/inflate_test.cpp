@@ -151,6 +151,35 @@ TEST(Inflate, FlippedBitsNeverPassGunzip) {
   }
 }
 
+TEST(Inflate, MembersAreReadOneByOne) {
+  const std::vector<std::string> texts{prose(3000, 10), "", noise(500, 11)};
+  std::string file;
+  for (const std::string& text : texts) file += zlib_deflate(text, 6, 31);
+  ByteView rest = as_bytes(file);
+  Bytes out(3000);
+  for (const std::string& text : texts) {
+    const InflatedPart part = gunzip_member(rest, out);
+    EXPECT_EQ(as_text(ByteView(out).first(part.written)), text);
+    rest = rest.subspan(part.used);
+  }
+  EXPECT_TRUE(rest.empty());
+  out.resize(2999);
+  EXPECT_EQ(code_of([&] { (void)gunzip_member(as_bytes(file), out); }), "bad-gzip");
+}
+
+TEST(Inflate, ADamagedMemberIsNotRead) {
+  const std::string text = prose(2000, 12);
+  const std::string file = zlib_deflate(text, 6, 31);
+  Bytes out(text.size());
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    ASSERT_EQ(code_of([&] { (void)gunzip_member(as_bytes(file.substr(0, i)), out); }), "bad-gzip");
+    if (i >= 4 && i < 10) continue;  // time, extra flags and system say nothing about the content
+    std::string broken = file;
+    broken[i] = static_cast<char>(broken[i] ^ 0x10);
+    ASSERT_EQ(code_of([&] { (void)gunzip_member(as_bytes(broken), out); }), "bad-gzip") << i;
+  }
+}
+
 TEST(Inflate, GunzipReadsOptionalHeaderFields) {
   const std::string text = "hello";
   const std::string plain = zlib_deflate(text, 6, 31);
