@@ -39,7 +39,7 @@ struct WheelFile {
   LockedWheel wheel;
   fs::path path;
   /// As `installed_files` gives them, where they were read already; null else.
-  std::shared_ptr<const std::vector<InstalledFile>> files;
+  std::shared_ptr<const std::vector<InstalledFile>> files = nullptr;
 };
 /// The same with `files`.
 WheelFile with_files(WheelFile wheel);
