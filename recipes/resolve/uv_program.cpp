@@ -67,8 +67,8 @@ std::optional<fs::path> uv_on_path(const fs::path& cache, Progress& progress) {
   std::optional<fs::path> found = find_program("uv");
   if (!found) return std::nullopt;
   const std::optional<fs::path> note = note_of(*found, cache);
-  if (note && fs::exists(*note)) {
-    log::debug("uv at {}, known to suit", found->string());
+  if (const std::optional<std::string> noted = note ? read_file_if_exists(*note) : std::nullopt) {
+    log::debug("uv {} at {}, known to suit", trim(*noted), found->string());
     return found;
   }
   const std::string version = uv_version(*found);

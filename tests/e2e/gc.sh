@@ -84,14 +84,14 @@ sound
 
 note "beside a run: its files stay, though no name leads there; other garbage goes"
 build_digest small.yaml >/dev/null
-mkdir "$work/shared"
+mkdir "$work/lent"
 # shellcheck disable=SC2016 # for the container
-"$MLENV" run --no-project -v "$work/shared:/shared" small -- sh -c '
+"$MLENV" run --no-project -v "$work/lent:/shared" small -- sh -c '
   touch /shared/up; while [ ! -e /shared/go ]; do sleep 0.1; done; exec python3 -c "import six; print(six.__name__)"' \
   >"$work/ran" 2>&1 &
 started+=($!)
 run=$!
-wait_until 60 test -e "$work/shared/up"
+wait_until 60 test -e "$work/lent/up"
 "$MLENV" rm small >/dev/null
 printf 'name: bare\nbase: debian:bookworm\n' >bare.yaml
 build_digest bare.yaml >/dev/null
@@ -102,7 +102,7 @@ gc
 mv "$work/runs" "$MLENV_STORE/runs"
 equal "held since" null "$(of .held_since)"
 equal "images" 1 "$(of .images.count)"
-touch "$work/shared/go"
+touch "$work/lent/go"
 wait "$run" || fail "$(cat "$work/ran")"
 equal "the run" six "$(cat "$work/ran")"
 "$MLENV" runs prune --keep 0 >/dev/null
