@@ -20,6 +20,7 @@
 #include "builder/run/step_runner.hpp"
 #include "builder/step_layers.hpp"
 #include "builder/system_layer.hpp"
+#include "builder/wheel_files.hpp"
 #include "images/unpack.hpp"
 
 namespace mlenv {
@@ -37,9 +38,9 @@ class Build {
         options_(options),
         progress_(progress),
         plan_(make_plan(lock, options.files.parts)),
-        listings_(lock.wheels.size()),
+        wheels_(lock, inputs),
         bytecode_({lock, store, progress, options.unpack,
-                   [this](std::size_t wheel) { return wheel_file(wheel); }}) {
+                   [this](std::size_t wheel) { return wheels_.get(wheel); }}) {
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       if (plan_.steps[i].kind == Step::Kind::bytecode) bytecode_step_ = i;
       if (plan_.steps[i].kind == Step::Kind::interpreter) interpreter_step_ = i;
@@ -302,7 +303,7 @@ class Build {
     if (wants_bytecode()) bytecode_.wheel_is_ready(wheel);
     const std::lock_guard lock{mutex_};
     if (++ready_wheels_ == lock_.wheels.size())
-      group_->spawn(*work_, [this] { check_agreement(); });
+      group_->spawn(*work_, [this] { wheels_.check_agreement(store_); });
     for (const std::size_t index : missing_) {
       const Step& step = plan_.steps[index];
       if (step.kind != Step::Kind::wheels) continue;
@@ -315,27 +316,10 @@ class Build {
     const Step& step = plan_.steps[index];
     const Activity activity{progress_, "unpack " + step.title, 0, "bytes"};
     Layer layer = while_doing("making the layer of " + step.title, [&] {
-      return make_wheels_layer(wheel_files(step.wheels), lock_.epoch, step.title, store_,
+      return make_wheels_layer(wheels_.get(step.wheels), lock_.epoch, step.title, store_,
                                options_.unpack);
     });
     finish_step(index, {std::move(layer)}, /*made=*/true);
-  }
-
-  std::vector<WheelFile> wheel_files(const std::vector<std::size_t>& wheels) {
-    std::vector<WheelFile> files;
-    files.reserve(wheels.size());
-    for (const std::size_t wheel : wheels) files.push_back(wheel_file(wheel));
-    return files;
-  }
-
-  /// With its files, which its layer, its bytecode and the check of all wheels ask for: read once.
-  WheelFile wheel_file(std::size_t index) {
-    const LockedWheel& wheel = lock_.wheels[index];
-    Listing& listing = listings_[index];
-    const std::lock_guard lock{listing.mutex};
-    WheelFile file = with_files({wheel, inputs_.wheel(wheel), listing.files});
-    listing.files = file.files;
-    return file;
   }
 
   // --- run steps, on top of all others --------------------------------------------------------
@@ -384,27 +368,11 @@ class Build {
                   [&](std::size_t i) { unpack_layer(store_, folded[i], progress_); });
   }
 
-  Digest agreement_key() const {
-    std::string text = "mlenv wheels agree\npython " + lock_.python_minor() + "\n";
-    for (const LockedWheel& wheel : lock_.wheels) text += wheel.digest.str() + "\n";
-    return Digest::of(text);
-  }
-
-  /// All wheels must be there. Those that were checked against each other once are not read again.
-  void check_agreement() {
-    const Digest key = agreement_key();
-    if (store_.find_key(key)) return;
-    std::vector<std::size_t> all(lock_.wheels.size());
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-    check_wheels_agree(wheel_files(all), lock_.python_minor());
-    store_.put_key(key, "mlenv.agree/1");
-  }
-
   /// Where not all were needed, and fetched, anyway.
   void check_agreement_at_last() {
-    if (lock_.wheels.empty() || store_.find_key(agreement_key())) return;
+    if (lock_.wheels.empty() || wheels_.agree_as_known(store_)) return;
     inputs_.locate(lock_.wheels);
-    check_agreement();
+    wheels_.check_agreement(store_);
   }
 
   const Lock& lock_;
@@ -424,11 +392,7 @@ class Build {
   std::vector<std::size_t> waiting_;  // by step: wheels not there yet
   std::size_t ready_wheels_ = 0;
 
-  struct Listing {
-    std::mutex mutex;
-    std::shared_ptr<const std::vector<InstalledFile>> files;
-  };
-  std::vector<Listing> listings_;  // by wheel
+  WheelFiles wheels_;
   BytecodeStep bytecode_;
 
   Pool* work_ = nullptr;
