@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <future>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
