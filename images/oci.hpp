@@ -33,6 +33,8 @@ struct Layer {
   Digest diff_id;
   std::uint64_t tar_bytes = 0;  ///< 0 when not known (pulled images)
   std::string title;            ///< what is in it, for people: `torch 2.15.0`, `debian:bookworm`
+  /// Its title; the beginning of its digest where it has none, as other tools' layers have.
+  std::string shown_name() const { return title.empty() ? blob.digest.brief() : title; }
   friend bool operator==(const Layer&, const Layer&) = default;
 };
 

@@ -63,7 +63,7 @@ Image get_image(const Pull& pull, std::string manifest, Accept&& accept) {
     Pool pool{static_cast<unsigned>(threads)};
     pool.for_each(missing.size(), [&](std::size_t i) {
       const Layer& layer = missing[i];
-      const std::string name = layer.title.empty() ? layer.blob.digest.brief() : layer.title;
+      const std::string name = layer.shown_name();
       Activity activity{pull.progress, "pull " + name, layer.blob.size_bytes};
       pull.source.fetch_blob(store, layer.blob, activity);
     });

@@ -9,13 +9,6 @@
 #include "images/registry.hpp"
 
 namespace mlenv {
-namespace {
-
-std::string name_of(const Layer& layer) {
-  return layer.title.empty() ? layer.blob.digest.brief() : layer.title;
-}
-
-}  // namespace
 
 struct Pusher::State {
   State(Store& from, Registry& to, Progress& shown, unsigned uploads)
@@ -66,8 +59,8 @@ void Pusher::State::send(const Layer& layer) noexcept {
       go = !failed;
     }
     if (go) {
-      sent = while_doing(fmt::format("pushing layer `{}`", name_of(layer)),
-                         [&] { return upload(layer.blob, name_of(layer)); });
+      sent = while_doing(fmt::format("pushing layer `{}`", layer.shown_name()),
+                         [&] { return upload(layer.blob, layer.shown_name()); });
     }
   } catch (...) {  // a thread's edge: `finish` rethrows it
     error = std::current_exception();

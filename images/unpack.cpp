@@ -9,18 +9,11 @@
 #include "images/unpack_stream.hpp"
 
 namespace mlenv {
-namespace {
-
-std::string label(const Layer& layer) {
-  return layer.title.empty() ? layer.blob.digest.brief() : layer.title;
-}
-
-}  // namespace
 
 fs::path unpack_layer(Store& store, const Layer& layer, Progress& progress) {
   if (auto tree = store.find_tree(layer.diff_id)) return *std::move(tree);
-  return while_doing("unpacking the layer `" + label(layer) + "`", [&] {
-    Activity activity{progress, "unpacking " + label(layer), layer.blob.size_bytes};
+  return while_doing("unpacking the layer `" + layer.shown_name() + "`", [&] {
+    Activity activity{progress, "unpacking " + layer.shown_name(), layer.blob.size_bytes};
     Store::StagedTree staged = store.stage_tree();
     TreeWriter writer{staged.fs_path()};
     // The root of a layer that says nothing about it.

@@ -73,7 +73,7 @@ class BlobReader {
 
  private:
   void pass(const std::function<void(const TarEntry&, Source&)>& take) {
-    Activity activity{progress_, "inspecting " + named(layer_), layer_.blob.size_bytes};
+    Activity activity{progress_, "inspecting " + layer_.shown_name(), layer_.blob.size_bytes};
     read_layer(
         store_, layer_, [&](std::uint64_t bytes) { activity.advance(bytes); }, take);
   }
@@ -129,10 +129,6 @@ class BlobReader {
       wanted_[entry.path] = widened(std::move(ranges));
     }
     parts_.add_elf(entry.path, std::move(*elf));
-  }
-
-  static std::string named(const Layer& layer) {
-    return layer.title.empty() ? layer.blob.digest.brief() : layer.title;
   }
 
   const Store& store_;
@@ -213,7 +209,7 @@ class TreeReader {
 LayerFacts read_layer_facts(const Store& store, const Layer& layer, Progress& progress) {
   if (const auto tree = store.find_tree(layer.diff_id)) {
     try {
-      const Activity activity{progress, "inspecting " + layer.title, 0};
+      const Activity activity{progress, "inspecting " + layer.shown_name(), 0};
       return TreeReader{*tree}.read();
     } catch (const fs::filesystem_error&) {  // NOLINT(bugprone-empty-catch)
       // Folders that are closed to this user: the blob is not.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <set>
 
 #include "base/error.hpp"
@@ -47,13 +48,20 @@ std::vector<CachedLibrary> host_libraries(const FactSources& from) {
   return found;
 }
 
-/// The driver's version by libcuda's file: `580.65.06`.
-std::string driver_version(const FactSources& from, const std::vector<CachedLibrary>& libraries) {
+struct Driver {
+  std::string version;  ///< `580.65.06`
+  fs::path prefix;      ///< the folder above its libraries' folder: `/usr/lib`, `/usr/local/nvidia`
+};
+
+/// As libcuda's file says it.
+Driver installed_driver(const FactSources& from, const std::vector<CachedLibrary>& libraries) {
   constexpr std::string_view kStem = "libcuda.so.";
   for (const CachedLibrary& one : libraries) {
     if (one.name != "libcuda.so.1") continue;
-    const std::string name = fs::path(real_path(from, one.path)).filename().string();
-    if (name.starts_with(kStem)) return name.substr(kStem.size());
+    const fs::path library = real_path(from, one.path);
+    const std::string name = library.filename().string();
+    if (!name.starts_with(kStem)) continue;
+    return {name.substr(kStem.size()), library.parent_path().parent_path()};
   }
   throw failure("no-device", "the NVIDIA driver's libraries are not installed")
       .because("a driver runs, and the linker's cache `/etc/ld.so.cache` has no `libcuda.so.1`")
@@ -79,11 +87,26 @@ void add_libraries(const FactSources& from, const std::vector<CachedLibrary>& li
   edits.library_folders.emplace_back(kLibraries);
 }
 
-void add_programs(const FactSources& from, CdiEdits& edits) {
-  for (const char* program :
+bool is_script(const FactSources& from, const fs::path& program) {
+  std::array<char, 2> begin{};
+  std::ifstream file(from.at(program), std::ios::binary);
+  return file.read(begin.data(), begin.size()) && begin == std::array{'#', '!'};
+}
+
+/// Programs, shown in /usr/bin. A driver with a folder of its own (an image of the driver that is
+/// mounted there) has them in that folder, and in /usr/bin at most a script that starts them,
+/// which in a container would not find them.
+void add_programs(const FactSources& from, const fs::path& prefix, CdiEdits& edits) {
+  for (const char* name :
        {"nvidia-smi", "nvidia-debugdump", "nvidia-persistenced", "nvidia-cuda-mps-control",
         "nvidia-cuda-mps-server", "nvidia-imex", "nvidia-imex-ctl"}) {
-    add_mount(from, std::string("/usr/bin/") + program, edits);
+    const std::string shown = std::string("/usr/bin/") + name;
+    std::string program = shown;
+    if (!present(from, shown) || is_script(from, shown)) {
+      const fs::path own = prefix / "bin" / name;
+      if (present(from, own)) program = own.string();
+    }
+    if (present(from, program)) edits.mounts.push_back({program, shown, "", read_only()});
   }
 }
 
@@ -110,10 +133,11 @@ void add_firmware(const FactSources& from, const std::string& version, CdiEdits&
 
 /// Files that loaders look up, in the first of the folders that has them, where a container's
 /// loader looks.
-void add_loader_files(const FactSources& from, std::string_view shown_in,
+void add_loader_files(const FactSources& from, const fs::path& prefix, std::string_view shown_in,
                       std::initializer_list<const char*> names, CdiEdits& edits) {
   for (const char* const name : names) {
-    for (const fs::path folder : {"/etc", "/usr/local/share", "/usr/share"}) {
+    for (const fs::path& folder : {fs::path("/etc"), fs::path("/usr/local/share"),
+                                   fs::path("/usr/share"), prefix / "share"}) {
       if (!present(from, folder / name)) continue;
       edits.mounts.push_back(
           {(folder / name).string(), fmt::format("{}/{}", shown_in, name), "", read_only()});
@@ -122,9 +146,9 @@ void add_loader_files(const FactSources& from, std::string_view shown_in,
   }
 }
 
-void add_loaders_files(const FactSources& from, CdiEdits& edits) {
+void add_loaders_files(const FactSources& from, const fs::path& prefix, CdiEdits& edits) {
   add_loader_files(
-      from, "/usr/share",
+      from, prefix, "/usr/share",
       {"glvnd/egl_vendor.d/10_nvidia.json", "egl/egl_external_platform.d/15_nvidia_gbm.json",
        "egl/egl_external_platform.d/10_nvidia_wayland.json",
        "egl/egl_external_platform.d/09_nvidia_wayland2.json",
@@ -132,7 +156,7 @@ void add_loaders_files(const FactSources& from, CdiEdits& edits) {
        "egl/egl_external_platform.d/20_nvidia_xlib.json", "nvidia/nvoptix.bin"},
       edits);
   add_loader_files(
-      from, "/etc",
+      from, prefix, "/etc",
       {"OpenCL/vendors/nvidia.icd", "vulkan/icd.d/nvidia_icd.json",
        "vulkan/icd.d/nvidia_icd.x86_64.json", "vulkan/icd.d/nvidia_icd.aarch64.json",
        "vulkan/icd.d/nvidia_layers.json", "vulkan/implicit_layer.d/nvidia_layers.json"},
@@ -147,12 +171,12 @@ void add_mount(const FactSources& from, const std::string& path, CdiEdits& edits
 
 void add_driver_files(const FactSources& from, CdiEdits& edits) {
   const std::vector<CachedLibrary> libraries = host_libraries(from);
-  const std::string version = driver_version(from, libraries);
-  add_libraries(from, libraries, version, edits);
-  add_programs(from, edits);
+  const Driver driver = installed_driver(from, libraries);
+  add_libraries(from, libraries, driver.version, edits);
+  add_programs(from, driver.prefix, edits);
   add_daemons(from, edits);
-  add_firmware(from, version, edits);
-  add_loaders_files(from, edits);
+  add_firmware(from, driver.version, edits);
+  add_loaders_files(from, driver.prefix, edits);
 }
 
 }  // namespace mlenv

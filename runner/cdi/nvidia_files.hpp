@@ -11,7 +11,8 @@ void add_mount(const FactSources& from, const std::string& path, CdiEdits& edits
 
 /// All of them. The libraries are those of the linker's cache that end in the driver's version, and
 /// the platforms of EGL (libnvidia-egl-*), which have versions of their own; each by the names it
-/// is loaded by, in one folder that `library_folders` then names. As NVIDIA's container toolkit has
+/// is loaded by, in one folder that `library_folders` then names. A driver in a folder of its own
+/// (`/usr/local/nvidia/{lib64,bin,share}`) is shown the same way. As NVIDIA's container toolkit has
 /// it (nvcdi), but for what needs a display: X.Org's modules, VDPAU. Throws `no-device` where the
 /// libraries are not installed.
 void add_driver_files(const FactSources& from, CdiEdits& edits);

@@ -224,6 +224,34 @@ TEST_F(NvidiaSpecTest, FirmwareLoadersFilesAndDaemons) {
   EXPECT_EQ(socket->options, (Words{"nosuid", "nodev", "noexec", "rbind", "rprivate"}));
 }
 
+TEST_F(NvidiaSpecTest, ADriverInAFolderOfItsOwn) {
+  driver();
+  gpu("0000:3b:00.0", 0, "GPU-a");
+  const std::string own = "/usr/local/nvidia/";
+  file(own.substr(1) + "lib64/libcuda.so.580.65.06");
+  fs::create_symlink("libcuda.so.580.65.06", root() / own.substr(1) / "lib64/libcuda.so.1");
+  file("etc/ld.so.cache", linker_cache({{"libcuda.so.1", own + "lib64/libcuda.so.1"}}, 0x303));
+  file("usr/bin/nvidia-smi", "#!/bin/sh\nexec /usr/local/nvidia/bin/nvidia-smi \"$@\"\n");
+  file("usr/bin/nvidia-debugdump", "#!/bin/sh\n");
+  file(own.substr(1) + "bin/nvidia-smi");
+  file(own.substr(1) + "bin/nvidia-imex");
+  file(own.substr(1) + "share/vulkan/icd.d/nvidia_icd.json");
+  const CdiSpec made = spec();
+  const auto source_of = [&](const std::string& path) -> std::string {
+    for (const CdiMount& one : made.edits.mounts) {
+      if (one.path == path) return one.host_path;
+    }
+    return {};
+  };
+  EXPECT_EQ(source_of("/usr/bin/nvidia-smi"), own + "bin/nvidia-smi") << "what the script starts";
+  EXPECT_EQ(source_of("/usr/bin/nvidia-imex"), own + "bin/nvidia-imex");
+  EXPECT_EQ(source_of("/usr/bin/nvidia-debugdump"), "/usr/bin/nvidia-debugdump") << "all there is";
+  EXPECT_EQ(source_of("/usr/local/nvidia/lib64/libcuda.so.1"),
+            own + "lib64/libcuda.so.580.65.06");
+  EXPECT_EQ(source_of("/etc/vulkan/icd.d/nvidia_icd.json"),
+            own + "share/vulkan/icd.d/nvidia_icd.json");
+}
+
 TEST_F(NvidiaSpecTest, WithoutADriverThereIsNone) {
   EXPECT_FALSE(nvidia_spec(root()));
   file("dev/nvidiactl");

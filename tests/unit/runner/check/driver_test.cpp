@@ -159,7 +159,9 @@ TEST(ForwardCompatibility, ItsFolderComesFirstWhereItIsNeededAndWorks) {
   EXPECT_EQ(folder(), "");
   set_compat(pair, "12.8", {"470"});
   EXPECT_EQ(folder(), "/usr/local/cuda/compat");
-  EXPECT_EQ(forward_libraries(pair.image, pair.host, {.gpus = 0}), "");
+  Use without_gpus;
+  without_gpus.gpus = 0;
+  EXPECT_EQ(forward_libraries(pair.image, pair.host, without_gpus), "");
   pair.image.environment = {{"LD_LIBRARY_PATH", "/usr/local/cuda/compat"}};
   EXPECT_EQ(folder(), "") << "the image sees to it";
   pair.image.environment.clear();
