@@ -34,11 +34,12 @@ bool WheelFiles::agree_as_known(const Store& store) const {
 }
 
 void WheelFiles::check_agreement(Store& store) {
-  if (agree_as_known(store)) return;
+  const Digest key = agreement_key();
+  if (store.find_key(key)) return;
   std::vector<std::size_t> all(lock_.wheels.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
   check_wheels_agree(get(all), lock_.python_minor());
-  store.put_key(agreement_key(), "mlenv.agree/1");
+  store.put_key(key, "mlenv.agree/1");
 }
 
 }  // namespace mlenv

@@ -124,9 +124,7 @@ void read_tree(const Search& search, const fs::path& root, LayerFiles& out) {
 
 void read_entries(const Store& store, const Layer& layer, Progress& progress,
                   const std::function<void(const TarEntry&, Source&)>& take) {
-  Activity activity{progress,
-                    "reading " + layer.shown_name(),
-                    layer.blob.size_bytes};
+  Activity activity{progress, "reading " + layer.shown_name(), layer.blob.size_bytes};
   read_layer(
       store, layer, [&](std::uint64_t bytes) { activity.advance(bytes); }, take);
 }

@@ -154,12 +154,25 @@ Segment finish_segment(Compilation& work, Store& store) {
   return segment;
 }
 
+Error damaged(std::string why) {
+  return failure("damaged", "cached bytecode in the store is damaged")
+      .because(std::move(why))
+      .hint("run `mlenv store verify --repair`, then build again");
+}
+
 void add_segment(LayerWriter& writer, const Segment& segment, const Store& store) {
   const std::unique_ptr<mlenv::Source> compressed = store.open(*segment.blob);
-  if (writer.add_segment(*segment.blob, segment.size_bytes, *compressed) == segment.tar_bytes)
-    return;
-  throw failure("damaged", "cached bytecode in the store is damaged")
-      .hint("run `mlenv store verify --repair`, then build again");
+  std::uint64_t tar_bytes = 0;
+  try {
+    tar_bytes = writer.add_segment(*segment.blob, segment.size_bytes, *compressed);
+  } catch (const Error& error) {
+    if (error.code() != "bad-gzip") throw;
+    throw damaged(error.frames().back());
+  }
+  if (tar_bytes != segment.tar_bytes) {
+    throw damaged(
+        fmt::format("it unpacks to {} bytes instead of {}", tar_bytes, segment.tar_bytes));
+  }
 }
 
 }  // namespace

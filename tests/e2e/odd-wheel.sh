@@ -45,6 +45,18 @@ diff -r "$work/theirs" "$work/ours" >"$work/diff" || fail "the trees differ: $(h
 diff "$work/theirs.modes" "$work/ours.modes" || fail "modes differ"
 note "$(wc -l <"$work/ours.modes") files"
 
+note "cached bytecode that is damaged"
+bytecode=$(grep -rhF mlenv.bytecode/1 "$MLENV_STORE/keys" | jq -r 'select(any(.folders[]; contains("/idna/"))) | .blob[7:]')
+blob=$(find "$MLENV_STORE/blobs" -name "${bytecode:?}")
+chmod u+w "$blob"
+printf damaged | dd of="$blob" bs=1 seek=5000 conv=notrunc status=none
+small_recipe "$work/fewer.yaml" mlenv-odd idna
+failing_with damaged "$MLENV" --json build "$work/fewer.yaml"
+grep -qF 'store verify --repair' "$work/err" || fail "$(cat "$work/err")"
+"$MLENV" store verify --repair >/dev/null
+"$MLENV" build -q "$work/fewer.yaml" >/dev/null
+verify_store
+
 note "wheels that lie"
 while IFS=$'\t' read -r name words; do
   status=0

@@ -246,8 +246,7 @@ TEST_F(NvidiaSpecTest, ADriverInAFolderOfItsOwn) {
   EXPECT_EQ(source_of("/usr/bin/nvidia-smi"), own + "bin/nvidia-smi") << "what the script starts";
   EXPECT_EQ(source_of("/usr/bin/nvidia-imex"), own + "bin/nvidia-imex");
   EXPECT_EQ(source_of("/usr/bin/nvidia-debugdump"), "/usr/bin/nvidia-debugdump") << "all there is";
-  EXPECT_EQ(source_of("/usr/local/nvidia/lib64/libcuda.so.1"),
-            own + "lib64/libcuda.so.580.65.06");
+  EXPECT_EQ(source_of("/usr/local/nvidia/lib64/libcuda.so.1"), own + "lib64/libcuda.so.580.65.06");
   EXPECT_EQ(source_of("/etc/vulkan/icd.d/nvidia_icd.json"),
             own + "share/vulkan/icd.d/nvidia_icd.json");
 }
