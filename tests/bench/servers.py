@@ -113,19 +113,57 @@ http: {{addr: "{self.host}"}}
         self.start()
 
 
-class Buildkit:
-    """buildkitd with an OCI worker, host network and the registry above."""
+class Containerd:
+    """containerd without Kubernetes' part: images, snapshots by overlayfs, and tasks."""
 
-    def __init__(self, programs, folder, state, registry):
-        self.programs, self.folder, self.registry = programs, folder, registry
-        self.server = None
-        self.address = f"unix://{folder}/socket"
+    namespace = "buildkit"
+
+    def __init__(self, programs, folder, root):
+        self.programs, self.folder, self.server = programs, folder, None
+        self.socket = folder / "containerd.sock"
         folder.mkdir()
         (folder / "config.toml").write_text(f"""
-root = "{state}"
-insecure-entitlements = ["network.host"]
+version = 3
+root = "{root}"
+state = "{folder}/run"
+disabled_plugins = ["io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime",
+                    "io.containerd.grpc.v1.cri", "io.containerd.nri.v1.nri"]
 [grpc]
-address = ["{self.address}"]
+address = "{self.socket}"
+""")
+
+    def start(self):
+        self.server = Process([str(self.programs / "containerd"), "--config",
+                               str(self.folder / "config.toml")], self.folder / "log",
+                              {**os.environ, "PATH": f"{self.programs}:{os.environ['PATH']}"})
+        wait_until(lambda: self.socket.exists() and subprocess.run(
+            self.ctr("version"), capture_output=True, check=False).returncode == 0, "containerd")
+
+    def close(self):
+        if self.server:
+            self.server.close()
+            self.server = None
+
+    def ctr(self, *words):
+        return [str(self.programs / "ctr"), "--address", str(self.socket), "--namespace",
+                self.namespace, *words]
+
+    def run_argv(self, image):
+        """The image's first container."""
+        return self.ctr("run", "--rm", "--snapshotter", "overlayfs", image, "bench", "/bin/true")
+
+
+class Buildkit:
+    """buildkitd with host network and the registry above. Its worker is its own (OCI: layers and
+    snapshots in its folder, which nothing else can run), or containerd's, where a daemon of that is
+    given: it has the image then."""
+
+    def __init__(self, programs, folder, state, registry, containerd=None):
+        self.programs, self.folder, self.registry = programs, folder, registry
+        self.server, self.containerd = None, containerd
+        self.address = f"unix://{folder}/socket"
+        folder.mkdir()
+        worker = f"""
 [worker.oci]
 enabled = true
 networkMode = "host"
@@ -134,13 +172,33 @@ binary = "runc"
 snapshotter = "overlayfs"
 [worker.containerd]
 enabled = false
+"""
+        if containerd:
+            worker = f"""
+[worker.oci]
+enabled = false
+[worker.containerd]
+enabled = true
+address = "{containerd.socket}"
+namespace = "{containerd.namespace}"
+networkMode = "host"
+gc = false
+snapshotter = "overlayfs"
+"""
+        (folder / "config.toml").write_text(f"""
+root = "{state}"
+insecure-entitlements = ["network.host"]
+[grpc]
+address = ["{self.address}"]
+{worker}
 [registry."{registry.host}"]
 http = true
 """)
 
     @property
-    def process_id(self):
-        return self.server.process.pid
+    def process_ids(self):
+        daemons = [self, self.containerd] if self.containerd else [self]
+        return [daemon.server.process.pid for daemon in daemons]
 
     def build_argv(self, context, output, options=()):
         return [str(self.programs / "buildctl"), "--addr", self.address, "build",
@@ -149,6 +207,8 @@ http = true
                 "--opt", "force-network-mode=host", *options, "--output", output]
 
     def start(self):
+        if self.containerd:
+            self.containerd.start()
         self.server = Process([str(self.programs / "buildkitd"), "--config",
                                str(self.folder / "config.toml")], self.folder / "log",
                               {**os.environ, "PATH": f"{self.programs}:{os.environ['PATH']}"})
@@ -160,6 +220,8 @@ http = true
         if self.server:
             self.server.close()
             self.server = None
+        if self.containerd:
+            self.containerd.close()
 
     def reset(self, base):
         """On an empty `state`: only the base image, pulled and unpacked."""
@@ -167,5 +229,6 @@ http = true
         context = self.folder / "warm"
         context.mkdir(exist_ok=True)
         (context / "Dockerfile").write_text(f"FROM {base}\nRUN true\n")
-        subprocess.run(self.build_argv(context, "type=image,name=warm,push=false"), check=True,
-                       capture_output=True)
+        unpack = str(self.containerd is not None).lower()
+        subprocess.run(self.build_argv(context, f"type=image,name=warm,push=false,unpack={unpack}"),
+                       check=True, capture_output=True)
