@@ -14,6 +14,7 @@
 
 #include "base/captured.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/spawn.hpp"
 #include "base/text.hpp"
 
@@ -199,7 +200,8 @@ Captured run_captured(Command command, std::chrono::milliseconds deadline, std::
   return result;
 }
 
-void start_detached(const std::vector<std::string>& argv, int stdin_fd) {
+void start_detached(Purpose purpose, const std::vector<std::string>& argv, int stdin_fd) {
+  log::debug("starting {} in the background: {}", argv.at(0), purpose.name);
   const std::vector<char*> words = c_strings(argv);
   const Fd nowhere = open_file("/dev/null", O_RDWR);
   const pid_t pid = ::fork();

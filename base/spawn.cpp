@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 
 extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
@@ -67,6 +68,7 @@ void set_attributes(SpawnSetup& setup, Leads leads) {
 }  // namespace
 
 pid_t spawn(const Command& command, Leads leads) {
+  log::debug("starting {}: {}", command.argv.at(0), command.purpose.name);
   SpawnSetup setup;
   redirect(setup, command);
   set_attributes(setup, leads);

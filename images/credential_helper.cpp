@@ -75,7 +75,7 @@ std::optional<Credentials> ask_credential_helper(const std::string& name, std::s
   const std::string intent = fmt::format("asking `{}` for the login at `{}`", program, host);
   const Captured said = while_doing(intent, [&] {
     try {
-      Command command;
+      Command command{Purpose{"credential-helper"}};
       command.argv = {found->string(), "get"};
       return run_captured(std::move(command), deadline, host);
     } catch (Error& error) {

@@ -47,7 +47,7 @@ Command git_command(const std::vector<std::string>& arguments, bool batch_ssh) {
     throw failure("no-git", "there is no `git` on this machine, and the recipe names a repository")
         .hint("install it, on Debian as `apt-get install git`");
   }
-  Command command;
+  Command command{Purpose{"git-fetch"}};
   command.argv = {program->string(),
                   "-c",
                   "core.hooksPath=/dev/null",

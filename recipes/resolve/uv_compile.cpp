@@ -151,7 +151,7 @@ Captured run_uv(const UvQuestion& question, const WheelRequest& request, const U
     }
     write_file(folder / "pylock.toml", render_preferences(versions), false);
   }
-  Command command;
+  Command command{Purpose{"uv-resolve"}};
   command.argv = arguments(question, request, program.path, program.cache, answer);
   command.env = uv_environment();
   command.folder = folder;

@@ -90,7 +90,7 @@ fs::path sample_interpreter(const fs::path& cache) {
 bool uv_understands(const fs::path& uv, const fs::path& cache) {
   const ScratchFolder folder;
   write_file(folder.path() / "uv.toml", "", false);
-  Command command;
+  Command command{Purpose{"uv-trial"}};
   command.argv = {uv.string(),
                   "pip",
                   "compile",

@@ -29,7 +29,7 @@ constexpr std::string_view kHint =
 
 /// `uv 0.13.8 (…)` → `0.13.8`; empty when it cannot be asked.
 std::string uv_version(const fs::path& uv) {
-  Command command;
+  Command command{Purpose{"uv-version"}};
   command.argv = {uv.string(), "--version"};
   command.env = uv_environment();
   const Captured said = run_captured(command, std::chrono::seconds(30));
@@ -107,7 +107,7 @@ fs::path download_wheel(const fs::path& folder) {
     requirement += fmt::format(" --hash=sha256:{}", digest);
   }
   write_file(folder / "requirements.txt", requirement + '\n', false);
-  Command command;
+  Command command{Purpose{"uv-download"}};
   command.argv = {python->string(),
                   "-m",
                   "pip",

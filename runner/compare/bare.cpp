@@ -170,7 +170,7 @@ std::vector<std::string> BareImage::words_for(const std::string& program, const 
 }
 
 Command BareImage::command(const std::vector<std::string>& argv, const fs::path& folder) const {
-  Command command;
+  Command command{Purpose{"compare-bare"}};
   command.argv = words_for(argv.at(0), argv.at(0), 0);
   command.argv.insert(command.argv.end(), argv.begin() + 1, argv.end());
   command.env = environment();

@@ -145,7 +145,7 @@ std::string ContainerEngine::title() const {
 
 Captured ask(const ContainerEngine& engine, std::vector<std::string> words,
              std::chrono::milliseconds deadline, const fs::path& folder) {
-  Command command;
+  Command command{Purpose{"engine-question"}};
   command.argv = std::move(words);
   command.argv.insert(command.argv.begin(), engine.program);
   command.folder = folder;

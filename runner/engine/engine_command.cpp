@@ -173,7 +173,7 @@ void add_ulimits(const EngineContainer& container, Words& words) {
 }  // namespace
 
 Command run_command(const ContainerEngine& engine, const EngineContainer& container) {
-  Command command;
+  Command command{Purpose{"engine-run"}};
   Words& words = command.argv;
   words = {engine.program};
   if (!engine.oci_runtime.empty()) add(words, {"--runtime", engine.oci_runtime});

@@ -114,7 +114,7 @@ std::optional<SlurmState> parse_sacct(std::string_view line) {
 }
 
 Captured ask_program(std::vector<std::string> words) {
-  Command command;
+  Command command{Purpose{"slurm"}};
   words[0] = program(words[0]);
   command.argv = std::move(words);
   command.env = plain_environment();

@@ -180,7 +180,7 @@ void wait_ready(int fd) {
 /// ways, and show the host's own services at the gateway's address: none of that.
 void start_pasta(const fs::path& program, const fs::path& name_space,
                  const std::vector<PublishedPort>& ports, Identity identity) {
-  Command command;
+  Command command{Purpose{"network"}};
   command.argv = {program.string(), "--quiet", "--config-net", "--no-map-gw", "--dns-forward",
                   kNameServer,      "-T",      "none",         "-U",          "none"};
   for (const char* const protocol : {"tcp", "udp"}) {
@@ -209,7 +209,7 @@ void start_slirp(const fs::path& program, const fs::path& name_space, const fs::
   if (::chdir(folder.c_str()) != 0) throw os_error(errno, "cannot enter `{}`", folder.string());
   Pipe ready = make_pipe();
   const Fd messages = open_file(folder / "slirp.log", O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  Command command;
+  Command command{Purpose{"network"}};
   command.argv = {
       program.string(),       "--configure",       "--mtu=65520",   "--disable-host-loopback",
       "--netns-type=path",    "--api-socket",      socket.string(), "--ready-fd",

@@ -52,7 +52,7 @@ std::vector<fs::path> crun_groups(const fs::path& group) {
 }
 
 Command base_command(const Runtime& runtime, const Container& container, const fs::path& log) {
-  Command command;
+  Command command{Purpose{"oci-runtime"}};
   command.argv = {runtime.program.string(),
                   "--root",
                   (container.bundle / "state").string(),

@@ -97,7 +97,7 @@ void StageProcess::copy_ourselves(const LocalRun& run, Fd theirs) {
 }
 
 void StageProcess::start_again(const LocalRun& run, std::vector<std::string> argv, Fd theirs) {
-  Command command;
+  Command command{Purpose{"run-stage"}};
   command.argv = std::move(argv);
   command.argv.insert(command.argv.end(), {own_executable().string(), std::string(kStageArgument)});
   command.stdin_fd = 0;

@@ -214,7 +214,7 @@ int hold_leash(const std::vector<std::string>& words) {
 /// Our standard input is that process's from now on, and ours is empty.
 Child on_leash(std::chrono::seconds grace, std::chrono::seconds silence) {
   const Fd null = open_file("/dev/null", O_RDWR);
-  Command command;
+  Command command{Purpose{"node-leash"}};
   command.argv = {own_executable().string(), "leash", std::to_string(::getpid()),
                   std::to_string(grace.count()), std::to_string(silence.count())};
   command.stdin_fd = STDIN_FILENO;

@@ -59,7 +59,7 @@ std::string GitRepository::ask(const std::vector<std::string>& words) const {
 }
 
 Captured GitRepository::said(const std::vector<std::string>& words) const {
-  Command command;
+  Command command{Purpose{"git-state"}};
   command.argv = {"git", "-C", project_.string(), "-c", "core.fsmonitor=false"};
   command.argv.insert(command.argv.end(), settings_.begin(), settings_.end());
   command.argv.insert(command.argv.end(), words.begin(), words.end());

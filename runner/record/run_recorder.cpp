@@ -157,7 +157,7 @@ void RunRecorder::start_reader(const KnownState& known) {
   }
   reader_ = Fd{ends[0]};
   const Fd theirs{ends[1]};
-  start_detached(reader, theirs.get());
+  start_detached(Purpose{"log-reader"}, reader, theirs.get());
 }
 
 void RunRecorder::publish(const fs::path& folder, std::chrono::system_clock::time_point now) {

@@ -89,7 +89,7 @@ VirtualMachine::VirtualMachine(QemuMachine machine, const fs::path& folder,
   machine.scratch = 4;
   SocketPair port = socket_pair();
   const Fd words = open_file(said_ / "qemu", O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  Command command;
+  Command command{Purpose{"virtual-machine"}};
   command.argv = qemu_words(machine);
   command.stdout_fd = command.stderr_fd = words.get();
   command.extra_fds = {{port.theirs.get(), machine.port}, {scratch, machine.scratch}};

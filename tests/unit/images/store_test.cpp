@@ -569,7 +569,7 @@ TEST_F(StoreTest, DISABLED_WritesUntilKilled) {
 }
 
 TEST_F(StoreTest, ASigkillLeavesTheStoreWhole) {
-  Command command;
+  Command command{Purpose{"test"}};
   command.argv = {own_executable().string(), "--gtest_also_run_disabled_tests",
                   "--gtest_filter=StoreTest.DISABLED_WritesUntilKilled"};
   command.env = {{"MLENV_TEST_STORE=" + root().string()}};

@@ -32,7 +32,7 @@ JobScript script_of(const Job& job) {
 }
 
 std::string by_bash(const std::string& script) {
-  Command command;
+  Command command{Purpose{"test"}};
   command.argv = {"/bin/bash", "-c", "set -euo pipefail\n" + script};
   const Captured told = run_captured(command, std::chrono::seconds(30));
   EXPECT_EQ(told.exit.code, 0) << told.err << script;

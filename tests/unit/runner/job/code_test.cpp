@@ -18,7 +18,7 @@ using Words = std::vector<std::string>;
 
 /// Standard output of a program that must succeed.
 std::string output_of(Words argv) {
-  Command command;
+  Command command{Purpose{"test"}};
   command.argv = std::move(argv);
   const Captured ran = run_captured(command, std::chrono::seconds(30));
   EXPECT_EQ(ran.exit.code, 0) << ran.err;
