@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <linux/openat2.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -14,7 +12,9 @@
 #include <deque>
 #include <set>
 
+#include "base/beneath.hpp"
 #include "base/error.hpp"
+#include "images/tree_paths.hpp"
 
 namespace mlenv {
 namespace {
@@ -29,6 +29,9 @@ bool is_opaque(const fs::path& folder) {
   return ::lgetxattr(folder.c_str(), "user.overlay.opaque", nullptr, 0) > 0 ||
          ::lgetxattr(folder.c_str(), "trusted.overlay.opaque", nullptr, 0) > 0;
 }
+
+/// What is open there, whatever has its name by now.
+fs::path opened(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
 
 void split(std::string_view path, std::deque<std::string>& parts) {
   std::vector<std::string> found;
@@ -117,12 +120,8 @@ StackedTrees::StackedTrees(const std::vector<fs::path>& layers) : paths_(layers)
 /// Without following any link: what a hidden layer has in the place of a folder may be one.
 StackedTrees::Entry StackedTrees::open(std::size_t layer, const std::string& path) const {
   Entry entry{};
-  open_how how{};
-  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-  const char* const name = path.empty() ? "." : path.c_str();
-  entry.fd =
-      Fd{static_cast<int>(::syscall(SYS_openat2, layers_[layer].get(), name, &how, sizeof how))};
+  entry.fd = open_beneath(layers_[layer].get(), path.empty() ? "." : path, O_PATH | O_NOFOLLOW,
+                          Links::none);
   if (!entry.fd) return entry;
   if (::fstat(entry.fd.get(), &entry.status) != 0) throw os_error(errno, "cannot read `{}`", path);
   return entry;
@@ -132,7 +131,8 @@ StackedTrees::Entry StackedTrees::open(std::size_t layer, const std::string& pat
 bool StackedTrees::hides_below(std::size_t layer, const std::string& path) const {
   for (std::string at = parent_of(path);; at = parent_of(at)) {
     const Entry entry = open(layer, at);
-    if (entry.fd && (!S_ISDIR(entry.status.st_mode) || is_opaque(paths_[layer] / at))) return true;
+    if (entry.fd && (!S_ISDIR(entry.status.st_mode) || has_opaque_mark(opened(entry.fd))))
+      return true;
     if (at.empty()) return false;
   }
 }
@@ -191,7 +191,7 @@ std::optional<std::string> StackedTrees::read(std::string_view path, std::uint64
   std::string real;
   const std::optional<Entry> entry = follow(path, real);
   if (!entry || !S_ISREG(entry->status.st_mode)) return std::nullopt;
-  const Fd file = open_file(fmt::format("/proc/self/fd/{}", entry->fd.get()), O_RDONLY);
+  const Fd file = open_file(opened(entry->fd), O_RDONLY);
   FdSource source{file.get()};
   return read_all(source, limit);
 }
@@ -210,7 +210,7 @@ std::vector<std::string> StackedTrees::list(std::string_view path) const {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Entry entry = open(i, *folder);
     if (!entry.fd || !S_ISDIR(entry.status.st_mode)) continue;
-    for (const fs::path& one : list_folder(paths_[i] / *folder)) {
+    for (const fs::path& one : list_folder(opened(entry.fd))) {
       names.insert(one.filename().string());
     }
   }

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
@@ -13,6 +12,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/beneath.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/paths.hpp"
@@ -74,10 +74,7 @@ void require_bridge(const LocalRun& run) {
 
 /// What is mounted at `target` in the container; none of the host's links are followed.
 Fd mounted_at(const Fd& root, const std::string& target) {
-  open_how how{};
-  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  Fd fd{static_cast<int>(::syscall(SYS_openat2, root.get(), target.c_str(), &how, sizeof how))};
+  Fd fd = open_beneath(root.get(), target, O_RDONLY | O_DIRECTORY, Links::inside);
   struct statx status {};
   const bool is_mount = fd &&
                         ::statx(fd.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS, &status) == 0 &&

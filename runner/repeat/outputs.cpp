@@ -1,7 +1,14 @@
 #include "runner/repeat/outputs.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <functional>
 
+#include "base/beneath.hpp"
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/paths.hpp"
@@ -56,6 +63,7 @@ PlacedOutput placed(const LocalRun& run, const std::string& path,
   const Mount& one = mounts[*mount];
   if (one.read_only) throw bad_output(path, fmt::format("lies in `{}`, read-only", one.target));
   output.mount = *mount;
+  output.source = one.source;
   if (output.target != one.target) {
     output.within = fs::path(output.target).lexically_relative(one.target).string();
   }
@@ -68,25 +76,36 @@ PlacedOutput placed(const LocalRun& run, const std::string& path,
   return output;
 }
 
+/// What is open there, whatever has its name by now.
+fs::path opened(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
+
+/// The run may have put a link in the place of any folder: none is followed.
 class OutputWalk {
  public:
-  explicit OutputWalk(fs::path root) : root_(std::move(root)) {}
+  explicit OutputWalk(const fs::path& shown) : shown_(shown) {}
 
-  void visit(const std::string& within) {
-    const fs::path path = within.empty() ? root_ : root_ / within;
-    const fs::file_status status = fs::symlink_status(path);
-    if (fs::is_directory(status)) {
-      for (const fs::path& entry : list_folder(path)) {
+  /// `file` is an open place (O_PATH).
+  void visit(const std::string& within, const Fd& file) {
+    struct stat status {};
+    if (::fstat(file.get(), &status) != 0) throw os_error(errno, "cannot read `{}`", at(within));
+    if (S_ISDIR(status.st_mode)) {
+      for (const fs::path& entry : list_folder(opened(file))) {
         const std::string name = entry.filename().string();
-        visit(within.empty() ? name : within + "/" + name);
+        const std::string next = within.empty() ? name : within + "/" + name;
+        const Fd one = open_beneath(file.get(), name, O_PATH | O_NOFOLLOW, Links::none);
+        if (!one) throw os_error(errno, "cannot read `{}`", at(next));
+        visit(next, one);
       }
-    } else if (fs::is_symlink(status)) {
-      const std::string leads = fs::read_symlink(path).string();
+    } else if (S_ISLNK(status.st_mode)) {
+      std::string leads(PATH_MAX, '\0');
+      const ssize_t size = ::readlinkat(file.get(), "", leads.data(), leads.size());
+      if (size < 0) throw os_error(errno, "cannot read `{}`", at(within));
+      leads.resize(static_cast<std::size_t>(size));
       add({within, "link", leads.size(), Digest::of(leads).str()});
-    } else if (fs::is_regular_file(status)) {
-      add(content(within, path));
+    } else if (S_ISREG(status.st_mode)) {
+      add(content(within, opened(file)));
     } else {
-      throw failure("io", "`{}` is a socket, pipe or device", path.string());
+      throw failure("io", "`{}` is a socket, pipe or device", at(within));
     }
   }
 
@@ -106,8 +125,11 @@ class OutputWalk {
     return {within, "file", size, hash.finish().str()};
   }
   void add(RecordedFile file) { files_.push_back(std::move(file)); }
+  std::string at(const std::string& within) const {
+    return (within.empty() ? shown_ : shown_ / within).string();
+  }
 
-  fs::path root_;
+  fs::path shown_;
   std::vector<RecordedFile> files_;
 };
 
@@ -155,22 +177,28 @@ std::vector<DeclaredOutput> declared(const LocalRun& run,
   return all;
 }
 
-RecordedOutput read_output(const std::string& path, const fs::path& on_host) {
+namespace {
+
+/// `open` gives the place itself (O_PATH), or errno.
+RecordedOutput read_opened(const std::string& path, const fs::path& on_host,
+                           const std::function<Fd()>& open) {
   RecordedOutput output;
   output.path = path;
   try {
-    const fs::file_status status = fs::symlink_status(on_host);
-    if (!fs::exists(status)) {
+    const Fd file = open();
+    if (!file && errno == ENOENT) {
       output.kind = "absent";
       return output;
     }
+    if (!file) throw os_error(errno, "cannot read `{}`", on_host.string());
+    struct stat status {};
+    const bool is_folder = ::fstat(file.get(), &status) == 0 && S_ISDIR(status.st_mode);
     OutputWalk walk{on_host};
-    walk.visit("");
+    walk.visit("", file);
     output.files = walk.take();
-    output.kind = fs::is_directory(status) ? "folder" : output.files.front().kind;
-    for (const RecordedFile& file : output.files) output.size_bytes += file.size_bytes;
-    output.digest =
-        fs::is_directory(status) ? digest_over(output.files) : output.files.front().digest;
+    output.kind = is_folder ? "folder" : output.files.front().kind;
+    for (const RecordedFile& recorded : output.files) output.size_bytes += recorded.size_bytes;
+    output.digest = is_folder ? digest_over(output.files) : output.files.front().digest;
   } catch (const std::exception& error) {
     output.kind = "unreadable";
     output.files.clear();
@@ -179,9 +207,26 @@ RecordedOutput read_output(const std::string& path, const fs::path& on_host) {
   return output;
 }
 
+}  // namespace
+
+RecordedOutput read_output(const std::string& path, const fs::path& on_host) {
+  return read_opened(path, on_host,
+                     [&] { return Fd{::open(on_host.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)}; });
+}
+
 std::vector<RecordedOutput> read_outputs(const std::vector<PlacedOutput>& outputs) {
   std::vector<RecordedOutput> found;
-  for (const PlacedOutput& one : outputs) found.push_back(read_output(one.path, one.on_host));
+  for (const PlacedOutput& one : outputs) {
+    if (one.within.empty()) {
+      found.push_back(read_output(one.path, one.on_host));
+      continue;
+    }
+    // The folders above it were the run's to replace.
+    found.push_back(read_opened(one.path, one.on_host, [&] {
+      const Fd source{::open(one.source.c_str(), O_PATH | O_CLOEXEC)};
+      return open_beneath(source.get(), one.within, O_PATH | O_NOFOLLOW, Links::none);
+    }));
+  }
   return found;
 }
 
