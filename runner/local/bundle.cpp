@@ -7,6 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "runner/engine/keeper/protocol.hpp"
+#include "runner/local/machine.hpp"
 #include "runner/local/seccomp.hpp"
 
 namespace mlenv {
@@ -120,6 +122,14 @@ Json rlimits(const std::vector<Ulimit>& ulimits) {
   return all;
 }
 
+/// The command, behind the program that enters its folder.
+Words first_words(const Bundle& bundle) {
+  Words words{fmt::format("{}/{}", kMachineTarget, kFirstProgram), keeper::kEnter,
+              bundle.make_workdir ? keeper::kMake : keeper::kNeed, bundle.workdir};
+  words.insert(words.end(), bundle.argv.begin(), bundle.argv.end());
+  return words;
+}
+
 Json process(const Bundle& bundle) {
   const Words& capabilities = default_capabilities();
   // A user who is not root holds none until they run a program that brings its own.
@@ -129,9 +139,9 @@ Json process(const Bundle& bundle) {
   Json result{
       {"terminal", bundle.terminal},
       {"user", std::move(user)},
-      {"args", bundle.argv},
+      {"args", first_words(bundle)},
       {"env", bundle.env},
-      {"cwd", bundle.workdir},
+      {"cwd", "/"},
       {"noNewPrivileges", true},
       {"capabilities", {{"bounding", capabilities}, {"effective", held}, {"permitted", held}}}};
   if (bundle.terminal && bundle.rows > 0) {  // runc copies it from its own terminal, crun does not

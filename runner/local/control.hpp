@@ -41,7 +41,8 @@ struct ExecRequest {
 };
 std::string render_stop(const StopRequest& request);
 std::string render_exec(const ExecRequest& request);
-/// Where its processes are: the answer brings a pidfd of the first process of their namespace.
+/// Where its processes are: the answer brings a pidfd of the first process of their namespace, and
+/// the namespace itself where that process does not show it.
 std::string render_where();
 /// One of them is filled; none for bytes that are none of them.
 struct ControlRequest {

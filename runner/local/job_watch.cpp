@@ -31,6 +31,7 @@ class ChildJob final : public WatchedJob {
   }
   void kill() override { processes_.kill(); }
   std::optional<pid_t> first_process() const override { return processes_.init(); }
+  int process_space() const override { return processes_.fd(); }
 
  private:
   Fd ended_;
@@ -58,7 +59,9 @@ void answer_where(int connection, const WatchedJob* job) {
   }
   try {
     const Fd first = open_pidfd(*pid);
-    (void)send_packet(connection, render_outcome(Exit{}), {first.get()});
+    std::vector<int> files{first.get()};
+    if (job->process_space() >= 0) files.push_back(job->process_space());
+    (void)send_packet(connection, render_outcome(Exit{}), files);
   } catch (const Error& error) {
     answer(connection, error);  // whoever asks must not end the run
   }

@@ -35,6 +35,8 @@ class WatchedJob {
   virtual void kill() = 0;
   /// The first process of its PID namespace, as we see it; nothing where that is not ours to know.
   virtual std::optional<pid_t> first_process() const { return std::nullopt; }
+  /// Their namespace itself, where the first process does not let others see it; -1: it does.
+  virtual int process_space() const { return -1; }
   /// Who has it then, and who knows what it uses.
   struct Elsewhere {
     std::string why;

@@ -82,8 +82,7 @@ template <class Work>
 int answer_of(const PidNamespace& processes, int pipe, Work&& work) noexcept {
   const auto answer = [&](const std::string& bytes) { (void)write_quietly(pipe, bytes); };
   try {
-    const Fd theirs = open_file(processes.path(), O_RDONLY);
-    if (::setns(theirs.get(), CLONE_NEWPID) != 0) {
+    if (::setns(processes.fd(), CLONE_NEWPID) != 0) {
       throw os_error(errno, "cannot enter a PID namespace");
     }
     std::forward<Work>(work)();
@@ -248,6 +247,7 @@ PrivateNetwork::PrivateNetwork(const NetworkProgram& program, const fs::path& na
                                const fs::path& folder, const std::vector<PublishedPort>& ports,
                                Identity identity) {
   require_tun();
+  processes_.settle();
   work_in(processes_, [&] {
     if (program.is_pasta) {
       start_pasta(program.path, name_space, ports, identity);

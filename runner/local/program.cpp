@@ -1,7 +1,9 @@
 #include "runner/local/program.hpp"
 
 #include <fmt/core.h>
+#include <cerrno>
 
+#include "base/error.hpp"
 #include "runner/local/job.hpp"
 #include "runner/local/job_files.hpp"
 
@@ -84,6 +86,14 @@ std::optional<CannotRun> cannot_run(const Bundle& bundle, const ImageRoot& image
   if (is_path) return CannotRun{127, fmt::format("cannot run `{}`: no such file", name)};
   return CannotRun{127, fmt::format("cannot run `{}`: not found on the image's PATH ({}){}", name,
                                     search_path(bundle), advice(name))};
+}
+
+std::optional<CannotRun> refused_by_kernel(const keeper::Failed& problem,
+                                           const std::string& program) {
+  if (problem.step != keeper::Failed::Step::program) return std::nullopt;
+  const bool is_absent = problem.error == ENOENT || problem.error == ENOTDIR;
+  return CannotRun{is_absent ? 127 : 126,
+                   fmt::format("cannot run `{}`: {}", program, errno_text(problem.error))};
 }
 
 }  // namespace mlenv

@@ -38,8 +38,7 @@ constexpr int kSignalled = 128;
 
 /// From here on children of this process are in the namespace, and end with it.
 void enter_for_children(const PidNamespace& processes) {
-  const Fd space = open_file(processes.path(), O_RDONLY);
-  if (::setns(space.get(), CLONE_NEWPID) != 0) throw os_error(errno, "cannot enter a namespace");
+  if (::setns(processes.fd(), CLONE_NEWPID) != 0) throw os_error(errno, "cannot enter a namespace");
 }
 
 class VmJob final : public WatchedJob {
@@ -101,6 +100,7 @@ VmRun::VmRun(const LocalRun& run, int socket, int signals) : run_(run), watch_{s
   prepare(root);
   if (refusal_) return;
   processes_.emplace();
+  processes_->settle();
   enter_for_children(*processes_);
   boot();
   if (!refusal_) fill();

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "runner/engine/keeper/enter.hpp"
 #include "runner/engine/keeper/files.hpp"
 
 namespace mlenv::keeper {
@@ -75,9 +76,12 @@ Failed be_started(const StartHead& head, std::span<const gid_t> groups, const Wo
   // mount it is made by the job, and belongs to whoever that is outside.
   const bool makes = (head.flags & StartHead::kMakeFolder) != 0;
   const auto enter = [&](bool may_make) {
-    if (::chdir(words.folder) == 0) return true;
+    errno = enter_folder(words.folder);
+    if (errno == 0) return true;
     if (!may_make || errno != ENOENT) return false;
-    return make_folders(words.folder, {head.uid, head.gid, 0}) == 0 && ::chdir(words.folder) == 0;
+    errno = make_folders(words.folder, {head.uid, head.gid, 0});
+    if (errno == 0) errno = enter_folder(words.folder);
+    return errno == 0;
   };
   const bool entered = enter(makes && !leads_into_mount(words.folder));
   if (const int error = become(head, groups); error != 0) return {error, Failed::Step::user};

@@ -60,6 +60,16 @@ TEST(Bundle, JoinsThePidNamespaceAndKeepsTheNetwork) {
   EXPECT_TRUE(joined);
 }
 
+TEST(Bundle, TheFolderIsEnteredByAProgramInTheContainerAndNotByTheRuntime) {
+  Bundle bundle = small();
+  bundle.workdir = "/proc/1/root";
+  const Json process = rendered(bundle)["process"];
+  EXPECT_EQ(process["cwd"], "/");
+  EXPECT_EQ(process["args"], (Json{"/run/mlenv/keeper", "enter", "make", "/proc/1/root", "true"}));
+  bundle.make_workdir = false;
+  EXPECT_EQ(Json::parse(render_process(bundle))["args"][2], "need");
+}
+
 TEST(Bundle, RootHasCgroupsAndDevicesOthersHaveNot) {
   Bundle bundle = small();
   EXPECT_FALSE(rendered(bundle)["linux"].contains("cgroupsPath"));
