@@ -16,6 +16,7 @@
 #include "base/text.hpp"
 #include "runner/local/life.hpp"
 #include "runner/local/namespaces.hpp"
+#include "runner/vm/guest_files.hpp"
 #include "runner/vm/link.hpp"
 
 namespace mlenv {
@@ -93,7 +94,10 @@ VirtualMachine::VirtualMachine(QemuMachine machine, const fs::path& folder,
   command.argv = qemu_words(machine);
   command.stdout_fd = command.stderr_fd = words.get();
   command.extra_fds = {{port.theirs.get(), machine.port}, {scratch, machine.scratch}};
-  qemu_.emplace(command);
+  {
+    const StartedWithoutGroups lesser;
+    qemu_.emplace(command);
+  }
   qemu_ended_ = open_pidfd(qemu_->pid());
   start_link(port.ours.get(), setup);
   wait_.answer = keeper_.fd();

@@ -25,6 +25,7 @@
 #include "runner/local/terminal.hpp"
 #include "runner/local/throwaway.hpp"
 #include "runner/vm/disk/scratch_disk.hpp"
+#include "runner/vm/guest_files.hpp"
 #include "runner/vm/initial_disk.hpp"
 #include "runner/vm/setup.hpp"
 #include "runner/vm/shares.hpp"
@@ -102,6 +103,7 @@ VmRun::VmRun(const LocalRun& run, int socket, int signals) : run_(run), watch_{s
   processes_.emplace();
   processes_->settle();
   enter_for_children(*processes_);
+  forbid_privileged_files();
   boot();
   if (!refusal_) fill();
 }
