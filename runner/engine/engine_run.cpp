@@ -291,7 +291,8 @@ KeptProcess EngineRun::job() const {
 /// As the container itself sees its control group.
 std::uint64_t EngineRun::memory_kills_so_far() const {
   if (run_.engine->controllers.empty()) return 0;
-  const std::string groups = fmt::format("/proc/self/fd/{}/sys/fs/cgroup", kept_->root().get());
+  const Fd open = open_beneath(kept_->root().get(), "sys/fs/cgroup", O_PATH, Links::inside);
+  const std::string groups = fmt::format("/proc/self/fd/{}", open.get());
   return std::max(memory_kills(groups), memory_kills(groups + "/memory"));
 }
 
