@@ -96,9 +96,7 @@ void forget_words() {
   const std::string stat = read_file("/proc/self/stat");
   std::istringstream fields{stat.substr(stat.rfind(')') + 4)};
   std::vector<std::uint64_t> numbers(4);  // so that they have those of proc_pid_stat(5)
-  for (std::int64_t number = 0; fields >> number;) {
-    numbers.push_back(static_cast<std::uint64_t>(number));
-  }
+  for (std::string word; fields >> word;) numbers.push_back(std::stoull(word));  // -1 as its bits
   constexpr std::size_t kEnvironmentEnd = 51;
   if (numbers.size() <= kEnvironmentEnd) return;
   prctl_mm_map map{};
