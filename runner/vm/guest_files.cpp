@@ -102,12 +102,13 @@ void forbid_privileged_files() {
 
 StartedWithoutGroups::StartedWithoutGroups() : umask_(::umask(0)) {
   // In a user namespace of one id there is no other group to be in, and root's is the caller's.
-  is_root_ = ::geteuid() == 0 && ::setgroups(0, nullptr) == 0 && ::setegid(kNobody) == 0;
+  is_root_ =
+      ::geteuid() == 0 && ::setgroups(0, nullptr) == 0 && ::setresgid(kNobody, kNobody, 0) == 0;
 }
 
 StartedWithoutGroups::~StartedWithoutGroups() {
   ::umask(umask_);
-  if (is_root_) (void)!::setegid(0);
+  if (is_root_) (void)!::setresgid(0, 0, 0);
 }
 
 }  // namespace mlenv
