@@ -1,5 +1,6 @@
 #include "runner/engine/engine_command.hpp"
 
+#include <linux/capability.h>
 #include <sys/resource.h>
 #include <algorithm>
 #include <array>
@@ -7,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/confinement.hpp"
 #include "base/error.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
@@ -21,11 +23,6 @@ using Words = std::vector<std::string>;
 
 constexpr const char* kTmp = "/tmp";
 constexpr const char* kShm = "/dev/shm";
-
-/// What the built-in runtime gives, whatever the engine's own default is.
-constexpr std::array kCapabilities = {
-    "AUDIT_WRITE",      "CHOWN",   "DAC_OVERRIDE", "FOWNER", "FSETID",  "KILL",   "MKNOD",
-    "NET_BIND_SERVICE", "NET_RAW", "SETFCAP",      "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"};
 
 void add(Words& words, std::initializer_list<std::string> more) { words.insert(words.end(), more); }
 
@@ -144,9 +141,18 @@ void add_network(const ContainerEngine& engine, const JobOptions& options, Words
   }
 }
 
+/// What the built-in runtime gives, whatever the engine's own default is.
+void add_capabilities(const JobOptions& options, Words& words) {
+  constexpr std::string_view kPrefix = "CAP_";
+  for (const Capability& one : default_capabilities()) {
+    if (one.number == CAP_NET_RAW && options.network == "host") continue;
+    add(words, {"--cap-add", std::string(one.name.substr(kPrefix.size()))});
+  }
+}
+
 void add_rights(const ContainerEngine& engine, const EngineContainer& container, Words& words) {
   add(words, {"--user", "0:0", "--userns", "host", "--ipc", "private", "--cap-drop", "all"});
-  for (const char* const one : kCapabilities) add(words, {"--cap-add", one});
+  add_capabilities(container.options, words);
   add(words, {"--security-opt", "no-new-privileges", "--security-opt", "label=disable",
               "--security-opt", "seccomp=" + (container.settings / "seccomp.json").string()});
   if (engine.keeps_groups && engine.rootless) add(words, {"--group-add", "keep-groups"});

@@ -1,10 +1,12 @@
 #include "runner/local/bundle.hpp"
 
+#include <linux/capability.h>
 #include <sys/resource.h>
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
 
+#include "base/confinement.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "runner/local/seccomp.hpp"
@@ -15,12 +17,13 @@ namespace {
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
-/// What Docker gives by default.
-const Words& default_capabilities() {
-  static const Words names{
-      "CAP_AUDIT_WRITE", "CAP_CHOWN",   "CAP_DAC_OVERRIDE",     "CAP_FOWNER",    "CAP_FSETID",
-      "CAP_KILL",        "CAP_MKNOD",   "CAP_NET_BIND_SERVICE", "CAP_NET_RAW",   "CAP_SETFCAP",
-      "CAP_SETGID",      "CAP_SETPCAP", "CAP_SETUID",           "CAP_SYS_CHROOT"};
+/// Docker's, but for raw packets on the host's own network: by them a container would read and
+/// forge what others of this machine send.
+Words capabilities_of(const Bundle& bundle) {
+  Words names;
+  for (const Capability& one : default_capabilities()) {
+    if (one.number != CAP_NET_RAW || !bundle.network_namespace.empty()) names.emplace_back(one.name);
+  }
   return names;
 }
 
@@ -121,7 +124,7 @@ Json rlimits(const std::vector<Ulimit>& ulimits) {
 }
 
 Json process(const Bundle& bundle) {
-  const Words& capabilities = default_capabilities();
+  const Words capabilities = capabilities_of(bundle);
   // A user who is not root holds none until they run a program that brings its own.
   const Words held = bundle.user.uid == 0 ? capabilities : Words{};
   Json user{{"uid", bundle.user.uid}, {"gid", bundle.user.gid}};
@@ -137,6 +140,7 @@ Json process(const Bundle& bundle) {
   if (bundle.terminal && bundle.rows > 0) {  // runc copies it from its own terminal, crun does not
     result["consoleSize"] = {{"height", bundle.rows}, {"width", bundle.columns}};
   }
+  if (!bundle.apparmor_profile.empty()) result["apparmorProfile"] = bundle.apparmor_profile;
   if (!bundle.ulimits.empty()) result["rlimits"] = rlimits(bundle.ulimits);
   return result;
 }
@@ -181,11 +185,8 @@ Json linux_part(const Bundle& bundle) {
         {{"type", "uts"}},
         {{"type", "pid"}, {"path", bundle.pid_namespace}}}},
       {"seccomp", seccomp_profile(bundle.architecture, bundle.identity == Identity::single_id)},
-      {"maskedPaths",
-       {"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
-        "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
-        "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware"}},
-      {"readonlyPaths", {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}},
+      {"maskedPaths", hidden_paths()},
+      {"readonlyPaths", read_only_paths()},
   };
   if (!bundle.network_namespace.empty()) {
     part["namespaces"].push_back({{"type", "network"}, {"path", bundle.network_namespace}});

@@ -30,6 +30,7 @@ struct Bundle {
   std::vector<CdiMount> file_systems;  ///< mounts that show no path of the host
   std::string pid_namespace;           ///< path of the one to join
   std::string network_namespace;       ///< the same; empty: the host's
+  std::string apparmor_profile;        ///< one that is loaded; empty: the caller's own
   std::vector<Ulimit> ulimits;
   std::optional<std::uint64_t> shm_bytes;  ///< of /dev/shm; nothing: half of the memory
   bool read_only = false;                  ///< the root; mounts are as they say

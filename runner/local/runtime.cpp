@@ -51,13 +51,19 @@ std::vector<fs::path> crun_groups(const fs::path& group) {
   return folders;
 }
 
+/// crun reads TYPE:PATH where there is a colon.
+std::string log_words(const Runtime& runtime, const fs::path& log) {
+  const bool has_colon = log.native().find(':') != std::string::npos;
+  return (runtime.is_crun && has_colon ? "file:" : "") + log.string();
+}
+
 Command base_command(const Runtime& runtime, const Container& container, const fs::path& log) {
   Command command;
   command.argv = {runtime.program.string(),
                   "--root",
                   (container.bundle / "state").string(),
                   "--log",
-                  log.string(),
+                  log_words(runtime, log),
                   "--log-format",
                   "json"};
   if (container.identity != Identity::root) {

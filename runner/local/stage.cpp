@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "runner/engine/engine_run.hpp"
+#include "runner/local/apparmor.hpp"
 #include "runner/local/bundle.hpp"
 #include "runner/local/devices.hpp"
 #include "runner/local/exec_server.hpp"
@@ -125,6 +126,7 @@ Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& sta
   bundle.hostname = host_name();
   bundle.architecture = run.config.architecture;
   bundle.identity = stage.identity;
+  bundle.apparmor_profile = loaded_container_profile();
   bundle.root = stage.root;
   bundle.user = job_user(run, image, single_id);
   if (stage.identity == Identity::kept_id) require_mapped(bundle.user);
