@@ -28,7 +28,8 @@ std::vector<std::string_view> ownership_calls();
 /// Calls that are carried out where one of their conditions holds.
 std::span<const CallCondition> allowed_when();
 /// Calls that answer EPERM. What is neither allowed nor refused answers ENOSYS, as a call that the
-/// kernel lacks: libraries have another way then, and take EPERM for the last word.
+/// kernel lacks: libraries that know a newer call have another way then, and take EPERM for the
+/// last word.
 std::vector<std::string_view> refused_calls();
 /// Socket families that answer EAFNOSUPPORT: no network namespace holds them.
 std::span<const int> refused_families();

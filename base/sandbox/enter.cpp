@@ -257,7 +257,8 @@ void Scaffold::build(const SandboxCommand& command, Way way) {
   for (const Part& part : parts) attach(part);
   for (const Link& link : kDeviceLinks) (void)::symlink(link.target, link.name);
   if (!command.secrets.empty()) place_secrets(command.secrets);
-  // Writable to user 0 of the namespace where that is the host's root: settings of the whole machine.
+  // Writable to user 0 of the namespace where that is the host's root: settings of the whole
+  // machine.
   for (const std::string_view path : read_only_paths()) {
     const std::string text{path};
     if (::access(text.c_str(), F_OK) == 0) attach(clone(text, text, true));

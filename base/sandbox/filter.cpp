@@ -65,9 +65,9 @@ constexpr std::array kSucceed{"setuid",    "setgid",         "setreuid", "setreg
 constexpr std::array<std::string_view, 4> kUnwatched{"setxattrat", "getxattrat", "listxattrat",
                                                      "removexattrat"};
 
-/// Without a process namespace of its own a program would reach mlenv by these.
-constexpr std::array<std::string_view, 3> kAtOthers{"ptrace", "process_vm_readv",
-                                                    "process_vm_writev"};
+/// Without namespaces of its own a program would reach mlenv's process by these, and its files.
+constexpr std::array<std::string_view, 4> kAtOthers{"ptrace", "process_vm_readv",
+                                                    "process_vm_writev", "chroot"};
 
 /// Newer than the libseccomp that we are built with; of one number on all architectures.
 struct NewCall {
@@ -193,13 +193,13 @@ void add_sockets(Rules& rules, bool isolate_network) {
 
 Filter build_filter(const FilterTerms& terms) {
   Rules rules;
+  if (terms.shares_host) rules.add(SCMP_ACT_ERRNO(EPERM), kAtOthers);
   if (terms.supervised) {
     for (const Watched& watched : kWatched) rules.add_one(SCMP_ACT_NOTIFY, watched.name);
     rules.add(SCMP_ACT_ERRNO(0), kSucceed);
     rules.add(SCMP_ACT_ERRNO(ENOSYS), kUnwatched);
     add_devices(rules);
   }
-  if (terms.shares_host) rules.add(SCMP_ACT_ERRNO(EPERM), kAtOthers);
   add_sockets(rules, terms.shares_host);
   for (const CallCondition& condition : allowed_when()) {
     if (terms.shares_host && condition.name == "socket") continue;

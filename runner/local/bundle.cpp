@@ -22,7 +22,8 @@ using Words = std::vector<std::string>;
 Words capabilities_of(const Bundle& bundle) {
   Words names;
   for (const Capability& one : default_capabilities()) {
-    if (one.number != CAP_NET_RAW || !bundle.network_namespace.empty()) names.emplace_back(one.name);
+    if (one.number != CAP_NET_RAW || !bundle.network_namespace.empty())
+      names.emplace_back(one.name);
   }
   return names;
 }

@@ -96,8 +96,8 @@ std::optional<CannotRun> too_long(const std::string& name, const Bundle& bundle)
   for (const std::string& variable : bundle.env) {
     sum += variable.size() + 1 + sizeof(char*);
     if (variable.size() <= kMostWord) continue;
-    const std::string key = printable(variable.substr(0, std::min<std::size_t>(
-                                                              variable.find('='), 64)));
+    const std::string key =
+        printable(variable.substr(0, std::min<std::size_t>(variable.find('='), 64)));
     return refused(fmt::format("its variable `{}` is", key), variable.size(), kMostWord);
   }
   for (std::size_t i = 0; i < bundle.argv.size(); ++i) {

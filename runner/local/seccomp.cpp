@@ -1,5 +1,9 @@
 #include "runner/local/seccomp.hpp"
 
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <cerrno>
 #include <cstdint>
 #include <string>
@@ -47,10 +51,24 @@ Json answer(const std::vector<std::string_view>& names, int error) {
   return {{"names", names}, {"action", "SCMP_ACT_ERRNO"}, {"errnoRet", error}};
 }
 
+/// Whether the kernel runs x32 programs (64-bit registers, 32-bit addresses), which few do: a
+/// filter for them is a third of the time that a runtime takes for it.
+bool has_x32() {
+#if defined(__x86_64__)
+  if (::prctl(PR_GET_SECCOMP) != 0) return true;  // asking might be the end of us
+  constexpr long kX32 = 0x40000000;               // __X32_SYSCALL_BIT
+  return ::syscall(kX32 | SYS_getpid) > 0;
+#else
+  return true;
+#endif
+}
+
 /// With the 32-bit programs of the architecture, as Docker has it.
 Json architectures(std::string_view architecture) {
   if (architecture == "arm64") return {"SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM"};
-  return {"SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32"};
+  Json all{"SCMP_ARCH_X86_64", "SCMP_ARCH_X86"};
+  if (has_x32()) all.push_back("SCMP_ARCH_X32");
+  return all;
 }
 
 }  // namespace

@@ -141,6 +141,56 @@ TEST_F(SandboxTest, ProcessOneShowsNothingOfTheHost) {
   ::unsetenv("MLENV_TEST_SECRET");  // NOLINT(concurrency-mt-unsafe)
 }
 
+/// Perl's word for a system call's answer: `NAME ERRNO`.
+constexpr const char* kRefusedCalls = R"(perl -MPOSIX -e '
+  %calls = (keyctl => 250, add_key => 248, request_key => 249, unshare => 272, bpf => 321,
+            mount => 165, perf_event_open => 298, userfaultfd => 323, io_uring_setup => 425);
+  for (sort keys %calls) {
+    $! = 0;
+    my @no = ($calls{$_}, $_ eq "unshare" ? 0x10000000 : -1, -1, -1, -1, -1);
+    my $result = syscall(@no);
+    print "$_ ", $result == -1 ? $! + 0 : "done", "\n";
+  }
+  for my $family (40, 38) { print "socket $family ", socket(S, $family, 1, 0) ? "done" : $! + 0, "\n" }
+')";
+
+TEST_F(SandboxTest, RefusesWhatAContainerIsRefused) {
+#if defined(__x86_64__)
+  const std::string expected =
+      "add_key 1\nbpf 1\nio_uring_setup 38\nkeyctl 1\nmount 1\nperf_event_open 1\nrequest_key "
+      "1\nunshare 1\nuserfaultfd 1\nsocket 40 97\nsocket 38 97\n";
+  EXPECT_EQ(recorded(kRefusedCalls).output, expected);
+  SandboxCommand command = shell(std::string(kRefusedCalls) + " >/work/out");
+  EXPECT_EQ(Sandbox{command}.wait(), (Exit{0, false}));
+  EXPECT_EQ(read_file(path("work/out")), expected) << "a run that is not recorded";
+#else
+  GTEST_SKIP() << "system call numbers of x86-64";
+#endif
+}
+
+TEST_F(SandboxTest, HasNoneOfTheCallersDescriptors) {
+  const TemporaryFolder secret{temporary_root()};
+  const Fd folder{::open(secret.path().c_str(), O_RDONLY | O_DIRECTORY)};  // NOLINT: no CLOEXEC
+  std::vector<Fd> copies;
+  for (const int number : {5, 77}) {  // 5 is the number of a recorded run's result
+    if (::fcntl(number, F_GETFD) < 0) copies.emplace_back(::dup2(folder.get(), number));
+  }
+  SandboxCommand command = shell("for fd in /proc/self/fd/*; do readlink $fd; done | grep -F " +
+                                 secret.path().filename().string() + " >/work/out; exit 0");
+  EXPECT_EQ(Sandbox{command}.wait(), (Exit{0, false}));
+  EXPECT_EQ(read_file(path("work/out")), "");
+  EXPECT_EQ(run_recorded(command, {}, 30s).exit, (Exit{0, false}));
+  EXPECT_EQ(read_file(path("work/out")), "");
+}
+
+TEST_F(SandboxTest, HasTheRightsOfAContainer) {
+  // Docker's; of the places of /proc, those that tell of the machine are covered.
+  const RecordedRun run = recorded(
+      "sed -n 's/^CapEff:.//p; s/^NoNewPrivs:.//p' /proc/self/status; wc -c </proc/keys; ulimit "
+      "-u");
+  EXPECT_TRUE(run.output.starts_with("00000000a80425fb\n1\n0\n")) << run.output;
+}
+
 TEST_F(SandboxTest, KeepsAReadOnlyRootAsItIs) {
   SandboxCommand command = shell("echo x > /work/file 2>/dev/null && exit 1; exit 0");
   command.read_only_root = true;
