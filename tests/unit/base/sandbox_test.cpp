@@ -147,8 +147,8 @@ constexpr const char* kRefusedCalls = R"(perl -MPOSIX -e '
             mount => 165, perf_event_open => 298, userfaultfd => 323, io_uring_setup => 425);
   for (sort keys %calls) {
     $! = 0;
-    my @no = ($calls{$_}, $_ eq "unshare" ? 0x10000000 : -1, -1, -1, -1, -1);
-    my $result = syscall(@no);
+    my $first = $_ eq "unshare" ? 0x10000000 : -1;
+    my $result = syscall($calls{$_}, $first, -1, -1, -1, -1);
     print "$_ ", $result == -1 ? $! + 0 : "done", "\n";
   }
   for my $family (40, 38) { print "socket $family ", socket(S, $family, 1, 0) ? "done" : $! + 0, "\n" }
@@ -181,6 +181,39 @@ TEST_F(SandboxTest, HasNoneOfTheCallersDescriptors) {
   EXPECT_EQ(read_file(path("work/out")), "");
   EXPECT_EQ(run_recorded(command, {}, 30s).exit, (Exit{0, false}));
   EXPECT_EQ(read_file(path("work/out")), "");
+}
+
+// The supervisor follows a program's paths, and has the host's folder open.
+TEST_F(SandboxTest, PathsDoNotLeadThroughTheSupervisorsDescriptors) {
+#if defined(__x86_64__)
+  const TemporaryFolder secret{temporary_root()};
+  const fs::path key = secret.path() / "key";
+  write_file(key, "x", false);
+  ASSERT_EQ(::chmod(key.c_str(), 0600), 0);
+  const std::string script =
+      "ln -s /proc/1/fd /work/link; perl -e '$key = shift; for $top (\"/proc/1/fd\", "
+      "\"/proc/1/task/1/fd\", \"/work/link\", \"../proc/1/fd\") { for $n (0 .. 40) { for $up (0 .. 9) {"
+      "$p = \"$top/$n\" . \"/..\" x $up . $key; @s = lstat $p; print \"SEEN $p\\n\" if @s;"
+      "$v = pack(\"V(vvV)5\", 2, 1,7,-1, 2,7,5, 4,7,-1, 16,7,-1, 32,7,-1); $name = "
+      "\"system.posix_acl_access\"; syscall(188, $p, $name, $v, length $v, 0);"
+      "chown 7, 7, $p } } }' " + key.string();
+  const RecordedRun run = recorded("cd /work; " + script);
+  EXPECT_EQ(run.output, "");
+  struct stat status {};
+  ASSERT_EQ(::stat(key.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0600U);
+#else
+  GTEST_SKIP() << "system call numbers of x86-64";
+#endif
+}
+
+TEST_F(SandboxTest, ShowsAProcessItsOwnFilesByProc) {
+  const RecordedRun run = recorded(
+      "cd /work; echo a >file; chown 5:6 file; exec 4<file; for p in /proc/self/fd/4 /dev/fd/4 "
+      "/proc/self/cwd/file /proc/self/root/work/file ./file ../work/file; do stat -Lc %u:%g $p; "
+      "done; chown 7:8 /dev/fd/4; stat -c %u:%g file; test -L /proc/self/fd/4 && stat -c %F "
+      "/proc/self/fd/4");
+  EXPECT_EQ(run.output, "5:6\n5:6\n5:6\n5:6\n5:6\n5:6\n7:8\nsymbolic link\n");
 }
 
 TEST_F(SandboxTest, HasTheRightsOfAContainer) {
