@@ -21,8 +21,8 @@ namespace mlenv::sandbox {
 /// it must take no magic links of /proc (proc(5)), which would lead to what the supervisor itself
 /// has open. `Place::open` does not.
 struct Place {
-  Fd own;          ///< the process's own folder or file, where the path starts from one
-  int base = -1;   ///< else; AT_FDCWD: the root that both have
+  Fd own;         ///< the process's own folder or file, where the path starts from one
+  int base = -1;  ///< else; AT_FDCWD: the root that both have
   std::array<char, PATH_MAX + 64> path{};  ///< empty: `own` itself
   bool follow = true;
 

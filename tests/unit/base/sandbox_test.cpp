@@ -192,11 +192,13 @@ TEST_F(SandboxTest, PathsDoNotLeadThroughTheSupervisorsDescriptors) {
   ASSERT_EQ(::chmod(key.c_str(), 0600), 0);
   const std::string script =
       "ln -s /proc/1/fd /work/link; perl -e '$key = shift; for $top (\"/proc/1/fd\", "
-      "\"/proc/1/task/1/fd\", \"/work/link\", \"../proc/1/fd\") { for $n (0 .. 40) { for $up (0 .. 9) {"
+      "\"/proc/1/task/1/fd\", \"/work/link\", \"../proc/1/fd\") { for $n (0 .. 40) { for $up (0 .. "
+      "9) {"
       "$p = \"$top/$n\" . \"/..\" x $up . $key; @s = lstat $p; print \"SEEN $p\\n\" if @s;"
       "$v = pack(\"V(vvV)5\", 2, 1,7,-1, 2,7,5, 4,7,-1, 16,7,-1, 32,7,-1); $name = "
       "\"system.posix_acl_access\"; syscall(188, $p, $name, $v, length $v, 0);"
-      "chown 7, 7, $p } } }' " + key.string();
+      "chown 7, 7, $p } } }' " +
+      key.string();
   const RecordedRun run = recorded("cd /work; " + script);
   EXPECT_EQ(run.output, "");
   struct stat status {};
