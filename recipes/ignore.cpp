@@ -1,12 +1,16 @@
 #include "recipes/ignore.hpp"
 
+#include <fcntl.h>
 #include <fnmatch.h>
+#include <sys/stat.h>
 #include <algorithm>
 #include <array>
-#include <span>
+#include <cerrno>
 
+#include "base/error.hpp"
 #include "base/paths.hpp"
 #include "recipes/mistakes.hpp"
+#include "recipes/secret_names.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -15,45 +19,10 @@ namespace {
 /// What nobody wants in an image.
 constexpr std::array<const char*, 6> kClutter = {".git",        ".hg",   ".svn",
                                                  "__pycache__", ".venv", "*.built"};
-/// Names under which programs keep logins and private keys.
-constexpr std::array<const char*, 28> kSecrets = {".env",
-                                                  ".env.local",
-                                                  ".env.*.local",
-                                                  ".env.production",
-                                                  ".netrc",
-                                                  "_netrc",
-                                                  ".pgpass",
-                                                  ".pypirc",
-                                                  ".git-credentials",
-                                                  "id_rsa*",
-                                                  "id_dsa*",
-                                                  "id_ecdsa*",
-                                                  "id_ed25519*",
-                                                  "*.pem",
-                                                  "*.key",
-                                                  "*.p12",
-                                                  "*.pfx",
-                                                  ".ssh",
-                                                  ".gnupg",
-                                                  ".aws",
-                                                  ".azure",
-                                                  ".kube",
-                                                  ".kaggle",
-                                                  ".huggingface",
-                                                  ".config/gcloud",
-                                                  ".cache/huggingface/token",
-                                                  ".docker/config.json",
-                                                  ".streamlit/secrets.toml"};
-
-/// Whether one of `names` is the last part of the path, or its last parts.
-bool ends_in(std::span<const char* const> names, std::string_view path) {
+bool is_clutter(std::string_view path) {
   const std::string last{last_part(path)};
-  return std::any_of(names.begin(), names.end(), [&](const char* name) {
-    if (std::string_view{name}.find('/') == std::string_view::npos) {
-      return ::fnmatch(name, last.c_str(), 0) == 0;
-    }
-    return path == name || path.ends_with('/' + std::string(name));
-  });
+  return std::any_of(kClutter.begin(), kClutter.end(),
+                     [&](const char* name) { return ::fnmatch(name, last.c_str(), 0) == 0; });
 }
 
 /// As Go's path/filepath.Clean, without the `/` in front: Docker takes `/a` for `a`.
@@ -122,8 +91,8 @@ IgnoreRules::Fate IgnoreRules::judge(std::string_view path, const Fate& parent) 
     fate.matched[i] = above || (here && rule.exception == fate.ignored);
     if (fate.matched[i]) fate.ignored = !rule.exception;
   }
-  const bool secret = ends_in(kSecrets, path);
-  fate.withheld = (parent.withheld || secret || ends_in(kClutter, path)) && !named;
+  const bool secret = names_secret(path);
+  fate.withheld = (parent.withheld || secret || is_clutter(path)) && !named;
   fate.inherited = parent.withheld;
   fate.secret = secret && fate.withheld && !fate.inherited;
   return fate;
@@ -136,10 +105,25 @@ bool IgnoreRules::may_return(std::string_view folder, const Fate& fate) const {
   });
 }
 
+std::optional<std::string> read_ignore_file(const fs::path& path) {
+  constexpr std::uint64_t kMostText = std::uint64_t{1} << 20U;
+  const Fd file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
+  if (!file && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+  if (!file) throw os_error(errno, "cannot open `{}`", path.string());
+  struct stat status {};
+  const bool is_file = ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
+  if (!is_file || static_cast<std::uint64_t>(status.st_size) > kMostText) {
+    throw usage_error("ignore-invalid", "`{}` is {}", path.string(),
+                      is_file ? "larger than 1 MB" : "no file");
+  }
+  SliceSource source{file.get(), 0, static_cast<std::uint64_t>(status.st_size)};
+  return read_all(source, kMostText);
+}
+
 ProjectIgnores read_ignores(const fs::path& folder) {
   for (const char* name : {".mlenvignore", ".dockerignore"}) {
     const fs::path path = (folder / name).lexically_normal();
-    if (const std::optional<std::string> text = read_file_if_exists(path)) {
+    if (const std::optional<std::string> text = read_ignore_file(path)) {
       return {IgnoreRules::parse(*text, path), name};
     }
   }

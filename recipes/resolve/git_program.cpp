@@ -63,6 +63,12 @@ Command git_command(const std::vector<std::string>& arguments, bool batch_ssh) {
                   "advice.detachedHead=false"};
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
   command.env = git_environment(own_environment(), batch_ssh);
+  // A repository on this machine is served by a git that obeys what stands in it: where objects are
+  // absent, that could name a program to get them by.
+  const bool local = std::any_of(arguments.begin(), arguments.end(), [](const std::string& word) {
+    return word.starts_with("file:") || word.starts_with('/');
+  });
+  if (local) command.env->emplace_back("GIT_NO_LAZY_FETCH=1");
   command.folder = "/";  // settings of a repository that mlenv was called in are not the user's
   return command;
 }
