@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/host_path.hpp"
 #include "base/log.hpp"
 #include "base/sandbox/sandbox.hpp"
 #include "cli/compare.hpp"
@@ -159,6 +160,8 @@ int main_with(int argc, char** argv) {
 }  // namespace mlenv::cli
 
 int main(int argc, char** argv) {
+  // What a run left in the project is no program of this machine.
+  mlenv::use_host_folders();
   // A re-exec into a namespace: before anything that could make a thread.
   if (const std::optional<int> status = mlenv::sandbox_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::run_main(argc, argv)) return *status;

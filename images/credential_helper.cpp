@@ -77,6 +77,7 @@ std::optional<Credentials> ask_credential_helper(const std::string& name, std::s
     try {
       Command command;
       command.argv = {found->string(), "get"};
+      command.folder = "/";
       return run_captured(std::move(command), deadline, host);
     } catch (Error& error) {
       if (error.code() != "timeout") throw;

@@ -32,6 +32,7 @@ std::string uv_version(const fs::path& uv) {
   Command command;
   command.argv = {uv.string(), "--version"};
   command.env = uv_environment();
+  command.folder = "/";  // no settings of a project that mlenv was called in
   const Captured said = run_captured(command, std::chrono::seconds(30));
   std::string_view text = trim(said.out);
   if (said.exit.code != 0 || !text.starts_with("uv ")) return {};
@@ -108,7 +109,9 @@ fs::path download_wheel(const fs::path& folder) {
   }
   write_file(folder / "requirements.txt", requirement + '\n', false);
   Command command;
+  // -E: a PYTHONPATH of the person's may name the project, where anything may be called `pip`.
   command.argv = {python->string(),
+                  "-E",
                   "-m",
                   "pip",
                   "download",

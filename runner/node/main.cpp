@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/host_path.hpp"
 #include "base/process.hpp"
 #include "base/sandbox/sandbox.hpp"
 #include "runner/facts/probe.hpp"
@@ -81,6 +82,7 @@ std::optional<int> inner_main(int argc, char** argv) {
 }  // namespace mlenv::job
 
 int main(int argc, char** argv) {
+  mlenv::use_host_folders(/*relative_only=*/true);
   try {
     if (const std::optional<int> status = mlenv::job::inner_main(argc, argv)) return *status;
     return mlenv::job::command(argc, argv);

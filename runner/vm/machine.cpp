@@ -84,13 +84,14 @@ VirtualMachine::VirtualMachine(QemuMachine machine, const fs::path& folder,
     : folder_(folder), said_(folder / "said") {
   make_folders(said_);
   mount_memory(said_, kMostSaid);
-  machine.console = said_ / "console";
+  machine.console = fs::absolute(said_) / "console";
   machine.port = 3;
   machine.scratch = 4;
   SocketPair port = socket_pair();
   const Fd words = open_file(said_ / "qemu", O_WRONLY | O_CREAT | O_TRUNC, 0600);
   Command command;
   command.argv = qemu_words(machine);
+  command.folder = fs::absolute(said_);  // QEMU takes firmware that lies in its folder for its own
   command.stdout_fd = command.stderr_fd = words.get();
   command.extra_fds = {{port.theirs.get(), machine.port}, {scratch, machine.scratch}};
   qemu_.emplace(command);
