@@ -157,9 +157,13 @@ TEST_F(GitLayoutsTest, LineEndingsByAttributesAndSettings) {
                       fs::file_time_type::clock::now() - std::chrono::hours(1));
   expect_as_git(project());
   git({"config", "core.autocrlf", "true"});
-  put("lib/b.py", "2\r\n");
-  expect_as_git(project());
+  fs::remove(project() / "lib/b.py");
+  git({"checkout", "lib/b.py"});
+  EXPECT_EQ(read_file(project() / "lib/b.py"), "2\r\n");
+  fs::last_write_time(project() / "lib/b.py",
+                      fs::file_time_type::clock::now() - std::chrono::hours(1));
   EXPECT_EQ(code_state(project()).changed.value, Words{});
+  expect_as_git(project());
 }
 
 TEST_F(GitLayoutsTest, SubmodulesCountAsGitHasIt) {
@@ -211,10 +215,11 @@ TEST_F(GitLayoutsTest, FilesOfOtherFiltersCountByTheirTimes) {
   put(".gitattributes", "*.nb filter=strip\n");
   const Words filter = {"-c", "filter.strip.clean=sed s/out//", "-c", "filter.strip.required=true"};
   put("x.nb", "in out\n");
-  Words add = filter;
-  add.insert(add.end(), {"add", "-A"});
-  git(add);
-  git({"commit", "-qm", "nb"});
+  for (const Words& words : {Words{"add", "-A"}, Words{"commit", "-qm", "nb"}}) {
+    Words all = filter;
+    all.insert(all.end(), words.begin(), words.end());
+    git(all);
+  }
   EXPECT_EQ(code_state(project()).changed.value, Words{});
   put("x.nb", "other out, longer\n");
   EXPECT_EQ(code_state(project()).changed.value, Words{"x.nb"});
