@@ -245,7 +245,7 @@ CodeSnapshot snapshot_of_commit(Store& store, const fs::path& folder, const std:
     if (!find_program("git")) throw no_commit(folder, revision).because("git is not on PATH");
     const std::string commit = resolve(folder, revision, bounds);
     const TemporaryFolder scratch = store.scratch();
-    const fs::path code = export_commit(folder, commit, scratch.path() / "code");
+    const fs::path code = export_commit(folder, commit, scratch.path() / "code", bounds.most_bytes);
     CodeSnapshot snapshot = store_contents(store, code, all_files(code), bounds);
     snapshot.commit = commit;
     return snapshot;

@@ -100,7 +100,8 @@ CodeState unknown_code(const std::string& why) {
 
 /// Of files that Git LFS keeps, the content: as a checkout has it where the person's settings say
 /// so.
-void fill_lfs_files(const GitRepository& repository, const fs::path& folder) {
+void fill_lfs_files(const GitRepository& repository, const fs::path& folder,
+                    std::uint64_t most_bytes) {
   if (!own_git_settings().lfs) return;
   const std::map<std::string, LfsPointer> pointers = lfs_pointers(folder);
   if (pointers.empty()) return;
@@ -113,6 +114,8 @@ void fill_lfs_files(const GitRepository& repository, const fs::path& folder) {
     if (parts[i + 2] != "lfs") continue;
     const auto found = pointers.find(std::string(parts[i]));
     if (found == pointers.end()) continue;
+    if (found->second.size_bytes > most_bytes) throw NotKnown("its files of LFS are too large");
+    most_bytes -= found->second.size_bytes;
     fill_lfs_file(folder, found->first, found->second, repository.folders().common / "lfs/objects");
   }
 }
@@ -168,7 +171,8 @@ Texts files_between(const fs::path& project, const std::string& from, const std:
   }
 }
 
-fs::path export_commit(const fs::path& project, const std::string& commit, const fs::path& folder) {
+fs::path export_commit(const fs::path& project, const std::string& commit, const fs::path& folder,
+                       std::uint64_t most_bytes) {
   try {
     const GitRepository repository{project};
     require_own(repository.folders());
@@ -178,7 +182,7 @@ fs::path export_commit(const fs::path& project, const std::string& commit, const
     // All of it, for the attributes that lie above the project; of that the project is written.
     repository.ask_in(folder, written, {"read-tree", "--no-sparse-checkout", commit});
     repository.ask_in(folder, written, {"checkout-index", "--all"});
-    fill_lfs_files(repository, folder);
+    fill_lfs_files(repository, folder, most_bytes);
     return written;
   } catch (const NotKnown& error) {
     throw failure("no-commit", "the code of commit {} cannot be taken from `{}`", commit,

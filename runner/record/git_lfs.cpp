@@ -41,12 +41,18 @@ std::optional<LfsPointer> parse_lfs_pointer(std::string_view text) {
   return whole ? std::optional{pointer} : std::nullopt;
 }
 
-bool has_content(const fs::path& top, const std::string& path, const LfsPointer& pointer) {
+bool has_content(const fs::path& top, const std::string& path, const LfsPointer& pointer,
+                 std::chrono::steady_clock::time_point until) {
   const Fd file = open_file_beneath(open_folder(top).get(), path);
   if (!file || size_of(file.get()) != pointer.size_bytes) return false;
   Sha256 hash;
   SliceSource source{file.get(), 0, pointer.size_bytes};
-  copy(source, hash);
+  constexpr std::size_t kPiece = std::size_t{1} << 20U;
+  Bytes buffer(kPiece);
+  while (const std::size_t count = source.read(buffer)) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    hash.write(ByteView(buffer).first(count));
+  }
   return hash.finish() == pointer.content;
 }
 

@@ -137,7 +137,7 @@ std::set<std::string> unchanged_by_filters(const GitRepository& repository, cons
   for (const auto& [name, filter] : filters) (filter == "lfs" ? lfs : other).push_back(name);
   const fs::path& top = repository.folders().top;
   for (const auto& [name, pointer] : Pointers(repository, lfs).read()) {
-    if (Clock::now() < until && has_content(top, name, pointer)) unchanged.insert(name);
+    if (has_content(top, name, pointer, until)) unchanged.insert(name);
   }
   if (other.empty()) return unchanged;
   repository.trust_times();

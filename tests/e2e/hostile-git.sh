@@ -103,8 +103,39 @@ begin pipes
 within crun 'for f in HEAD index config packed-refs; do rm -f .git/$f; mkfifo .git/$f; done; mkfifo .mlenvignore'
 began=$SECONDS
 not_obeyed "pipes"
-"$MLENV" run --no-check --nodes 1 shell:v1 -- true >"$work/out" 2>&1 || true
+failing_with ignore-invalid "$MLENV" --json run --no-check --nodes 1 shell:v1 -- true
+rm .mlenvignore
+failing_with bad-code "$MLENV" --json run --no-check --nodes 1 shell:v1 -- true
 [ $((SECONDS - began)) -lt 40 ] || fail "held up for $((SECONDS - began)) seconds"
+
+note "files of Git LFS have their content, and git-lfs is not asked"
+begin lfs
+git rm -q --cached sub
+rm -rf sub
+printf 'weights' >model.bin
+oid=$(sha256sum <model.bin | cut -d' ' -f1)
+mkdir -p ".git/lfs/objects/${oid:0:2}/${oid:2:2}"
+mv model.bin ".git/lfs/objects/${oid:0:2}/${oid:2:2}/$oid"
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 7\n' "$oid" >model.bin
+git add model.bin
+git commit -qm pointer
+echo '*.bin filter=lfs -text' >.gitattributes
+git add .gitattributes
+git commit -qm lfs
+printf '#!/bin/sh\necho lfs >>%q\ncat\n' "$mark" >"$work/git-lfs"
+chmod 755 "$work/git-lfs"
+for name in clean smudge process; do git config --global "filter.lfs.$name" "$work/git-lfs $name"; done
+printf 'weights' >model.bin
+not_obeyed "git-lfs"
+equal "nothing is changed" '[]' "$(record '.code.changed.value | tojson')"
+"$MLENV" run --no-check --nodes 1 --code .@HEAD shell:v1 -- cat model.bin >"$work/out"
+grep -q weights "$work/out" || fail "no content: $(cat "$work/out")"
+[ ! -e "$mark" ] || fail "git-lfs was started: $(cat "$mark")"
+rm -r .git/lfs
+failing_with no-commit "$MLENV" --json run --no-check --nodes 1 --code .@HEAD shell:v1 -- true
+rm "$HOME/.gitconfig"
+git config --global user.email a@b
+git config --global user.name n
 
 note "an ordinary user's project"
 begin user
