@@ -24,8 +24,8 @@ inline constexpr std::uint64_t kLongestPointer = 1023;
 /// nullopt: the text is no pointer, or one of another kind of digest or with extensions.
 std::optional<LfsPointer> parse_lfs_pointer(std::string_view text);
 
-/// Whether the file at `path` below `top` (no link) has the content. False where that is not known by
-/// `until`.
+/// Whether the file at `path` below `top` (no link) has the content. False where that is not known
+/// by `until`.
 bool has_content(const fs::path& top, const std::string& path, const LfsPointer& pointer,
                  std::chrono::steady_clock::time_point until);
 
