@@ -15,6 +15,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/tree_walk.hpp"
 
 namespace mlenv {
 namespace {
@@ -85,27 +86,36 @@ void copy_link(const fs::path& from, const fs::path& to) {
   if (error) throw os_error(error.value(), "cannot copy the link `{}`", from.string());
 }
 
-void add_entry(const fs::path& from, const fs::path& to, Filled how);
-
-void add_folder(const fs::path& from, const fs::path& to, Filled how) {
+void add_folder(const fs::path& from, const fs::path& to) {
   if (is_opaque(from)) remove_tree(to);
-  if (!fs::is_directory(fs::symlink_status(to))) {
-    remove_tree(to);
-    if (::mkdir(to.c_str(), 0755) != 0) throw os_error(errno, "cannot make `{}`", to.string());
-  }
-  if (::access(from.c_str(), R_OK | X_OK) != 0) return;
-  for (const fs::path& entry : list_folder(from)) add_entry(entry, to / entry.filename(), how);
+  if (fs::is_directory(fs::symlink_status(to))) return;
+  remove_tree(to);
+  if (::mkdir(to.c_str(), 0755) != 0) throw os_error(errno, "cannot make `{}`", to.string());
 }
 
-void add_entry(const fs::path& from, const fs::path& to, Filled how) {
-  const fs::file_status status = fs::symlink_status(from);
-  if (fs::is_directory(status)) return add_folder(from, to, how);
+void add_entry(const fs::path& from, const fs::path& to, mode_t mode, Filled how) {
+  if (S_ISDIR(mode)) return add_folder(from, to);
   remove_tree(to);
-  if (fs::is_symlink(status)) {
+  if (S_ISLNK(mode)) {
     copy_link(from, to);
-  } else if (fs::is_regular_file(status)) {
+  } else if (S_ISREG(mode)) {
     add_file(from, to, how);
   }
+}
+
+void add_layer(const fs::path& layer, const fs::path& root, Filled how) {
+  add_folder(layer, root);
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    add_entry(layer / entry.path, root / entry.path, entry.status.st_mode, how);
+    return true;
+  };
+  // What only others may read is of no use to us.
+  walk.unreadable = [&](std::string_view path, int error) {
+    if (error != EACCES) throw os_error(error, "cannot read `{}`", short_path(layer, path));
+  };
+  walk.sorted = true;
+  walk_tree(layer, walk);
 }
 
 }  // namespace
@@ -222,7 +232,7 @@ std::vector<std::string> StackedTrees::list(std::string_view path) const {
 }
 
 void StackedTrees::link_into(const fs::path& root, Filled how) const {
-  for (const fs::path& layer : paths_) add_folder(layer, root, how);
+  for (const fs::path& layer : paths_) add_layer(layer, root, how);
 }
 
 }  // namespace mlenv

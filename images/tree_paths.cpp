@@ -6,9 +6,11 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 
 #include "base/error.hpp"
 #include "base/handle.hpp"
+#include "base/tree_walk.hpp"
 
 namespace mlenv {
 namespace {
@@ -35,6 +37,12 @@ void check_layer_path(std::string_view path) {
                       path.find("/../") != std::string_view::npos;
   if (path.empty() || path.front() == '/' || climbs || path.find('\0') != std::string_view::npos) {
     throw failure("bad-layer", "the path `{}` may not be in a layer", path);
+  }
+  // The kernel takes PATH_MAX bytes of what leads there from this machine's root.
+  constexpr std::size_t kLongest = PATH_MAX - 512;
+  if (path.size() > kLongest) {
+    throw failure("bad-layer", "a path in the layer is too long: `{}`", short_path({}, path))
+        .because(fmt::format("it has {} bytes, and at most {} can be used", path.size(), kLongest));
   }
 }
 

@@ -1,10 +1,17 @@
 #include "runner/repeat/outputs.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/paths.hpp"
+#include "base/tree_walk.hpp"
 #include "runner/local/job.hpp"
 
 namespace mlenv {
@@ -72,22 +79,19 @@ class OutputWalk {
  public:
   explicit OutputWalk(fs::path root) : root_(std::move(root)) {}
 
-  void visit(const std::string& within) {
-    const fs::path path = within.empty() ? root_ : root_ / within;
-    const fs::file_status status = fs::symlink_status(path);
-    if (fs::is_directory(status)) {
-      for (const fs::path& entry : list_folder(path)) {
-        const std::string name = entry.filename().string();
-        visit(within.empty() ? name : within + "/" + name);
-      }
-    } else if (fs::is_symlink(status)) {
-      const std::string leads = fs::read_symlink(path).string();
-      add({within, "link", leads.size(), Digest::of(leads).str()});
-    } else if (fs::is_regular_file(status)) {
-      add(content(within, path));
-    } else {
-      throw failure("io", "`{}` is a socket, pipe or device", path.string());
+  void run() {
+    struct stat status {};
+    if (::lstat(root_.c_str(), &status) != 0) {
+      throw os_error(errno, "cannot read `{}`", root_.string());
     }
+    const std::string name = root_.string();
+    if (!S_ISDIR(status.st_mode)) return take({AT_FDCWD, name, "", status});
+    TreeWalk walk;
+    walk.visit = [&](const TreeEntry& entry) {
+      if (!S_ISDIR(entry.status.st_mode)) take(entry);
+      return true;
+    };
+    walk_tree(root_, walk);
   }
 
   std::vector<RecordedFile> take() {
@@ -97,15 +101,40 @@ class OutputWalk {
   }
 
  private:
-  static RecordedFile content(const std::string& within, const fs::path& path) {
-    const Fd fd = open_file(path);
+  void take(const TreeEntry& entry) {
+    // Nobody could name it, and what a deep tree's paths take together has no bound.
+    if (entry.path.size() >= PATH_MAX) {
+      throw failure("io", "`{}` lies too deep", short_path(root_, entry.path));
+    }
+    std::string within{entry.path};
+    if (S_ISLNK(entry.status.st_mode)) {
+      const std::string leads = target_of(entry);
+      files_.push_back({std::move(within), "link", leads.size(), Digest::of(leads).str()});
+    } else if (S_ISREG(entry.status.st_mode)) {
+      files_.push_back(content(std::move(within), entry));
+    } else {
+      throw failure("io", "`{}` is a socket, pipe or device", short_path(root_, entry.path));
+    }
+  }
+
+  std::string target_of(const TreeEntry& entry) const {
+    std::array<char, PATH_MAX> target{};
+    const ssize_t size =
+        ::readlinkat(entry.folder, entry.name.c_str(), target.data(), target.size());
+    if (size < 0) throw os_error(errno, "cannot read `{}`", short_path(root_, entry.path));
+    return {target.data(), static_cast<std::size_t>(size)};
+  }
+
+  RecordedFile content(std::string within, const TreeEntry& entry) const {
+    const Fd fd{
+        ::openat(entry.folder, entry.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+    if (!fd) throw os_error(errno, "cannot open `{}`", short_path(root_, entry.path));
     FdSource source{fd.get()};
     Sha256 hash;
     copy(source, hash);
     const std::uint64_t size = hash.size_bytes();
-    return {within, "file", size, hash.finish().str()};
+    return {std::move(within), "file", size, hash.finish().str()};
   }
-  void add(RecordedFile file) { files_.push_back(std::move(file)); }
 
   fs::path root_;
   std::vector<RecordedFile> files_;
@@ -165,7 +194,7 @@ RecordedOutput read_output(const std::string& path, const fs::path& on_host) {
       return output;
     }
     OutputWalk walk{on_host};
-    walk.visit("");
+    walk.run();
     output.files = walk.take();
     output.kind = fs::is_directory(status) ? "folder" : output.files.front().kind;
     for (const RecordedFile& file : output.files) output.size_bytes += file.size_bytes;
