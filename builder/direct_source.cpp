@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/file_digest.hpp"
+#include "base/own_entries.hpp"
 
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/git_source.hpp"
@@ -74,7 +75,7 @@ DirectSource path(const DirectRequirement& wanted, const BuildPlace& place) {
     locked.path = address.place;
     return of_tree(std::move(locked), std::move(tree));
   }
-  make_folders(place.cache / "sources");
+  make_own_folders(place.cache / "sources");
   const TemporaryFolder aside(place.cache / "sources");
   const fs::path own = aside.path() / "file";
   fs::copy_file(found, own);

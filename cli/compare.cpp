@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/own_entries.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "cli/command_tree.hpp"
@@ -269,7 +270,7 @@ int show_file(Ui& ui, const CompareWords& words) {
 }
 
 FileLock alone(Ui& ui) {
-  make_folders(compare_folder(ui));
+  make_own_folders(compare_folder(ui));
   auto lock = FileLock::attempt(compare_folder(ui) / "lock", FileLock::Mode::exclusive);
   if (lock) return std::move(*lock);
   throw failure("comparing", "another `mlenv compare` measures with this store")

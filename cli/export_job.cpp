@@ -79,8 +79,9 @@ void write_files(Ui& ui, const Exported& made, const Image& image, const fs::pat
     fs::permissions(program, fs::perms::owner_exec | fs::perms::group_exec, fs::perm_options::add);
   }
   if (made.script.with != job::JobScript::With::pyxis) {
-    write_output(ui.store(), image, Reference::parse("image:latest"),
-                 {Output::Format::oci, folder / "image"}, ui.progress());
+    const Output output{Output::Format::oci, folder / "image"};
+    output.check();  // somebody's folder of that name stays as it is
+    write_output(ui.store(), image, Reference::parse("image:latest"), output, ui.progress());
   }
   if (made.script.code) {
     write_blob(ui.store(), Digest::parse(*made.script.code), folder / "code.tar");

@@ -5,6 +5,7 @@
 
 #include "base/digest.hpp"
 #include "base/json.hpp"
+#include "base/own_entries.hpp"
 #include "cli/run_after.hpp"
 #include "cli/run_job.hpp"
 #include "cli/run_job_data.hpp"
@@ -28,7 +29,7 @@ fs::path shared_program(const fs::path& store) {
 
 void make_shared_program(const fs::path& path) {
   if (!fs::exists(path)) {
-    make_folders(path.parent_path());
+    make_own_folders(path.parent_path());
     write_file(path, read_file(job::node_program()));
   }
   fs::permissions(path, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec);

@@ -191,6 +191,7 @@ OpenedMatrix open_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& jo
     matrix::settle(opened.record, runs_folder(ui.store().root()), opened.going_on);
   } else {
     opened.record = std::move(asked);
+    opened.folder.require_no_others(opened.record);
     opened.record.results = folder.string();
   }
   note_code(ui, job.run, opened.record, opened.resumed);

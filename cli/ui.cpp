@@ -1,10 +1,12 @@
 #include "cli/ui.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -46,6 +48,33 @@ Error of_store(Error error, const fs::path& folder) {
                                                : "used"));
   error.hint("set MLENV_STORE to a folder in which you may write");
   return error;
+}
+
+/// Root that did not say so works in nobody else's folder: its owner could put a link anywhere in
+/// the way. Who names a store trusts its owner, and who came by sudo is its owner.
+void require_own_store(const fs::path& folder) {
+  struct stat status {};
+  const bool is_named = variable("MLENV_STORE").has_value();
+  if (is_named || ::geteuid() != 0 || ::stat(folder.c_str(), &status) != 0) return;
+  if (status.st_uid == 0 || variable("SUDO_UID") == std::to_string(status.st_uid)) return;
+  throw failure("not-a-store", "the store `{}` belongs to another user (id {}), and you are root",
+                folder.string(), status.st_uid)
+      .because("it is the store by default: `HOME` or `XDG_DATA_HOME` is another user's")
+      .hint(
+          fmt::format("set MLENV_STORE to a store of root's own, or to `{}` if you trust that user",
+                      folder.string()));
+}
+
+/// Folders that hold more than a store, even where nothing is in them yet.
+void require_apart(const fs::path& folder) {
+  std::error_code unknown;
+  const std::optional<std::string> home = variable("HOME");
+  const bool is_home = home && fs::equivalent(folder, *home, unknown);
+  if (!is_home && !fs::equivalent(folder, "/", unknown)) return;
+  throw failure("not-a-store", "`{}` cannot be a store", folder.string())
+      .because(is_home ? "it is your home folder" : "it is this machine's root")
+      .hint(
+          fmt::format("set MLENV_STORE to a folder of its own: `{}`", (folder / "mlenv").string()));
 }
 
 /// The same with what frees room in a store.
@@ -111,9 +140,11 @@ Store& Ui::store() {
   if (!store_) {
     const fs::path folder = store_folder();
     try {
+      require_apart(folder);
+      require_own_store(folder);
       store_ = std::make_unique<Store>(folder);
     } catch (const Error& error) {
-      if (error.code() == "store-version") throw;
+      if (error.code() == "store-version" || error.code() == "not-a-store") throw;
       throw of_store(error, folder);
     }
   }

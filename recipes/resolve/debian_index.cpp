@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/inflate.hpp"
+#include "base/own_entries.hpp"
 #include "base/pool.hpp"
 #include "recipes/resolve/debian_control.hpp"
 
@@ -127,7 +128,7 @@ void add_parsed(const PackagesIndex& index, const IndexOptions& options, const s
                 solv::Pool& pool) {
   const std::string text = packages_text(index_path(options, index));
   const std::string body = pool.add_index(text, index_facts(text), origin);
-  make_folders(options.cache / "pools");
+  make_own_folders(options.cache / "pools");
   write_file(pool_path(options, index), pool_header(options, index, body) + body, false);
 }
 

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "base/own_entries.hpp"
 #include "base/pool.hpp"
 #include "recipes/resolve/debian_index.hpp"
 #include "recipes/resolve/release_signature.hpp"
@@ -192,7 +193,7 @@ std::optional<Release> Releases::accept(const Suite& suite, Fetched fetched) {
                                suite.what(), render_time(fresh->date), render_time(cached->date)));
     return cached;
   }
-  make_folders(folder_);
+  make_own_folders(folder_);
   write_file(cached_path(suite), *fetched.text, false);
   return fresh;
 }

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/log.hpp"
+#include "base/own_entries.hpp"
 #include "base/process.hpp"
 #include "base/zip.hpp"
 #include "recipes/resolve/uv.hpp"
@@ -75,7 +76,7 @@ std::optional<fs::path> uv_on_path(const fs::path& cache, Progress& progress) {
   if (suits(*found, version, cache)) {
     log::debug("uv {} at {}", version, found->string());
     if (note) {
-      make_folders(note->parent_path());
+      make_own_folders(note->parent_path());
       write_file(*note, version + "\n", false);
     }
     return found;

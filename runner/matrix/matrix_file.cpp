@@ -1,5 +1,7 @@
 #include "runner/matrix/matrix_file.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <map>
 #include <set>
@@ -41,8 +43,19 @@ std::string folder_name(const std::vector<RecordedVariable>& values) {
   return name;
 }
 
+/// Somebody else's file of that name may be anything.
+void require_own_lock(const fs::path& lock) {
+  struct stat status {};
+  if (::lstat(lock.c_str(), &status) != 0) return;
+  if (S_ISREG(status.st_mode) && status.st_size == 0) return;
+  throw refusal("matrix-exists", "`{}` is not a matrix's", lock.string())
+      .because("it is there already, and holds something or is a link")
+      .hint("name another folder: `--results DIR`");
+}
+
 FileLock held(const fs::path& folder) {
   make_folders(folder);
+  require_own_lock(folder / kLockFile);
   std::optional<FileLock> lock = FileLock::attempt(folder / kLockFile, FileLock::Mode::exclusive);
   if (lock) return *std::move(lock);
   throw refusal("matrix-busy", "another mlenv works on the matrix in `{}`", folder.string())
@@ -129,7 +142,21 @@ std::vector<std::string> differing_parts(const MatrixRecord& from, const MatrixR
   return parts;
 }
 
-MatrixFolder::MatrixFolder(fs::path folder) : folder_(std::move(folder)), lock_(held(folder_)) {}
+MatrixFolder::MatrixFolder(fs::path folder)
+    : folder_(std::move(folder)),
+      made_folder_(!fs::exists(folder_)),
+      made_lock_(!fs::exists(fs::symlink_status(folder_ / kLockFile))),
+      lock_(held(folder_)) {}
+
+void MatrixFolder::require_no_others(const MatrixRecord& record) const {
+  for (const Variation& one : record.variations) {
+    const fs::path metrics = folder_ / one.folder / kMetricsFile;
+    if (!fs::exists(fs::symlink_status(metrics))) continue;
+    throw refusal("matrix-exists", "`{}` is there already, and of no matrix in `{}`",
+                  metrics.string(), folder_.string())
+        .hint("name another folder, or remove what is in this one: `--results DIR`");
+  }
+}
 
 std::optional<MatrixRecord> MatrixFolder::read() const {
   const std::optional<std::string> text = read_file_if_exists(folder_ / kMatrixFile);
@@ -143,11 +170,14 @@ void MatrixFolder::write(const MatrixRecord& record) const {
 }
 
 void MatrixFolder::take_back(const MatrixRecord& record) const noexcept {
+  for (const Variation& one : record.variations) {
+    const std::string path = (folder_ / one.folder).string();
+    (void)::rmdir(path.c_str());
+  }
   std::error_code error;
-  for (const Variation& one : record.variations) fs::remove(folder_ / one.folder, error);
   fs::remove(folder_ / kMatrixFile, error);
-  fs::remove(folder_ / kLockFile, error);
-  fs::remove(folder_, error);
+  if (made_lock_) fs::remove(folder_ / kLockFile, error);
+  if (made_folder_) (void)::rmdir(folder_.c_str());
 }
 
 std::optional<MatrixRecord> peek(const fs::path& folder) {
