@@ -12,8 +12,10 @@
 
 #include "base/digest_scan.hpp"
 #include "base/error.hpp"
+#include "base/own_entries.hpp"
 #include "base/text.hpp"
 #include "runner/record/record_files.hpp"
+#include "runner/record/run_order.hpp"
 
 namespace mlenv {
 namespace {
@@ -97,8 +99,9 @@ std::vector<std::string> RunRecords::ids() const {
   std::vector<std::string> ids;
   for (const fs::path& path : list_folder(folder_)) {
     std::string name = path.filename().string();
-    if (!name.starts_with('.') && fs::is_directory(path)) ids.push_back(std::move(name));
+    if (is_time_name(name) && fs::is_directory(path)) ids.push_back(std::move(name));
   }
+  sort_runs(folder_, ids);
   return ids;
 }
 
@@ -227,8 +230,8 @@ bool RunRecords::remove(const std::string& id) const {
 
 void RunRecords::sweep() const {
   for (const fs::path& path : list_folder(folder_)) {
-    const bool unfinished = path.filename().string().starts_with(kUnfinishedRun);
-    if (unfinished && !is_held(path)) remove_tree(path);
+    const bool unfinished = has_temporary_name(path.filename().string(), kUnfinishedRun);
+    if (unfinished && is_own_folder(path) && !is_held(path)) remove_tree(path);
   }
 }
 
