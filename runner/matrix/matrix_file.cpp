@@ -152,6 +152,7 @@ void MatrixFolder::require_no_others(const MatrixRecord& record) const {
   for (const Variation& one : record.variations) {
     const fs::path metrics = folder_ / one.folder / kMetricsFile;
     if (!fs::exists(fs::symlink_status(metrics))) continue;
+    take_back({});
     throw refusal("matrix-exists", "`{}` is there already, and of no matrix in `{}`",
                   metrics.string(), folder_.string())
         .hint("name another folder, or remove what is in this one: `--results DIR`");
