@@ -115,6 +115,6 @@ archive attributes "$work/layer.tar"
 status=0
 run h/attributes:v1 -- true >"$work/out" 2>&1 || status=$?
 if [ "$status" != 0 ]; then
-  grep -q '`many-attributes` has more extended attributes' "$work/out" || fail "$(cat "$work/out")"
+  grep -q 'many-attributes. has more extended attributes' "$work/out" || fail "$(cat "$work/out")"
   if grep -q 'mlenv gc' "$work/out"; then fail "it asks for room: $(cat "$work/out")"; fi
 fi

@@ -29,8 +29,8 @@ mkdir -p "$work/likely"/{blobs,names,keys,runs,data,tmp} && echo 1 >"$work/likel
 for folder in data linked named likely; do
   unchanged "$work/$folder" 1 not-a-store env MLENV_STORE="$work/$folder" "$MLENV" --json load "$work/small.tar"
   for command in images gc "store sync" runs; do
-    # shellcheck disable=SC2086 # several words
     state "$work/$folder" >"$work/before"
+    # shellcheck disable=SC2086 # several words
     MLENV_STORE=$work/$folder "$MLENV" $command >/dev/null 2>&1 || true
     state "$work/$folder" | diff "$work/before" - || fail "$command changed $folder"
   done
@@ -105,3 +105,15 @@ echo "mine" >"$work/held/.lock"
 for folder in results held; do
   unchanged "$work/$folder" 125 matrix-exists "$MLENV" --json run --no-project --no-check --results "$work/$folder" --matrix n=1..2 h/small:v1 -- true
 done
+
+note "root works in no other user's store that it did not name"
+need_root
+home=$work/person
+mkdir -p "$home/.local/share/mlenv"
+as_root chown -R 61234:61234 "$home"
+load_as_root() { as_root env -u MLENV_STORE -u XDG_DATA_HOME -u SUDO_UID HOME="$home" "$@" "$MLENV" --json load "$work/small.tar"; }
+unchanged "$home/.local/share/mlenv" 1 not-a-store load_as_root
+ends_with 0 load_as_root SUDO_UID=61234
+mkdir "$work/named-store"
+as_root chown 61234:61234 "$work/named-store"
+ends_with 0 load_as_root MLENV_STORE="$work/named-store"
