@@ -7,6 +7,8 @@
 
 #include "base/file_digest.hpp"
 
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/git_source.hpp"
 #include "recipes/source_tree.hpp"
@@ -117,7 +119,7 @@ std::optional<std::string> plain_text(const fs::path& folder, const fs::path& pa
   if (absent || found != fs::canonical(folder) / path || !fs::is_regular_file(found)) {
     return std::nullopt;
   }
-  return read_file(found);
+  return read_small_file(found, size_limit::kPyproject);
 }
 
 /// Whether a build tool that it asks for reads the version from git.

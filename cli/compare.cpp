@@ -8,6 +8,8 @@
 #include <CLI/CLI.hpp>
 
 #include "base/printable.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "base/text.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/compare_bench.hpp"
@@ -130,7 +132,7 @@ void require_writable(const fs::path& file) {
 }
 
 Comparison read_comparison(const fs::path& file) {
-  return compare::parse_comparison(read_file(file), file.string());
+  return compare::parse_comparison(read_small_file(file, size_limit::kComparison), file.string());
 }
 
 /// Nothing is measured for files that cannot be written or added to.

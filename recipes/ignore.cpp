@@ -6,6 +6,8 @@
 #include <span>
 
 #include "base/paths.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/text.hpp"
 
@@ -139,7 +141,7 @@ bool IgnoreRules::may_return(std::string_view folder, const Fate& fate) const {
 ProjectIgnores read_ignores(const fs::path& folder) {
   for (const char* name : {".mlenvignore", ".dockerignore"}) {
     const fs::path path = (folder / name).lexically_normal();
-    if (const std::optional<std::string> text = read_file_if_exists(path)) {
+    if (const auto text = read_small_file_if_exists(path, size_limit::kIgnoreFile)) {
       return {IgnoreRules::parse(*text, path), name};
     }
   }

@@ -6,6 +6,8 @@
 #include "base/error.hpp"
 #include "base/paths.hpp"
 #include "base/process.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "base/text.hpp"
 #include "recipes/ignore.hpp"
 #include "runner/record/git_repository.hpp"
@@ -139,7 +141,7 @@ class Collector {
 
 /// The lines of `.mlenvignore` alone.
 IgnoreRules own_rules(const fs::path& folder) {
-  const auto text = read_file_if_exists(folder / kIgnoreFile);
+  const auto text = read_small_file_if_exists(folder / kIgnoreFile, size_limit::kIgnoreFile);
   return text ? IgnoreRules::parse(*text, folder / kIgnoreFile) : IgnoreRules{};
 }
 

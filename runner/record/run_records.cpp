@@ -12,6 +12,8 @@
 
 #include "base/digest_scan.hpp"
 #include "base/error.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "base/text.hpp"
 #include "runner/record/record_files.hpp"
 
@@ -25,7 +27,7 @@ template <class Parse>
 auto part(const fs::path& path, Parse&& parse)
     -> std::optional<decltype(parse(std::string_view{}, std::string_view{}))> {
   try {
-    const std::optional<std::string> text = read_file_if_exists(path);
+    const std::optional<std::string> text = read_small_file_if_exists(path, size_limit::kRunRecord);
     if (!text) return std::nullopt;
     return parse(*text, path.string());
   } catch (const Error&) {
@@ -35,7 +37,7 @@ auto part(const fs::path& path, Parse&& parse)
 
 RunStart start_of(const fs::path& path) {
   try {
-    return parse_run_start(read_file(path), path.string());
+    return parse_run_start(read_small_file(path, size_limit::kRunRecord), path.string());
   } catch (const Error& error) {
     throw failure("damaged-run", "the record of run `{}` cannot be read",
                   path.parent_path().filename().string())
