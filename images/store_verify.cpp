@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/pool.hpp"
+#include "base/size_limits.hpp"
 #include "images/platform.hpp"
 #include "images/store.hpp"
 #include "images/store_folder.hpp"
@@ -21,7 +22,7 @@ using Damage = Store::Damage;
 using Item = StoreFolder::Item;
 
 /// Bigger blobs are no manifests.
-constexpr std::uint64_t kManifestLimit = std::uint64_t{4} << 20U;
+constexpr std::uint64_t kManifestLimit = size_limit::kManifest;
 
 /// As against the state of this machine or process.
 bool tells_of_content(const Error& error) {

@@ -294,6 +294,18 @@ TEST_F(StoreTest, AnImageNeedsItsLayers) {
   EXPECT_FALSE(store.has(image.digest()));
 }
 
+TEST_F(StoreTest, AnImageSaysTheSizesOfItsLayers) {
+  Store store{root()};
+  const Image image = random_image(store, 1, 2);
+  std::vector<Layer> layers = image.layers;
+  for (const std::uint64_t wrong : {std::uint64_t{0}, layers[1].blob.size_bytes + 1}) {
+    layers[1].blob.size_bytes = wrong;
+    const Image lie = compose_image(image.settings, layers, 0);
+    EXPECT_EQ(code_of([&] { store.put_image(lie); }), "bad-image");
+    EXPECT_FALSE(store.has(lie.digest()));
+  }
+}
+
 TEST_F(StoreTest, AManifestThatIsOnTheDiskIsNotWrittenAgain) {
   Store store{root()};
   const Image image = random_image(store, 1, 2);
