@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/http.hpp"
 #include "base/log.hpp"
+#include "recipes/resolve/host_logins.hpp"
 #include "recipes/text.hpp"
 
 extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
@@ -61,8 +62,11 @@ Command git_command(const std::vector<std::string>& arguments, bool batch_ssh) {
                   "protocol.ext.allow=never",
                   "-c",
                   "advice.detachedHead=false"};
+  for (const std::string& word : git_login_options(arguments)) command.argv.push_back(word);
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
-  command.env = git_environment(own_environment(), batch_ssh);
+  std::vector<std::string> environment = git_environment(own_environment(), batch_ssh);
+  narrow_git_home(environment, arguments);
+  command.env = std::move(environment);
   command.folder = "/";  // settings of a repository that mlenv was called in are not the user's
   return command;
 }

@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "base/zip.hpp"
+#include "recipes/resolve/host_logins.hpp"
 #include "recipes/resolve/uv.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
@@ -122,6 +123,9 @@ fs::path download_wheel(const fs::path& folder) {
                   "--dest",
                   "."};
   command.folder = folder;
+  std::vector<std::string> environment = uv_environment();
+  narrow_netrc(environment, {}, folder);
+  command.env = std::move(environment);
   const Captured said = run_captured(command, std::chrono::minutes(10));
   if (said.exit.code != 0) throw no_uv("pip: " + last_line(said.err));
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
