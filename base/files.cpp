@@ -1,16 +1,19 @@
 #include "base/files.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <random>
 
 #include "base/error.hpp"
 #include "base/folder_entries.hpp"
+#include "base/lock_wait.hpp"
 #include "base/temporary_name.hpp"
 
 namespace mlenv {
@@ -270,8 +273,27 @@ int lock_operation(FileLock::Mode mode) {
 }
 }  // namespace
 
+/// Most are free within moments. Who holds one for longer is told of, and then waited for as long
+/// as it takes: a signal that ends programs ends the wait, too.
 FileLock FileLock::wait(const fs::path& path, Mode mode) {
-  return FileLock{lock_file(path, lock_operation(mode))};
+  const int operation = lock_operation(mode);
+  if (auto lock = attempt(path, mode)) return *std::move(lock);
+  Fd fd = open_file(path, O_RDWR | O_CREAT, 0644);
+  constexpr std::chrono::seconds kSilently{3};
+  constexpr int kMostPause = 50;  // milliseconds
+  const auto until = std::chrono::steady_clock::now() + kSilently;
+  for (int pause = 1; ::flock(fd.get(), operation | LOCK_NB) != 0;
+       pause = std::min(pause * 2, kMostPause)) {
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      throw os_error(errno, "cannot lock `{}`", path.string());
+    }
+    if (std::chrono::steady_clock::now() >= until) {
+      tell_lock_wait(fd.get(), path.string());
+      return FileLock{lock_file(path, operation)};
+    }
+    (void)::poll(nullptr, 0, pause);
+  }
+  return FileLock{std::move(fd)};
 }
 
 std::optional<FileLock> FileLock::attempt(const fs::path& path, Mode mode) {

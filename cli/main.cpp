@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/lock_wait.hpp"
 #include "base/log.hpp"
 #include "base/sandbox/sandbox.hpp"
 #include "cli/compare.hpp"
@@ -150,6 +151,7 @@ int main_with(int argc, char** argv) {
   }
   choose_failure_status(ui, app);
   if (ui.options.verbose) log::enable();
+  on_lock_wait([&ui](const std::string& text) { ui.progress().note("mlenv " + text); });
   look_for_cuda_data(store_folder);
   return run_main_command(ui, chosen);
 }
