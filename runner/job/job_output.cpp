@@ -7,6 +7,7 @@
 
 #include "base/process.hpp"
 #include "runner/job/job_json.hpp"
+#include "runner/job/message_rules.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -43,7 +44,11 @@ void JobOutput::show(std::uint64_t rank, std::string_view line) {
   const Key key{rank, parsed->stream};
   std::string& text = begun_[key];
   if (style_.timestamps && text.empty()) text.append(parsed->time).push_back(' ');
-  text += parsed->text;
+  if (parsed->stream == LogStream::remark) {
+    text += shown_text(parsed->text);  // mlenv's own, of a node: it may say what it likes
+  } else {
+    text += parsed->text;
+  }
   if (!parsed->ends && text.size() < kLongest && world_ > 1) return;
   if (parsed->ends || world_ > 1) text += '\n';
   write(key, text);
