@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.hpp"
 #include "base/duration.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
@@ -55,7 +56,7 @@ class Shown {
     if (ui_.options.json) return show_json(*line);
     if (line->stream == LogStream::remark) {
       flush();
-      ui_.say(fmt::format("mlenv: {}", line->text));
+      ui_.say(fmt::format("mlenv: {}", printable(line->text)));
       return;
     }
     const bool is_out = line->stream == LogStream::out;

@@ -5,11 +5,13 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "cli/settings.hpp"
 #include "recipes/text.hpp"
 
@@ -34,6 +36,29 @@ void print(std::FILE* stream, std::string_view text) {
   // A reader that went away is no reason to fail: the work is done.
   (void)std::fwrite(text.data(), 1, text.size(), stream);
   (void)std::fflush(stream);
+}
+
+/// What begins a line of mlenv's own. A text of somebody else's has none: a registry, a runtime or
+/// a node could give advice in its name.
+bool speaks_for_mlenv(std::string_view line) {
+  constexpr std::array<std::string_view, 5> kOwn = {
+      "hint:", "error:", "mlenv:", "because:", "this is a bug in mlenv"};
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  return std::any_of(kOwn.begin(), kOwn.end(), [&](std::string_view own) {
+    return to_lower(line.substr(0, own.size())) == own;
+  });
+}
+
+/// Lines that may be shown behind mlenv's own.
+std::string quoted_lines(std::string_view text) {
+  const std::string lines = printable_lines(text);
+  std::string shown;
+  bool first = true;
+  for (const std::string_view line : split(lines, '\n')) {
+    if (!std::exchange(first, false)) shown += speaks_for_mlenv(line) ? "\n    | " : "\n";
+    shown += line;
+  }
+  return shown;
 }
 
 /// The same with the store in front.
@@ -89,7 +114,7 @@ void Ui::answer_exactly(std::string_view line) const {
 }
 
 void Ui::say(std::string_view line) const {
-  if (!options.quiet) print(stderr, printable_lines(line) + "\n");
+  if (!options.quiet) print(stderr, quoted_lines(line) + "\n");
 }
 
 bool Ui::color() const {
@@ -145,11 +170,11 @@ int Ui::report(const Error& error) const {
   std::string text = colored ? "\033[1;31merror:\033[0m " : "error: ";
   bool first = true;
   for (const std::string& frame : error.frames()) {
-    text += (first ? "" : "  because: ") + printable_lines(frame) + "\n";
+    text += (first ? "" : "  because: ") + quoted_lines(frame) + "\n";
     first = false;
   }
   if (!error.hint().empty()) {
-    text += (colored ? "\033[1;36mhint:\033[0m " : "hint: ") + printable_lines(error.hint()) + "\n";
+    text += (colored ? "\033[1;36mhint:\033[0m " : "hint: ") + quoted_lines(error.hint()) + "\n";
   }
   if (error.kind() == Kind::internal) {
     text += "this is a bug in mlenv; please report it with this message\n";
