@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -137,7 +138,9 @@ void Link::hear_stream(const FrameHead& head, const std::string& bytes, Channel&
   } else if (head.kind == Kind::gone && stream.is_source) {
     close_stream(stream);
   } else if (head.kind == Kind::more && stream.is_source) {
-    stream.credit += value_of<std::uint32_t>(bytes);
+    const auto more = value_of<std::uint32_t>(bytes);
+    is_broken_ = more > kWindow - std::min(stream.credit, kWindow);
+    if (!is_broken_) stream.credit += more;
   }
 }
 
