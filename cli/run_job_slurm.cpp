@@ -163,7 +163,8 @@ int run_in_slurm(Ui& ui, PreparedJob job) {
     after = slurm_after(store, after.in_slurm);  // those are over, and their records may have gone
   }
   const std::string script = script_of(ui, job, program, folder, std::move(after));
-  const SignalQueue signals;  // from before there is a job that could be left alone
+  const SignalQueue signals{
+      SignalQueue::Impatience::ends};  // from before there is a job that could be left alone
   const SubmittedJob submitted = submit(ui, folder, file, script);
   if (job.start.detached) {
     if (!others.empty()) release_after(folder, others);

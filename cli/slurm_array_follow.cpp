@@ -19,6 +19,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::minutes kMostSilence{10};
 constexpr std::chrono::seconds kLookPause{1};
 constexpr int kWait = 200;  // milliseconds
+/// From the second signal: what is killed takes Slurm seconds to tell.
+constexpr std::chrono::seconds kMostLeaving{15};
 constexpr std::string_view kNote = ".slurm";
 
 /// How Slurm says that one ended that its queue has no more; without a state where it has forgotten
@@ -49,6 +51,14 @@ class ArrayFollower {
       (void)::poll(&waiting, 1, kWait);
       while (const int signal = signals.next()) {
         if (!heed(signal)) return end_;
+      }
+      if (leave_at_ && Clock::now() >= *leave_at_) {
+        note(
+            fmt::format("array {} of Slurm was cancelled; Slurm has not said yet that it is over: "
+                        "`squeue -j {}` tells",
+                        array_.id, array_.id));
+        end_.left = true;
+        return end_;
       }
       if (Clock::now() - looked_ >= kLookPause) look_at_records();
       keeper_.tick();
@@ -91,6 +101,7 @@ class ArrayFollower {
         const bool again = end_.signal != 0;
         end_.signal = signal;
         cancel();
+        if (again && !leave_at_) leave_at_ = Clock::now() + kMostLeaving;
         if (again) kill();
       }
     } catch (const Error& error) {
@@ -235,6 +246,7 @@ class ArrayFollower {
   bool cancelled_ = false;
   bool said_ = false;  ///< that it is
   ArrayEnd end_;
+  std::optional<Clock::time_point> leave_at_{};
   job::AskingPace pace_;
   Clock::time_point asked_ = Clock::now() - kMostSilence;
   Clock::time_point heard_ = Clock::now();

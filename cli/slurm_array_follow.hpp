@@ -19,7 +19,7 @@ struct FollowedArray {
 
 struct ArrayEnd {
   int signal = 0;     ///< that ended it; 0: none
-  bool left = false;  ///< SIGHUP came: it goes on by itself
+  bool left = false;  ///< SIGHUP came, or Slurm does not tell its end: nobody follows it any more
 };
 
 /// To the end of all of them. SIGUSR1 and SIGUSR2 are passed on to the ranks; SIGINT, SIGTERM and

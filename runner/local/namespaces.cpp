@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 
@@ -180,10 +181,27 @@ void PidNamespace::kill() noexcept {
 
 void PidNamespace::end() noexcept {
   kill();
+  if (init_ <= 0) return;
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kMostDying{30};
+  const auto until = Clock::now() + kMostDying;
+  const Fd gone{static_cast<int>(::syscall(SYS_pidfd_open, init_, 0))};
   while (init_ > 0) {
-    const pid_t ended = ::waitpid(-1, nullptr, 0);
+    const pid_t ended = ::waitpid(-1, nullptr, gone ? WNOHANG : 0);
     if (ended == init_ || (ended < 0 && errno != EINTR)) init_ = -1;
+    if (ended != 0) continue;
+    if (Clock::now() >= until) return leave();
+    constexpr int kPause = 20;  // milliseconds: others are reaped, too, for which it waits
+    pollfd one{gone.get(), POLLIN, 0};
+    // It may be told as dead a moment before it can be reaped.
+    if (::poll(&one, 1, kPause) > 0) ::poll(nullptr, 0, 1);
   }
+}
+
+void PidNamespace::leave() noexcept {
+  kill();
+  init_ = -1;
+  lifeline_.reset();
 }
 
 }  // namespace mlenv

@@ -56,9 +56,12 @@ class PidNamespace {
   pid_t init() const { return init_; }
   /// Kills everything in it.
   void kill() noexcept;
-  /// The same, and waits until all of it is gone; idempotent. Reaps every child of this process on
-  /// the way: the kernel keeps a namespace until those are reaped, too, that came in from outside.
+  /// The same, and waits until all of it is gone, though no longer than half a minute: a process
+  /// may sleep in the kernel for ever. Idempotent. Reaps every child of this process on the way:
+  /// the kernel keeps a namespace until those are reaped, too, that came in from outside.
   void end() noexcept;
+  /// Kills everything in it, and waits for nothing any more.
+  void leave() noexcept;
 
  private:
   pid_t init_ = -1;

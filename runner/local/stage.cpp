@@ -11,6 +11,7 @@
 #include <csignal>
 #include <memory>
 
+#include "base/printable.hpp"
 #include "runner/engine/engine_run.hpp"
 #include "runner/local/bundle.hpp"
 #include "runner/local/devices.hpp"
@@ -50,7 +51,7 @@ Fd hold_signals() {
 }
 
 void complain(const std::string& line, int fd = STDERR_FILENO) {
-  const std::string text = "mlenv: " + line + "\n";
+  const std::string text = "mlenv: " + printable(line) + "\n";  // an image may have named it
   write_all(fd, as_bytes(text));
 }
 
@@ -173,6 +174,13 @@ void tell_of_memory(const LocalRun& run) {
   complain("the kernel killed a process of this run for want of memory" +
                (most ? fmt::format("; `--memory` allows {} MiB", *most >> 20U) : std::string()),
            run.fds.err >= 0 ? run.fds.err : STDERR_FILENO);
+}
+
+void tell_of_the_rest(const LocalRun& run) {
+  complain(
+      "a process of this run does not end, though it was killed: it is left to the kernel, which "
+      "may wait for storage or a driver",
+      run.fds.err >= 0 ? run.fds.err : STDERR_FILENO);
 }
 
 /// The container's namespaces, limits, network, overlay and bundle, in which the command is run
@@ -345,6 +353,11 @@ StageOutcome run_container(const LocalRun& run, int signals, int socket) {
     outcome.exit = attempt.end.exit;
     outcome.out_of_memory = attempt.end.out_of_memory;
     if (outcome.out_of_memory) tell_of_memory(run);
+    if (watch.gave_up()) tell_of_the_rest(run);
+    if (const int number = watch.killed_for_signal();
+        number != 0 && outcome.exit == Exit{128 + SIGKILL, true}) {
+      outcome.exit.code = 128 + number;
+    }
     const bool again = attempt.started && !attempt.last && !watch.must_end() &&
                        run.life.restart.again(attempt.end.exit, outcome.attempts);
     if (again || outcome.attempts > 1) {

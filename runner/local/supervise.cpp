@@ -56,6 +56,12 @@ Error no_container(const Runtime& runtime, const Exit& exit) {
       .hint("`--runtime` wants `runc`, `crun`, or a path to one");
 }
 
+/// Killed, and not gone: the kernel takes it away when that lets it.
+JobEnd left_behind(PidNamespace& processes) {
+  processes.leave();
+  return {Exit{128 + SIGKILL, true}};
+}
+
 JobEnd run_attached(const Runtime& runtime, const Container& container, PidNamespace& processes,
                     JobWatch& watch, const Meanwhile& meanwhile) {
   const Fd messages = open_file(messages_file(container), O_WRONLY | O_CREAT | O_APPEND);
@@ -64,6 +70,7 @@ JobEnd run_attached(const Runtime& runtime, const Container& container, PidNames
   Child child = start_within(meanwhile.limits, command);
   meanwhile.started();
   watch.while_running(child.pid(), processes, meanwhile.exec);
+  if (watch.gave_up()) return left_behind(processes);
   const Exit exit = child.wait().value_or(Exit{});
   processes.end();
   const Exit explained = exit.code == 0 ? exit : explain_exit(exit, runtime, container);
@@ -78,7 +85,13 @@ JobEnd run_detached(const Runtime& runtime, const Container& container, PidNames
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   Child starter = start_within(meanwhile.limits, run_command(runtime, container));
   watch.while_starting(starter.pid(), processes);
+  if (watch.gave_up()) return left_behind(processes);
   const Exit started = starter.wait().value_or(Exit{});
+  if (watch.start_was_late()) {
+    throw failure("run-failed", "`{}` did not start the container within ten minutes",
+                  runtime.program.string())
+        .because("it was killed");
+  }
   if (started.code != 0) {
     processes.end();
     if (runtime.is_crun) remove_cgroups(runtime, container);
@@ -93,6 +106,7 @@ JobEnd run_detached(const Runtime& runtime, const Container& container, PidNames
   const auto job = static_cast<pid_t>(std::stol(*number));
   meanwhile.started();
   watch.while_running(job, processes, meanwhile.exec);
+  if (watch.gave_up()) return left_behind(processes);
   const Exit exit = reap(job);
   processes.end();
   const bool out_of_memory = is_out_of_memory(runtime, container, meanwhile.limits);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "runner/engine/engine_exec.hpp"
 #include "runner/engine/engine_files.hpp"
@@ -265,7 +266,7 @@ void VmRun::tell_of_emulation(const KvmMemory& memory) const {
 }
 
 void VmRun::complain(const std::string& why) const {
-  const std::string line = "mlenv: " + why + "\n";
+  const std::string line = "mlenv: " + printable(why) + "\n";
   write_all(run_.fds.err >= 0 ? run_.fds.err : STDERR_FILENO, as_bytes(line));
 }
 

@@ -36,8 +36,14 @@ std::optional<Anchor> anchor_of_run(const fs::path& run_folder, std::string_view
   try {
     const Fd connection = connect_to_run(run_folder, id);
     if (!send_packet(connection.get(), render_where())) return std::nullopt;
-    packet = receive_packet(connection.get());
-    if (packet.bytes.empty()) return std::nullopt;
+    // Keys and signals wait meanwhile.
+    constexpr std::chrono::seconds kMost{5};
+    const auto asked = std::chrono::steady_clock::now();
+    packet = receive_packet_within(connection.get(), kMost);
+    if (packet.bytes.empty()) {
+      if (std::chrono::steady_clock::now() - asked >= kMost) throw no_answer_of_run(id);
+      return std::nullopt;
+    }
     (void)parse_outcome(packet.bytes);
   } catch (const Error& error) {
     if (error.code() != "run-ended") throw;
