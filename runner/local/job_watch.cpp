@@ -138,6 +138,7 @@ void JobWatch::hear_pending(const Target& target, std::span<const pollfd> fds) {
 
 void JobWatch::end_without_mlenv(const Target& target) {
   if (target.job != nullptr) target.job->kill();
+  kill_by(give_up_at_, kMostDying);
   must_end_ = true;
   fds_.socket = -1;
 }
@@ -224,6 +225,7 @@ void JobWatch::heed_insistence(int number, const Target& target) {
   }
   if (killed_for_signal_ == 0) killed_for_signal_ = first_signal_;
   kill_by(target.starts ? start_ends_at_ : kill_at_, kSecondGrace);
+  if (give_up_at_) kill_by(give_up_at_, kMostDyingHurried);
 }
 
 /// Never later than was said before.

@@ -88,7 +88,11 @@ starts run --no-project --no-check base:v1 -- sh -c 'echo begun; exec sleep 1000
 run=$pid
 wait_until 30 grep -q begun "$work/out"
 id=$("$MLENV" ps --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["runs"][0]["id"])')
-stage=$(pgrep -P "$run" | head -n 1)
+stage=
+for child in $(pgrep -P "$run"); do
+  if pgrep -x -P "$child" mlenv-init >/dev/null; then stage=$child; fi
+done
+[ -n "$stage" ] || fail "the run has no stage: $(pgrep -a -P "$run")"
 kill -STOP "$stage"
 starts exec "$id" -- true
 pause 1
