@@ -87,14 +87,13 @@ note "an exec whose run's mlenv is stopped"
 starts run --no-project --no-check base:v1 -- sh -c 'echo begun; exec sleep 1000'
 run=$pid
 wait_until 30 grep -q begun "$work/out"
-id=$("$MLENV" ps --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["runs"][0]["id"])')
 stage=
 for child in $(pgrep -P "$run"); do
   if pgrep -x -P "$child" mlenv-init >/dev/null; then stage=$child; fi
 done
 [ -n "$stage" ] || fail "the run has no stage: $(pgrep -a -P "$run")"
 kill -STOP "$stage"
-starts exec "$id" -- true
+starts exec last -- true
 pause 1
 kill -INT "$pid"
 pause 0.3

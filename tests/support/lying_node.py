@@ -91,6 +91,15 @@ def host_name(name, what):
     """The same by its name."""
     if name == "hello":
         what["hello"]["host"] = "x\n6.6.6.6 registry.example.org"
+        what["hello"]["interfaces"] = [{"name": "net0", "address": "10.9.8.1", "loopback": False}]
+        return [(name, what)]
+    return None
+
+
+def other(name, what):
+    """Honest, but for an interface that the test knows."""
+    if name == "hello":
+        what["hello"]["interfaces"] = [{"name": "net0", "address": "10.9.8.2", "loopback": False}]
         return [(name, what)]
     return None
 
