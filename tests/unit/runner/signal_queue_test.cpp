@@ -46,17 +46,18 @@ TEST(SignalQueue, WhatNobodyTookArrivesAfterIt) {
   ::sigaction(SIGUSR1, &before, nullptr);
 }
 
+/// By whatever it is that does not go on.
+void be_held_up() {
+  const SignalQueue queue{SignalQueue::Impatience::ends, std::chrono::milliseconds(20)};
+  ::kill(::getpid(), SIGTERM);
+  (void)has_some(queue);
+  ::kill(::getpid(), SIGINT);
+  ::poll(nullptr, 0, 60'000);
+}
+
 TEST(SignalQueue, ALoopThatIsHeldUpEndsWithTheProcessWhereAPersonAsksTwice) {
   ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  EXPECT_EXIT(
-      {
-        const SignalQueue queue{SignalQueue::Impatience::ends, std::chrono::milliseconds(20)};
-        ::kill(::getpid(), SIGTERM);
-        (void)has_some(queue);
-        ::kill(::getpid(), SIGINT);
-        ::poll(nullptr, 0, 60'000);  // whatever it is that does not go on
-      },
-      ::testing::ExitedWithCode(128 + SIGTERM), "ended at once");
+  EXPECT_EXIT(be_held_up(), ::testing::ExitedWithCode(128 + SIGTERM), "ended at once");
 }
 
 }  // namespace
