@@ -7,10 +7,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "base/printable.hpp"
 #include "base/duration.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/folder_events.hpp"
 #include "cli/logs_job.hpp"

@@ -16,6 +16,7 @@ trap 'status=$?; set +e; end_engines; (exit "$status"); finish_test' EXIT
 gcc -static -O1 -o "$work/hold" "$root/tests/support/hold_keeper.c"
 python3 "$root/tests/support/busybox_image.py" "$work/base.tar" base:v1 bin/hold="$work/hold"
 "$MLENV" load "$work/base.tar" >/dev/null
+# shellcheck disable=SC2119  # it has no words of ours
 start_docker
 podman_settings
 export CONTAINERS_CONF=$work/podman/containers.conf CONTAINERS_STORAGE_CONF=$work/podman/root.conf

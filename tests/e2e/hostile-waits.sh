@@ -45,6 +45,7 @@ for runtime in runc crun; do
     within 5 "$runtime: the second signal"
   done
   note "$runtime: SIGHUP is a command's own, as often as it likes"
+  # shellcheck disable=SC2016  # for the shell inside
   starts run --runtime "$runtime" --no-project --no-check base:v1 -- \
     sh -c 'trap "echo again" HUP; echo begun; i=0; while [ $i -lt 20 ]; do sleep 0.1; i=$((i + 1)); done; echo end'
   wait_until 30 grep -q begun "$work/out"
