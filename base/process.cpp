@@ -13,6 +13,7 @@
 #include <cstdlib>
 
 #include "base/captured.hpp"
+#include "base/descriptors.hpp"
 #include "base/error.hpp"
 #include "base/spawn.hpp"
 #include "base/text.hpp"
@@ -208,7 +209,8 @@ void start_detached(const std::vector<std::string>& argv, int stdin_fd) {
     // but system calls, for other threads may have held locks.
     ::setsid();
     ::dup2(stdin_fd >= 0 ? stdin_fd : nowhere.get(), 0);
-    for (int fd = 1; fd < 3; ++fd) ::dup2(nowhere.get(), fd);
+    for (int fd = 1; fd < kFirstBeyondStreams; ++fd) ::dup2(nowhere.get(), fd);
+    close_from(kFirstBeyondStreams);
     if (::fork() == 0) ::execv(words[0], words.data());
     ::_exit(0);
   }

@@ -19,6 +19,7 @@
 
 #include <fmt/format.h>
 
+#include "base/descriptors.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/sandbox/enter.hpp"
@@ -111,6 +112,7 @@ void start(const Plan& plan, const Fd& socket) {
   }
   const std::vector<char*> argv = c_strings(command.argv);
   const std::vector<char*> env = c_strings(command.env);
+  close_on_exec_from(kFirstBeyondStreams);
   if (plan.recorded) {
     const Fd listener = install_filter(plan.way == Way::change_root);
     send_fd(socket.get(), listener.get());

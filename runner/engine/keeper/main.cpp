@@ -18,6 +18,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "base/descriptors.hpp"
 #include "runner/engine/keeper/clean.hpp"
 #include "runner/engine/keeper/files.hpp"
 #include "runner/engine/keeper/frames.hpp"
@@ -179,6 +180,8 @@ int reach_mlenv(const char* path) {
 
 int keep(const char* socket) {
   ::prctl(PR_SET_NAME, kProcessName);
+  // The job may be the same root, and is not to speak for it (ptrace(2)).
+  ::prctl(PR_SET_DUMPABLE, 0);
   // It ends what it can reach by kill(-1), which are the container's processes only if it is the
   // first of them.
   if (::getpid() != 1) {
@@ -210,4 +213,9 @@ int keep(const char* socket) {
 }  // namespace
 }  // namespace mlenv::keeper
 
-int main(int argc, char** argv) { return argc == 2 ? mlenv::keeper::keep(argv[1]) : 2; }
+int main(int argc, char** argv) {
+  // Whatever the engine has left open: nothing of it is the job's.
+  mlenv::close_from(mlenv::kFirstBeyondStreams);
+  if (argc != 2 || !mlenv::standard_streams()) return 2;
+  return mlenv::keeper::keep(argv[1]);
+}

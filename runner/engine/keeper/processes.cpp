@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "base/descriptors.hpp"
 #include "runner/engine/keeper/files.hpp"
 
 namespace mlenv::keeper {
@@ -52,6 +53,7 @@ int become(const StartHead& head, std::span<const gid_t> groups) {
 int execute(const Words& words) {
   if (words.argv == nullptr || words.argv[0] == nullptr || words.env == nullptr) return ENOMEM;
   ::environ = words.env;
+  close_on_exec_from(kFirstBeyondStreams);
   ::execvp(words.argv[0], words.argv);
   return errno;
 }
