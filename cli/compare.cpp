@@ -9,6 +9,7 @@
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "cli/answer_file.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/compare_bench.hpp"
 #include "cli/compare_text.hpp"
@@ -238,7 +239,7 @@ std::size_t answer_width() {
 
 void show(Ui& ui, const Comparison& comparison, const CompareWords& words) {
   if (!words.html.empty()) {
-    write_file(words.html, compare::html_page(comparison));
+    write_answer_file(words.html, compare::html_page(comparison));
     ui.say(fmt::format("wrote `{}`", words.html));
   }
   if (ui.options.json) {

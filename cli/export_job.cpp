@@ -4,6 +4,7 @@
 
 #include "base/digest.hpp"
 #include "base/json.hpp"
+#include "cli/answer_file.hpp"
 #include "cli/run_job.hpp"
 #include "cli/usage.hpp"
 #include "images/archive.hpp"
@@ -17,6 +18,8 @@ namespace mlenv::cli {
 namespace {
 
 using Form = job::JobScript::Form;
+
+constexpr mode_t kProgramMode = 0754;
 
 /// What a script is made of.
 struct Exported {
@@ -75,8 +78,7 @@ void write_files(Ui& ui, const Exported& made, const Image& image, const fs::pat
   make_folders(folder);
   if (!made.program.empty()) {
     const fs::path program = folder / "mlenv-node";
-    write_file(program, read_file(made.program));
-    fs::permissions(program, fs::perms::owner_exec | fs::perms::group_exec, fs::perm_options::add);
+    write_answer_file(program, read_file(made.program), kProgramMode);
   }
   if (made.script.with != job::JobScript::With::pyxis) {
     write_output(ui.store(), image, Reference::parse("image:latest"),
@@ -99,15 +101,14 @@ int export_job(Ui& ui, PreparedJob job) {
     throw usage_error("file-exists", "there is a `{}` already", choice.file.string())
         .hint("--force writes over it, -o names another");
   }
+  if (!choice.file.empty()) require_file_place(choice.file);
   const Exported made = exported(ui, job);
   const std::string text = job::job_script(made.script);
   std::vector<std::string> files;
   if (!choice.file.empty()) {
     const fs::path folder = fs::absolute(choice.file).parent_path() / made.script.files;
     write_files(ui, made, job.image, folder);
-    write_file(choice.file, text);
-    fs::permissions(choice.file, fs::perms::owner_exec | fs::perms::group_exec,
-                    fs::perm_options::add);
+    write_answer_file(choice.file, text, kProgramMode);
     files = {choice.file.string(), (choice.file.parent_path() / made.script.files).string()};
   }
   if (ui.options.json) {

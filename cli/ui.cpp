@@ -10,6 +10,7 @@
 
 #include "base/json.hpp"
 #include "base/printable.hpp"
+#include "base/standard_output.hpp"
 #include "cli/settings.hpp"
 #include "recipes/text.hpp"
 
@@ -30,10 +31,9 @@ int exit_status(Kind kind) {
   return 1;
 }
 
-void print(std::FILE* stream, std::string_view text) {
-  // A reader that went away is no reason to fail: the work is done.
-  (void)std::fwrite(text.data(), 1, text.size(), stream);
-  (void)std::fflush(stream);
+void complain(std::string_view text) {
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
 }
 
 /// The same with the store in front.
@@ -80,16 +80,16 @@ Error explained_by_store(Error error) {
 
 void Ui::answer(std::string_view line) const {
   if (answers_aside) return say(line);
-  print(stdout, (options.json ? printable_json(line) : printable_lines(line)) + "\n");
+  write_answer((options.json ? printable_json(line) : printable_lines(line)) + "\n");
 }
 
 void Ui::answer_exactly(std::string_view line) const {
   if (::isatty(STDOUT_FILENO) == 1) return answer(line);
-  print(stdout, std::string(line) + "\n");
+  write_answer(std::string(line) + "\n");
 }
 
 void Ui::say(std::string_view line) const {
-  if (!options.quiet) print(stderr, printable_lines(line) + "\n");
+  if (!options.quiet) complain(printable_lines(line) + "\n");
 }
 
 bool Ui::color() const {
@@ -138,7 +138,7 @@ int Ui::report(const Error& error) const {
                          {"frames", error.frames()},
                          {"hint", nullptr}};
     if (!error.hint().empty()) value["hint"] = error.hint();
-    print(stderr, printable_json(canonical(value)) + "\n");
+    complain(printable_json(canonical(value)) + "\n");
     return status;
   }
   const bool colored = color();
@@ -154,7 +154,7 @@ int Ui::report(const Error& error) const {
   if (error.kind() == Kind::internal) {
     text += "this is a bug in mlenv; please report it with this message\n";
   }
-  print(stderr, text);
+  complain(text);
   return status;
 }
 

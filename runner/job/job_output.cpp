@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/process.hpp"
+#include "base/standard_output.hpp"
 #include "runner/job/job_json.hpp"
 
 namespace mlenv::job {
@@ -25,6 +26,7 @@ void write_to_streams(bool to_out, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = write_quietly(to_out ? STDOUT_FILENO : STDERR_FILENO, text);
     if (count < 0 && errno == EINTR) continue;
+    if (to_out && count < 0 && errno != EPIPE) answer_failed(errno);
     if (count <= 0) return;
     text.remove_prefix(static_cast<std::size_t>(count));
   }
