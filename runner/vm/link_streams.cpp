@@ -98,6 +98,9 @@ void Link::write_stream(std::uint16_t number, Channel& channel, std::size_t inde
   const ssize_t count = ::write(stream.fd, stream.buffer.data(), most);
   if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;
   if (count < 0) {
+    if (errno != EPIPE && number == 0 && index == STDOUT_FILENO) {
+      note(kNoteOutput, std::to_string(errno));
+    }
     send_of(number, channel, Kind::gone, {}, index);
     return close_stream(stream);
   }

@@ -164,6 +164,11 @@ std::uint64_t VirtualMachine::memory_kills() const {
   return count.empty() ? 0 : std::strtoull(count.c_str(), nullptr, 10);
 }
 
+int VirtualMachine::lost_output() const {
+  return static_cast<int>(
+      std::strtol(noted(folder_ / "notes", vm::kNoteOutput).c_str(), nullptr, 10));
+}
+
 bool VirtualMachine::lost_writes() const {
   // The guest's kernel says so of its second disk; a program learns of it only by fsync(2).
   return said_by_kernel().find("I/O error, dev vdb") != std::string::npos;

@@ -342,6 +342,15 @@ void VmRun::require_written() const {
       .hint("make room, or write large files to the project or to a `--volume`");
 }
 
+/// A command outside a machine would have had the error itself.
+void VmRun::require_delivered(const Exit& exit) const {
+  const int error = machine_->lost_output();
+  if (error == 0 || exit.code != 0) return;
+  throw failure("answer-lost", "cannot write what the command said")
+      .because(errno_text(error))
+      .hint("send standard output where there is room");
+}
+
 PreparedRun::Attempt VmRun::run(JobWatch& watch, const std::function<void()>& started) {
   Keeper& keeper = machine_->keeper();
   const KeptProcess process = kept_process(bundle_, run_.fds);
@@ -374,6 +383,7 @@ PreparedRun::Attempt VmRun::run(JobWatch& watch, const std::function<void()>& st
     attempt.last = !end || !keeper.reset({});
   }
   last_end_ = attempt.end;
+  require_delivered(attempt.end.exit);
   return attempt;
 }
 
