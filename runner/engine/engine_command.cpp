@@ -97,7 +97,8 @@ void add_mounts(const ContainerEngine& engine, const EngineContainer& container,
   for (const MemoryFolder& one : container.memory) {
     at[one.target] = {"--tmpfs", memory_word(engine, one)};
   }
-  if (container.home) at[*container.home] = {"--mount", "type=volume,target=" + *container.home};
+  if (container.home)
+    at[*container.home] = {"--mount", "type=volume," + csv_quoted("target=" + *container.home)};
   for (const Mount& one : container.mounts) {
     const auto layer = container.layers.find(one.target);
     at[one.target] = layer == container.layers.end()
@@ -126,6 +127,10 @@ void add_limits(const ContainerEngine& engine, const JobLimits& limits, Words& w
     add(words, {"--pids-limit", "-1"});  // podman has one of its own accord
   }
 }
+
+/// On no container of anybody else's: the name is random, and whoever else took it has other
+/// labels.
+std::string label_of(const EngineContainer& container) { return "dev.mlenv.run=" + container.name; }
 
 /// What podman takes for a network of its own as an ordinary user was slirp4netns up to version 4.
 std::string private_network(const ContainerEngine& engine) {
@@ -189,7 +194,7 @@ Command run_command(const ContainerEngine& engine, const EngineContainer& contai
     add(words, {"--pid", "private", "--uts", "private", "--systemd", "false", "--image-volume",
                 "ignore", "--http-proxy=false", "--passwd=false"});
   }
-  add(words, {"--label", "dev.mlenv.run=" + container.name});
+  add(words, {"--label", label_of(container)});
   if (container.options.read_only) {
     words.emplace_back("--read-only");
     if (engine.is_podman()) words.emplace_back("--read-only-tmpfs=false");
@@ -204,8 +209,12 @@ Command run_command(const ContainerEngine& engine, const EngineContainer& contai
   return command;
 }
 
-std::vector<std::string> remove_words(const EngineContainer& container) {
-  return {"rm", "--force", "--volumes", container.name};
+std::vector<std::string> own_containers_words(const EngineContainer& container) {
+  return {"ps", "--all", "--quiet", "--no-trunc", "--filter", "label=" + label_of(container)};
+}
+
+std::vector<std::string> remove_words(const std::string& id) {
+  return {"rm", "--force", "--volumes", id};
 }
 
 std::vector<std::string> memory_targets(const EngineContainer& container) {

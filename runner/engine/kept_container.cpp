@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/pidfd.hpp"
+#include "base/text.hpp"
 #include "runner/engine/engine_run.hpp"
 #include "runner/engine/engine_words.hpp"
 
@@ -35,6 +36,21 @@ Fd listen_in(const fs::path& folder) {
   return fd;
 }
 
+/// Ours, and no other that has its name.
+void remove_container(const ContainerEngine& engine, const EngineContainer& container) {
+  try {
+    const Captured found = ask(engine, own_containers_words(container), kEnd);
+    for (const std::string_view line : split(found.out, '\n')) {
+      const std::string id{trim(line)};
+      const bool is_id =
+          !id.empty() && id.find_first_not_of("0123456789abcdef") == std::string::npos;
+      if (is_id) (void)ask(engine, remove_words(id), kEnd);
+    }
+  } catch (const Error& error) {
+    log::debug("removing the container: {}", error.what());
+  }
+}
+
 }  // namespace
 
 KeptContainer::KeptContainer(const ContainerEngine& engine, const EngineContainer& container,
@@ -52,7 +68,7 @@ KeptContainer::KeptContainer(const ContainerEngine& engine, const EngineContaine
   } catch (const Error&) {
     keeper_.close();
     client_.reset();
-    (void)ask(engine_, remove_words(container_), kEnd);
+    remove_container(engine_, container_);
     throw;
   }
 }
@@ -86,9 +102,9 @@ KeptContainer::~KeptContainer() {
   try {
     if (client_->wait(kEnd)) return;
     log::debug("{} does not end the container by itself", engine_.name);
-    (void)ask(engine_, remove_words(container_), kEnd);
+    remove_container(engine_, container_);
   } catch (const Error& error) {
-    log::debug("removing the container: {}", error.what());
+    log::debug("waiting for {}: {}", engine_.name, error.what());
   }
 }
 
