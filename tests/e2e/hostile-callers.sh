@@ -7,6 +7,7 @@ set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 need busybox python3 flock
 need_node_agent
+need_root
 python3 "$root/tests/support/small_image.py" "$work/base.tar" hostile/base:v1
 "$MLENV" -q load "$work/base.tar" >/dev/null
 mkdir -p "$work/project" "$work/private" "$work/locks"
@@ -33,7 +34,7 @@ with_open() {
 # Of what it found, only what the look itself opened (the folder that it lists) may be there.
 nothing_found() { # nothing_found WHAT FILE
   grep -q looked "$2" || fail "$1: did not run: $(cat "$2")"
-  grep -E "ESCAPED|FOUND .*($work|pipe:|socket:)" "$2" && fail "$1: has what the caller had open"
+  grep -E "ESCAPED by /|FOUND /.*($work/(private|locks)|pipe:)" "$2" && fail "$1: has what the caller had open"
   [ ! -e "$work/private/written" ] || fail "$1: wrote on this machine"
 }
 
@@ -56,6 +57,35 @@ done
 note "descriptors: a job on nodes"
 with_open "$MLENV" run --nodes 1 hostile/base:v1 -- sh -c "$look" >"$work/out" 2>&1
 nothing_found "a rank" "$work/out"
+
+note "descriptors: of an ordinary user"
+user_store 2>/dev/null
+as_root cp -r "$work/project" "$user_home/project"
+echo '    true executed-again' | as_root tee -a "$user_home/project/recipe.yaml" >/dev/null
+as_root chown -R "$user_id:$user_id" "$user_home/project"
+(cd "$user_home/project" && with_open as_user MLENV_STORE="$user_home/store" mlenv build --verbose recipe.yaml) >"$work/built" 2>&1 ||
+  fail "build by a user: $(cat "$work/built")"
+nothing_found "a build step of a user" "$work/built"
+with_open as_user MLENV_STORE="$user_home/store" mlenv run hostile/base:v1 -- sh -c "$look" >"$work/out" 2>&1
+nothing_found "a run of a user" "$work/out"
+
+note "descriptors: programs that mlenv starts"
+mkdir -p "$work/tools" "$work/repository"
+for tool in git ssh; do
+  cat >"$work/tools/$tool" <<SCRIPT
+#!/bin/sh
+{
+$look
+} >>"$work/tool"
+exec "$(command -v "$tool" || echo false)" "\$@"
+SCRIPT
+  chmod +x "$work/tools/$tool"
+done
+(cd "$work/repository" && git init -q && with_open env PATH="$work/tools:$PATH" "$MLENV" run hostile/base:v1 -- true)
+nothing_found "git" "$work/tool"
+rm "$work/tool"
+with_open env PATH="$work/tools:$PATH" timeout 60 "$MLENV" run --nodes 1 --engine ssh --hosts 127.0.0.1 hostile/base:v1 -- true >/dev/null 2>&1 </dev/null || true
+nothing_found "ssh" "$work/tool"
 
 note "descriptors: a run in the background holds neither the lock nor the pipe of its shell"
 for words in "" "--nodes 1"; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """small_image.py OUT.tar NAME [--config JSON] [TARGET=FILE]…: an OCI archive of one layer, made without a build.
 
-It holds a static busybox with links for its usual programs, a root user, and each FILE at TARGET (executable).
+It holds a static busybox with links for its usual programs, a root user, and each FILE at TARGET (executable, but in /etc).
 JSON is put over the image's configuration (`{"User": "1000"}`).
 """
 import hashlib
@@ -33,11 +33,12 @@ def layer(files):
             add("bin/busybox", program.read())
         for name in PROGRAMS:
             add(f"bin/{name}", type=tarfile.SYMTYPE, linkname="busybox")
-        add("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n", 0o644)
-        add("etc/group", b"root:x:0:\n", 0o644)
+        texts = {"etc/passwd": b"root:x:0:0:root:/root:/bin/sh\n", "etc/group": b"root:x:0:\n"}
         for target, path in files:
             with open(path, "rb") as file:
-                add(target.lstrip("/"), file.read())
+                texts[target.lstrip("/")] = file.read()
+        for target, text in texts.items():
+            add(target, text, 0o644 if target.startswith("etc/") else 0o755)
     return out.getvalue()
 
 
