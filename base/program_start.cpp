@@ -36,6 +36,7 @@ void put_descriptors_in_order(int argc, char** argv) {
 
 void put_signals_in_order() {
   for (const int number : {SIGCHLD, SIGPIPE}) (void)std::signal(number, SIG_DFL);
+  (void)std::signal(SIGXFSZ, SIG_IGN);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);  // NOLINT(concurrency-mt-unsafe): one thread

@@ -84,7 +84,7 @@ void set_attributes(SpawnSetup& setup, Leads leads) {
   ::posix_spawnattr_setsigmask(&setup.attributes, &none);
   sigset_t defaults;
   sigemptyset(&defaults);
-  sigaddset(&defaults, SIGPIPE);
+  for (const int number : {SIGPIPE, SIGXFSZ}) sigaddset(&defaults, number);
   ::posix_spawnattr_setsigdefault(&setup.attributes, &defaults);
   ::posix_spawnattr_setpgroup(&setup.attributes, 0);
   ::posix_spawnattr_setflags(&setup.attributes, static_cast<short>(flags_of(leads)));

@@ -52,6 +52,11 @@ Words mount_words(const ContainerEngine& engine, const Mount& mount) {
     return {"--volume", fmt::format("{}:{}:rbind,rprivate{}", source, mount.target,
                                     mount.read_only ? ",ro" : "")};
   }
+  // Docker's reader of such lines makes one character of it, and of the path another one.
+  if ((source + mount.target).find("\r\n") != std::string::npos) {
+    throw usage_error("bad-mount", "{} cannot mount `{}`", engine.name, source)
+        .because("its path has a carriage return before a line's end");
+  }
   return {"--mount", "type=bind," + csv_quoted("source=" + source) + ',' +
                          csv_quoted("target=" + mount.target) + ",bind-propagation=rprivate" +
                          (mount.read_only ? ",readonly" : "")};

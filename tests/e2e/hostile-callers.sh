@@ -175,6 +175,7 @@ for limit in '-f 8' '-n 12' '-n 30' '-f 0'; do
   # shellcheck disable=SC2086  # words
   (ulimit $limit && MLENV_STORE=$work/limited timeout 60 "$MLENV" -q load "$work/base.tar") >"$work/out" 2>&1 || status=$?
   [ "$status" != 124 ] || fail "with ulimit $limit: does not end"
+  [ "$status" -lt 126 ] || fail "with ulimit $limit: ended by a signal: $status"
   [ "$status" != 70 ] || fail "with ulimit $limit: $(cat "$work/out")"
 done
 MLENV_STORE=$work/limited "$MLENV" -q load "$work/base.tar" >/dev/null

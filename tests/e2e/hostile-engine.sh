@@ -2,7 +2,7 @@
 # Container engines that lie, hang up or have something else by the name of ours, and images made for
 # whoever hands them to one: nothing but the run's own container is touched, and what an engine says
 # wrong is its failure, not a bug of mlenv's.
-# shellcheck disable=SC2016  # for other shells
+# shellcheck disable=SC2016,SC2119  # for other shells; no options
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -95,6 +95,21 @@ for engine in podman docker; do
     (exec 7<"$work" 9<"$work/answers" && m run --runtime "$engine" $more --tmpfs /tmp hostile/made:v1 -- sh -c "$probe") \
       >"$work/out" 2>"$work/err" </dev/null || fail "$engine $more: $(cat "$work/err")"
     look_at "$engine $more"
+  done
+  # Folders whose names are words of the engine's own: what is mounted is they, or nothing.
+  mkdir -p "$work/odd/"$'a\nb'
+  for name in 'a"b' $'a\r\nb' 'a,target=/etc' 'a,type=tmpfs,readonly=false'; do
+    mkdir -p "$work/odd/$name"
+    echo "$name" >"$work/odd/$name/f"
+    status=0
+    m run --runtime "$engine" -v "$work/odd/$name:/data:ro" hostile/base:v1 -- sh -c 'cat /data/f; : >/data/g' \
+      >"$work/out" 2>"$work/err" </dev/null || status=$?
+    if [ "$engine $name" = $'docker a\r\nb' ]; then
+      equal "status of what docker would read otherwise" 125 "$status"
+    else
+      equal "$engine: what is in $name" "$name" "$(cat "$work/out")"
+    fi
+    [ ! -e "$work/odd/$name/g" ] || fail "$engine lets $name be written"
   done
   equal "containers that are left" "" "$(as_engine_root "$engine" ps -aq)"
 done

@@ -169,7 +169,11 @@ TEST(ProgramStart, SignalsAreAsTheyShouldBe) {
     for (const int number : {SIGCHLD, SIGPIPE}) {
       if (std::signal(number, SIG_DFL) != SIG_DFL) return 2;
     }
-    return std::signal(SIGHUP, SIG_DFL) == SIG_IGN ? 0 : 3;  // nohup(1)
+    if (std::signal(SIGXFSZ, SIG_IGN) != SIG_IGN) return 3;
+    Command command;
+    command.argv = {"sh", "-c", "kill -XFSZ $$"};  // for others it is as usual
+    if (!Child{command}.wait().value().signalled) return 4;
+    return std::signal(SIGHUP, SIG_DFL) == SIG_IGN ? 0 : 5;  // nohup(1)
   });
   EXPECT_EQ(found, 0);
 }

@@ -44,6 +44,24 @@ TEST(EngineCommand, QuotesPaths) {
       holds(run_command(engine("podman"), one), {"--volume", "/a,b:/data:rbind,rprivate,ro"}));
   one.mounts = {{"/a,b:c", "/data", true}};
   EXPECT_THROW((void)run_command(engine("podman"), one), Error);
+  // One character to Docker, of which another folder may be the name.
+  one.mounts = {{"/a\r\nb", "/data", true}};
+  EXPECT_EQ(code_of([&] { (void)run_command(engine("docker"), one); }), "bad-mount");
+  EXPECT_TRUE(
+      holds(run_command(engine("podman"), one), {"--volume", "/a\r\nb:/data:rbind,rprivate,ro"}));
+  one.mounts.clear();
+  one.home = "/x,type=bind,source=/";
+  EXPECT_TRUE(holds(run_command(engine("docker"), one),
+                    {"--mount", R"(type=volume,"target=/x,type=bind,source=/")"}));
+}
+
+TEST(EngineCommand, FindsItsOwnContainerByALabel) {
+  EXPECT_TRUE(
+      holds(run_command(engine("docker"), container()), {"--label", "dev.mlenv.run=mlenv-1"}));
+  Command command;
+  command.argv = own_containers_words(container());
+  EXPECT_TRUE(holds(command, {"--filter", "label=dev.mlenv.run=mlenv-1"}));
+  EXPECT_EQ(remove_words("0123"), (std::vector<std::string>{"rm", "--force", "--volumes", "0123"}));
 }
 
 TEST(EngineCommand, HasOneThingAtEachTarget) {
