@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.hpp"
 #include "base/process.hpp"
 #include "base/program_start.hpp"
 #include "base/sandbox/sandbox.hpp"
