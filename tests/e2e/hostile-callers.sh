@@ -82,8 +82,9 @@ SCRIPT
   chmod +x "$work/tools/$tool"
 done
 (cd "$work/repository" && git init -q && with_open env PATH="$work/tools:$PATH" "$MLENV" run hostile/base:v1 -- true)
+wait_until 20 grep -q looked "$work/tool" # by the record of the run, which is completed behind it
 nothing_found "git" "$work/tool"
-rm "$work/tool"
+rm -f "$work/tools/git" "$work/tool"
 with_open env PATH="$work/tools:$PATH" timeout 60 "$MLENV" run --nodes 1 --engine ssh --hosts 127.0.0.1 hostile/base:v1 -- true >/dev/null 2>&1 </dev/null || true
 nothing_found "ssh" "$work/tool"
 
