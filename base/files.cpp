@@ -1,16 +1,19 @@
 #include "base/files.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <random>
 
 #include "base/error.hpp"
 #include "base/folder_entries.hpp"
+#include "base/lock_wait.hpp"
 #include "base/temporary_name.hpp"
 
 namespace mlenv {
@@ -29,38 +32,6 @@ void sync_folder(const fs::path& folder) {
   if (::fsync(fd.get()) != 0) throw os_error(errno, "cannot write `{}` to disk", folder.string());
 }
 
-using Folder = Owned<::closedir>::of<DIR>;
-
-void remove_entries(Fd folder_fd, const fs::path& shown);
-
-void remove_entry(int parent_fd, const char* name, const fs::path& shown) {
-  if (::unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT) return;
-  if (errno != EISDIR && errno != EPERM && errno != EACCES) {
-    throw os_error(errno, "cannot remove `{}`", shown.string());
-  }
-  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-  Fd fd{::openat(parent_fd, name, kFlags)};
-  if (!fd && errno == EACCES) {
-    (void)::fchmodat(parent_fd, name, 0700, 0);
-    fd = Fd{::openat(parent_fd, name, kFlags)};
-  }
-  if (!fd) throw os_error(errno, "cannot remove `{}`", shown.string());
-  remove_entries(std::move(fd), shown);
-  if (::unlinkat(parent_fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT) {
-    throw os_error(errno, "cannot remove `{}`", shown.string());
-  }
-}
-
-void remove_entries(Fd folder_fd, const fs::path& shown) {
-  (void)::fchmod(folder_fd.get(), 0700);
-  const Folder folder{::fdopendir(folder_fd.get())};
-  if (!folder) throw os_error(errno, "cannot list `{}`", shown.string());
-  const int fd = folder_fd.release();  // the stream closes it
-  while (const dirent* entry = next_entry(folder.get(), shown)) {
-    remove_entry(fd, entry->d_name, shown / entry->d_name);
-  }
-}
-
 }  // namespace
 
 void Fd::reset() {
@@ -76,7 +47,9 @@ void Fd::close_checked(std::string_view shown) {
 Fd open_file(const fs::path& path) { return open_file(path, O_RDONLY); }
 
 Fd open_file(const fs::path& path, int flags, mode_t mode) {
-  Fd fd{::open(path.c_str(), flags | O_CLOEXEC, mode)};
+  // Nobody else may write to what is made here, whatever the umask is.
+  const mode_t given = mode & ~static_cast<mode_t>(S_IWGRP | S_IWOTH);
+  Fd fd{::open(path.c_str(), flags | O_CLOEXEC, given)};
   if (!fd) throw os_error(errno, "cannot open `{}`", path.string());
   return fd;
 }
@@ -122,12 +95,6 @@ std::vector<fs::path> list_folder(const fs::path& path) {
   }
   std::sort(entries.begin(), entries.end());
   return entries;
-}
-
-void remove_tree(const fs::path& path) { remove_entry(AT_FDCWD, path.c_str(), path); }
-
-void remove_tree_at(int folder_fd, const std::string& name) {
-  remove_entry(folder_fd, name.c_str(), name);
 }
 
 void reserve_room(int fd, std::uint64_t size_bytes) {
@@ -270,8 +237,27 @@ int lock_operation(FileLock::Mode mode) {
 }
 }  // namespace
 
+/// Most are free within moments. Who holds one for longer is told of, and then waited for as long
+/// as it takes: a signal that ends programs ends the wait, too.
 FileLock FileLock::wait(const fs::path& path, Mode mode) {
-  return FileLock{lock_file(path, lock_operation(mode))};
+  const int operation = lock_operation(mode);
+  if (auto lock = attempt(path, mode)) return *std::move(lock);
+  Fd fd = open_file(path, O_RDWR | O_CREAT, 0644);
+  constexpr std::chrono::seconds kSilently{3};
+  constexpr int kMostPause = 50;  // milliseconds
+  const auto until = std::chrono::steady_clock::now() + kSilently;
+  for (int pause = 1; ::flock(fd.get(), operation | LOCK_NB) != 0;
+       pause = std::min(pause * 2, kMostPause)) {
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      throw os_error(errno, "cannot lock `{}`", path.string());
+    }
+    if (std::chrono::steady_clock::now() >= until) {
+      tell_lock_wait(fd.get(), path.string());
+      return FileLock{lock_file(path, operation)};
+    }
+    (void)::poll(nullptr, 0, pause);
+  }
+  return FileLock{std::move(fd)};
 }
 
 std::optional<FileLock> FileLock::attempt(const fs::path& path, Mode mode) {

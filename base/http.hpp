@@ -3,7 +3,11 @@
 // and reused. Retrying lives here alone: bounded, jittered, honouring Retry-After, for requests
 // that may be repeated. Proxies, CA files and logins: as the machine's own variables say
 // (https_proxy, http_proxy, NO_PROXY; CURL_CA_BUNDLE, else SSL_CERT_FILE and SSL_CERT_DIR; NETRC,
-// else ~/.netrc). Loopback hosts are never asked through a proxy. HTTP/1.1 only.
+// else ~/.netrc). A login is sent when base/login_policy.hpp lets it, after a challenge. Loopback
+// hosts are never asked through a proxy. HTTP/1.1 only.
+//
+// Every wait ends: no byte for `stall_timeout`; a body that comes more slowly than `least_rate`; an
+// answer that is kept whole and takes longer than its limit does at `answer_rate`.
 //
 // Error codes: `network` (no whole answer; the reason is libcurl's), `certificate` (the server's is
 // not trusted), `http-status`, `digest-mismatch`, `too-large`, `bad-url` (usage).
@@ -47,13 +51,17 @@ struct HttpRequest {
   std::uint64_t answer_limit = std::uint64_t{64} << 20;  ///< `too-large` past it
   std::chrono::milliseconds connect_timeout{0};          ///< 0: as in HttpOptions
   std::chrono::milliseconds stall_timeout{0};            ///< 0: as in HttpOptions
+  /// Answers a challenge with the URL's user-info, else with ~/.netrc. False: whoever asks has
+  /// logins of its own.
+  bool machine_login = true;
 };
 
 struct HttpResponse {
   long status = 0;
   HttpHeaders headers;  ///< names in lower case
   std::string body;
-  std::string url;  ///< the last one after redirects
+  std::string url;         ///< the last one after redirects
+  std::string no_login{};  ///< of a 401: why no login of this machine's went along; for messages
   /// First header of that (lower-case) name, or nullopt.
   std::optional<std::string> header(std::string_view name) const;
 };
@@ -61,6 +69,12 @@ struct HttpResponse {
 struct HttpOptions {
   std::chrono::milliseconds connect_timeout{30'000};
   std::chrono::milliseconds stall_timeout{60'000};  ///< no byte for so long is a broken connection
+  /// Bytes a second of a body, over `stall_timeout`: what comes more slowly is broken, too. A modem
+  /// is faster.
+  std::uint64_t least_rate = 1'000;
+  /// Bytes a second: an answer that is kept whole may take `stall_timeout` and the time that
+  /// `answer_limit` bytes take at this rate.
+  std::uint64_t answer_rate = std::uint64_t{32} << 10;
   int tries = 5;                               ///< at most 3 for a host that never answered yet
   std::chrono::milliseconds first_pause{500};  ///< doubled at each retry, with jitter
   std::chrono::seconds longest_pause{120};     ///< a Retry-After beyond it is not waited for
@@ -69,6 +83,7 @@ struct HttpOptions {
   std::string user_agent = "mlenv";
   std::vector<std::string> extra_ca_files;
   bool verify_tls = true;
+  std::string netrc;  ///< empty: $NETRC, else ~/.netrc
 };
 
 /// What is downloaded and how it is known to be right.
@@ -84,6 +99,7 @@ struct Download {
   HashExchange* hashes = nullptr;
   /// Called on a 401; may change the headers. True: ask again with them. Null: a 401 is final.
   std::function<bool(const HttpResponse&, HttpHeaders&)> authorize{};
+  bool machine_login = true;  ///< as HttpRequest's
 };
 
 /// What holds for TLS with one place beside what the machine says. Files are PEM.

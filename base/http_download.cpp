@@ -12,6 +12,7 @@
 #include "base/http.hpp"
 #include "base/http_retry.hpp"
 #include "base/log.hpp"
+#include "base/size_limits.hpp"
 
 namespace mlenv {
 namespace {
@@ -45,6 +46,15 @@ std::string validator_of(const HttpResponse& head) {
   return head.header("last-modified").value_or("");
 }
 
+/// What Content-Length promises.
+std::optional<std::uint64_t> told_length(const HttpResponse& head) {
+  const std::string text = head.header("content-length").value_or("");
+  std::uint64_t length = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), length);
+  if (text.empty() || result.ec != std::errc{}) return std::nullopt;
+  return length;
+}
+
 class Fetch final : public Sink {
  public:
   Fetch(const Download& what, int file, const std::function<void(std::uint64_t)>& advance,
@@ -55,6 +65,8 @@ class Fetch final : public Sink {
   /// Decides with the head of a 2xx answer whether the body continues what is there.
   Sink* route(const HttpResponse& head);
   void write(ByteView data) override;
+  void refuse_long_answer(const HttpResponse& head) const;
+  Error too_long() const;
   void start_again();
   /// True once after each time that at least `kProgressBytes` more than ever before are there.
   bool progressed();
@@ -91,6 +103,7 @@ HttpRequest Fetch::next_request() const {
   HttpRequest request;
   request.url = what_.url;
   request.headers = headers_;
+  request.machine_login = what_.machine_login;
   if (received_ > 0) {
     request.headers.emplace_back("Range", fmt::format("bytes={}-", received_));
     // With a promised digest the bytes prove themselves, whichever mirror they come from.
@@ -101,6 +114,7 @@ HttpRequest Fetch::next_request() const {
 }
 
 Sink* Fetch::route(const HttpResponse& head) {
+  refuse_long_answer(head);
   if (head.status == 206 && received_ > 0) {
     if (range_start(head) != received_) throw StartAgain{"the server sent another range"};
     return this;
@@ -111,7 +125,24 @@ Sink* Fetch::route(const HttpResponse& head) {
   return this;
 }
 
+/// Before a byte of it is taken.
+void Fetch::refuse_long_answer(const HttpResponse& head) const {
+  const std::uint64_t told = told_length(head).value_or(0);
+  const std::uint64_t whole = head.status == 206 ? received_ + told : told;
+  if (what_.size_bytes && whole > *what_.size_bytes) {
+    throw StartAgain{fmt::format("its {} bytes are longer than the {} bytes promised", whole,
+                                 *what_.size_bytes)};
+  }
+  if (!what_.size_bytes && whole > size_limit::kUntoldDownload) throw too_long();
+}
+
+Error Fetch::too_long() const {
+  return failure("too-large", "`{}` is longer than {} bytes", display_url(what_.url),
+                 size_limit::kUntoldDownload);
+}
+
 void Fetch::write(ByteView data) {
+  if (!what_.size_bytes && received_ + data.size() > size_limit::kUntoldDownload) throw too_long();
   if (what_.size_bytes && received_ + data.size() > *what_.size_bytes) {
     throw StartAgain{fmt::format("it is longer than the {} bytes promised", *what_.size_bytes)};
   }

@@ -5,6 +5,9 @@
 #include <random>
 
 #include "base/log.hpp"
+#include "base/login_policy.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "base/text.hpp"
 
 namespace mlenv {
@@ -12,6 +15,7 @@ namespace http {
 namespace {
 
 constexpr int kTriesToConnect = 3;
+constexpr int kTriesWhenSlow = 2;
 constexpr std::chrono::milliseconds kLongestBackoff{15'000};
 constexpr std::size_t kExcerptBytes = 200;
 
@@ -71,12 +75,15 @@ bool is_transient(long status) {
 }
 
 bool Attempts::another(const Outcome& outcome) {
-  const bool transient = outcome.broken ? outcome.broken->sort == Broken::Sort::interrupted ||
-                                              outcome.broken->sort == Broken::Sort::unreachable
-                                        : is_transient(outcome.response.status);
+  using Sort = Broken::Sort;
+  const auto is = [&](Sort sort) { return outcome.broken && outcome.broken->sort == sort; };
+  const bool transient = outcome.broken
+                             ? is(Sort::interrupted) || is(Sort::unreachable) || is(Sort::slow)
+                             : is_transient(outcome.response.status);
   if (!transient) return false;
-  const bool unreachable = outcome.broken && outcome.broken->sort == Broken::Sort::unreachable;
-  const int tries = unreachable ? std::min(options_.tries, kTriesToConnect) : options_.tries;
+  int tries = options_.tries;
+  if (is(Sort::unreachable)) tries = std::min(tries, kTriesToConnect);
+  if (is(Sort::slow)) tries = std::min(tries, kTriesWhenSlow);
   ++failed_;
   if (!allowed_ || failed_ >= tries) return false;
   std::chrono::milliseconds pause = std::min(
@@ -103,6 +110,7 @@ Error status_error(const HttpResponse& response, std::string_view url) {
   if (const std::string words = excerpt(response); !words.empty()) error.because(words);
   if (response.status == 407)
     error.hint("put user and password into the proxy's URL (HTTPS_PROXY)");
+  if (response.status == 401 && !response.no_login.empty()) error.because(response.no_login);
   return error;
 }
 
@@ -146,18 +154,97 @@ http::Exchange first_exchange(const HttpRequest& request, const HttpOptions& opt
   exchange.answer_limit = request.answer_limit;
   exchange.connect_timeout = or_else(request.connect_timeout, options.connect_timeout);
   exchange.stall_timeout = or_else(request.stall_timeout, options.stall_timeout);
+  exchange.least_rate = options.least_rate;
+  const std::uint64_t rate = std::max<std::uint64_t>(1, options.answer_rate);
+  exchange.answer_timeout =
+      exchange.stall_timeout + std::chrono::milliseconds{request.answer_limit * 1000 / rate};
   return exchange;
 }
 
+bool has_authorization(const HttpHeaders& headers) {
+  return std::any_of(headers.begin(), headers.end(),
+                     [](const auto& header) { return to_lower(header.first) == "authorization"; });
+}
+
+/// Basic (RFC 7617), among whatever else is offered.
+bool wants_basic(const HttpResponse& refusal) {
+  return std::any_of(refusal.headers.begin(), refusal.headers.end(), [](const auto& header) {
+    const std::string value = to_lower(header.second);
+    return header.first == "www-authenticate" &&
+           (value.starts_with("basic") || value.find(", basic") != std::string::npos);
+  });
+}
+
+std::string origin_of(const http::Url& url) {
+  return url.scheme + "://" + url.host + ":" + url.port;
+}
+
 }  // namespace
+
+std::optional<NetrcLogin> Http::State::netrc_login(const http::Url& to) {
+  const std::lock_guard lock{netrc_mutex_};
+  if (!netrc_) {
+    const std::string path = options.netrc.empty() ? http::environment_netrc() : options.netrc;
+    std::optional<std::string> text;
+    try {
+      if (!path.empty()) text = read_small_file_if_exists(path, size_limit::kNetrc);
+    } catch (const Error& error) {
+      if (error.code() != "permission") throw;  // one that may not be read is none
+    }
+    netrc_ = std::move(text).value_or("");
+  }
+  return find_netrc_login(*netrc_, to);
+}
+
+bool Http::State::was_challenged(const http::Url& to) {
+  const std::lock_guard lock{netrc_mutex_};
+  return challenged_.contains(origin_of(to));
+}
+
+bool Http::State::answer_challenge(http::Exchange& exchange, const http::Url& asked,
+                                   HttpResponse& refusal) {
+  const http::Url& to = exchange.url;
+  // User-info stands in an address that names the scheme, so that loopback is asked for as it is.
+  NetrcLogin login{login_owner(to), to.user, to.password};
+  LoginRequest request{to, asked, wants_basic(refusal), /*plain_http_allowed=*/true};
+  if (to.user.empty()) {
+    request.plain_http_allowed = false;
+    std::optional<NetrcLogin> known = netrc_login(to);
+    if (!known) {
+      refusal.no_login = fmt::format("`~/.netrc` has no login for `{}`{}", to.host,
+                                     to.scheme == "https" ? "" : ", as none goes over plain HTTP");
+      return false;
+    }
+    login = *std::move(known);
+  }
+  refusal.no_login = login_refusal(login.owner, request);
+  if (!refusal.no_login.empty()) return false;
+  exchange.login = http::BasicLogin{login.user, login.password};
+  const std::lock_guard lock{netrc_mutex_};
+  challenged_.insert(origin_of(to));
+  return true;
+}
 
 http::Outcome Http::State::follow(const HttpRequest& request,
                                   const std::function<Sink*(const HttpResponse&)>& route,
                                   bool may_leave_tls) {
   http::Exchange exchange = first_exchange(request, options);
   exchange.route = route;
+  const http::Url asked = exchange.url;
+  bool answered = !request.machine_login || has_authorization(exchange.headers);
+  if (!answered && was_challenged(asked)) {
+    HttpResponse before;
+    before.headers = {{"www-authenticate", "Basic"}};
+    answered = answer_challenge(exchange, asked, before);
+  }
   for (int redirects = 0; redirects <= kMostRedirects; ++redirects) {
     http::Outcome outcome = connections.perform(exchange);
+    if (!answered && !outcome.broken && outcome.response.status == 401) {
+      answered = true;
+      if (answer_challenge(exchange, asked, outcome.response)) {
+        outcome = connections.perform(exchange);
+      }
+    }
     if (outcome.broken || !request.follow_redirects || !outcome.location ||
         !is_redirect(outcome.response.status)) {
       return outcome;
@@ -167,7 +254,10 @@ http::Outcome Http::State::follow(const HttpRequest& request,
       throw failure("network", "`{}` redirects to `{}`, which is not encrypted",
                     display_url(request.url), display_url(next.text));
     }
-    if (!http::same_origin(exchange.url, next)) drop_credentials(exchange.headers);
+    if (!http::same_origin(exchange.url, next)) {
+      drop_credentials(exchange.headers);
+      exchange.login.reset();
+    }
     change_method(exchange, outcome.response.status);
     exchange.url = std::move(next);
   }

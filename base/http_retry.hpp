@@ -4,11 +4,14 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "base/hash_exchange.hpp"
 #include "base/http.hpp"
 #include "base/http_transfer.hpp"
+#include "base/netrc.hpp"
 
 namespace mlenv {
 namespace http {
@@ -53,16 +56,28 @@ Error status_error(const HttpResponse& response, std::string_view url);
 struct Http::State {
   explicit State(HttpOptions given) : options(std::move(given)), connections(options) {}
 
-  /// One try with its redirects (RFC 9110 §15.4). Throws only what the body or the sink threw, and
-  /// for redirects that go nowhere.
+  /// One try with its redirects (RFC 9110 §15.4) and, where `request` wants that and the login
+  /// policy lets it, a second one with this machine's login when the first is challenged. Throws
+  /// only what the body or the sink threw, for redirects that go nowhere, and for a netrc file that
+  /// cannot be read.
   http::Outcome follow(const HttpRequest& request,
                        const std::function<Sink*(const HttpResponse&)>& route,
                        bool may_leave_tls = false);
+  /// Sets `exchange.login`, or says in `refusal` why not.
+  bool answer_challenge(http::Exchange& exchange, const http::Url& asked, HttpResponse& refusal);
+  /// Whether the origin has challenged a request, and was answered with a login.
+  bool was_challenged(const http::Url& to);
+  std::optional<NetrcLogin> netrc_login(const http::Url& to);
 
   HttpOptions options;
   http::Connections connections;
   http::Timer timer;
   HashExchange hashes;  ///< of downloads that run at the same time
+
+ private:
+  std::mutex netrc_mutex_;
+  std::optional<std::string> netrc_;  ///< its text, once it was needed
+  std::set<std::string> challenged_;  ///< origins whose challenge was answered
 };
 
 }  // namespace mlenv

@@ -4,12 +4,11 @@
 #include <charconv>
 
 #include "base/error.hpp"
+#include "base/size_limits.hpp"
 #include "base/text.hpp"
 
 namespace mlenv::http {
 namespace {
-
-constexpr std::size_t kErrorBodyBytes = std::size_t{64} << 10;
 
 Broken::Sort sort_of(CURLcode code) {
   switch (code) {
@@ -40,8 +39,6 @@ std::string hint_of(CURLcode code, const Url& url) {
     case CURLE_COULDNT_RESOLVE_HOST:
       return fmt::format(
           "check the name `{}`, and whether this machine needs a proxy (HTTPS_PROXY)", url.host);
-    case CURLE_PEER_FAILED_VERIFICATION:
-      return std::string(kPrivateAuthorityHint);
     case CURLE_SSL_CACERT_BADFILE:
       return "correct the file name in CURL_CA_BUNDLE or SSL_CERT_FILE";
     default:
@@ -49,7 +46,55 @@ std::string hint_of(CURLcode code, const Url& url) {
   }
 }
 
+/// What Content-Length promises; 0 where it says nothing.
+std::uint64_t told_length(const HttpResponse& response) {
+  const std::string text = response.header("content-length").value_or("");
+  std::uint64_t length = 0;
+  std::from_chars(text.data(), text.data() + text.size(), length);
+  return length;
+}
+
+// X509_V_ERR_… of OpenSSL's x509_vfy.h, which CURLINFO_SSL_VERIFYRESULT gives.
+constexpr long kNotYetValid = 9;
+constexpr long kExpired = 10;
+
+/// `DNS:a.example, DNS:b.example` of the server's certificate; empty where libcurl does not tell.
+std::string names_in_certificate(CURL* curl) {
+  curl_certinfo* chain = nullptr;
+  curl_easy_getinfo(curl, CURLINFO_CERTINFO, &chain);
+  if (chain == nullptr || chain->num_of_certs < 1) return {};
+  constexpr std::string_view kNames = "Subject Alternative Name:";
+  for (const curl_slist* line = chain->certinfo[0]; line != nullptr; line = line->next) {
+    const std::string_view text{line->data};
+    const std::size_t at = text.find(kNames);
+    if (at == std::string_view::npos) continue;
+    constexpr std::size_t kLongest = 300;
+    return std::string(trim(text.substr(at + kNames.size()))).substr(0, kLongest);
+  }
+  return {};
+}
+
 }  // namespace
+
+void judge_certificate(CURL* curl, const Running& running, const Exchange& exchange,
+                       Broken& broken) {
+  long verdict = 0;
+  curl_easy_getinfo(curl, CURLINFO_SSL_VERIFYRESULT, &verdict);
+  const std::string_view text{running.reason.data()};
+  const auto says = [&](std::string_view words) { return text.find(words) != text.npos; };
+  if (verdict == kExpired || verdict == kNotYetValid || says("expired") || says("not yet valid")) {
+    broken.hint = fmt::format(
+        "check this machine's clock (`date`); if it is right, whoever runs `{}` has to renew its "
+        "certificate",
+        exchange.url.host);
+  } else if (says("subject name") || says("subjectAltName") || says("does not match")) {
+    const std::string names = names_in_certificate(curl);
+    broken.hint = fmt::format("use the server by a name that its certificate has{}{}",
+                              names.empty() ? "" : ": ", names);
+  } else {
+    broken.hint = std::string(kPrivateAuthorityHint);
+  }
+}
 
 void Running::configure(CURL* curl) {
   curl_easy_setopt(curl, CURLOPT_URL, exchange_.url.text.c_str());
@@ -63,9 +108,10 @@ void Running::configure(CURL* curl) {
   curl_easy_setopt(curl, CURLOPT_XFERINFODATA, this);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
                    static_cast<long>(exchange_.connect_timeout.count()));
-  if (!exchange_.url.user.empty()) {
-    curl_easy_setopt(curl, CURLOPT_USERNAME, exchange_.url.user.c_str());
-    curl_easy_setopt(curl, CURLOPT_PASSWORD, exchange_.url.password.c_str());
+  if (exchange_.login) {
+    curl_easy_setopt(curl, CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BASIC));
+    curl_easy_setopt(curl, CURLOPT_USERNAME, exchange_.login->user.c_str());
+    curl_easy_setopt(curl, CURLOPT_PASSWORD, exchange_.login->password.c_str());
   }
   // A proxy cannot reach our own loopback.
   if (is_loopback(exchange_.url.host)) curl_easy_setopt(curl, CURLOPT_PROXY, "");
@@ -102,6 +148,16 @@ void Running::configure_body(CURL* curl) {
 
 void Running::take_header(std::string_view line) {
   HttpResponse& response = outcome.response;
+  head_bytes_ += line.size();
+  if (head_bytes_ > size_limit::kAnswerHead) {
+    throw failure("too-large", "the head of the answer of `{}` is longer than {} bytes",
+                  display_url(exchange_.url.text), size_limit::kAnswerHead);
+  }
+  if (trim(line).empty() && response.status >= 200) {
+    head_done_ = true;
+    const bool kept = response.status / 100 == 2 && !exchange_.route;
+    if (kept && exchange_.method != "HEAD") refuse_long_answer(told_length(response));
+  }
   if (line.starts_with("HTTP/")) {  // also after 100 Continue: what came before does not count
     response.headers.clear();
     response.status = 0;
@@ -116,30 +172,40 @@ void Running::take_header(std::string_view line) {
 }
 
 void Running::take_body(ByteView data) {
+  const Clock::time_point began = Clock::now();
   const bool success = outcome.response.status / 100 == 2;
+  received_ += data.size();
   if (!routed_) {
     routed_ = true;
     if (success && exchange_.route) sink_ = exchange_.route(outcome.response);
   }
   if (sink_ != nullptr) {
     sink_->write(data);
+    note_own_work(began);
     return;
   }
   std::string& body = outcome.response.body;
-  if (!success && exchange_.route) {  // only for a message
-    body += as_text(data.first(std::min(data.size(), kErrorBodyBytes - body.size())));
+  if (!success) {  // only for a message
+    constexpr std::size_t kMost = size_limit::kErrorBody;
+    body += as_text(data.first(std::min(data.size(), kMost - body.size())));
+    enough = body.size() == kMost;
     return;
   }
-  if (body.size() + data.size() > exchange_.answer_limit) {
-    throw failure("too-large", "the answer of `{}` is longer than {} bytes",
-                  display_url(exchange_.url.text), exchange_.answer_limit);
-  }
+  refuse_long_answer(body.size() + data.size());
   body += as_text(data);
 }
 
+void Running::refuse_long_answer(std::uint64_t bytes) const {
+  if (bytes <= exchange_.answer_limit) return;
+  throw failure("too-large", "the answer of `{}` is longer than {} bytes",
+                display_url(exchange_.url.text), exchange_.answer_limit);
+}
+
 std::size_t Running::give_body(ByteSpan out) {
+  const Clock::time_point began = Clock::now();
   const std::size_t count = body_->read(out);
   given_ += count;
+  note_own_work(began);
   // Otherwise both sides would wait for each other.
   if (count == 0 && given_ < exchange_.body_bytes) {
     throw failure("truncated", "what is sent to `{}` ends after {} of {} bytes",
@@ -150,14 +216,46 @@ std::size_t Running::give_body(ByteSpan out) {
 
 /// libcurl calls this at least once a second. Time spent in our own callbacks does not count: bytes
 /// move there.
-bool Running::watch(curl_off_t bytes) {
+bool Running::watch(curl_off_t sent) {
   const Clock::time_point now = Clock::now();
+  const auto sent_bytes = static_cast<std::uint64_t>(sent);
+  const std::uint64_t bytes = sent_bytes + received_;
   if (bytes != seen_bytes_) {
     seen_bytes_ = bytes;
     seen_at_ = now;
   }
+  const bool sending = exchange_.body && sent_bytes < exchange_.body_bytes;
+  if (!sending && !sent_whole_) {
+    sent_whole_ = true;
+    asked_at_ = now;
+  }
   stalled = now - seen_at_ >= exchange_.stall_timeout;
-  return !stalled;
+  // While a server thinks, no byte moves: that is for the stall timeout.
+  if (sending || head_done_) {
+    watch_rate(now, bytes);
+  } else {
+    start_window(now, bytes);
+  }
+  const bool kept = !exchange_.route && exchange_.answer_timeout.count() > 0;
+  late = kept && sent_whole_ && now - asked_at_ >= exchange_.answer_timeout;
+  return !stalled && !slow && !late;
+}
+
+void Running::start_window(Clock::time_point now, std::uint64_t bytes) {
+  window_at_ = now;
+  window_own_work_ = own_work_;
+  window_bytes_ = bytes;
+}
+
+void Running::watch_rate(Clock::time_point now, std::uint64_t bytes) {
+  const Clock::duration taken = now - window_at_ - (own_work_ - window_own_work_);
+  // Where nothing moves at all the stall timeout has the word.
+  const bool still = now - seen_at_ >= exchange_.stall_timeout / 2;
+  if (taken < exchange_.stall_timeout || still) return;
+  const double seconds = std::chrono::duration<double>(taken).count();
+  slow = static_cast<double>(bytes - window_bytes_) <
+         static_cast<double>(exchange_.least_rate) * seconds;
+  start_window(now, bytes);
 }
 
 Broken describe(CURL* curl, CURLcode code, const Running& running, const Exchange& exchange) {
@@ -166,9 +264,17 @@ Broken describe(CURL* curl, CURLcode code, const Running& running, const Exchang
   Broken broken;
   broken.sort = sort_of(code);
   broken.hint = hint_of(code, exchange.url);
-  if (running.stalled) {
-    broken.reason = fmt::format("no byte moved for {:.0f} seconds",
-                                std::chrono::duration<double>(exchange.stall_timeout).count());
+  if (code == CURLE_PEER_FAILED_VERIFICATION) judge_certificate(curl, running, exchange, broken);
+  const double seconds = std::chrono::duration<double>(exchange.stall_timeout).count();
+  if (running.slow || running.late) broken.sort = Broken::Sort::slow;
+  if (running.slow) {
+    broken.reason = fmt::format("fewer than {} bytes came in each second, over {:.0f} seconds",
+                                exchange.least_rate, seconds);
+  } else if (running.late) {
+    broken.reason = fmt::format("the answer was not whole within {:.0f} seconds",
+                                std::chrono::duration<double>(exchange.answer_timeout).count());
+  } else if (running.stalled) {
+    broken.reason = fmt::format("no byte moved for {:.0f} seconds", seconds);
   } else {
     const std::string_view text{running.reason.data()};
     broken.reason = text.empty() ? std::string(curl_easy_strerror(code)) : std::string(text);

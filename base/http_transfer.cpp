@@ -10,6 +10,8 @@
 #include "base/handle.hpp"
 #include "base/http_running.hpp"
 #include "base/log.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 
 namespace mlenv::http {
 namespace {
@@ -39,8 +41,13 @@ EnvironmentTrust environment_trust() {
     trust.file = environment("SSL_CERT_FILE");
     trust.folder = environment("SSL_CERT_DIR");
   }
-  trust.netrc = environment("NETRC");
   return trust;
+}
+
+std::string environment_netrc() {
+  if (std::string named = environment("NETRC"); !named.empty()) return named;
+  const std::string home = environment("HOME");
+  return home.empty() ? home : home + "/.netrc";
 }
 
 Error broken_error(const Broken& broken, std::string headline) {
@@ -68,7 +75,6 @@ Connections::Connections(const HttpOptions& options) : user_agent_(options.user_
   trust_.file = trust.file;
   trust_.folder = trust.folder;
   trust_.verify = options.verify_tls;
-  netrc_ = trust.netrc;
   if (!options.extra_ca_files.empty()) add_authorities(trust_, options.extra_ca_files);
 }
 
@@ -78,9 +84,11 @@ void Connections::add_authorities(Trust& trust, const std::vector<std::string>& 
   if (trust.bundle.empty()) {
     const char* const built_in = curl_version_info(CURLVERSION_NOW)->cainfo;
     const std::string usual = trust.file.empty() && built_in != nullptr ? built_in : trust.file;
-    trust.bundle = read_file_if_exists(usual).value_or("");
+    trust.bundle = read_small_file_if_exists(usual, size_limit::kCertificates).value_or("");
   }
-  for (const std::string& file : files) trust.bundle += "\n" + read_file(file);
+  for (const std::string& file : files) {
+    trust.bundle += "\n" + read_small_file(file, size_limit::kCertificates);
+  }
 }
 
 void Connections::set_tls(const Url& place, const HostTls& tls) {
@@ -130,8 +138,11 @@ void Connections::prepare(Handle& handle, const Trust& trust) const {
   curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   curl_easy_setopt(curl, CURLOPT_USERAGENT, user_agent_.c_str());
-  curl_easy_setopt(curl, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
-  if (!netrc_.empty()) curl_easy_setopt(curl, CURLOPT_NETRC_FILE, netrc_.c_str());
+  // Logins are sent where base/login_policy.hpp lets them: none by libcurl itself, and no header of
+  // ours to a proxy.
+  curl_easy_setopt(curl, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
+  curl_easy_setopt(curl, CURLOPT_HEADEROPT, static_cast<long>(CURLHEADER_SEPARATE));
+  curl_easy_setopt(curl, CURLOPT_CERTINFO, 1L);  // names for a message
   curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, trust.verify ? 1L : 0L);
   curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, trust.verify ? 2L : 0L);
   if (!trust.bundle.empty()) {
@@ -159,7 +170,7 @@ Outcome Connections::perform(const Exchange& exchange) {
   running.configure(curl);
   const CURLcode code = curl_easy_perform(curl);
   Outcome& outcome = running.outcome;
-  if (code != CURLE_OK) {
+  if (code != CURLE_OK && !running.enough) {
     outcome.broken = describe(curl, code, running, exchange);
   } else {
     curl_off_t seconds = 0;

@@ -18,6 +18,10 @@
 
 namespace mlenv::http {
 
+struct BasicLogin {
+  std::string user, password;
+};
+
 struct Exchange {
   std::string method;
   Url url;
@@ -27,6 +31,10 @@ struct Exchange {
   std::uint64_t answer_limit = 0;  ///< of bytes kept in the response; `too-large` past it
   std::chrono::milliseconds connect_timeout{};
   std::chrono::milliseconds stall_timeout{};
+  std::chrono::milliseconds answer_timeout{};  ///< from the request's last byte; of kept answers
+  std::uint64_t least_rate = 0;                ///< bytes a second
+  /// Goes along as Basic authentication (RFC 7617). Whoever sets it has asked the login policy.
+  std::optional<BasicLogin> login;
   /// Asked once, when the head of a 2xx answer is there: where its body goes. Null function or null
   /// answer: into the response.
   std::function<Sink*(const HttpResponse&)> route;
@@ -37,6 +45,7 @@ struct Broken {
   enum class Sort {
     unreachable,  ///< not resolved, refused, no TLS, and never reached yet: worth a few tries
     interrupted,  ///< broke while under way: worth all tries
+    slow,         ///< below the least rate, or past the answer's deadline: worth one more try
     hopeless,     ///< the same again next time
     untrusted     ///< the server's certificate
   };
@@ -86,7 +95,6 @@ class Connections {
 
   std::string user_agent_;
   Trust trust_;
-  std::string netrc_;
   std::mutex mutex_;
   std::vector<Handle> idle_;
   std::set<std::string> reached_;
@@ -97,8 +105,10 @@ class Connections {
 /// SSL_CERT_DIR, as the curl program reads them (the library itself does not). Empty: the built-in
 /// places.
 struct EnvironmentTrust {
-  std::string file, folder, netrc;
+  std::string file, folder;
 };
 EnvironmentTrust environment_trust();
+/// $NETRC, else ~/.netrc; empty where there is no home.
+std::string environment_netrc();
 
 }  // namespace mlenv::http

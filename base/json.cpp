@@ -31,6 +31,18 @@ bool is_too_deep(std::string_view json) {
   return false;
 }
 
+std::size_t json_values(std::string_view json) {
+  std::size_t values = 1;
+  bool quoted = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (quoted && c == '\\') ++i;
+    if (c == '"') quoted = !quoted;
+    if (!quoted && (c == ',' || c == '[' || c == '{')) ++values;
+  }
+  return values;
+}
+
 nlohmann::json parse_json(std::string_view text, std::string_view what) {
   if (is_too_deep(text)) {
     throw failure("bad-json", "`{}` is not JSON that mlenv reads", what)

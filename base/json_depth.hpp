@@ -10,4 +10,8 @@ inline constexpr std::size_t kDeepestJson = 200;
 /// copies or writes them out calls itself at each level: two megabytes could use up the stack.
 bool is_too_deep(std::string_view json);
 
+/// How many values a JSON text has, at most: its commas, brackets and braces outside of texts. What
+/// a parser makes of each takes tens of bytes, however short it is written.
+std::size_t json_values(std::string_view json);
+
 }  // namespace mlenv

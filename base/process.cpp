@@ -13,7 +13,9 @@
 #include <cstdlib>
 
 #include "base/captured.hpp"
+#include "base/descriptors.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/spawn.hpp"
 #include "base/text.hpp"
 
@@ -149,8 +151,10 @@ class Listed {
   }
   Listed(const Listed&) = delete;
   Listed& operator=(const Listed&) = delete;
-  ~Listed() {
+  ~Listed() { leave(); }
+  void leave() {
     if (slot_ != nullptr) *slot_ = 0;
+    slot_ = nullptr;
   }
 
  private:
@@ -181,17 +185,29 @@ Captured run_captured(Command command, std::chrono::milliseconds deadline, std::
 
   Captured result;
   const auto until = Clock::now() + deadline;
-  std::optional<Listed> listed{child.pid()};
+  Listed listed{child.pid()};
+  // What it started may keep the pipes open after its own end, and what writes without an end is
+  // always ready to be read: neither is waited for.
+  constexpr std::chrono::milliseconds kLook{200};
+  constexpr std::chrono::seconds kGrace{2};
+  std::optional<Clock::time_point> ended;
   while (out.read_end || err.read_end) {
     std::vector<pollfd> fds{{fd_or_none(out.read_end), POLLIN, 0},
                             {fd_or_none(err.read_end), POLLIN, 0},
                             {fd_or_none(in.write_end), POLLOUT, 0}};
-    if (poll_for(fds, until) == 0) throw timed_out(command, deadline);
+    (void)poll_for(fds, std::min(until, Clock::now() + kLook));
+    const Clock::time_point now = Clock::now();
+    if (now >= until) throw timed_out(command, deadline);
+    if (!ended && child.wait(std::chrono::milliseconds{0})) {
+      ended = now;
+      listed.leave();
+    }
+    if (ended && now - *ended >= kGrace) break;
     if (fds[0].revents != 0) drain(out.read_end, result.out);
     if (fds[1].revents != 0) drain(err.read_end, result.err);
     if (fds[2].revents != 0) feed(in.write_end, input);
   }
-  listed.reset();
+  listed.leave();
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
   const std::optional<Exit> exit = child.wait(std::max(left, std::chrono::milliseconds{0}));
   if (!exit) throw timed_out(command, deadline);
@@ -199,7 +215,8 @@ Captured run_captured(Command command, std::chrono::milliseconds deadline, std::
   return result;
 }
 
-void start_detached(const std::vector<std::string>& argv, int stdin_fd) {
+void start_detached(Purpose purpose, const std::vector<std::string>& argv, int stdin_fd) {
+  log::debug("starting {} in the background: {}", argv.at(0), purpose.name);
   const std::vector<char*> words = c_strings(argv);
   const Fd nowhere = open_file("/dev/null", O_RDWR);
   const pid_t pid = ::fork();
@@ -208,7 +225,8 @@ void start_detached(const std::vector<std::string>& argv, int stdin_fd) {
     // but system calls, for other threads may have held locks.
     ::setsid();
     ::dup2(stdin_fd >= 0 ? stdin_fd : nowhere.get(), 0);
-    for (int fd = 1; fd < 3; ++fd) ::dup2(nowhere.get(), fd);
+    for (int fd = 1; fd < kFirstBeyondStreams; ++fd) ::dup2(nowhere.get(), fd);
+    close_from(kFirstBeyondStreams);
     if (::fork() == 0) ::execv(words[0], words.data());
     ::_exit(0);
   }

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/files.hpp"
@@ -18,7 +19,17 @@ struct Exit {
   friend bool operator==(const Exit&, const Exit&) = default;
 };
 
+/// What a program is started for, in one word of docs/threat-model.md, whose table says what others
+/// could have written of its inputs. `.ci/programs` holds the table against the words in the
+/// sources.
+struct Purpose {
+  explicit constexpr Purpose(std::string_view word) : name(word) {}
+  std::string_view name;  ///< a literal: it outlives the command
+};
+
 struct Command {
+  explicit Command(Purpose why) : purpose(why) {}
+  Purpose purpose;
   std::vector<std::string> argv;  ///< argv[0] is looked up on PATH when it has no slash
   std::optional<std::vector<std::string>> env;  ///< `K=V`; nullopt inherits
   fs::path folder;                              ///< working directory; empty inherits
@@ -66,7 +77,7 @@ Captured run_captured(Command command, std::chrono::milliseconds deadline,
 /// Starts a program that outlives us: in a session of its own, without streams, and nobody's to
 /// wait for, but for what `stdin_fd` (not -1) is. argv[0] is a path. That it cannot be started is
 /// not told.
-void start_detached(const std::vector<std::string>& argv, int stdin_fd = -1);
+void start_detached(Purpose purpose, const std::vector<std::string>& argv, int stdin_fd = -1);
 
 /// First match on PATH, or nullopt.
 std::optional<fs::path> find_program(std::string_view name);

@@ -9,11 +9,14 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/own_entries.hpp"
 
 namespace mlenv {
 namespace {
 
 constexpr std::string_view kPrefix = "mlenv-scratch-";
+/// In each: what else has such a name is not touched.
+constexpr const char* kMark = ".mlenv-scratch";
 
 bool is_named(const struct stat& open, const fs::path& path) {
   struct stat found {};
@@ -34,7 +37,8 @@ void sweep(const fs::path& root) {
   std::error_code error;
   for (fs::directory_iterator at{root, error}, end; !error && at != end; at.increment(error)) {
     const fs::path& path = at->path();
-    if (!path.filename().string().starts_with(kPrefix)) continue;
+    if (!has_temporary_name(path.filename().string(), kPrefix)) continue;
+    if (!is_own_folder(path) || !is_own_file(path / kMark)) continue;
     const Fd lock = lock_folder(path);
     if (!lock) continue;
     try {
@@ -53,6 +57,7 @@ ScratchFolder::Parts ScratchFolder::make(const fs::path& root) {
   for (int i = 1; i < kMost; ++i) {
     TemporaryFolder folder{root, kPrefix};
     Fd lock = lock_folder(folder.path());
+    if (lock) write_file(folder.path() / kMark, "", /*durable=*/false);
     if (lock) return {std::move(lock), std::move(folder)};
   }
   return {Fd{}, TemporaryFolder{root, kPrefix}};

@@ -1,9 +1,12 @@
 #include <archive.h>
 #include <archive_entry.h>
+#include <algorithm>
+#include <cstdint>
 
 #include "base/archive_source.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "base/sparse_data.hpp"
 #include "base/tar.hpp"
 
 namespace mlenv {
@@ -95,10 +98,115 @@ TarEntry convert(archive_entry* entry) {
   return result;
 }
 
+/// The content of an entry of `size` bytes, whatever of it the archive holds: libarchive ends with
+/// the last piece, and says nothing of a hole behind it.
+class TarData final : public SparseData {
+ public:
+  /// `stored`: so many bytes of it are no holes.
+  TarData(ArchiveReader& reader, const TarEntry& entry, std::uint64_t stored)
+      : reader_(reader), entry_(entry), has_holes_(stored < entry.size_bytes), missing_(stored) {}
+
+  bool has_holes() const override { return has_holes_; }
+
+  std::size_t read(ByteSpan out) override {
+    if (out.empty() || !find_piece()) return 0;
+    const bool is_hole = at_ < begin_;
+    const std::uint64_t end = is_hole ? begin_ : begin_ + piece_.size();
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), end - at_));
+    if (is_hole) {
+      std::fill_n(out.begin(), count, std::byte{0});
+    } else {
+      std::copy_n(piece_.begin() + static_cast<std::ptrdiff_t>(at_ - begin_), count, out.begin());
+    }
+    at_ += count;
+    return count;
+  }
+
+  std::uint64_t skip_hole() override {
+    if (!find_piece() || at_ >= begin_) return 0;
+    const std::uint64_t length = begin_ - at_;
+    at_ = begin_;
+    return length;
+  }
+
+ private:
+  /// False at the end; else the next byte lies in the piece, or in a hole before it.
+  bool find_piece() {
+    while (!ended_ && at_ == begin_ + piece_.size()) next_piece();
+    return at_ < begin_ + piece_.size();
+  }
+
+  void next_piece() {
+    const void* data = nullptr;
+    std::size_t size = 0;
+    std::int64_t offset = 0;
+    const int result = archive_read_data_block(reader_.get(), &data, &size, &offset);
+    if (result == ARCHIVE_EOF) {
+      ended_ = true;
+      if (missing_ > 0) {
+        throw bad_tar(fmt::format("`{}` ends {} bytes early", entry_.path, missing_));
+      }
+      begin_ = entry_.size_bytes;
+      piece_ = {};
+      return;
+    }
+    if (result < ARCHIVE_WARN) reader_.fail();
+    const bool fits = offset >= 0 && static_cast<std::uint64_t>(offset) >= at_ &&
+                      static_cast<std::uint64_t>(offset) <= entry_.size_bytes &&
+                      size <= entry_.size_bytes - static_cast<std::uint64_t>(offset) &&
+                      size <= missing_;
+    if (!fits) {
+      throw bad_tar(fmt::format("the pieces of the sparse file `{}` do not fit into its {} bytes",
+                                entry_.path, entry_.size_bytes));
+    }
+    begin_ = static_cast<std::uint64_t>(offset);
+    piece_ = ByteView{static_cast<const std::byte*>(data), size};
+    missing_ -= size;
+  }
+
+  ArchiveReader& reader_;
+  const TarEntry& entry_;
+  bool has_holes_;
+  std::uint64_t missing_;    ///< stored bytes that are to come
+  std::uint64_t at_ = 0;     ///< the next byte
+  std::uint64_t begin_ = 0;  ///< of the piece
+  ByteView piece_;
+  bool ended_ = false;
+};
+
+/// Of a file; all of it where the archive knows of no holes.
+std::uint64_t stored_bytes(archive_entry* entry, std::uint64_t size) {
+  if (archive_entry_sparse_count(entry) == 0) return size;
+  (void)archive_entry_sparse_reset(entry);
+  std::uint64_t sum = 0;
+  std::int64_t offset = 0;
+  std::int64_t length = 0;
+  while (archive_entry_sparse_next(entry, &offset, &length) == ARCHIVE_OK) {
+    sum += static_cast<std::uint64_t>(length);
+  }
+  return sum;
+}
+
+/// A header of a few bytes can promise any size, and most readers read the zeros.
+void check_size(const TarEntry& entry, bool has_holes) {
+  constexpr std::uint64_t kMost = std::uint64_t{2} << 40U;
+  if (!has_holes || entry.size_bytes <= kMost) return;
+  throw bad_tar(fmt::format("the sparse file `{}` has {} bytes, and at most {} are read",
+                            entry.path, entry.size_bytes, kMost));
+}
+
 void read_entries(ArchiveReader& reader, const Take& take) {
   while (archive_entry* entry = reader.next()) {
-    ArchiveData data = reader.data();
-    take(convert(entry), data);
+    const TarEntry converted = convert(entry);
+    if (converted.type == TarEntry::Type::file) {
+      const std::uint64_t stored = stored_bytes(entry, converted.size_bytes);
+      check_size(converted, stored < converted.size_bytes);
+      TarData data{reader, converted, stored};
+      take(converted, data);
+    } else {
+      ArchiveData data = reader.data();
+      take(converted, data);
+    }
   }
 }
 

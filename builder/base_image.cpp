@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "base/size_limits.hpp"
 #include "images/stacked_trees.hpp"
 #include "images/unpack.hpp"
 
@@ -18,7 +19,7 @@ std::vector<Layer> BaseImageLayers::layers() const {
 
 ImageConfig BaseImageLayers::settings() const {
   if (!store_.has(base_.config.digest)) inputs_.base_image(base_);
-  return parse_settings(store_.read(base_.config.digest));
+  return parse_settings(store_.read(base_.config.digest, size_limit::kImageConfig));
 }
 
 BaseTree::BaseTree(Store& store, const Lock& lock, const std::vector<Layer>& layers,

@@ -8,7 +8,10 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/json_depth.hpp"
 #include "base/sandbox/sandbox.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "base/zip.hpp"
 #include "builder/build.hpp"
 #include "builder/lay_over.hpp"
@@ -135,7 +138,11 @@ std::vector<std::string> BuildWorkshop::more_requirements() {
   run("requires");
   const fs::path answer = folder() / "srv/requires.json";
   require_plain(answer);
-  const auto found = nlohmann::json::parse(read_file(answer), nullptr, /*allow_exceptions=*/false);
+  const std::string text = read_small_file(answer, size_limit::kPyproject);
+  if (is_too_deep(text) || json_values(text) > size_limit::kImageValues) {
+    throw failed("its requirements are no list");
+  }
+  const auto found = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!found.is_array()) throw failed("its requirements are no list");
   std::vector<std::string> texts;
   for (const auto& one : found) {
@@ -229,7 +236,12 @@ void BuildWorkshop::run(const std::string& hook) {
   }();
   if (!exit) throw failed("it did not end within four hours");
   if (exit->code == 0) return;
-  std::string said(trim(read_file(log)));
+  const Fd written = open_file(log);
+  constexpr std::uint64_t kMostRead = std::uint64_t{64} << 10U;
+  const std::uint64_t size = mlenv::file_size(log);
+  const std::uint64_t last = std::min(size, kMostRead);
+  SliceSource tail{written.get(), size - last, last};
+  std::string said(trim(read_all(tail, kMostRead)));
   if (said.size() > kShownOutput) said = "… " + said.substr(said.size() - kShownOutput);
   throw failed(said.empty() ? fmt::format("its build ended with status {}", exit->code) : said);
 }

@@ -6,7 +6,10 @@
 #include <array>
 
 #include "base/file_digest.hpp"
+#include "base/own_entries.hpp"
 
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/requirement.hpp"
 #include "recipes/resolve/git_source.hpp"
 #include "recipes/source_tree.hpp"
@@ -74,7 +77,7 @@ DirectSource path(const DirectRequirement& wanted, const BuildPlace& place) {
     locked.path = address.place;
     return of_tree(std::move(locked), std::move(tree));
   }
-  make_folders(place.cache / "sources");
+  make_own_folders(place.cache / "sources");
   const TemporaryFolder aside(place.cache / "sources");
   const fs::path own = aside.path() / "file";
   fs::copy_file(found, own);
@@ -117,7 +120,7 @@ std::optional<std::string> plain_text(const fs::path& folder, const fs::path& pa
   if (absent || found != fs::canonical(folder) / path || !fs::is_regular_file(found)) {
     return std::nullopt;
   }
-  return read_file(found);
+  return read_small_file(found, size_limit::kPyproject);
 }
 
 /// Whether a build tool that it asks for reads the version from git.

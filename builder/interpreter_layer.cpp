@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/tree_walk.hpp"
 #include "builder/bytecode/compiler.hpp"
 #include "builder/debian/normalise.hpp"
 #include "builder/layers.hpp"
@@ -77,11 +78,14 @@ void compile(const InterpreterJob& job, const fs::path& root, Pool& pool) {
   const std::string minor = job.lock.python_minor();
   const fs::path library = root / "opt/python/lib" / ("python" + minor);
   std::vector<fs::path> sources;
-  for (const auto& entry : fs::recursive_directory_iterator(library)) {
-    if (entry.is_regular_file() && !entry.is_symlink() && entry.path().extension() == ".py") {
-      sources.push_back(entry.path());
-    }
-  }
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    const bool is_source =
+        S_ISREG(entry.status.st_mode) && fs::path(entry.name).extension() == ".py";
+    if (is_source) sources.push_back(library / entry.path);
+    return true;
+  };
+  walk_tree(library, walk);
   std::sort(sources.begin(), sources.end());
   BytecodeCompiler compiler{{.base = job.base,
                              .program = fmt::format("{}/bin/python{}", kOwnPython, minor),
@@ -110,11 +114,14 @@ void compile(const InterpreterJob& job, const fs::path& root, Pool& pool) {
 
 /// Whatever the umask is: what was made here has the normal form's modes.
 void settle_modes(const fs::path& root) {
-  for (const auto& entry : fs::recursive_directory_iterator(root)) {
-    const fs::path& path = entry.path();
-    if (path.filename() != "__pycache__" && path.extension() != ".pyc") continue;
-    fs::permissions(path, entry.is_directory() ? fs::perms{0755} : fs::perms{0644});
-  }
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    if (entry.name != "__pycache__" && fs::path(entry.name).extension() != ".pyc") return true;
+    fs::permissions(root / entry.path,
+                    S_ISDIR(entry.status.st_mode) ? fs::perms{0755} : fs::perms{0644});
+    return true;
+  };
+  walk_tree(root, walk);
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include "base/error.hpp"
 #include "base/gzip.hpp"
 #include "base/inflate.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "base/tar.hpp"
 #include "recipes/toml.hpp"
 
@@ -70,7 +72,7 @@ void unpack_source(const fs::path& archive, const std::string& file, const fs::p
 
 BuildSystem read_build_system(const fs::path& folder, const std::string& file) {
   BuildSystem system{{"setuptools"}, "setuptools.build_meta:__legacy__", {}};
-  const auto text = read_file_if_exists(folder / "pyproject.toml");
+  const auto text = read_small_file_if_exists(folder / "pyproject.toml", size_limit::kPyproject);
   if (!text) return system;
   const TomlReader reader({.shown_path = fs::path(file) / "pyproject.toml",
                            .text = *text,

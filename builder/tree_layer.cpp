@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/tar.hpp"
+#include "base/tree_walk.hpp"
 #include "builder/chunked_gzip.hpp"
 #include "images/tree_paths.hpp"
 
@@ -17,10 +18,13 @@ namespace {
 /// All paths below `root`, relative, sorted by bytes.
 std::vector<std::string> list_tree(const fs::path& root) {
   std::vector<std::string> paths;
-  const std::string prefix = root.string() + "/";
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
-    paths.push_back(entry.path().string().substr(prefix.size()));
-  }
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    check_layer_path(entry.path);
+    paths.emplace_back(entry.path);
+    return true;
+  };
+  walk_tree(root, walk);
   std::sort(paths.begin(), paths.end());
   return paths;
 }

@@ -4,6 +4,9 @@
 #include <map>
 
 #include "base/error.hpp"
+#include "base/files.hpp"
+#include "base/printable.hpp"
+#include "base/size_limits.hpp"
 #include "builder/entry_points.hpp"
 #include "builder/record.hpp"
 #include "recipes/text.hpp"
@@ -32,7 +35,9 @@ class Installation {
   std::vector<InstalledFile> files() {
     check_version();
     check_metadata();
-    Record record = parse_record(member_text(dist_info_ + "/RECORD"), wheel_.file);
+    Record record =
+        parse_record(member_text(dist_info_ + "/RECORD", size_limit::kWheelRecord), wheel_.file);
+    check_record(record);
     for (const ZipMember& member : members_) place(member, record);
     add_entry_points(record);
     add_text(dist_info_ + "/INSTALLER", std::string(kInstaller), record);
@@ -75,10 +80,29 @@ class Installation {
     return at != members_.end() && at->name == name ? &*at : nullptr;
   }
 
-  std::string member_text(const std::string& name) const {
+  std::string member_text(const std::string& name,
+                          std::uint64_t limit = size_limit::kWheelMetadata) const {
     const ZipMember* member = find(name);
     if (member == nullptr) throw bad_wheel(wheel_, fmt::format("it holds no `{}`", name));
-    return read_zip_member(fd_, *member);
+    if (member->size_bytes > limit) {
+      throw bad_wheel(wheel_, fmt::format("its `{}` has {} bytes; {} are the most", name,
+                                          member->size_bytes, limit));
+    }
+    return read_zip_member(fd_, *member, limit);
+  }
+
+  /// Paths in RECORD may go up, as to `../../../bin/x`, but not out of the environment: who removes
+  /// the package later removes what they name.
+  void check_record(const Record& record) const {
+    for (const auto& [path, entry] : record) {
+      const std::string place = (fs::path(kSitePackages) / path).lexically_normal().string();
+      const bool inside =
+          place.size() > kVenv.size() + 1 && place.starts_with(kVenv) && place[kVenv.size()] == '/';
+      if (inside && path.find('\0') == std::string::npos) continue;
+      throw bad_wheel(wheel_,
+                      fmt::format("its RECORD names `{}`, which is outside of the environment",
+                                  printable(path)));
+    }
   }
 
   void check_version() const {

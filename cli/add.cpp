@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/recipes_use.hpp"
@@ -26,7 +28,9 @@ LockOutcome relock(Ui& ui, const Recipe& before, const Recipe& after) {
   const fs::path path = lock_path(before.path);
   LockTexts texts;
   std::error_code unknown;
-  if (!fs::is_directory(path, unknown)) texts.before = read_file_if_exists(path);
+  if (!fs::is_directory(path, unknown)) {
+    texts.before = read_small_file_if_exists(path, size_limit::kLock);
+  }
   LockOutcome outcome = choose_lock(ui, after, {});
   if (outcome.written) texts.after = render_locks(outcome.locks);
   write_recipe(before, after, texts);

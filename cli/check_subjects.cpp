@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "cli/is_file.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/settings.hpp"
@@ -41,7 +43,7 @@ std::vector<ImageFacts> facts_of(const LockSet& locks) {
 std::vector<ImageFacts> facts_of(const LockSet& locks, const fs::path& record) {
   std::vector<ImageFacts> all = facts_of(locks);
   if (!is_file(record)) return all;
-  const BuiltSet builds = parse_builds(read_file(record), record);
+  const BuiltSet builds = parse_builds(read_small_file(record, size_limit::kBuiltRecord), record);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Lock& lock = locks.locks[i];
     const Built* const built = builds.find(lock.platform);
@@ -54,7 +56,7 @@ std::vector<ImageFacts> facts_of(const LockSet& locks, const fs::path& record) {
 std::optional<LockSet> own_lock(const Ui& ui, const Recipe& recipe) {
   const fs::path path = lock_path(recipe.path);
   if (!is_file(path)) return std::nullopt;
-  LockSet locks = parse_locks(read_file(path), path);
+  LockSet locks = parse_locks(read_small_file(path, size_limit::kLock), path);
   const Lock& first = locks.locks.front();
   if (first.request == request_of(recipe) && first.settings == settings_of(recipe)) return locks;
   ui.say(fmt::format("note: `{}` was changed after `{}` was made, which is not looked at",
@@ -84,10 +86,11 @@ Subject subject_named(Ui& ui, const std::string& argument) {
     subject.facts = facts_of_recipe(ui, argument);
   } else if (argument.ends_with(kLockEnd)) {
     if (!is_file(argument)) throw no_file(argument);
-    subject.facts = facts_of(parse_locks(read_file(argument), argument), built_path(argument));
+    const std::string text = read_small_file(argument, size_limit::kLock);
+    subject.facts = facts_of(parse_locks(text, argument), built_path(argument));
   } else if (argument.ends_with(kFactsEnd)) {
     if (!is_file(argument)) throw no_file(argument);
-    subject.facts = {read_image_facts(read_file(argument), argument)};
+    subject.facts = {read_image_facts(read_small_file(argument, size_limit::kFacts), argument)};
     subject.shown.resize(subject.shown.size() - kFactsEnd.size());
   } else {
     const Image image = image_named(ui, argument);
@@ -111,7 +114,7 @@ CheckedHost this_host() {
 CheckedHost host_of_file(const std::string& path) {
   std::string name = fs::path(path).filename().string();
   if (name.ends_with(kFactsEnd)) name.resize(name.size() - kFactsEnd.size());
-  return {std::move(name), read_facts(read_file(path), path)};
+  return {std::move(name), read_facts(read_named_file(path, size_limit::kFacts), path)};
 }
 
 std::vector<CheckedHost> hosts_in(const std::string& folder) {

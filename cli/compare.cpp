@@ -7,8 +7,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/own_entries.hpp"
 #include "base/printable.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "base/text.hpp"
+#include "cli/answer_file.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/compare_bench.hpp"
 #include "cli/compare_text.hpp"
@@ -130,7 +134,7 @@ void require_writable(const fs::path& file) {
 }
 
 Comparison read_comparison(const fs::path& file) {
-  return compare::parse_comparison(read_file(file), file.string());
+  return compare::parse_comparison(read_small_file(file, size_limit::kComparison), file.string());
 }
 
 /// Nothing is measured for files that cannot be written or added to.
@@ -238,7 +242,7 @@ std::size_t answer_width() {
 
 void show(Ui& ui, const Comparison& comparison, const CompareWords& words) {
   if (!words.html.empty()) {
-    write_file(words.html, compare::html_page(comparison));
+    write_answer_file(words.html, compare::html_page(comparison));
     ui.say(fmt::format("wrote `{}`", words.html));
   }
   if (ui.options.json) {
@@ -269,7 +273,7 @@ int show_file(Ui& ui, const CompareWords& words) {
 }
 
 FileLock alone(Ui& ui) {
-  make_folders(compare_folder(ui));
+  make_own_folders(compare_folder(ui));
   auto lock = FileLock::attempt(compare_folder(ui) / "lock", FileLock::Mode::exclusive);
   if (lock) return std::move(*lock);
   throw failure("comparing", "another `mlenv compare` measures with this store")

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "base/duration.hpp"
+#include "base/own_entries.hpp"
 #include "cli/platforms.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/run_verdict.hpp"
@@ -207,7 +208,7 @@ void CompareBench::find_tools(Ui& ui, const std::string& name) {
       tools = image_or_recipe(ui, name);
     } else {
       const fs::path recipe = ui.store().root() / "compare" / (std::string(kToolsName) + ".yaml");
-      make_folders(recipe.parent_path());
+      make_own_folders(recipe.parent_path());
       if (read_file_if_exists(recipe) != compare::tools_recipe()) {
         write_file(recipe, compare::tools_recipe());
       }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "base/own_entries.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/cuda_index.hpp"
 #include "cli/settings.hpp"
@@ -109,7 +110,7 @@ int update_command(const std::string& from, Ui& ui) {
   if (update.changed) {
     const std::string text = render_cuda_releases(update.table);
     (void)parse_cuda_table(text, file);  // what could not be read back is not written
-    make_folders(store_folder());
+    make_own_folders(store_folder());
     write_file(file, text);
   }
   if (ui.options.json) {

@@ -19,7 +19,10 @@ std::string fetched(const std::string& url, Http& http) {
   request.answer_limit = kLongestFile;
   const HttpResponse response = http.send(request);
   if (response.status == 200) return response.body;
-  throw failure("http-status", "`{}` answers with status {}", display_url(url), response.status);
+  Error error =
+      failure("http-status", "`{}` answers with status {}", display_url(url), response.status);
+  if (!response.no_login.empty()) error.because(response.no_login);
+  throw error;
 }
 
 std::string read_small(const fs::path& path) {

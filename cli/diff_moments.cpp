@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "base/text.hpp"
 #include "cli/diff_nodes.hpp"
 #include "cli/is_file.hpp"
@@ -34,7 +36,7 @@ NamedMoment of_file(const std::string& path) {
     throw failure("absent", "there is no file `{}`", path)
         .hint("`mlenv runs show --json RUN >FILE` or `mlenv facts --json >FILE` writes one");
   }
-  const std::string text = read_file(path);
+  const std::string text = read_small_file(path, size_limit::kFacts);
   const nlohmann::json root = parse_json(text, path);
   if (root.is_object() && text_of(root, "schema").starts_with("mlenv.run/")) {
     return of_run(path, parse_run(text, path));

@@ -7,6 +7,8 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/printable.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "cli/diff_changes.hpp"
 #include "cli/running.hpp"
 #include "recipes/text.hpp"
@@ -35,7 +37,7 @@ NamedMoment moment_of(const RunRecords& records, const std::string& job, const s
   const fs::path path = job::node_facts(records.folder_of(job), node);
   NamedMoment moment;
   moment.name = job + ":" + node;
-  const std::optional<std::string> text = read_file_if_exists(path);
+  const std::optional<std::string> text = read_small_file_if_exists(path, size_limit::kFacts);
   if (!text) {
     throw failure("absent", "the record of job `{}` has no facts of node `{}`", job, node)
         .hint("`mlenv facts --json` on the node writes what it is now");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "cli/is_file.hpp"
 #include "cli/recipes_use.hpp"
 #include "cli/run_environment.hpp"
@@ -35,7 +37,7 @@ Error no_such_file(const std::string& argument) {
 }
 
 Side lock_at(const std::string& name, const fs::path& path) {
-  LockSet locks = parse_locks(read_file(path), path);
+  LockSet locks = parse_locks(read_small_file(path, size_limit::kLock), path);
   const Lock* const own = locks.find(machine_platform());
   Lock chosen = own == nullptr ? locks.locks.front() : *own;
   return {name, std::move(chosen), std::nullopt, std::move(locks)};

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "builder/plan.hpp"
 #include "cli/ui.hpp"
 #include "recipes/text.hpp"
@@ -14,7 +16,8 @@ template <typename Parse>
 auto read_if_sound(const fs::path& path, Parse&& parse)
     -> std::optional<decltype(parse(std::string_view{}, path))> {
   try {
-    if (const auto text = read_file_if_exists(path)) return parse(*text, path);
+    const auto text = read_small_file_if_exists(path, size_limit::kLock);
+    if (text) return parse(*text, path);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the build itself says what is wrong
   }
   return std::nullopt;

@@ -4,14 +4,17 @@
 
 #include "base/digest.hpp"
 #include "base/json.hpp"
+#include "cli/answer_file.hpp"
 #include "cli/run_job.hpp"
 #include "cli/usage.hpp"
 #include "images/archive.hpp"
+#include "recipes/text.hpp"
 #include "runner/export/job_script.hpp"
 #include "runner/launch/hosts.hpp"
 #include "runner/launch/slurm_script.hpp"
 #include "runner/local/job.hpp"
 #include "runner/node/program.hpp"
+#include "runner/record/secrets.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -65,22 +68,51 @@ Exported exported(Ui& ui, PreparedJob& job) {
   return made;
 }
 
+// Their owner's alone: what runs, and with what, is nobody else's affair.
+constexpr mode_t kProgram = 0700;
+constexpr mode_t kPrivate = 0600;
+
 void write_blob(const Store& store, const Digest& digest, const fs::path& path) {
   const std::unique_ptr<Source> source = store.open(digest);
-  write_file(path, read_all(*source, store.size_of(digest).value_or(0)));
+  AtomicFile file{path, kPrivate};
+  copy(*source, file);
+  file.commit();
+}
+
+/// What a script does not hold is told to who wrote it on the command line.
+void say_secrets(const Ui& ui, const job::JobScript& script) {
+  std::vector<std::string> names;
+  for (const std::string& one : script.env) {
+    if (job::holds_secret(one)) names.push_back("`" + one.substr(0, one.find('=')) + "`");
+  }
+  if (!names.empty()) {
+    ui.say(
+        fmt::format("mlenv: the script does not hold the value of {}: set it where the script is "
+                    "started",
+                    join(names, ", ")));
+  }
+  if (without_secrets(script.argv) != script.argv) {
+    ui.say(
+        "mlenv: the script holds the command, and that what looks like a secret: give it by a "
+        "variable "
+        "(`-e NAME`) instead");
+  }
 }
 
 /// Beside the script.
 void write_files(Ui& ui, const Exported& made, const Image& image, const fs::path& folder) {
   make_folders(folder);
+  fs::permissions(folder, fs::perms::owner_all);
+  // None of it is code, should the folder lie in the project.
+  write_answer_file(folder / ".gitignore", "*\n", kPrivate);
   if (!made.program.empty()) {
     const fs::path program = folder / "mlenv-node";
-    write_file(program, read_file(made.program));
-    fs::permissions(program, fs::perms::owner_exec | fs::perms::group_exec, fs::perm_options::add);
+    write_answer_file(program, read_file(made.program), kProgram);
   }
   if (made.script.with != job::JobScript::With::pyxis) {
-    write_output(ui.store(), image, Reference::parse("image:latest"),
-                 {Output::Format::oci, folder / "image"}, ui.progress());
+    const Output output{Output::Format::oci, folder / "image"};
+    output.check();  // somebody's folder of that name stays as it is
+    write_output(ui.store(), image, Reference::parse("image:latest"), output, ui.progress());
   }
   if (made.script.code) {
     write_blob(ui.store(), Digest::parse(*made.script.code), folder / "code.tar");
@@ -99,15 +131,15 @@ int export_job(Ui& ui, PreparedJob job) {
     throw usage_error("file-exists", "there is a `{}` already", choice.file.string())
         .hint("--force writes over it, -o names another");
   }
+  if (!choice.file.empty()) require_file_place(choice.file);
   const Exported made = exported(ui, job);
   const std::string text = job::job_script(made.script);
+  say_secrets(ui, made.script);
   std::vector<std::string> files;
   if (!choice.file.empty()) {
     const fs::path folder = fs::absolute(choice.file).parent_path() / made.script.files;
     write_files(ui, made, job.image, folder);
-    write_file(choice.file, text);
-    fs::permissions(choice.file, fs::perms::owner_exec | fs::perms::group_exec,
-                    fs::perm_options::add);
+    write_answer_file(choice.file, text, kProgram);
     files = {choice.file.string(), (choice.file.parent_path() / made.script.files).string()};
   }
   if (ui.options.json) {

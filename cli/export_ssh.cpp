@@ -33,7 +33,7 @@ fs::path keys_folder() {
 
 /// Name of the run's user, once it is known that there is a server.
 std::string user_in(const std::string& id) {
-  mlenv::Command command;
+  mlenv::Command command{Purpose{"own-exec"}};
   command.argv = {own_executable().string(),
                   "exec",
                   id,

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include "base/files.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/facts_text.hpp"
 #include "cli/settings.hpp"
@@ -14,7 +16,7 @@ namespace {
 
 /// Of this host, or of the one that a file was written on.
 Facts facts_of(const std::string& file) {
-  if (!file.empty()) return read_facts(read_file(file), file);
+  if (!file.empty()) return read_facts(read_named_file(file, size_limit::kFacts), file);
   return probe_facts(host_sources(fs::absolute(store_folder()), fs::absolute(temporary_root())));
 }
 

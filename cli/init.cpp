@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "cli/answer_file.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/ui.hpp"
 #include "recipes/init/conversion.hpp"
@@ -81,10 +82,7 @@ void check_readable(const std::string& text, const fs::path& path) {
 }
 
 void write_recipe(const Options& options, const std::string& text) {
-  std::error_code unknown;
-  const fs::path path = fs::weakly_canonical(options.recipe, unknown);
-  while_doing("writing `" + options.recipe + '`',
-              [&] { write_file(unknown ? fs::path(options.recipe) : path, text); });
+  write_answer_file(options.recipe, text);
 }
 
 nlohmann::json text_or_null(const std::string& text) {

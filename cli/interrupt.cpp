@@ -1,5 +1,6 @@
 #include "cli/interrupt.hpp"
 
+#include <poll.h>
 #include <unistd.h>
 #include <array>
 #include <csignal>
@@ -23,7 +24,11 @@ volatile std::sig_atomic_t silent = 0;
 /// The signal's own effect comes back when this returns (SA_RESETHAND).
 void say_and_end(int number) {
   const std::string_view line = on_terminal != 0 ? kOnTerminal : kElsewhere;
-  if (silent == 0) (void)!::write(STDERR_FILENO, line.data(), line.size());
+  // Not where nobody reads: a full pipe, a terminal that is stopped.
+  pollfd room{STDERR_FILENO, POLLOUT, 0};
+  if (silent == 0 && ::poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0) {
+    (void)!::write(STDERR_FILENO, line.data(), line.size());
+  }
   end_captured();
   (void)::raise(number);
 }
@@ -45,7 +50,7 @@ Interruption::Interruption(bool quiet) {
   silent = quiet ? 1 : 0;
   for (const int number : kSignals) {
     set_handler(number, say_and_end,
-                static_cast<int>(SA_RESETHAND | static_cast<unsigned>(SA_RESTART)));
+                static_cast<int>(SA_RESETHAND | static_cast<unsigned>(SA_RESTART | SA_NODEFER)));
   }
 }
 

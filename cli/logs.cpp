@@ -10,6 +10,8 @@
 #include "base/duration.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/printable.hpp"
+#include "base/standard_output.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/folder_events.hpp"
 #include "cli/logs_job.hpp"
@@ -55,7 +57,7 @@ class Shown {
     if (ui_.options.json) return show_json(*line);
     if (line->stream == LogStream::remark) {
       flush();
-      ui_.say(fmt::format("mlenv: {}", line->text));
+      ui_.say(fmt::format("mlenv: {}", printable(line->text)));
       return;
     }
     const bool is_out = line->stream == LogStream::out;
@@ -77,7 +79,11 @@ class Shown {
   }
   void flush() {
     if (pending_.empty()) return;
-    write_all(to_out_ ? STDOUT_FILENO : STDERR_FILENO, as_bytes(pending_));
+    if (to_out_) {
+      write_answer(pending_);
+    } else {
+      write_all(STDERR_FILENO, as_bytes(pending_));
+    }
     pending_.clear();
   }
 
@@ -139,7 +145,7 @@ void show_all(const RunRecords& records, const std::string& id, const Options& o
       if (*text >= since) shown.show(*text);
     }
     shown.flush();
-    if (!options.follow || !goes_on) return;
+    if (!options.follow || !goes_on || answer_error() != 0) return;
     events.wait();
     goes_on = records.goes_on(id);
   }

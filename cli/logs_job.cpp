@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/standard_output.hpp"
 #include "cli/folder_events.hpp"
 #include "cli/slurm_jobs.hpp"
 #include "runner/job/job_json.hpp"
@@ -158,7 +159,7 @@ void show_job_log(const Ui& ui, const RunRecords& records, const std::string& id
   }
   while (true) {
     while (const std::optional<RankLine> line = log.next()) shown.show(*line);
-    if (!options.follow || !goes_on) break;
+    if (!options.follow || !goes_on || answer_error() != 0) break;
     events.wait();
     goes_on = life.goes_on();
     look();

@@ -2,11 +2,16 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 
+#include "base/host_path.hpp"
+#include "base/lock_wait.hpp"
 #include "base/log.hpp"
+#include "base/program_start.hpp"
 #include "base/sandbox/sandbox.hpp"
+#include "base/standard_output.hpp"
 #include "cli/compare.hpp"
 #include "cli/copy.hpp"
 #include "cli/export.hpp"
@@ -118,8 +123,15 @@ int run_main_command(Ui& ui, const Action& action) {
   }
 }
 
-int main_with(int argc, char** argv) {
-  Ui ui;
+/// `--help` and `--version` are answers, too.
+int show_asked(const CLI::App& app, const CLI::Success& asked) {
+  std::ostringstream answer;
+  const int status = app.exit(asked, answer);
+  write_answer(answer.str());
+  return status;
+}
+
+int main_with(int argc, char** argv, Ui& ui) {
   CLI::App app{"mlenv: ML environments from a recipe to a pinned, reproducible container image"};
   app.name("mlenv");
   app.set_version_flag("-V,--version", "mlenv " MLENV_VERSION, "print the version");
@@ -134,7 +146,7 @@ int main_with(int argc, char** argv) {
     const Action action = command.declare(*sub);
     sub->callback([&chosen, action] { chosen = action; });
   }
-  const std::vector<std::string> words = separate_job({argv + 1, argv + argc});
+  const std::vector<std::string> words = separate_job({argv + std::min(argc, 1), argv + argc});
   if (words.empty()) {
     ui.say(help_text(app));
     return kUsageStatus;
@@ -143,15 +155,29 @@ int main_with(int argc, char** argv) {
     // CLI11 takes them from the back.
     app.parse(std::vector<std::string>{words.rbegin(), words.rend()});
   } catch (const CLI::Success& done) {
-    return app.exit(done);
+    return show_asked(app, done);
   } catch (const CLI::ParseError& error) {
     choose_failure_status(ui, app);
     return ui.report(usage_mistake(app, words, error));
   }
   choose_failure_status(ui, app);
   if (ui.options.verbose) log::enable();
+  on_lock_wait([&ui](const std::string& text) { ui.progress().note("mlenv " + text); });
   look_for_cuda_data(store_folder);
   return run_main_command(ui, chosen);
+}
+
+/// Where a part of the answer could not be written, that is said and is a failure. Under `run` and
+/// its kin the command's own failure keeps its status.
+int settled(const Ui& ui, int status) {
+  if (settle_answers() == 0) return status;
+  const int failed = ui.report(lost_answer());
+  return ui.failure_status && status != 0 ? status : failed;
+}
+
+int ask(int argc, char** argv) {
+  Ui ui;
+  return settled(ui, main_with(argc, argv, ui));
 }
 
 }  // namespace
@@ -159,6 +185,9 @@ int main_with(int argc, char** argv) {
 }  // namespace mlenv::cli
 
 int main(int argc, char** argv) {
+  mlenv::begin_program(argc, argv);
+  // What a run left in the project is no program of this machine.
+  mlenv::use_host_folders();
   // A re-exec into a namespace: before anything that could make a thread.
   if (const std::optional<int> status = mlenv::sandbox_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::run_main(argc, argv)) return *status;
@@ -174,5 +203,5 @@ int main(int argc, char** argv) {
   if (const std::optional<int> status = mlenv::cli::release_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::cli::probe_main(argc, argv)) return *status;
   if (const std::optional<int> status = mlenv::compare::minder_main(argc, argv)) return *status;
-  return mlenv::cli::main_with(argc, argv);
+  return mlenv::cli::ask(argc, argv);
 }

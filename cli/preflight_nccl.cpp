@@ -17,10 +17,12 @@ constexpr std::chrono::seconds kDeadline{180};
 /// The program travels as a job's code does.
 std::string program_as_code(Store& store) {
   const ScratchFolder folder;
-  const fs::path program = folder.path() / job::kNcclProgram;
+  const fs::path code = folder.path() / "code";  // the folder itself has its lock
+  make_folders(code);
+  const fs::path program = code / job::kNcclProgram;
   fs::copy_file(job::probe_program(), program);
   fs::permissions(program, static_cast<fs::perms>(0755));
-  return job::snapshot_of(store, folder.path()).digest.str();
+  return job::snapshot_of(store, code).digest.str();
 }
 
 std::vector<std::string> names_of(const job::Preflight& found) {

@@ -8,6 +8,7 @@
 #include "base/http_url.hpp"
 #include "base/process.hpp"
 #include "base/progress.hpp"
+#include "base/size_limits.hpp"
 #include "images/image_index.hpp"
 #include "images/platform.hpp"
 #include "images/pull_source.hpp"
@@ -102,7 +103,8 @@ Image image_without_layers(Ui& ui, const PullFromWords& words, const std::string
       Activity activity{ui.progress(), "pull config", config.size_bytes};
       fetch_blob(store, registry, config, activity);
     }
-    Image image = parse_image(std::move(found->bytes), store.read(config.digest));
+    Image image =
+        parse_image(std::move(found->bytes), store.read(config.digest, size_limit::kImageConfig));
     (void)store.put(image.manifest);
     return image;
   });

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "cli/data.hpp"
 #include "cli/lock_checks.hpp"
 #include "cli/platform_lock.hpp"
@@ -90,7 +92,7 @@ std::optional<std::string> read_beside(const fs::path& path, std::string_view co
                       what)
         .hint("give the folder or the recipe another name");
   }
-  return read_file_if_exists(path);
+  return read_small_file_if_exists(path, size_limit::kLock);
 }
 
 LockOutcome choose_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice) {

@@ -341,7 +341,7 @@ bool is_recipe_path(std::string_view argument) {
 void sync_in_background(const Store& store) {
   if (!store.needs_sync()) return;
   // It outlives us on purpose: nobody waits for the disk. It ends by itself after one sync.
-  start_detached({own_executable().string(), "-q", "store", "sync"});
+  start_detached(Purpose{"store-sync"}, {own_executable().string(), "-q", "store", "sync"});
 }
 
 }  // namespace mlenv::cli

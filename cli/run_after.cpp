@@ -166,7 +166,7 @@ void release_after(const fs::path& folder, const std::vector<std::string>& ids) 
   std::vector<std::string> words = {own_executable().string(), std::string(kRelease),
                                     folder.string()};
   words.insert(words.end(), ids.begin(), ids.end());
-  start_detached(words);
+  start_detached(Purpose{"run-after"}, words);
 }
 
 std::optional<int> release_main(int argc, char** argv) {

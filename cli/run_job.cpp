@@ -173,7 +173,7 @@ std::vector<job::Host> hosts_for(JobChoice& choice) {
 
 std::optional<std::string> code_of(const Ui& ui, const PreparedJob& job) {
   const ScratchFolder folder;
-  Store store{folder.path()};
+  Store store{folder.path() / "store"};
   const Interruption interruption{true};
   return snapshot(ui, store, job.run, job.choice, job.data);
 }

@@ -69,8 +69,8 @@ void say_begin(const Ui& ui, const PreparedJob& job, const OpenedMatrix& opened)
 }
 
 /// An array that was left to Slurm may still work on them.
-std::set<std::uint64_t> not_in_slurm(const fs::path& results) {
-  const FollowedArray array = array_at(results);
+std::set<std::uint64_t> not_in_slurm(const fs::path& results, const fs::path& store) {
+  const FollowedArray array = array_at(results, store);
   if (array.variations.empty()) return {};
   throw refusal("matrix-busy", "array {} of Slurm works on the matrix in `{}`", array.id,
                 results.string())
@@ -121,7 +121,9 @@ HostShare divide_hosts(const std::vector<job::Host>& hosts, std::uint64_t nodes,
 int run_matrix_beside(Ui& ui, PreparedJob job) {
   const MatrixChoice& choice = job.matrix->choice;
   const std::vector<job::Host> hosts = hosts_for(job.choice);
-  OpenedMatrix opened = open_matrix(ui, choice, matrix_job(job), not_in_slurm);
+  OpenedMatrix opened = open_matrix(ui, choice, matrix_job(job), [&](const fs::path& results) {
+    return not_in_slurm(results, ui.store().root());
+  });
   MatrixRecord& record = opened.record;
   const std::size_t open = not_done(record).size();
   if (open == 0) {

@@ -176,7 +176,7 @@ int follow(Ui& ui, const FollowedArray& array, OpenedMatrix& opened, const Signa
            const std::vector<std::string>& after) {
   MatrixKeeper keeper{ui, opened};
   const ArrayEnd end = follow_array(ui, array, keeper, signals);
-  if (end.left) return kHungUp;
+  if (end.left) return 128 + end.signal;
   keeper.finish(end.signal);
   forget_array(opened.record.results);
   if (end.signal == 0) heed_failed_before(ui, array, opened, after);
@@ -204,7 +204,7 @@ int run_matrix_in_slurm(Ui& ui, PreparedJob job) {
   if (const auto told = wait_before(ui, others)) return told->exit.code;
   FollowedArray array;
   OpenedMatrix opened = open_matrix(ui, choice, as, [&](const fs::path& results) {
-    array = array_at(results);
+    array = array_at(results, submission.store);
     const std::vector<std::uint64_t> numbers = numbers_of(array.variations);
     return std::set<std::uint64_t>(numbers.begin(), numbers.end());
   });
@@ -215,7 +215,8 @@ int run_matrix_in_slurm(Ui& ui, PreparedJob job) {
     return answer_matrix(ui, record, 0);
   }
   job::sweep_job_folders(submission.store, now);
-  const SignalQueue signals;  // from before there is an array that could be left alone
+  const SignalQueue signals{
+      SignalQueue::Impatience::ends};  // from before there is an array that could be left alone
   if (array.variations.empty()) begin(ui, job, submission, opened, array);
   array.fail_fast = choice.words.fail_fast;
   record.state = "running";

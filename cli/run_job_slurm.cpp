@@ -5,6 +5,7 @@
 
 #include "base/digest.hpp"
 #include "base/json.hpp"
+#include "base/own_entries.hpp"
 #include "cli/run_after.hpp"
 #include "cli/run_job.hpp"
 #include "cli/run_job_data.hpp"
@@ -28,7 +29,7 @@ fs::path shared_program(const fs::path& store) {
 
 void make_shared_program(const fs::path& path) {
   if (!fs::exists(path)) {
-    make_folders(path.parent_path());
+    make_own_folders(path.parent_path());
     write_file(path, read_file(job::node_program()));
   }
   fs::permissions(path, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec);
@@ -163,7 +164,8 @@ int run_in_slurm(Ui& ui, PreparedJob job) {
     after = slurm_after(store, after.in_slurm);  // those are over, and their records may have gone
   }
   const std::string script = script_of(ui, job, program, folder, std::move(after));
-  const SignalQueue signals;  // from before there is a job that could be left alone
+  const SignalQueue signals{
+      SignalQueue::Impatience::ends};  // from before there is a job that could be left alone
   const SubmittedJob submitted = submit(ui, folder, file, script);
   if (job.start.detached) {
     if (!others.empty()) release_after(folder, others);

@@ -8,6 +8,8 @@
 #include "base/duration.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/pull_from.hpp"
 #include "cli/recipes_use.hpp"
@@ -210,7 +212,7 @@ job::JobParts parts_of(const JobWords& words, const BesideJob& beside) {
 bool is_job_file(const std::string& word) {
   if (!is_recipe_path(word)) return false;
   try {
-    const std::optional<std::string> text = read_file_if_exists(word);
+    const std::optional<std::string> text = read_small_file_if_exists(word, size_limit::kRecipe);
     return text && (text->starts_with("image:") || text->find("\nimage:") != std::string::npos);
   } catch (const Error&) {
     return false;  // whoever reads it as a recipe says why it cannot

@@ -186,12 +186,13 @@ OpenedMatrix open_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& jo
   if (known) {
     if (known->plan != asked.plan) throw differs(folder, *known, asked);
     opened.record = *std::move(known);
-    opened.record.results = folder.string();  // it may have been moved
+    opened.record.results = fs::weakly_canonical(folder).string();  // it may have been moved
     if (going_on) opened.going_on = going_on(folder);
     matrix::settle(opened.record, runs_folder(ui.store().root()), opened.going_on);
   } else {
     opened.record = std::move(asked);
-    opened.record.results = folder.string();
+    opened.folder.require_no_others(opened.record);
+    opened.record.results = fs::weakly_canonical(folder).string();
   }
   note_code(ui, job.run, opened.record, opened.resumed);
   return opened;

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include "base/error.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/run_caches.hpp"
 #include "cli/usage.hpp"
@@ -12,8 +14,6 @@
 namespace mlenv::cli {
 namespace {
 
-constexpr std::size_t kMostEnvFile = std::size_t{16} << 20U;
-
 std::vector<std::string> variables_of(const std::string& file) {
   const auto unreadable = [&](std::string why) {
     return usage_error("bad-env-file", "cannot read the file of variables `{}`", file)
@@ -22,9 +22,7 @@ std::vector<std::string> variables_of(const std::string& file) {
   std::error_code error;
   if (fs::is_directory(file, error)) throw unreadable("it is a folder");
   try {
-    const Fd fd = open_file(file, O_RDONLY);
-    FdSource source{fd.get()};
-    return parse_env_file(read_all(source, kMostEnvFile), file);
+    return parse_env_file(read_named_file(file, size_limit::kEnvFile), file);
   } catch (const Error& problem) {
     if (problem.code() == "bad-env-file") throw;
     throw unreadable(problem.frames().back());

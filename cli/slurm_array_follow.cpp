@@ -1,12 +1,16 @@
 #include "cli/slurm_array_follow.hpp"
 
 #include <poll.h>
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <map>
 
 #include "base/error.hpp"
+#include "base/own_entries.hpp"
 #include "base/printable.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "base/text.hpp"
 #include "runner/job/job_folders.hpp"
 #include "runner/launch/slurm_array.hpp"
@@ -19,6 +23,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::minutes kMostSilence{10};
 constexpr std::chrono::seconds kLookPause{1};
 constexpr int kWait = 200;  // milliseconds
+/// From the second signal: what is killed takes Slurm seconds to tell.
+constexpr std::chrono::seconds kMostLeaving{15};
 constexpr std::string_view kNote = ".slurm";
 
 /// How Slurm says that one ended that its queue has no more; without a state where it has forgotten
@@ -49,6 +55,14 @@ class ArrayFollower {
       (void)::poll(&waiting, 1, kWait);
       while (const int signal = signals.next()) {
         if (!heed(signal)) return end_;
+      }
+      if (leave_at_ && Clock::now() >= *leave_at_) {
+        note(
+            fmt::format("array {} of Slurm was cancelled; Slurm has not said yet that it is over: "
+                        "`squeue -j {}` tells",
+                        array_.id, array_.id));
+        end_.left = true;
+        return end_;
       }
       if (Clock::now() - looked_ >= kLookPause) look_at_records();
       keeper_.tick();
@@ -91,6 +105,7 @@ class ArrayFollower {
         const bool again = end_.signal != 0;
         end_.signal = signal;
         cancel();
+        if (again && !leave_at_) leave_at_ = Clock::now() + kMostLeaving;
         if (again) kill();
       }
     } catch (const Error& error) {
@@ -235,6 +250,7 @@ class ArrayFollower {
   bool cancelled_ = false;
   bool said_ = false;  ///< that it is
   ArrayEnd end_;
+  std::optional<Clock::time_point> leave_at_{};
   job::AskingPace pace_;
   Clock::time_point asked_ = Clock::now() - kMostSilence;
   Clock::time_point heard_ = Clock::now();
@@ -257,14 +273,24 @@ void forget_array(const fs::path& results) noexcept {
   fs::remove(results / kNote, error);
 }
 
-FollowedArray array_at(const fs::path& results) {
+FollowedArray array_at(const fs::path& results, const fs::path& store) {
   FollowedArray array;
-  const std::optional<std::string> text = read_file_if_exists(results / kNote);
+  const std::optional<std::string> text =
+      read_small_file_if_exists(results / kNote, size_limit::kJobFile);
   if (!text) return array;
   const std::vector<std::string_view> lines = split(*text, '\n');
   if (lines.size() < 2) return array;
+  // Runs may write there: an id of Slurm's, and a folder of this store's jobs, or it is not ours.
+  const fs::path noted{std::string(lines[1])};
+  const bool is_ours = !lines[0].empty() &&
+                       std::all_of(lines[0].begin(), lines[0].end(), is_digit) &&
+                       is_time_name(noted.filename().string());
+  if (!is_ours) {
+    throw failure("no-slurm", "`{}` is not what mlenv wrote", (results / kNote).string())
+        .hint("remove it if no array of Slurm works on this matrix any more");
+  }
   array.id = lines[0];
-  array.folder = std::string(lines[1]);
+  array.folder = job::jobs_folder(store) / noted.filename();
   const std::optional<job::ArrayQueue> queue = job::ask_slurm_array(array.id);
   if (!queue) {
     throw failure("no-slurm", "Slurm does not say what became of array {}", array.id)

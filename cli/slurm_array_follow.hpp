@@ -19,7 +19,7 @@ struct FollowedArray {
 
 struct ArrayEnd {
   int signal = 0;     ///< that ended it; 0: none
-  bool left = false;  ///< SIGHUP came: it goes on by itself
+  bool left = false;  ///< SIGHUP came, or Slurm does not tell its end: nobody follows it any more
 };
 
 /// To the end of all of them. SIGUSR1 and SIGUSR2 are passed on to the ranks; SIGINT, SIGTERM and
@@ -33,6 +33,6 @@ void note_array(const fs::path& results, const FollowedArray& array);
 void forget_array(const fs::path& results) noexcept;
 /// The one that is noted there, with the variations that Slurm still has of it; without any, or
 /// where none is noted, it has none. Throws `no-slurm` where nobody answers.
-FollowedArray array_at(const fs::path& results);
+FollowedArray array_at(const fs::path& results, const fs::path& store);
 
 }  // namespace mlenv::cli

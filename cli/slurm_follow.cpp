@@ -23,7 +23,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::minutes kMostSilence{10};
 constexpr std::chrono::seconds kLookForEnd{1};
-constexpr int kLook = 200;  // milliseconds
+constexpr std::chrono::seconds kMostLeaving{5};  // once a person has asked twice
+constexpr int kLook = 200;                       // milliseconds
 
 /// What the output gains: text as it is, of a job with --json each record as an answer, and what
 /// mlenv remarked between them beside it.
@@ -86,6 +87,7 @@ class Follower {
       while (const int signal = signals.next()) {
         if (!heed(signal)) return std::nullopt;
       }
+      if (leave_at_ && Clock::now() >= *leave_at_) return left();
       const bool wrote = tail_.show();
       if (wrote ? last_.state == "PENDING" : has_just_ended()) pace_.hurry();
       if (Clock::now() - asked_ < pace_.wait() || !ask()) continue;
@@ -116,6 +118,8 @@ class Follower {
           say_how_to_go_on();
           return false;
         default:
+          // Whoever asks twice does not wait for Slurm.
+          if (cancelled_by_ != 0 && !leave_at_) leave_at_ = Clock::now() + kMostLeaving;
           if (cancelled_by_ == 0) cancelled_by_ = signal;
           job::cancel_in_slurm(job_.id);
       }
@@ -123,6 +127,17 @@ class Follower {
       note(error.what());  // it may have just ended, which the next answer tells
     }
     return true;
+  }
+
+  job::SlurmState left() {
+    constexpr int kSignalBase = 128;
+    note(
+        fmt::format("job {} of Slurm was cancelled; Slurm has not said yet that it is over: "
+                    "`squeue -j {}` tells",
+                    job_.id, job_.id));
+    last_.state = "CANCELLED";
+    last_.exit = {kSignalBase + cancelled_by_, true};
+    return last_;
   }
 
   void say_how_to_go_on() const {
@@ -191,8 +206,9 @@ class Follower {
   Clock::time_point asked_ = Clock::now() - kLookForEnd;
   Clock::time_point heard_ = Clock::now();
   Clock::time_point looked_ = Clock::now();
-  std::string ended_;             ///< the end that its record had last
-  int cancelled_by_ = 0;          ///< the signal that had us cancel it
+  std::string ended_;     ///< the end that its record had last
+  int cancelled_by_ = 0;  ///< the signal that had us cancel it
+  std::optional<Clock::time_point> leave_at_{};
   std::set<std::string> told_{};  ///< why it waits, since its state changed last
 };
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +13,17 @@
 namespace mlenv::cli {
 namespace {
 
+/// What a repair has left: files of which nobody knows whose they are.
+std::size_t count_staying(const std::vector<Store::Damage>& damages, const fs::path& store) {
+  constexpr std::string_view kFile = "file ";
+  return static_cast<std::size_t>(
+      std::count_if(damages.begin(), damages.end(), [&](const Store::Damage& damage) {
+        std::error_code unknown;
+        return damage.what.starts_with(kFile) &&
+               fs::exists(fs::symlink_status(store / damage.what.substr(kFile.size()), unknown));
+      }));
+}
+
 int verify_command(bool repair, Ui& ui) {
   // Before there are threads. Where it cannot be had, shut folders of trees are opened up for a
   // while.
@@ -19,6 +31,7 @@ int verify_command(bool repair, Ui& ui) {
   std::size_t looked_at = 0;
   const std::vector<Store::Damage> damages =
       ui.store().verify(repair, [&](std::string_view) { ++looked_at; });
+  const std::size_t staying = repair ? count_staying(damages, ui.store().root()) : 0;
   if (ui.options.json) {
     nlohmann::json items = nlohmann::json::array();
     for (const Store::Damage& damage : damages) {
@@ -32,8 +45,12 @@ int verify_command(bool repair, Ui& ui) {
     for (const Store::Damage& damage : damages) ui.answer(damage.what + ": " + damage.why);
     ui.say(fmt::format("{} checked, {} damaged{}", counted(looked_at, "item"), damages.size(),
                        repair && !damages.empty() ? " and removed" : ""));
+    if (staying > 0) {
+      ui.say(fmt::format("{} not removed: mlenv did not make them. Move them out of the store",
+                         counted(staying, "file")));
+    }
   }
-  return damages.empty() || repair ? 0 : 3;
+  return damages.empty() || (repair && staying == 0) ? 0 : 3;
 }
 
 int sync_command(Ui& ui) {

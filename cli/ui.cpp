@@ -1,15 +1,20 @@
 #include "cli/ui.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <optional>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
 #include "base/printable.hpp"
+#include "base/standard_output.hpp"
+#include "base/text.hpp"
 #include "cli/settings.hpp"
 #include "recipes/text.hpp"
 
@@ -30,10 +35,32 @@ int exit_status(Kind kind) {
   return 1;
 }
 
-void print(std::FILE* stream, std::string_view text) {
-  // A reader that went away is no reason to fail: the work is done.
-  (void)std::fwrite(text.data(), 1, text.size(), stream);
-  (void)std::fflush(stream);
+void complain(std::string_view text) {
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
+}
+
+/// What begins a line of mlenv's own. A text of somebody else's has none: a registry, a runtime or
+/// a node could give advice in its name.
+bool speaks_for_mlenv(std::string_view line) {
+  constexpr std::array<std::string_view, 5> kOwn = {
+      "hint:", "error:", "mlenv:", "because:", "this is a bug in mlenv"};
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  return std::any_of(kOwn.begin(), kOwn.end(), [&](std::string_view own) {
+    return to_lower(line.substr(0, own.size())) == own;
+  });
+}
+
+/// Lines that may be shown behind mlenv's own.
+std::string quoted_lines(std::string_view text) {
+  const std::string lines = printable_lines(text);
+  std::string shown;
+  bool first = true;
+  for (const std::string_view line : split(lines, '\n')) {
+    if (!std::exchange(first, false)) shown += speaks_for_mlenv(line) ? "\n    | " : "\n";
+    shown += line;
+  }
+  return shown;
 }
 
 /// The same with the store in front.
@@ -46,6 +73,33 @@ Error of_store(Error error, const fs::path& folder) {
                                                : "used"));
   error.hint("set MLENV_STORE to a folder in which you may write");
   return error;
+}
+
+/// Root that did not say so works in nobody else's folder: its owner could put a link anywhere in
+/// the way. Who names a store trusts its owner, and who came by sudo is its owner.
+void require_own_store(const fs::path& folder) {
+  struct stat status {};
+  const bool is_named = variable("MLENV_STORE").has_value();
+  if (is_named || ::geteuid() != 0 || ::stat(folder.c_str(), &status) != 0) return;
+  if (status.st_uid == 0 || variable("SUDO_UID") == std::to_string(status.st_uid)) return;
+  throw failure("not-a-store", "the store `{}` belongs to another user (id {}), and you are root",
+                folder.string(), status.st_uid)
+      .because("it is the store by default: `HOME` or `XDG_DATA_HOME` is another user's")
+      .hint(
+          fmt::format("set MLENV_STORE to a store of root's own, or to `{}` if you trust that user",
+                      folder.string()));
+}
+
+/// Folders that hold more than a store, even where nothing is in them yet.
+void require_apart(const fs::path& folder) {
+  std::error_code unknown;
+  const std::optional<std::string> home = variable("HOME");
+  const bool is_home = home && fs::equivalent(folder, *home, unknown);
+  if (!is_home && !fs::equivalent(folder, "/", unknown)) return;
+  throw failure("not-a-store", "`{}` cannot be a store", folder.string())
+      .because(is_home ? "it is your home folder" : "it is this machine's root")
+      .hint(
+          fmt::format("set MLENV_STORE to a folder of its own: `{}`", (folder / "mlenv").string()));
 }
 
 /// The same with what frees room in a store.
@@ -80,16 +134,16 @@ Error explained_by_store(Error error) {
 
 void Ui::answer(std::string_view line) const {
   if (answers_aside) return say(line);
-  print(stdout, (options.json ? printable_json(line) : printable_lines(line)) + "\n");
+  write_answer((options.json ? printable_json(line) : printable_lines(line)) + "\n");
 }
 
 void Ui::answer_exactly(std::string_view line) const {
   if (::isatty(STDOUT_FILENO) == 1) return answer(line);
-  print(stdout, std::string(line) + "\n");
+  write_answer(std::string(line) + "\n");
 }
 
 void Ui::say(std::string_view line) const {
-  if (!options.quiet) print(stderr, printable_lines(line) + "\n");
+  if (!options.quiet) complain(quoted_lines(line) + "\n");
 }
 
 bool Ui::color() const {
@@ -111,9 +165,11 @@ Store& Ui::store() {
   if (!store_) {
     const fs::path folder = store_folder();
     try {
+      require_apart(folder);
+      require_own_store(folder);
       store_ = std::make_unique<Store>(folder);
     } catch (const Error& error) {
-      if (error.code() == "store-version") throw;
+      if (error.code() == "store-version" || error.code() == "not-a-store") throw;
       throw of_store(error, folder);
     }
   }
@@ -138,23 +194,23 @@ int Ui::report(const Error& error) const {
                          {"frames", error.frames()},
                          {"hint", nullptr}};
     if (!error.hint().empty()) value["hint"] = error.hint();
-    print(stderr, printable_json(canonical(value)) + "\n");
+    complain(printable_json(canonical(value)) + "\n");
     return status;
   }
   const bool colored = color();
   std::string text = colored ? "\033[1;31merror:\033[0m " : "error: ";
   bool first = true;
   for (const std::string& frame : error.frames()) {
-    text += (first ? "" : "  because: ") + printable_lines(frame) + "\n";
+    text += (first ? "" : "  because: ") + quoted_lines(frame) + "\n";
     first = false;
   }
   if (!error.hint().empty()) {
-    text += (colored ? "\033[1;36mhint:\033[0m " : "hint: ") + printable_lines(error.hint()) + "\n";
+    text += (colored ? "\033[1;36mhint:\033[0m " : "hint: ") + quoted_lines(error.hint()) + "\n";
   }
   if (error.kind() == Kind::internal) {
     text += "this is a bug in mlenv; please report it with this message\n";
   }
-  print(stderr, text);
+  complain(text);
   return status;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/own_entries.hpp"
 #include "base/text.hpp"
 #include "builder/inputs.hpp"
 #include "cli/settings.hpp"
@@ -102,7 +103,7 @@ LockedKernel vm_kernel(Ui& ui, const std::string& suite) {
   const Recipe recipe = recipe_of(suite);
   std::optional<std::string> text = read_file_if_exists(file);
   if (!text) {
-    make_folders(file.parent_path());
+    make_own_folders(file.parent_path());
     text = render_lock(resolved_kernel(ui, suite, recipe));
     AtomicFile made{file};
     made.write(as_bytes(*text));

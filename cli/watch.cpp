@@ -11,6 +11,7 @@
 
 #include "base/json.hpp"
 #include "base/printable.hpp"
+#include "base/standard_output.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/run_life.hpp"
 #include "cli/running.hpp"
@@ -178,7 +179,7 @@ class Session {
     Clock::time_point next = Clock::now() + step;
     for (int steps = 1;; ++steps, next += step) {
       if (!wait_until(next)) break;
-      if (!records_.goes_on(run_.start.id)) break;
+      if (!records_.goes_on(run_.start.id) || answer_error() != 0) break;
       if (steps % looks == 0) {
         take_sample();
         show();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "images/image_json.hpp"
 
 namespace mlenv {
 namespace {
@@ -113,7 +114,7 @@ json ArchiveBlobs::document(const std::string& name) {
   if (!text) throw lacks(name);
   json parsed;
   const std::string what = fmt::format("`{}` of `{}`", name, shown_);
-  reading(what, [&] { parsed = parse_json(*text, what); });
+  reading(what, [&] { parsed = parse_image_json(*text, what); });
   return parsed;
 }
 

@@ -5,6 +5,8 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "images/archive_parts.hpp"
 
 namespace mlenv {
@@ -32,7 +34,7 @@ bool is_replaced(const json& old, const ImageSet& image, const std::string& name
 
 /// Without the entry that is replaced; all else that it says is kept.
 json read_index(const fs::path& index, const ImageSet& image, const std::string& name) {
-  const auto text = read_file_if_exists(index);
+  const auto text = read_small_file_if_exists(index, size_limit::kLayoutIndex);
   if (!text) return {{"manifests", json::array()}};
   try {
     json parsed = parse_json(*text, index.string());

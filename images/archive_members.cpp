@@ -1,14 +1,17 @@
 #include "images/archive_members.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "base/error.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "base/tar.hpp"
 
 namespace mlenv {
 namespace {
 
-constexpr std::uint64_t kSmall = std::uint64_t{4} << 20U;
+constexpr std::uint64_t kSmall = std::max(size_limit::kManifest, size_limit::kImageConfig);
 /// What is kept of small files in a tar, so that one pass finds index, manifest and config.
 constexpr std::uint64_t kKept = std::uint64_t{256} << 20U;
 
@@ -22,7 +25,7 @@ class FolderMembers final : public ArchiveMembers {
     if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kSmall || error) {
       return std::nullopt;
     }
-    return read_file(path);
+    return read_small_file_if_exists(path, kSmall);
   }
 
   bool has(const std::string& name) const override {

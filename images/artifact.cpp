@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "images/image_json.hpp"
 
 namespace mlenv {
 namespace {
@@ -45,7 +46,7 @@ std::string type_of(const json& manifest, const std::vector<Descriptor>& blobs) 
 }  // namespace
 
 bool is_artifact(std::string_view platform, std::string_view manifest) {
-  const json root = json::parse(manifest, nullptr, false);
+  const json root = try_image_json(manifest);
   if (!root.is_object()) return false;
   if (platform == kNoPlatform || text_of(root, "mediaType") == kArtifactType) return true;
   const auto config = root.find("config");
@@ -59,7 +60,7 @@ Artifact parse_artifact(std::string manifest, std::string media_type) {
         .because(error.what());
   };
   try {
-    const json root = parse_json(manifest, "manifest");
+    const json root = parse_image_json(manifest, "manifest");
     if (!root.is_object()) throw failure("bad-image", "the manifest is not a JSON object");
     std::vector<Descriptor> blobs = read_blobs(root);
     std::string type = type_of(root, blobs);

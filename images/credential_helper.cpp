@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json_depth.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
+#include "base/size_limits.hpp"
 
 namespace mlenv {
 namespace {
@@ -35,6 +37,9 @@ Error gives_none(const std::string& program, std::string_view host, std::string 
 
 std::optional<Credentials> read_answer(const std::string& program, std::string_view host,
                                        const std::string& answer) {
+  if (answer.size() > size_limit::kHelperAnswer || is_too_deep(answer)) {
+    throw gives_none(program, host, "its answer is larger than a login");
+  }
   // Not parse_json: its messages quote what they could not read.
   const nlohmann::json root = nlohmann::json::parse(answer, nullptr, false);
   const auto text = [&](const char* name) -> std::optional<std::string> {
@@ -75,8 +80,9 @@ std::optional<Credentials> ask_credential_helper(const std::string& name, std::s
   const std::string intent = fmt::format("asking `{}` for the login at `{}`", program, host);
   const Captured said = while_doing(intent, [&] {
     try {
-      Command command;
+      Command command{Purpose{"credential-helper"}};
       command.argv = {found->string(), "get"};
+      command.folder = "/";
       return run_captured(std::move(command), deadline, host);
     } catch (Error& error) {
       if (error.code() != "timeout") throw;

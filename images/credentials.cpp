@@ -7,6 +7,9 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/json_depth.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "images/credential_helper.hpp"
 
 namespace mlenv {
@@ -116,6 +119,10 @@ fs::path docker_config_path(const fs::path& given) {
 }
 
 nlohmann::json parse_secret_json(std::string_view text, std::string_view what) {
+  if (is_too_deep(text)) {
+    throw failure("bad-json", "`{}` is not JSON that mlenv reads", what)
+        .because(fmt::format("lists and maps lie in each other more than {} deep", kDeepestJson));
+  }
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
@@ -128,7 +135,7 @@ nlohmann::json parse_secret_json(std::string_view text, std::string_view what) {
 
 std::optional<Credentials> find_credentials(const fs::path& config, std::string_view host,
                                             std::string_view repository, std::string& keeper) {
-  const std::optional<std::string> text = read_file_if_exists(config);
+  const auto text = read_small_file_if_exists(config, size_limit::kDockerConfig);
   if (!text) return std::nullopt;
   const nlohmann::json root = parse_secret_json(*text, config.string());
   if (const std::string helper = helper_in(root, host); !helper.empty()) {

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "images/image_json.hpp"
 
 namespace mlenv {
 namespace {
@@ -82,7 +83,7 @@ ImageIndex parse_index(std::string bytes) {
   std::string type{kIndexType};
   std::vector<ImageIndex::Entry> entries;
   try {
-    const json root = parse_json(bytes, "index");
+    const json root = parse_image_json(bytes, "index");
     if (root.contains("config") || root.contains("layers")) {
       throw failure("bad-image", "the manifest is an image's and an index at once");
     }
@@ -91,7 +92,7 @@ ImageIndex parse_index(std::string bytes) {
   } catch (const json::exception& error) {
     throw failure("bad-image", "the index is not one that mlenv can read").because(error.what());
   } catch (const Error& error) {
-    if (error.code() == "bad-image") throw;
+    if (error.code() == "bad-image" || error.code() == "too-large") throw;
     throw failure("bad-image", "the index is not one that mlenv can read").because(error.what());
   }
   if (entries.empty()) throw failure("bad-image", "the index lists no images");

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/error.hpp"
+#include "base/own_entries.hpp"
 #include "images/store_folder.hpp"
 #include "images/store_names.hpp"
 
@@ -70,7 +71,7 @@ void Store::tag(const Reference& name, const Digest& manifest) {
   const std::optional<Digest> was = read_name(path);
   if (was == manifest) return;  // since when is as it was
   if (was) {
-    make_folders(history_folder(folder_->root()));
+    make_own_folders(history_folder(folder_->root()));
     const auto past =
         after_move(read_history(folder_->root(), file), {given_at(path), *was}, manifest);
     folder_->publish_small(render_name_history(past), history_folder(folder_->root()) / file, true);

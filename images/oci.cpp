@@ -7,6 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/size_limits.hpp"
+#include "images/image_json.hpp"
 
 namespace mlenv {
 namespace {
@@ -52,7 +54,7 @@ auto reading(std::string_view what, Read&& read) {
   } catch (const json::exception& error) {
     throw failure("bad-image", "the {} is not one that mlenv can read", what).because(error.what());
   } catch (const Error& error) {
-    if (error.code() == "bad-image") throw;
+    if (error.code() == "bad-image" || error.code() == "too-large") throw;
     throw failure("bad-image", "the {} is not one that mlenv can read", what).because(error.what());
   }
 }
@@ -95,7 +97,7 @@ std::string read_title(const json& layer) {
 }
 
 json read_manifest(std::string_view text) {
-  json manifest = parse_json(text, "manifest");
+  json manifest = parse_image_json(text, "manifest");
   const auto version = manifest.find("schemaVersion");
   if (version == manifest.end() || *version != 2) {
     throw failure("bad-image", "the manifest's schemaVersion is not 2")
@@ -158,11 +160,17 @@ Image compose_image(const ImageConfig& config, const std::vector<Layer>& layers,
 }
 
 ImageConfig parse_settings(std::string_view config) {
-  return reading("config", [&] { return read_settings(parse_json(config, "config")); });
+  return reading("config", [&] { return read_settings(parse_image_json(config, "config")); });
 }
 
 Descriptor config_of_manifest(std::string_view manifest) {
-  return reading("manifest", [&] { return read_descriptor(read_manifest(manifest).at("config")); });
+  Descriptor config =
+      reading("manifest", [&] { return read_descriptor(read_manifest(manifest).at("config")); });
+  // Nothing of it has to be fetched to know that.
+  if (config.size_bytes <= size_limit::kImageConfig) return config;
+  throw failure("too-large", "the image's config has {} bytes, says the manifest",
+                config.size_bytes)
+      .because(fmt::format("mlenv reads {} of one", size_limit::kImageConfig));
 }
 
 Image parse_image(std::string manifest, std::string config) {
@@ -174,7 +182,7 @@ Image parse_image(std::string manifest, std::string config) {
   std::vector<Layer> layers;
   ImageConfig settings;
   reading("config", [&] {
-    const json inner = parse_json(config, "config");
+    const json inner = parse_image_json(config, "config");
     settings = read_settings(inner);
     const json& diff_ids = inner.at("rootfs").at("diff_ids");
     const json& blobs = outer.at("layers");

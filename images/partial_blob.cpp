@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "base/error.hpp"
+#include "base/own_entries.hpp"
 #include "base/text.hpp"
 #include "images/store.hpp"
 #include "images/store_folder.hpp"
@@ -29,7 +30,7 @@ std::string header_of(std::uint64_t size) {
 /// The file at `path`, made where it is absent, and nobody else's; none: somebody has it.
 Fd open_alone(const fs::path& path) {
   while (true) {
-    Fd fd = open_file(path, O_RDWR | O_CREAT, 0644);
+    Fd fd = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0644);
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) return {};
       throw os_error(errno, "cannot lock `{}`", path.string());
@@ -83,7 +84,7 @@ PartialBlob::PartialBlob(StoreFolder& folder, Digest digest, std::uint64_t size_
 
 bool PartialBlob::open_kept() {
   const fs::path home = folder_.root() / "partial";
-  make_folders(home);
+  make_own_folders(home);
   sweep_partial_blobs(home);
   const fs::path path = home / digest_.hex();
   Fd fd = open_alone(path);
@@ -104,7 +105,7 @@ void PartialBlob::load_pieces() {
     if (::ftruncate(fd_.get(), 0) != 0) throw os_error(errno, "cannot use `{}`", path_.string());
     write_file(path, header + std::string(have_.size(), '0'), /*durable=*/false);
   }
-  have_file_ = open_file(path, O_WRONLY);
+  have_file_ = open_file(path, O_WRONLY | O_NOFOLLOW);
   for (std::size_t i = 0; believed && i < have_.size(); ++i) {
     if (text[header.size() + i] != '1') continue;
     have_[i] = true;
@@ -177,10 +178,10 @@ std::unique_ptr<PartialBlob> Store::partial(const Digest& digest, std::uint64_t 
 void sweep_partial_blobs(const fs::path& folder) {
   constexpr std::time_t kWeek = std::time_t{7} * 24 * 3600;
   for (const fs::path& path : list_folder(folder)) {
-    if (path.extension() == kHave) continue;
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) continue;
-    if (std::time(nullptr) - status.st_mtime < kWeek) continue;
+    if (!is_digest_name(path.filename().string())) continue;
+    const auto status = own_status(path);
+    if (!status || !S_ISREG(status->st_mode)) continue;
+    if (std::time(nullptr) - status->st_mtime < kWeek) continue;
     const Fd mine = open_alone(path);
     if (!mine) continue;
     ::unlink((path.string() + kHave).c_str());

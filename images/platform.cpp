@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "images/image_index.hpp"
+#include "images/image_json.hpp"
 
 namespace mlenv {
 /// Go's names (image-spec config.md "architecture").
@@ -25,7 +26,7 @@ std::string machine_platform() {
 Digest choose_platform(const std::string& index, std::string_view what, std::string_view platform) {
   const std::string wanted = platform.empty() ? machine_platform() : std::string(platform);
   std::set<std::string> offered;
-  const nlohmann::json root = parse_json(index, what);
+  const nlohmann::json root = parse_image_json(index, what);
   const auto manifests = root.find("manifests");
   if (manifests == root.end() || !manifests->is_array()) {
     throw failure("bad-image", "the index `{}` lists no manifests", what);
@@ -47,7 +48,7 @@ Digest choose_platform(const std::string& index, std::string_view what, std::str
 bool is_index(const std::string& media_type, const std::string& bytes) {
   if (media_type == kIndexType || media_type == kDockerIndexType) return true;
   if (media_type == kManifestType || media_type == kDockerManifestType) return false;
-  const nlohmann::json root = nlohmann::json::parse(bytes, nullptr, false);
+  const nlohmann::json root = try_image_json(bytes);
   return root.is_object() && root.contains("manifests");
 }
 

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/pool.hpp"
+#include "base/size_limits.hpp"
 #include "images/platform.hpp"
 #include "images/pull_source.hpp"
 #include "images/registry.hpp"
@@ -11,13 +12,23 @@
 namespace mlenv {
 namespace {
 
-/// What the store lacks, each blob once.
+Error lies_about_size(const Descriptor& blob, std::uint64_t size) {
+  return failure("bad-image", "the manifest has another size for `{}` than the blob",
+                 blob.digest.str())
+      .because(fmt::format("manifest: {} bytes, blob: {} bytes", blob.size_bytes, size));
+}
+
+/// What the store lacks, each blob once. Of what it has, the size must be the manifest's:
+/// `put_image` would refuse it after all else has come.
 std::vector<Layer> missing_layers(const Store& store, const Image& image) {
   std::set<Digest> seen;
   std::vector<Layer> missing;
   for (const Layer& layer : image.layers) {
-    if (!seen.insert(layer.blob.digest).second || store.has(layer.blob.digest)) continue;
-    missing.push_back(layer);
+    if (const auto size = store.size_of(layer.blob.digest)) {
+      if (*size != layer.blob.size_bytes) throw lies_about_size(layer.blob, *size);
+      continue;
+    }
+    if (seen.insert(layer.blob.digest).second) missing.push_back(layer);
   }
   // The largest first, so that none is left alone at the end.
   std::stable_sort(missing.begin(), missing.end(), [](const Layer& a, const Layer& b) {
@@ -55,7 +66,8 @@ Image get_image(const Pull& pull, std::string manifest, Accept&& accept) {
     Activity activity{pull.progress, "pull config", config.size_bytes};
     pull.source.fetch_blob(store, config, activity);
   }
-  Image image = parse_image(std::move(manifest), store.read(config.digest));
+  Image image =
+      parse_image(std::move(manifest), store.read(config.digest, size_limit::kImageConfig));
   accept(image);
   const std::vector<Layer> missing = missing_layers(store, image);
   if (!missing.empty()) {
@@ -86,6 +98,10 @@ Artifact get_artifact(const Pull& pull, std::string manifest, const std::string&
 /// Of an index.
 void get_part(const Pull& pull, const ImageIndex::Entry& part, ImageSet& set) {
   const std::string digest = part.manifest.digest.str();
+  if (part.manifest.size_bytes > size_limit::kManifest) {
+    throw failure("too-large", "`{}` has {} bytes, says its index", digest,
+                  part.manifest.size_bytes);
+  }
   std::optional<Registry::Manifest> one = pull.source.get_unresolved(digest);
   if (!one) {
     throw failure("not-found", "the registry lacks `{}`, which its index lists", digest);
@@ -126,7 +142,8 @@ std::optional<Layer> pull_layer(Store& store, Registry& registry, const Digest& 
       Activity activity{progress, "pull config", config.size_bytes};
       fetch_blob(store, registry, config, activity);
     }
-    const Image image = parse_image(std::move(found->bytes), store.read(config.digest));
+    const Image image =
+        parse_image(std::move(found->bytes), store.read(config.digest, size_limit::kImageConfig));
     for (const Layer& layer : image.layers) {
       if (layer.blob.digest != blob) continue;
       if (!store.has(blob)) {

@@ -8,8 +8,9 @@
 #include "base/error.hpp"
 #include "base/http_url.hpp"
 #include "base/json.hpp"
-#include "base/json_depth.hpp"
 #include "base/log.hpp"
+#include "base/size_limits.hpp"
+#include "images/image_json.hpp"
 #include "images/platform.hpp"
 #include "images/registry_state.hpp"
 
@@ -17,14 +18,12 @@ namespace mlenv {
 namespace {
 
 constexpr std::chrono::milliseconds kLoopbackAnswer{5'000};
-constexpr std::uint64_t kLargestManifest = std::uint64_t{4} << 20;  // distribution-spec: at least
 constexpr std::size_t kLongestDetail = 300;
 constexpr int kMostIndexes = 4;  ///< one in the other; who nests them at all does so once
 
 /// First error object of `{"errors":[{"code","message","detail"}]}`, or null.
 nlohmann::json first_error(const HttpResponse& response) {
-  if (is_too_deep(response.body)) return nullptr;
-  const nlohmann::json root = nlohmann::json::parse(response.body, nullptr, false);
+  const nlohmann::json root = try_image_json(response.body);
   if (!root.is_object()) return nullptr;
   const auto errors = root.find("errors");
   if (errors == root.end() || !errors->is_array() || errors->empty()) return nullptr;
@@ -59,6 +58,7 @@ Registry::State::State(Http& http_client, const Reference& reference, RegistryOp
       options(std::move(given)),
       authorizer(http_client, reference, options.docker_config, options.hosts.certificates) {
   if (options.only_pull) authorizer.only_pull();
+  if (options.plain_http || options.insecure) authorizer.allow_plain_http();
   if (where.host().empty()) {
     throw usage_error("bad-reference", "`{}` names no registry", where.str())
         .hint(fmt::format("put its host in front: `HOST/{}`", where.str()));
@@ -77,6 +77,8 @@ std::string Registry::State::base() {
   HttpRequest probe;
   probe.url = secure + "/v2/";
   probe.retry = false;
+  probe.machine_login = false;
+  probe.answer_limit = size_limit::kManifest;
   probe.connect_timeout = kLoopbackAnswer;
   probe.stall_timeout = kLoopbackAnswer;
   try {
@@ -124,6 +126,8 @@ HttpResponse Registry::State::send_first(const HttpRequest& request) {
 }
 
 HttpResponse Registry::State::call(HttpRequest request) {
+  request.machine_login = false;
+  request.answer_limit = std::min(request.answer_limit, size_limit::kManifest);
   std::string used = authorize(request.headers, request.url);
   HttpResponse response = send_first(request);
   for (int i = 0; i < kMostRenewals && response.status == 401 && renew(response, used); ++i) {
@@ -195,6 +199,7 @@ void Registry::download_blob(const Descriptor& blob, int file,
   what.digest = blob.digest;
   what.size_bytes = blob.size_bytes;
   what.keep_tls = true;
+  what.machine_login = false;
   std::string used = state_->authorize(what.headers, what.url);
   // A token that was renewed and still is refused is not renewed again, unless it had worked
   // meanwhile (they live for minutes, a large layer may take longer).
@@ -218,7 +223,7 @@ void Registry::download_blob(const Descriptor& blob, int file,
 std::optional<Registry::Manifest> Registry::get_unresolved(const std::string& name) {
   HttpRequest request;
   request.url = state_->url("manifests/" + name);
-  request.answer_limit = kLargestManifest;
+  request.answer_limit = size_limit::kManifest;  // distribution-spec: at least
   request.headers = state_->manifest_types();
   HttpResponse response = state_->call(request);
   if (response.status == 404) return std::nullopt;

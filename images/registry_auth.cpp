@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/http_url.hpp"
+#include "base/login_policy.hpp"
+#include "base/size_limits.hpp"
 #include "base/text.hpp"
 #include "images/registry_hosts.hpp"
 
@@ -113,6 +115,16 @@ void Authorizer::look_up() {
   }
 }
 
+void Authorizer::hold_back_login(const HttpResponse& refusal, const std::string& realm) {
+  if (!credentials_) return;
+  const http::Url registry = http::parse_url(refusal.url);
+  held_back_ =
+      realm.empty()
+          ? login_refusal(login_owner(registry), {registry, registry, true, plain_http_allowed_})
+          : token_login_refusal(registry, http::parse_url(realm), plain_http_allowed_);
+  if (!held_back_.empty()) credentials_.reset();
+}
+
 bool Authorizer::renew(const HttpResponse& refusal, const std::string& used) {
   const std::lock_guard lock{mutex_};
   const std::vector<Challenge> challenges = challenges_of(refusal);
@@ -124,6 +136,7 @@ bool Authorizer::renew(const HttpResponse& refusal, const std::string& used) {
   // Another thread was faster. Its token may be good for less than this request needs.
   if (authorization_ != used && scopes_.hold(scope)) return true;
   look_up();
+  hold_back_login(refusal, is_token ? parameter(*bearer, "realm") : std::string{});
   if (is_token) {
     TokenScopes scopes = scopes_;
     scopes.add(scope);
@@ -160,6 +173,8 @@ HttpRequest Authorizer::token_request(const std::string& realm, const std::strin
   add("scope", scope);
   HttpRequest request;
   request.url = realm;
+  request.machine_login = false;
+  request.answer_limit = size_limit::kTokenAnswer;
   if (!credentials_ || credentials_->identity_token.empty()) {
     if (!parameters.empty()) {
       request.url += (realm.find('?') == std::string::npos ? "?" : "&") + parameters;
@@ -191,11 +206,6 @@ void Authorizer::trust_token_server(const std::string& realm, std::string_view r
 std::string Authorizer::fetch_token(const Challenge& challenge, const TokenScopes& scopes,
                                     std::string_view registry_url) {
   const std::string realm = parameter(challenge, "realm");
-  // A registry on TLS must not lure the login onto an open line.
-  if (credentials_ && registry_url.starts_with("https:") && !realm.starts_with("https:")) {
-    throw failure("denied", "`{}` wants the login sent to `{}`, which is not encrypted",
-                  where_.host(), display_url(realm));
-  }
   trust_token_server(realm, registry_url);
   const HttpRequest request = token_request(realm, parameter(challenge, "service"), scopes.str());
   const HttpResponse response = http_.send(request);
@@ -230,7 +240,12 @@ Error Authorizer::denied_error(std::string_view headline, std::string_view reaso
   Error error = failure("denied", "{}", headline);
   if (!reason.empty()) error.because(std::string(reason));
   const std::string& host = where_.host();
-  if (!credentials_) {
+  if (!held_back_.empty()) {
+    error.because("its login was not sent: " + held_back_);
+    error.hint(
+        "use the registry with TLS; plain HTTP on this machine's own loopback has logins where "
+        "`--plain-http` or a file about registries says so");
+  } else if (!credentials_) {
     error.hint(
         fmt::format("log in with `docker login {}`; `{}` holds no login for it", host, keeper_));
   } else if (!credentials_->identity_token.empty()) {

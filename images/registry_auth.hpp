@@ -33,6 +33,9 @@ class Authorizer {
 
   /// Before the first use: tokens are for pulling and nothing else, whatever is asked for.
   void only_pull() { scopes_.only_pull(); }
+  /// Before the first use: that plain HTTP was asked for. Else, and anywhere but on loopback, no
+  /// login goes over it, nor a token that was got with one (base/login_policy.hpp).
+  void allow_plain_http() { plain_http_allowed_ = true; }
   /// What to send as Authorization; empty: nothing. From any thread.
   std::string current() const;
   /// After a 401 to a request that carried `used`: true when there is something better to send. A
@@ -47,6 +50,9 @@ class Authorizer {
   // These want the lock held.
   Error denied_error(std::string_view headline, std::string_view reason) const;
   void look_up();
+  /// Gives the login up, with the reason for messages, when the policy does not let it go to
+  /// `realm` (a token server) or, where that is empty, to the registry itself.
+  void hold_back_login(const HttpResponse& refusal, const std::string& realm);
   void trust_token_server(const std::string& realm, std::string_view registry_url);
   std::string fetch_token(const Challenge& challenge, const TokenScopes& scopes,
                           std::string_view registry_url);
@@ -62,6 +68,8 @@ class Authorizer {
   std::optional<Error> trouble_;  ///< why the login cannot be had
   std::string keeper_;            ///< who has it, or would: a file or a program
   std::optional<Credentials> credentials_;
+  std::string held_back_;  ///< why there is a login that was not sent; empty: it may be
+  bool plain_http_allowed_ = false;
   std::string authorization_;
   TokenScopes scopes_;  ///< what it was asked for, where it is a token
 };

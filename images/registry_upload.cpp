@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/size_limits.hpp"
 #include "images/registry_state.hpp"
 
 namespace mlenv {
@@ -129,6 +130,8 @@ HttpRequest Registry::Upload::patch() {
   request.method = "PATCH";
   request.url = location_;
   request.stall_timeout = kLongestFinish;
+  request.machine_login = false;
+  request.answer_limit = size_limit::kManifest;
   request.headers = {{"Content-Type", "application/octet-stream"}};
   if (offset_ > 0) {
     request.headers.emplace_back("Content-Range",

@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <linux/openat2.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -14,7 +12,10 @@
 #include <deque>
 #include <set>
 
+#include "base/beneath.hpp"
 #include "base/error.hpp"
+#include "base/tree_walk.hpp"
+#include "images/tree_paths.hpp"
 
 namespace mlenv {
 namespace {
@@ -29,6 +30,9 @@ bool is_opaque(const fs::path& folder) {
   return ::lgetxattr(folder.c_str(), "user.overlay.opaque", nullptr, 0) > 0 ||
          ::lgetxattr(folder.c_str(), "trusted.overlay.opaque", nullptr, 0) > 0;
 }
+
+/// What is open there, whatever has its name by now.
+fs::path opened(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
 
 void split(std::string_view path, std::deque<std::string>& parts) {
   std::vector<std::string> found;
@@ -85,27 +89,36 @@ void copy_link(const fs::path& from, const fs::path& to) {
   if (error) throw os_error(error.value(), "cannot copy the link `{}`", from.string());
 }
 
-void add_entry(const fs::path& from, const fs::path& to, Filled how);
-
-void add_folder(const fs::path& from, const fs::path& to, Filled how) {
+void add_folder(const fs::path& from, const fs::path& to) {
   if (is_opaque(from)) remove_tree(to);
-  if (!fs::is_directory(fs::symlink_status(to))) {
-    remove_tree(to);
-    if (::mkdir(to.c_str(), 0755) != 0) throw os_error(errno, "cannot make `{}`", to.string());
-  }
-  if (::access(from.c_str(), R_OK | X_OK) != 0) return;
-  for (const fs::path& entry : list_folder(from)) add_entry(entry, to / entry.filename(), how);
+  if (fs::is_directory(fs::symlink_status(to))) return;
+  remove_tree(to);
+  if (::mkdir(to.c_str(), 0755) != 0) throw os_error(errno, "cannot make `{}`", to.string());
 }
 
-void add_entry(const fs::path& from, const fs::path& to, Filled how) {
-  const fs::file_status status = fs::symlink_status(from);
-  if (fs::is_directory(status)) return add_folder(from, to, how);
+void add_entry(const fs::path& from, const fs::path& to, mode_t mode, Filled how) {
+  if (S_ISDIR(mode)) return add_folder(from, to);
   remove_tree(to);
-  if (fs::is_symlink(status)) {
+  if (S_ISLNK(mode)) {
     copy_link(from, to);
-  } else if (fs::is_regular_file(status)) {
+  } else if (S_ISREG(mode)) {
     add_file(from, to, how);
   }
+}
+
+void add_layer(const fs::path& layer, const fs::path& root, Filled how) {
+  add_folder(layer, root);
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    add_entry(layer / entry.path, root / entry.path, entry.status.st_mode, how);
+    return true;
+  };
+  // What only others may read is of no use to us.
+  walk.unreadable = [&](std::string_view path, int error) {
+    if (error != EACCES) throw os_error(error, "cannot read `{}`", short_path(layer, path));
+  };
+  walk.sorted = true;
+  walk_tree(layer, walk);
 }
 
 }  // namespace
@@ -117,12 +130,8 @@ StackedTrees::StackedTrees(const std::vector<fs::path>& layers) : paths_(layers)
 /// Without following any link: what a hidden layer has in the place of a folder may be one.
 StackedTrees::Entry StackedTrees::open(std::size_t layer, const std::string& path) const {
   Entry entry{};
-  open_how how{};
-  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-  const char* const name = path.empty() ? "." : path.c_str();
-  entry.fd =
-      Fd{static_cast<int>(::syscall(SYS_openat2, layers_[layer].get(), name, &how, sizeof how))};
+  entry.fd = open_beneath(layers_[layer].get(), path.empty() ? "." : path, O_PATH | O_NOFOLLOW,
+                          Links::none);
   if (!entry.fd) return entry;
   if (::fstat(entry.fd.get(), &entry.status) != 0) throw os_error(errno, "cannot read `{}`", path);
   return entry;
@@ -132,7 +141,8 @@ StackedTrees::Entry StackedTrees::open(std::size_t layer, const std::string& pat
 bool StackedTrees::hides_below(std::size_t layer, const std::string& path) const {
   for (std::string at = parent_of(path);; at = parent_of(at)) {
     const Entry entry = open(layer, at);
-    if (entry.fd && (!S_ISDIR(entry.status.st_mode) || is_opaque(paths_[layer] / at))) return true;
+    if (entry.fd && (!S_ISDIR(entry.status.st_mode) || has_opaque_mark(opened(entry.fd))))
+      return true;
     if (at.empty()) return false;
   }
 }
@@ -191,7 +201,7 @@ std::optional<std::string> StackedTrees::read(std::string_view path, std::uint64
   std::string real;
   const std::optional<Entry> entry = follow(path, real);
   if (!entry || !S_ISREG(entry->status.st_mode)) return std::nullopt;
-  const Fd file = open_file(fmt::format("/proc/self/fd/{}", entry->fd.get()), O_RDONLY);
+  const Fd file = open_file(opened(entry->fd), O_RDONLY);
   FdSource source{file.get()};
   return read_all(source, limit);
 }
@@ -210,7 +220,7 @@ std::vector<std::string> StackedTrees::list(std::string_view path) const {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Entry entry = open(i, *folder);
     if (!entry.fd || !S_ISDIR(entry.status.st_mode)) continue;
-    for (const fs::path& one : list_folder(paths_[i] / *folder)) {
+    for (const fs::path& one : list_folder(opened(entry.fd))) {
       names.insert(one.filename().string());
     }
   }
@@ -222,7 +232,7 @@ std::vector<std::string> StackedTrees::list(std::string_view path) const {
 }
 
 void StackedTrees::link_into(const fs::path& root, Filled how) const {
-  for (const fs::path& layer : paths_) add_folder(layer, root, how);
+  for (const fs::path& layer : paths_) add_layer(layer, root, how);
 }
 
 }  // namespace mlenv

@@ -16,11 +16,19 @@ namespace {
 /// From an offset to the end of a file that it owns.
 class FileSource final : public Source {
  public:
-  FileSource(Fd fd, std::uint64_t offset, std::uint64_t length)
-      : fd_(std::move(fd)), slice_(fd_.get(), offset, length) {}
-  std::size_t read(ByteSpan out) override { return slice_.read(out); }
+  FileSource(Fd fd, fs::path path, std::uint64_t offset, std::uint64_t length)
+      : path_(std::move(path)), fd_(std::move(fd)), slice_(fd_.get(), offset, length) {}
+  std::size_t read(ByteSpan out) override {
+    try {
+      return slice_.read(out);
+    } catch (Error& error) {
+      error.while_doing("reading `" + path_.string() + "`");
+      throw;
+    }
+  }
 
  private:
+  fs::path path_;
   Fd fd_;
   SliceSource slice_;
 };
@@ -83,7 +91,7 @@ std::unique_ptr<Source> Store::open(const Digest& digest, std::uint64_t offset) 
   Fd fd = folder_->open_blob(digest);
   const std::uint64_t size = size_of_file(fd.get());
   const std::uint64_t begin = std::min(offset, size);
-  return std::make_unique<FileSource>(std::move(fd), begin, size - begin);
+  return std::make_unique<FileSource>(std::move(fd), folder_->blob(digest), begin, size - begin);
 }
 
 std::string Store::read(const Digest& digest, std::uint64_t limit) const {

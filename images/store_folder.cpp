@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "images/store_mark.hpp"
 
 namespace mlenv {
 namespace {
@@ -28,6 +29,7 @@ void sync_name(const fs::path& file) {
 
 fs::path prepare(const fs::path& root) {
   fs::path path = fs::absolute(root);
+  settle_store_folder(path);
   const auto text = read_file_if_exists(path / "version");
   if (text) {
     unsigned version = 0;
@@ -41,12 +43,6 @@ fs::path prepare(const fs::path& root) {
           .hint("use the newer mlenv that made it, or set MLENV_STORE to another folder");
     }
   }
-  // Also where the store is an old one: somebody may have removed an empty folder.
-  for (const char* name : {"blobs", "spliced", "trees", "keys", "names", "tmp", "unsynced"}) {
-    make_folders(path / name);
-  }
-  // Trees hold set-user-ID programs: nobody else may reach them.
-  (void)::chmod((path / "trees").c_str(), 0700);
   return path;
 }
 

@@ -40,6 +40,7 @@ class Collector {
     }
     // Nobody sees them any more, so nobody waits.
     for (Taken& one : taken_) remove(one);
+    if (!settings_.only_look) tell_what_is_left();
     if (settings_.only_look) {
       for (const Thing& thing : chosen_) count(share_of(thing), tree_bytes(thing));
       for (const Key& key : keys_) count(garbage_.keys, key.bytes);
@@ -123,6 +124,7 @@ class Collector {
   std::vector<Key> all_keys() const {
     std::vector<Key> keys;
     for (const fs::path& path : list_folder(folder_.root() / "keys")) {
+      if (!digest_of_name(path)) continue;
       struct stat status {};
       if (::lstat(path.c_str(), &status) != 0) continue;
       keys.push_back({path, Clock::from_time_t(status.st_mtime), bytes_of_file(status)});
@@ -243,17 +245,26 @@ class Collector {
     return 0;
   }
 
-  void stuck(const fs::path& path, int error) {
+  void stuck(const fs::path& path, int error) { stuck(path, errno_text(error)); }
+  void stuck(const fs::path& path, const std::string& why) {
     if (!garbage_.stuck_because.empty()) return;
-    garbage_.stuck_because = fmt::format("`{}`: {}", path.string(), errno_text(error));
+    garbage_.stuck_because = fmt::format("`{}`: {}", path.string(), why);
+  }
+
+  /// Unfinished work of dead processes.
+  void tell_what_is_left() {
+    for (const StoreWork::Left& one : folder_.work().left()) {
+      stuck(one.folder, one.why);
+      count(garbage_.stuck, bytes_of_tree(one.folder));
+    }
   }
 
   void remove(const Taken& one) {
     const bool is_tree = one.thing.kind == Item::tree;
     const std::uint64_t bytes = is_tree ? bytes_of_tree(one.path) : one.thing.bytes;
-    remove_work(one.path);
+    const std::string why = remove_work(one.path);
     if (is_there(one.path)) {
-      stuck(one.path, EPERM);
+      stuck(one.path, why);
       count(garbage_.stuck, bytes);
     } else {
       removed(one.thing, bytes);

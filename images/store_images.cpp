@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/size_limits.hpp"
 #include "images/platform.hpp"
 #include "images/store.hpp"
 #include "images/store_folder.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::size_t kShortestPrefix = 6;
 /// Bigger blobs are no manifests (distribution-spec: registries refuse more than 4 MiB).
-constexpr std::uint64_t kManifestLimit = std::uint64_t{4} << 20U;
+constexpr std::uint64_t kManifestLimit = size_limit::kManifest;
 
 /// Hex digits, with or without `sha256:` in front; empty when `text` is something else.
 std::string_view hex_prefix(std::string_view text) {
@@ -72,12 +73,20 @@ void add_part(const Store& store, ImageSet& set, const ImageIndex::Entry& part) 
   });
 }
 
+/// A descriptor's digest says what a blob is; its size, which others plan with, may still be a lie.
+void require_size(const Store& store, const Descriptor& blob) {
+  const std::optional<std::uint64_t> size = store.size_of(blob.digest);
+  if (!size) throw absent_blob(blob.digest);
+  if (*size == blob.size_bytes) return;
+  throw failure("bad-image", "the manifest has another size for `{}` than the blob",
+                blob.digest.str())
+      .because(fmt::format("manifest: {} bytes, blob: {} bytes", blob.size_bytes, *size));
+}
+
 }  // namespace
 
 void Store::put_image(const Image& image) {
-  for (const Layer& layer : image.layers) {
-    if (!has(layer.blob.digest)) throw absent_blob(layer.blob.digest);
-  }
+  for (const Layer& layer : image.layers) require_size(*this, layer.blob);
   // The manifest comes last: it names the config.
   for (const std::string* content : {&image.config, &image.manifest}) {
     folder_->publish_text(*content, Digest::of(*content));
@@ -85,15 +94,14 @@ void Store::put_image(const Image& image) {
 }
 
 void Store::put_artifact(const Artifact& artifact) {
-  for (const Descriptor& blob : artifact.blobs) {
-    if (!has(blob.digest)) throw absent_blob(blob.digest);
-  }
+  for (const Descriptor& blob : artifact.blobs) require_size(*this, blob);
   folder_->publish_text(artifact.manifest, artifact.digest());
 }
 
 void Store::put_index(const ImageIndex& index) {
   for (const ImageIndex::Entry& entry : index.entries) {
     if (!folder_->has_blob(entry.manifest.digest)) throw absent_blob(entry.manifest.digest);
+    require_size(*this, entry.manifest);
   }
   folder_->publish_text(index.bytes, index.digest());
 }
@@ -109,7 +117,7 @@ ImageSet Store::image_set(const Digest& manifest_or_index) const {
 
 Image Store::image(const Digest& manifest) const {
   std::string text = read(manifest, kManifestLimit);
-  std::string config = read(config_of_manifest(text).digest);
+  std::string config = read(config_of_manifest(text).digest, size_limit::kImageConfig);
   return parse_image(std::move(text), std::move(config));
 }
 

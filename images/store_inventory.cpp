@@ -10,6 +10,8 @@
 #include "base/digest_scan.hpp"
 #include "base/disk_use.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/tree_walk.hpp"
 #include "images/spliced.hpp"
 
 namespace mlenv {
@@ -48,14 +50,19 @@ std::uint64_t bytes_of_file(const struct stat& status) {
 std::uint64_t bytes_of_tree(const fs::path& folder) {
   struct stat status {};
   std::uint64_t bytes = ::lstat(folder.c_str(), &status) == 0 ? bytes_on_disk(status) : 0;
+  if (!S_ISDIR(status.st_mode)) return bytes;
   std::set<ino_t> seen;
-  std::error_code error;
-  fs::recursive_directory_iterator entry{folder, fs::directory_options::skip_permission_denied,
-                                         error};
-  for (; !error && entry != fs::recursive_directory_iterator{}; entry.increment(error)) {
-    if (::lstat(entry->path().c_str(), &status) != 0) continue;
-    const bool is_linked = S_ISREG(status.st_mode) && status.st_nlink > 1;
-    if (!is_linked || seen.insert(status.st_ino).second) bytes += bytes_on_disk(status);
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    const bool is_linked = S_ISREG(entry.status.st_mode) && entry.status.st_nlink > 1;
+    if (!is_linked || seen.insert(entry.status.st_ino).second) bytes += bytes_on_disk(entry.status);
+    return true;
+  };
+  walk.unreadable = [](std::string_view, int) {};
+  try {
+    walk_tree(folder, walk);
+  } catch (const Error& error) {
+    log::debug("`{}` is larger than was counted: {}", folder.string(), error.what());
   }
   return bytes;
 }

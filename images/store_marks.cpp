@@ -6,12 +6,27 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/own_entries.hpp"
+#include "base/text.hpp"
 
 namespace mlenv {
 namespace {
 
 /// Without /proc no boot can be told from another: then every mark is another boot's.
 constexpr std::string_view kUnknownBoot = "unknown";
+
+/// A boot's id is a UUID.
+bool is_boot_folder(const fs::path& folder) {
+  constexpr std::string_view kForm = "hhhhhhhh-hhhh-hhhh-hhhh-hhhhhhhhhhhh";
+  const std::string name = folder.filename().string();
+  const bool is_id = name.size() == kForm.size() &&
+                     std::equal(name.begin(), name.end(), kForm.begin(), [](char c, char form) {
+                       return form == '-' ? c == '-' : is_digit(c) || (c >= 'a' && c <= 'f');
+                     });
+  struct stat status {};
+  return (is_id || name == kUnknownBoot) && ::lstat(folder.c_str(), &status) == 0 &&
+         S_ISDIR(status.st_mode);
+}
 
 std::string read_boot_id() {
   std::string id = read_file_if_exists("/proc/sys/kernel/random/boot_id").value_or("");
@@ -40,6 +55,7 @@ std::string item_name(StoreMarks::Kind kind, const Digest& digest) {
 StoreMarks::StoreMarks(fs::path folder) : folder_(std::move(folder)), boot_id_(read_boot_id()) {
   for (const fs::path& boot : list_folder(folder_)) {
     if (boot.filename() == boot_id_ && boot_id_ != kUnknownBoot) continue;
+    if (!is_boot_folder(boot)) continue;
     const std::vector<fs::path> marks = list_folder(boot);
     // Goes with the first store that finds it empty; a mark in it makes this fail.
     if (marks.empty()) ::rmdir(boot.c_str());
@@ -60,7 +76,7 @@ void StoreMarks::add(Kind kind, const Digest& digest, std::string_view unique) c
       return;
     }
     if (errno != ENOENT || attempt > 0) throw os_error(errno, "cannot make `{}`", mark.string());
-    make_folders(folder);
+    make_own_folders(folder);
   }
 }
 

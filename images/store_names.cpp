@@ -3,6 +3,8 @@
 #include <charconv>
 
 #include "base/error.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "base/text.hpp"
 
 namespace mlenv {
@@ -63,7 +65,7 @@ std::optional<std::string> name_of_file(std::string_view file) {
 }
 
 std::optional<Digest> read_name(const fs::path& file) {
-  auto text = read_file_if_exists(file);
+  auto text = read_small_file_if_exists(file, size_limit::kKiB);
   if (!text || !text->ends_with('\n')) return std::nullopt;
   text->pop_back();
   try {

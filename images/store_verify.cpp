@@ -1,4 +1,5 @@
 // Whether everything in the store is what it is called.
+#include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
 #include <map>
@@ -6,7 +7,11 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/own_entries.hpp"
 #include "base/pool.hpp"
+#include "base/size_limits.hpp"
+#include "base/temporary_name.hpp"
+#include "base/text.hpp"
 #include "images/platform.hpp"
 #include "images/store.hpp"
 #include "images/store_folder.hpp"
@@ -21,7 +26,7 @@ using Damage = Store::Damage;
 using Item = StoreFolder::Item;
 
 /// Bigger blobs are no manifests.
-constexpr std::uint64_t kManifestLimit = std::uint64_t{4} << 20U;
+constexpr std::uint64_t kManifestLimit = size_limit::kManifest;
 
 /// As against the state of this machine or process.
 bool tells_of_content(const Error& error) {
@@ -89,9 +94,12 @@ class Verifier {
   }
 
   void stray(const fs::path& path) {
+    // What a killed mlenv left beside a file that it was writing goes; all else may be anybody's.
+    const bool is_left =
+        has_temporary_name(path.filename().string(), kTemporaryPrefix) && is_own_file(path);
     damage_.push_back({"file " + path.lexically_relative(folder_.root()).string(),
                        "it is not one of the store's files"});
-    if (repair_) remove_tree(path);
+    if (repair_ && is_left) remove_tree(path);
   }
 
   /// Runs `check`, which returns a flaw; its errors about the content are flaws too. Other errors
@@ -210,6 +218,24 @@ class Verifier {
     return flaw;
   }
 
+  /// The begin of a digest, or nothing: what a power cut left of a name.
+  static bool is_torn_name(const fs::path& path) {
+    constexpr std::string_view kAlgorithm = "sha256:";
+    constexpr std::size_t kMost = 80;
+    const Fd fd{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+    struct stat status {};
+    if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    if (status.st_size > static_cast<off_t>(kMost)) return false;
+    FdSource source{fd.get()};
+    std::string text = read_all(source, kMost);
+    std::erase(text, '\0');
+    if (text.ends_with('\n')) text.pop_back();
+    if (text.size() <= kAlgorithm.size()) return kAlgorithm.starts_with(text);
+    return text.starts_with(kAlgorithm) &&
+           std::all_of(text.begin() + kAlgorithm.size(), text.end(),
+                       [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
+  }
+
   void check_names() {
     for (const fs::path& path : list_folder(folder_.names())) {
       const auto name = name_of_file(path.filename().string());
@@ -219,6 +245,10 @@ class Verifier {
       }
       look_at("name " + *name);
       const auto digest = read_name(path);
+      if (!digest && !is_torn_name(path)) {
+        stray(path);
+        continue;
+      }
       Flaw flaw = digest ? set_flaw(*digest) : Flaw{"it does not hold a digest", {}, false};
       if (flaw.why.empty() || !is_there(path)) continue;
       damage_.push_back({"name " + *name, std::move(flaw.why)});

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/own_entries.hpp"
 
 namespace mlenv {
 namespace {
@@ -19,27 +20,52 @@ namespace {
 constexpr const char* kLockName = ".lock";
 constexpr const char* kNeedsName = ".needs";
 
+constexpr std::string_view kWork = "work-";
+
 /// A folder whose process is gone, and the lock that makes it ours to remove.
 struct Dead {
   fs::path folder;
   Fd lock;
 };
 
+/// Of any user's.
+bool is_work(const fs::path& folder) {
+  return has_temporary_name(folder.filename().string(), kWork);
+}
+
+/// A tree that was taken away on a full disk.
+bool is_garbage(const fs::path& folder) {
+  constexpr std::string_view kGarbage = "garbage-";
+  const std::string name = folder.filename().string();
+  return name.starts_with(kGarbage) &&
+         is_digest_name(std::string_view(name).substr(kGarbage.size()));
+}
+
 /// The guard is held: no folder is between being made and being locked, so one without a lock file
 /// is dead, or being removed by another sweep (two may do that at once). One whose lock file cannot
 /// be opened is another user's, and may live.
 bool is_dead(const fs::path& folder, Fd& lock) {
   // Over NFS an exclusive lock wants a file that may be written.
-  lock = Fd{::open((folder / kLockName).c_str(), O_RDWR | O_CLOEXEC)};
+  lock = Fd{::open((folder / kLockName).c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
   if (!lock) return errno == ENOENT || errno == ENOTDIR;
   return ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
+/// Ours by its lock file, which is made first and goes last; without one it holds nothing.
+bool has_our_lock(const fs::path& folder) {
+  return is_own_file(folder / kLockName) || list_folder(folder).empty();
 }
 
 std::vector<Dead> find_dead(const fs::path& tmp) {
   std::vector<Dead> dead;
   for (const fs::path& folder : list_folder(tmp)) {
+    if (!is_own_folder(folder)) continue;
     Fd lock;
-    if (is_dead(folder, lock)) dead.push_back({folder, std::move(lock)});
+    if (is_garbage(folder) && is_own_folder(folder / "fs")) {
+      dead.push_back({folder, {}});
+    } else if (is_work(folder) && has_our_lock(folder) && is_dead(folder, lock)) {
+      dead.push_back({folder, std::move(lock)});
+    }
   }
   return dead;
 }
@@ -53,22 +79,38 @@ void remove_acls(const fs::path& folder) {
 
 }  // namespace
 
-void remove_work(const fs::path& folder) {
+/// The lock file last: what is left of it by a kill is known by that.
+std::string remove_work(const fs::path& folder) {
+  std::string why;
+  const auto remove = [&](const fs::path& path) {
+    try {
+      remove_tree(path);
+    } catch (const Error& error) {
+      if (why.empty()) why = error.what();
+    }
+  };
   try {
-    remove_tree(folder);
+    if (is_own_folder(folder)) {
+      for (const fs::path& entry : list_folder(folder)) {
+        if (entry.filename() != kLockName) remove(entry);
+      }
+    }
+    if (why.empty()) remove(folder);
   } catch (const Error& error) {
-    log::debug("left `{}` for the next sweep: {}", folder.string(), error.what());
+    why = error.what();
   }
+  if (!why.empty()) log::debug("left `{}` for the next sweep: {}", folder.string(), why);
+  return why;
 }
 
 StoreWork::~StoreWork() {
-  if (!folder_.empty()) remove_work(folder_);
+  if (!folder_.empty()) (void)remove_work(folder_);
 }
 
 const fs::path& StoreWork::folder() {
   const std::lock_guard lock{mutex_};
   if (folder_.empty()) {
-    make_folders(tmp_);
+    make_own_folders(tmp_);
     const FileLock guard = FileLock::wait(guard_, FileLock::Mode::shared);
     make_folder();
   }
@@ -77,7 +119,7 @@ const fs::path& StoreWork::folder() {
 
 /// The guard is held.
 void StoreWork::make_folder() {
-  TemporaryFolder made{tmp_, "work-"};
+  TemporaryFolder made{tmp_, kWork};
   remove_acls(made.path());
   lock_ = FileLock::attempt(made.path() / kLockName, FileLock::Mode::exclusive);
   if (first_use_) {
@@ -105,10 +147,24 @@ void StoreWork::sweep() const {
       dead = find_dead(tmp_);
     }
     // One that cannot be removed does not keep the others.
-    for (const Dead& item : dead) remove_work(item.folder);
+    for (const Dead& item : dead) (void)remove_work(item.folder);
   } catch (const Error& error) {
     log::debug("did not sweep `{}`: {}", tmp_.string(), error.what());
   }
+}
+
+std::vector<StoreWork::Left> StoreWork::left() const {
+  std::vector<Left> left;
+  std::vector<Dead> dead;
+  {
+    const auto guard = FileLock::attempt(guard_, FileLock::Mode::exclusive);
+    if (guard) dead = find_dead(tmp_);
+  }
+  for (const Dead& item : dead) {
+    std::string why = remove_work(item.folder);
+    if (!why.empty()) left.push_back({item.folder, std::move(why)});
+  }
+  return left;
 }
 
 bool StoreWork::use(const fs::path& path) {
@@ -185,7 +241,7 @@ std::vector<StoreWork::Living> StoreWork::living() const {
   std::vector<Living> all;
   for (const fs::path& folder : list_folder(tmp_)) {
     Fd lock;
-    if (folder == folder_ || is_dead(folder, lock)) continue;
+    if (folder == folder_ || !is_work(folder) || is_dead(folder, lock)) continue;
     Living one{Clock::from_time_t(0), std::nullopt};
     struct stat status {};
     if (lock && ::fstat(lock.get(), &status) == 0) {

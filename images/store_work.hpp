@@ -19,7 +19,8 @@
 namespace mlenv {
 
 /// Removes a folder of unfinished work; one that cannot be removed now is left for the next sweep.
-void remove_work(const fs::path& folder);
+/// Why it stays; empty: it is gone.
+std::string remove_work(const fs::path& folder);
 
 class StoreWork {
  public:
@@ -38,8 +39,15 @@ class StoreWork {
   /// A text that no other publication has.
   std::string unique();
 
-  /// Removes what dead processes left. What cannot be removed now is left for another time.
+  /// Removes what dead processes left. What cannot be removed now is left for another time. Only
+  /// what this user's mlenv made is touched, by its name, its owner and the lock in it.
   void sweep() const;
+  /// What dead processes left and nobody could remove, and why.
+  struct Left {
+    fs::path folder;
+    std::string why;
+  };
+  std::vector<Left> left() const;
 
   /// Whether something of the store is there, at `path`. If it is, its last change (st_mtime) says
   /// from here on that it was used, to the hour, and that this process lives is told first. Where

@@ -6,9 +6,11 @@
 #include <unistd.h>
 #include <algorithm>
 #include <array>
-#include <set>
+#include <cerrno>
 
 #include "base/error.hpp"
+#include "base/sparse_data.hpp"
+#include "base/tree_walk.hpp"
 #include "images/tree_paths.hpp"
 
 namespace mlenv {
@@ -33,11 +35,35 @@ std::size_t read_full(Source& source, ByteSpan out) {
   return filled;
 }
 
+/// Whether the file's next `length` bytes are zeros; passes over them.
+bool has_zeros(int fd, std::uint64_t length, Bytes& buffer) {
+  const off_t begin = ::lseek(fd, 0, SEEK_CUR);
+  const off_t end = begin + static_cast<off_t>(length);
+  for (off_t at = begin; at < end;) {
+    const off_t data = ::lseek(fd, at, SEEK_DATA);
+    if (data < 0 || data >= end) break;  // the rest is a hole, here too
+    at = data;
+    const auto most = std::min<std::uint64_t>(buffer.size(), static_cast<std::uint64_t>(end - at));
+    const ssize_t count = ::pread(fd, buffer.data(), static_cast<std::size_t>(most), at);
+    if (count <= 0) return false;
+    if (std::any_of(buffer.begin(), buffer.begin() + count,
+                    [](std::byte byte) { return byte != std::byte{0}; })) {
+      return false;
+    }
+    at += count;
+  }
+  return ::lseek(fd, end, SEEK_SET) == end;
+}
+
 bool is_same_content(int fd, Source& data) {
   FdSource file{fd};
   Bytes ours(kBufferBytes);
   Bytes theirs(kBufferBytes);
+  auto* const sparse = dynamic_cast<SparseData*>(&data);
   while (true) {
+    const std::uint64_t hole = sparse != nullptr ? sparse->skip_hole() : 0;
+    if (hole > 0 && !has_zeros(fd, hole, ours)) return false;
+    if (hole > 0) continue;
     const std::size_t count = read_full(file, ours);
     const std::size_t wanted = read_full(data, theirs);
     if (count != wanted ||
@@ -79,7 +105,7 @@ void TreeCheck::expect(const std::string& path, std::string flaw) {
   for (std::size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) {
     expected_.try_emplace(path.substr(0, at));
   }
-  expected_.insert_or_assign(path, std::move(flaw));
+  expected_.insert_or_assign(path, Expected{std::move(flaw), false});
 }
 
 void TreeCheck::take_whiteout(const std::string& folder, const std::string& name) {
@@ -160,19 +186,28 @@ std::string TreeCheck::compare(const TarEntry& entry, Source& data) {
 }
 
 std::optional<std::string> TreeCheck::finish() {
-  std::error_code error;
-  std::set<std::string> seen;
-  constexpr auto kOptions = fs::directory_options::skip_permission_denied;
-  fs::recursive_directory_iterator entry{root_, kOptions, error};
-  for (; !error && entry != fs::recursive_directory_iterator{}; entry.increment(error)) {
-    seen.insert(entry->path().lexically_relative(root_).string());
+  std::optional<std::string> extra;
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    const auto wanted = expected_.find(entry.path);
+    if (wanted != expected_.end()) {
+      wanted->second.is_there = true;
+      return true;
+    }
+    if (!extra || entry.path < *extra) extra = entry.path;
+    return false;
+  };
+  walk.unreadable = [&](std::string_view path, int error) {
+    if (error != EACCES) {
+      throw os_error(error, "cannot read `{}`", short_path(root_, path));
+    }
+  };
+  walk_tree(root_, walk);
+  for (const auto& [path, wanted] : expected_) {
+    if (!wanted.flaw.empty()) return "`" + path + "` " + wanted.flaw;
+    if (path != "." && !wanted.is_there) return "`" + path + "` is missing";
   }
-  if (error) throw os_error(error.value(), "cannot list `{}`", root_.string());
-  for (const auto& [path, flaw] : expected_) {
-    if (!flaw.empty()) return "`" + path + "` " + flaw;
-    if (path != "." && seen.erase(path) == 0) return "`" + path + "` is missing";
-  }
-  if (!seen.empty()) return "`" + *seen.begin() + "` is not in the layer";
+  if (extra) return "`" + short_path({}, *extra) + "` is not in the layer";
   return std::nullopt;
 }
 

@@ -32,7 +32,11 @@ class TreeCheck {
   fs::path root_;
   bool owners_;
   ShutFolders files_;
-  std::map<std::string, std::string> expected_;  ///< path and what is wrong there, or nothing
+  struct Expected {
+    std::string flaw;  ///< what is wrong there, or nothing
+    bool is_there = false;
+  };
+  std::map<std::string, Expected, std::less<>> expected_;  ///< by path
 };
 
 }  // namespace mlenv

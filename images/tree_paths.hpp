@@ -25,7 +25,8 @@ bool has_opaque_mark(const fs::path& folder);
 
 inline constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
-/// Throws `bad-layer` for an empty or absolute path, one that holds `..` or a NUL.
+/// Throws `bad-layer` for an empty or absolute path, one that holds `..` or a NUL, and one that is
+/// longer than Linux takes.
 void check_layer_path(std::string_view path);
 
 /// Throws `bad-layer` where a part of the path begins with `.wh.`.

@@ -16,6 +16,8 @@ namespace mlenv {
 namespace {
 
 constexpr std::uint32_t kSpecialBits = 07000;
+/// Of a deep tree the innermost: each is a descriptor.
+constexpr std::size_t kOpenFolders = 32;
 constexpr std::string_view kUmaskLabel = "\nUmask:\t";
 
 /// Read from /proc: umask(2) can only be read by changing it, for all threads. Unknown: all bits,
@@ -91,7 +93,12 @@ Fd TreeWriter::make_folder(std::string_view path) {
   Fd fd = find_folder(path);
   if (fd) return fd;
   if (errno != ENOENT) fail_at(errno, path);
-  add_folder(path, {.mode = 0755});
+  // From the outermost one that is missing.
+  for (std::size_t slash = path.find('/');; slash = path.find('/', slash + 1)) {
+    const std::string_view part = path.substr(0, slash);
+    if (slash == std::string_view::npos || !find_folder(part)) add_folder(part, {.mode = 0755});
+    if (slash == std::string_view::npos) break;
+  }
   fd = find_folder(path);
   if (!fd) fail_at(errno, path);
   return fd;
@@ -108,6 +115,7 @@ int TreeWriter::open_folder(std::string_view path) {
   if (open_.empty() || open_.back().path != path) {
     // Making parents uses this stack too: open first, then push.
     Fd fd = make_folder(path);
+    if (open_.size() >= kOpenFolders) open_.erase(open_.begin());
     open_.push_back({std::string(path), std::move(fd)});
   }
   return open_.back().fd.get();
@@ -188,12 +196,28 @@ void TreeWriter::begin_file(std::string_view path, const Attributes& attributes,
                     attributes.mode & 0777)};
     return file_.get();
   });
-  reserve_room(file_.get(), size_bytes);
   file_path_ = path;
+  try {
+    reserve_room(file_.get(), size_bytes);
+  } catch (Error& error) {
+    error.while_doing(writing());
+    throw;
+  }
   file_attributes_ = attributes;
 }
 
-void TreeWriter::write(ByteView data) { write_all(file_.get(), data); }
+std::string TreeWriter::writing() const {
+  return "writing `" + (root_ / file_path_).string() + "`";
+}
+
+void TreeWriter::write(ByteView data) {
+  try {
+    write_all(file_.get(), data);
+  } catch (Error& error) {
+    error.while_doing(writing());
+    throw;
+  }
+}
 
 void TreeWriter::end_file() {
   const Attributes& attributes = file_attributes_;

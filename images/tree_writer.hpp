@@ -85,6 +85,7 @@ class TreeWriter final : public Sink {
   static bool make_directory(const Parent& at, std::uint32_t mode);
   void set_owner(int folder_fd, const char* name, const Attributes& attributes);
   void settle_folder(const std::string& path, const Attributes& attributes);
+  std::string writing() const;
 
   fs::path root_;
   Fd root_fd_;

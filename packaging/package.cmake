@@ -1,5 +1,5 @@
 # `cmake --build build --target package` makes mlenv_VERSION_ARCHITECTURE.deb.
-install(FILES packaging/apparmor/mlenv DESTINATION ${CMAKE_INSTALL_DATADIR}/mlenv/apparmor)
+install(FILES packaging/apparmor/mlenv packaging/apparmor/mlenv-container DESTINATION ${CMAKE_INSTALL_DATADIR}/mlenv/apparmor)
 install(FILES packaging/debian/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 set(CPACK_GENERATOR DEB)

@@ -1,12 +1,18 @@
 #include "recipes/ignore.hpp"
 
+#include <fcntl.h>
 #include <fnmatch.h>
+#include <sys/stat.h>
 #include <algorithm>
 #include <array>
-#include <span>
+#include <cerrno>
 
+#include "base/error.hpp"
 #include "base/paths.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/mistakes.hpp"
+#include "recipes/secret_names.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -15,45 +21,10 @@ namespace {
 /// What nobody wants in an image.
 constexpr std::array<const char*, 6> kClutter = {".git",        ".hg",   ".svn",
                                                  "__pycache__", ".venv", "*.built"};
-/// Names under which programs keep logins and private keys.
-constexpr std::array<const char*, 28> kSecrets = {".env",
-                                                  ".env.local",
-                                                  ".env.*.local",
-                                                  ".env.production",
-                                                  ".netrc",
-                                                  "_netrc",
-                                                  ".pgpass",
-                                                  ".pypirc",
-                                                  ".git-credentials",
-                                                  "id_rsa*",
-                                                  "id_dsa*",
-                                                  "id_ecdsa*",
-                                                  "id_ed25519*",
-                                                  "*.pem",
-                                                  "*.key",
-                                                  "*.p12",
-                                                  "*.pfx",
-                                                  ".ssh",
-                                                  ".gnupg",
-                                                  ".aws",
-                                                  ".azure",
-                                                  ".kube",
-                                                  ".kaggle",
-                                                  ".huggingface",
-                                                  ".config/gcloud",
-                                                  ".cache/huggingface/token",
-                                                  ".docker/config.json",
-                                                  ".streamlit/secrets.toml"};
-
-/// Whether one of `names` is the last part of the path, or its last parts.
-bool ends_in(std::span<const char* const> names, std::string_view path) {
+bool is_clutter(std::string_view path) {
   const std::string last{last_part(path)};
-  return std::any_of(names.begin(), names.end(), [&](const char* name) {
-    if (std::string_view{name}.find('/') == std::string_view::npos) {
-      return ::fnmatch(name, last.c_str(), 0) == 0;
-    }
-    return path == name || path.ends_with('/' + std::string(name));
-  });
+  return std::any_of(kClutter.begin(), kClutter.end(),
+                     [&](const char* name) { return ::fnmatch(name, last.c_str(), 0) == 0; });
 }
 
 /// As Go's path/filepath.Clean, without the `/` in front: Docker takes `/a` for `a`.
@@ -122,8 +93,8 @@ IgnoreRules::Fate IgnoreRules::judge(std::string_view path, const Fate& parent) 
     fate.matched[i] = above || (here && rule.exception == fate.ignored);
     if (fate.matched[i]) fate.ignored = !rule.exception;
   }
-  const bool secret = ends_in(kSecrets, path);
-  fate.withheld = (parent.withheld || secret || ends_in(kClutter, path)) && !named;
+  const bool secret = names_secret(path);
+  fate.withheld = (parent.withheld || secret || is_clutter(path)) && !named;
   fate.inherited = parent.withheld;
   fate.secret = secret && fate.withheld && !fate.inherited;
   return fate;
@@ -136,10 +107,14 @@ bool IgnoreRules::may_return(std::string_view folder, const Fate& fate) const {
   });
 }
 
+std::optional<std::string> read_ignore_file(const fs::path& path) {
+  return read_small_file_if_exists(path, size_limit::kIgnoreFile);
+}
+
 ProjectIgnores read_ignores(const fs::path& folder) {
   for (const char* name : {".mlenvignore", ".dockerignore"}) {
     const fs::path path = (folder / name).lexically_normal();
-    if (const std::optional<std::string> text = read_file_if_exists(path)) {
+    if (const std::optional<std::string> text = read_ignore_file(path)) {
       return {IgnoreRules::parse(*text, path), name};
     }
   }

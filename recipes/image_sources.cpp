@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/distribution.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
@@ -38,8 +40,9 @@ std::string keyring_in_image(const Recipe& recipe, const RecipeSources::Debian& 
                        distribution == nullptr ? "debian-archive-keyring" : distribution->keyring);
   }
   if (source.signed_by.starts_with(kSystemKeyrings)) return source.signed_by;
-  std::string keys = while_doing("reading the keyring that `signed-by` names",
-                                 [&] { return read_file(recipe.keyring_path(source)); });
+  std::string keys = while_doing("reading the keyring that `signed-by` names", [&] {
+    return read_small_file(recipe.keyring_path(source), size_limit::kKeyring);
+  });
   std::string target = "etc/apt/keyrings/" + keyring_name(source.signed_by, keys);
   const auto at = [&] {
     return std::find_if(files.begin(), files.end(),

@@ -7,6 +7,8 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/recipe_reader.hpp"
 #include "recipes/text.hpp"
 
@@ -88,7 +90,13 @@ class ConfigReader {
       return;
     }
     for (const Placed& url : list_or_one(list, "a registry's mirrors", kMirrorExample)) {
-      if (auto one = mirror(url)) rule.mirrors.push_back(*std::move(one));
+      std::optional<RegistryMirror> one = mirror(url);
+      if (!one) continue;
+      if (one->location == prefix) {  // itself, which is asked anyway: how is what this says
+        rule.plain_http = one->plain_http;
+      } else {
+        rule.mirrors.push_back(*std::move(one));
+      }
     }
     config_.mirrors.push_back(std::move(rule));
   }
@@ -132,7 +140,7 @@ void take_over(std::vector<RegistryRule>& rules, std::vector<RegistryRule> later
 /// Of a file that is another tool's: what may not be read says nothing to us.
 std::optional<std::string> read_if_allowed(const fs::path& path) {
   try {
-    return read_file_if_exists(path);
+    return read_small_file_if_exists(path, size_limit::kMachineConfig);
   } catch (const Error& error) {
     log::debug("passed over: {}", error.what());
     return std::nullopt;
@@ -213,7 +221,7 @@ MachineConfig parse_config(std::string_view text, const fs::path& shown_path) {
 }
 
 MachineConfig read_config(const fs::path& path) {
-  const std::optional<std::string> text = read_file_if_exists(path);
+  const auto text = read_small_file_if_exists(path, size_limit::kMachineConfig);
   return text ? parse_config(*text, path) : MachineConfig{};
 }
 

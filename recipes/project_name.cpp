@@ -1,5 +1,7 @@
 #include "recipes/project_name.hpp"
 
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
 #include "recipes/wheel_name.hpp"
@@ -43,10 +45,12 @@ std::optional<std::string> well_formed(std::optional<std::string> name) {
 }  // namespace
 
 std::optional<std::string> project_name(const fs::path& folder) {
-  if (const auto text = read_file_if_exists(folder / "pyproject.toml")) {
-    if (auto name = pyproject_name(folder / "pyproject.toml", *text)) return well_formed(name);
+  const auto pyproject =
+      read_small_file_if_exists(folder / "pyproject.toml", size_limit::kPyproject);
+  if (pyproject) {
+    if (auto name = pyproject_name(folder / "pyproject.toml", *pyproject)) return well_formed(name);
   }
-  if (const auto text = read_file_if_exists(folder / "setup.cfg")) {
+  if (const auto text = read_small_file_if_exists(folder / "setup.cfg", size_limit::kPyproject)) {
     return well_formed(setup_cfg_name(*text));
   }
   return std::nullopt;

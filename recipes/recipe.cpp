@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/recipe_reader.hpp"
 #include "recipes/requirement_files.hpp"
@@ -65,7 +67,7 @@ Recipe read_recipe(const fs::path& path) {
   check_path(path);
   std::string text;
   try {
-    text = read_file(path);
+    text = read_small_file(path, size_limit::kRecipe);
   } catch (Error& error) {
     if (error.code() == "absent") error.hint(hint_for_absent(path));
     throw;

@@ -6,6 +6,8 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/lock.hpp"
 
 namespace mlenv {
@@ -64,9 +66,10 @@ void write_recipe(const Recipe& before, const Recipe& after, const LockTexts& lo
     const fs::path path = fs::canonical(before.path, error);
     if (error) throw os_error(error.value(), "cannot read `{}`", before.path.string());
     const Fd held = hold(path);
-    if (read_file(path) != before.source) throw changed(before.path);
+    if (read_small_file(path, size_limit::kRecipe) != before.source) throw changed(before.path);
     const fs::path lock_file = lock_path(before.path);
-    if (read_file_if_exists(lock_file) != lock.before) throw changed(lock_file);
+    const auto lock_now = read_small_file_if_exists(lock_file, size_limit::kLock);
+    if (lock_now != lock.before) throw changed(lock_file);
     constexpr mode_t kPermissions = 07777;
     AtomicFile recipe{path};
     if (::fchmod(recipe.fd(), status_of(held.get(), path).st_mode & kPermissions) != 0) {

@@ -4,13 +4,15 @@
 #include <array>
 
 #include "base/error.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/project_path.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
 namespace {
 
-constexpr std::uintmax_t kMostBytes = std::uintmax_t{64} << 20;
+constexpr std::uintmax_t kMostBytes = size_limit::kRequirements;
 
 /// Files of other tools, by which people keep requirements too.
 struct OtherTool {
@@ -73,7 +75,7 @@ std::shared_ptr<const RequirementsText> RequirementFolder::open(const std::strin
     return nullptr;
   }
   fs::path shown = recipe_.path.parent_path() / path;
-  std::string text = read_file(file);
+  std::string text = read_small_file(file, size_limit::kRequirements);
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   if (text.starts_with(kMark)) text.erase(0, kMark.size());
   return std::make_shared<const RequirementsText>(

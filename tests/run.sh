@@ -51,6 +51,7 @@ step_if lint/layers .ci/layers
 step_if lint/bans .ci/lint
 step_if lint/errors .ci/errors
 step_if lint/rules .ci/rules
+step_if lint/programs .ci/programs
 step_if lint/shellcheck .ci/shellcheck
 
 beside_scenarios

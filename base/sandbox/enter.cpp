@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "base/confinement.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
 
@@ -38,10 +39,6 @@ constexpr std::array kDeviceLinks{
     Link{"/dev/fd", "/proc/self/fd"}, Link{"/dev/stdin", "/proc/self/fd/0"},
     Link{"/dev/stdout", "/proc/self/fd/1"}, Link{"/dev/stderr", "/proc/self/fd/2"},
     Link{"/dev/ptmx", "pts/ptmx"}};
-
-// Writable to user 0 of the namespace where that is the host's root: settings of the whole machine.
-constexpr std::array kHostSettings{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus",
-                                   "/proc/fs"};
 
 template <typename... Args>
 Error stage_error(int error_number, fmt::format_string<Args...> format, Args&&... args) {
@@ -201,6 +198,16 @@ void Scaffold::attach(const Part& part) {
   }
 }
 
+/// Of /proc; there is no /sys.
+void Scaffold::hide(const std::string& path) {
+  struct stat status {};
+  if (!path.starts_with("/proc/") || ::stat(path.c_str(), &status) != 0) return;
+  if (!S_ISDIR(status.st_mode)) return attach(clone("/dev/null", path, true));
+  attach({new_mount("tmpfs", {{"mode", "0555"}},
+                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY),
+          path});
+}
+
 void Scaffold::make_devices() {
   for (const Device& device : kDevices) {
     const std::string path = fmt::format("/dev/{}", device.name);
@@ -250,9 +257,13 @@ void Scaffold::build(const SandboxCommand& command, Way way) {
   for (const Part& part : parts) attach(part);
   for (const Link& link : kDeviceLinks) (void)::symlink(link.target, link.name);
   if (!command.secrets.empty()) place_secrets(command.secrets);
-  for (const char* path : kHostSettings) {
-    if (::access(path, F_OK) == 0) attach(clone(path, path, true));
+  // Writable to user 0 of the namespace where that is the host's root: settings of the whole
+  // machine.
+  for (const std::string_view path : read_only_paths()) {
+    const std::string text{path};
+    if (::access(text.c_str(), F_OK) == 0) attach(clone(text, text, true));
   }
+  for (const std::string& path : hidden_paths()) hide(path);
   if (command.read_only_root) set_read_only(AT_FDCWD, "/", 0);
   if (::sethostname(command.hostname.data(), command.hostname.size()) != 0) {
     throw stage_error(errno, "cannot name the host");

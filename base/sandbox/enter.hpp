@@ -37,6 +37,7 @@ class Scaffold {
   void attach(const Part& part);
   void make_target(const std::string& target, bool folder);
   void note_made(const std::string& path);
+  void hide(const std::string& path);
   void make_devices();
   void place_secrets(const std::map<std::string, std::string>& secrets);
 

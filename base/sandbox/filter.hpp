@@ -1,6 +1,6 @@
 #pragma once
-// The seccomp filter of a recorded run: which calls are asked about, which are answered without
-// asking. Everything else goes to the kernel.
+// The sandbox's seccomp filter: which calls are asked about in a recorded run, which are answered
+// without asking, and which go to the kernel, as in a container (base/confinement.hpp).
 #include <cstdint>
 #include <vector>
 
@@ -35,9 +35,15 @@ enum class Call : std::uint8_t {
 /// By system call number of this machine; `Call::none` for those not watched.
 std::vector<Call> watched_calls();
 
-/// Installs the filter on the calling thread, for it and all it starts, and returns the
-/// notification descriptor. `isolate_network` also denies internet sockets (where no network
-/// namespace does). Throws `sandbox-failed`.
-Fd install_filter(bool isolate_network);
+struct FilterTerms {
+  bool supervised = true;    ///< a recorded run: `Call`s are asked about
+  bool shares_host = false;  ///< no namespaces: internet sockets and other processes are denied
+};
+
+/// Installs the filter on the calling thread, for it and all it starts: the calls of
+/// base/confinement.hpp, but for what a supervised one has answered otherwise, and of this
+/// machine's own architecture alone. Returns the notification descriptor of a supervised one.
+/// Throws `sandbox-failed`.
+Fd install_filter(const FilterTerms& terms);
 
 }  // namespace mlenv::sandbox

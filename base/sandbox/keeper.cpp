@@ -1,4 +1,6 @@
 #include <fcntl.h>
+#include <linux/close_range.h>
+#include <linux/keyctl.h>
 #include <linux/limits.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -6,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
@@ -19,9 +22,12 @@
 
 #include <fmt/format.h>
 
+#include "base/confinement.hpp"
+#include "base/descriptors.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/sandbox/enter.hpp"
+#include "base/sandbox/filter.hpp"
 #include "base/sandbox/ownership.hpp"
 #include "base/sandbox/stage.hpp"
 #include "base/sandbox/supervisor.hpp"
@@ -32,6 +38,9 @@ namespace {
 
 constexpr int kOwnFailure = 125;
 constexpr rlim_t kProgramFiles = 4096;  // fixed: some programs close all that there could be
+/// Threads among them. The kernel counts those of this sandbox alone (Linux 5.14), and none where
+/// the caller is root.
+constexpr rlim_t kProgramProcesses = 8192;
 
 struct SocketPair {
   Fd ours;
@@ -98,7 +107,28 @@ void set_limits() {
   ::setrlimit(RLIMIT_NOFILE, &files);
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
+  rlimit processes{};
+  ::getrlimit(RLIMIT_NPROC, &processes);
+  processes.rlim_max = std::min(processes.rlim_max, kProgramProcesses);
+  processes.rlim_cur = std::min(processes.rlim_cur, processes.rlim_max);
+  ::setrlimit(RLIMIT_NPROC, &processes);
 }
+
+/// Those of a container, for all that is started from here on.
+void drop_capabilities() {
+  constexpr int kBeyond = 64;
+  const auto kept = default_capabilities();
+  for (int number = 0; number < kBeyond; ++number) {
+    const bool keep = std::any_of(kept.begin(), kept.end(),
+                                  [&](const Capability& one) { return one.number == number; });
+    // Fails beyond the last one, and for whom none is to drop.
+    if (!keep && ::prctl(PR_CAPBSET_DROP, number, 0, 0, 0) != 0) return;
+  }
+}
+
+/// Nobody's: the caller's session keyring holds logins. A kernel or container that forbids it has
+/// the filter alone.
+void leave_keyring() { (void)::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr); }
 
 void start(const Plan& plan, const Fd& socket) {
   const SandboxCommand& command = plan.command;
@@ -111,10 +141,11 @@ void start(const Plan& plan, const Fd& socket) {
   }
   const std::vector<char*> argv = c_strings(command.argv);
   const std::vector<char*> env = c_strings(command.env);
-  if (plan.recorded) {
-    const Fd listener = install_filter(plan.way == Way::change_root);
-    send_fd(socket.get(), listener.get());
-  }
+  leave_keyring();
+  drop_capabilities();
+  const FilterTerms terms{plan.recorded, plan.way == Way::change_root};
+  if (const Fd listener = install_filter(terms)) send_fd(socket.get(), listener.get());
+  close_on_exec_from(kFirstBeyondStreams);
   if (command.argv.empty()) return;
   ::execve(argv[0], argv.data(), env.data());
   throw failure("cannot-start", "cannot start `{}`", command.argv[0]).because(errno_text(errno));

@@ -52,7 +52,7 @@ Child launch(Plan plan, const Fd& result) {
   Pipe report = make_pipe();
   report.write_end = moved_up(std::move(report.write_end));
 
-  Command command;
+  Command command{Purpose{"sandbox"}};
   // Not by its name: the file may have been replaced since we were started.
   command.argv = {"/proc/self/exe", std::string(sandbox::kArgument)};
   command.folder = "/";

@@ -61,6 +61,7 @@ int watch(pid_t keeper, const Fd& caller, const Fd& status_pipe) {
 
 int stage(Plan plan, Fd& report) {
   ::prctl(PR_SET_NAME, "mlenv-sandbox");
+  if (!plan.recorded) ::close(kResultFd);  // the caller's, if it is open
   const Fd caller = open_pidfd(plan.caller);
   if (::getppid() != plan.caller) return kOwnFailure;  // it ended before we could watch it
   Fd outside;
@@ -99,7 +100,21 @@ void report_error(int report, const Error& error) {
   (void)!::write(report, bytes.data(), bytes.size());
 }
 
+/// The caller's descriptors: by one of a folder a program would leave the sandbox.
+void close_from(unsigned first) {
+  if (::close_range(first, ~0U, 0) == 0) return;
+  // A container that forbids the call.
+  std::vector<int> open;
+  for (const fs::path& path : list_folder("/proc/self/fd")) {
+    open.push_back(std::stoi(path.filename().string()));
+  }
+  for (const int fd : open) {
+    if (fd >= static_cast<int>(first)) ::close(fd);
+  }
+}
+
 int run_stage() {
+  close_from(kResultFd + 1);
   Fd report{kReportFd};
   for (const int fd : {kPlanFd, kReportFd, kResultFd}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   try {

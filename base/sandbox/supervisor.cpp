@@ -39,13 +39,9 @@ std::optional<std::uint32_t> given(std::uint64_t id) {
   return value;
 }
 
-int at_flags(const Place& place) { return place.follow ? 0 : AT_SYMLINK_NOFOLLOW; }
-
 /// `file` (O_PATH) and its status; 0 or an errno.
 int open_place(const Place& place, Fd& file, struct stat& status) {
-  const int flags = O_PATH | O_CLOEXEC | (place.follow ? 0 : O_NOFOLLOW);
-  file = Fd{::openat(place.base, place.path.data(), flags)};
-  if (!file) return errno;
+  if (const int error = place.open(file); error != 0) return error;
   return ::fstat(file.get(), &status) == 0 ? 0 : errno;
 }
 
@@ -186,7 +182,7 @@ Supervisor::Answer Supervisor::change_owner(const Tracee& tracee, Call call) {
   int error = 0;
   std::size_t ids = 1;
   if (call == Call::fchown) {
-    tracee.locate_descriptor(static_cast<int>(tracee.argument(0)), place);
+    error = tracee.locate_descriptor(static_cast<int>(tracee.argument(0)), place);
   } else if (call == Call::fchownat) {
     const std::uint64_t flags = tracee.argument(4);
     place.follow = (flags & AT_SYMLINK_NOFOLLOW) == 0;
@@ -201,7 +197,6 @@ Supervisor::Answer Supervisor::change_owner(const Tracee& tracee, Call call) {
   Fd file;
   struct stat status {};
   error = open_place(place, file, status);
-  if (error == ENOENT && call == Call::fchown) error = EBADF;
   if (error != 0) return fail(error);
   if (!tracee.waits()) return fail(ESRCH);
   clear_set_id(proc_, file, status);
@@ -215,7 +210,7 @@ Supervisor::Answer Supervisor::show_status(const Tracee& tracee, Call call) {
   int error = 0;
   std::uint64_t buffer = tracee.argument(1);
   if (call == Call::fstat) {
-    tracee.locate_descriptor(static_cast<int>(tracee.argument(0)), place);
+    error = tracee.locate_descriptor(static_cast<int>(tracee.argument(0)), place);
   } else if (call == Call::newfstatat) {
     const std::uint64_t flags = tracee.argument(3);
     place.follow = (flags & AT_SYMLINK_NOFOLLOW) == 0;
@@ -227,10 +222,9 @@ Supervisor::Answer Supervisor::show_status(const Tracee& tracee, Call call) {
     error = tracee.locate(AT_FDCWD, tracee.argument(0), false, place);
   }
   // Whatever is odd is left to the kernel, which then finds the right error.
+  Fd file;
   struct stat status {};
-  if (error != 0 || ::fstatat(place.base, place.path.data(), &status, at_flags(place)) != 0) {
-    return proceed();
-  }
+  if (error != 0 || open_place(place, file, status) != 0) return proceed();
   const Owner owner = shown_owner(ownership_.find(id_of(status)));
   if (owner == Owner{status.st_uid, status.st_gid}) return proceed();
   status.st_uid = owner.uid;
@@ -246,10 +240,12 @@ Supervisor::Answer Supervisor::show_statx(const Tracee& tracee) {
   place.follow = (flags & AT_SYMLINK_NOFOLLOW) == 0;
   const int error = tracee.locate(static_cast<int>(tracee.argument(0)), tracee.argument(1),
                                   (flags & AT_EMPTY_PATH) != 0, place);
+  Fd file;
   struct statx status {};
   const int kept = flags & (AT_STATX_FORCE_SYNC | AT_STATX_DONT_SYNC);
-  if (error != 0 || ::statx(place.base, place.path.data(), at_flags(place) | kept,
-                            static_cast<unsigned>(tracee.argument(3)) | STATX_INO, &status) != 0) {
+  if (error != 0 || place.open(file) != 0 ||
+      ::statx(file.get(), "", AT_EMPTY_PATH | kept,
+              static_cast<unsigned>(tracee.argument(3)) | STATX_INO, &status) != 0) {
     return proceed();
   }
   const Owner owner = shown_owner(
@@ -266,8 +262,7 @@ int Supervisor::locate_attribute(const Tracee& tracee, Call call, Place& place) 
     case Call::fsetxattr:
     case Call::fgetxattr:
     case Call::fremovexattr:
-      tracee.locate_descriptor(static_cast<int>(tracee.argument(0)), place);
-      return 0;
+      return tracee.locate_descriptor(static_cast<int>(tracee.argument(0)), place);
     default:
       place.follow = call == Call::setxattr || call == Call::getxattr || call == Call::removexattr;
       return tracee.locate(AT_FDCWD, tracee.argument(0), false, place);
@@ -323,9 +318,9 @@ Supervisor::Answer Supervisor::get_attribute(const Tracee& tracee, Call call) {
   if (!tracee.read_string(tracee.argument(1), name.data(), name.size())) return proceed();
   if (name.data() != kCapability) return proceed();
   Place place;
+  Fd file;
   struct stat status {};
-  if (locate_attribute(tracee, call, place) != 0 ||
-      ::fstatat(place.base, place.path.data(), &status, at_flags(place)) != 0) {
+  if (locate_attribute(tracee, call, place) != 0 || open_place(place, file, status) != 0) {
     return proceed();
   }
   const FileRecord* known = ownership_.find(id_of(status));

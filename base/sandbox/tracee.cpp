@@ -1,7 +1,9 @@
 #include "base/sandbox/tracee.hpp"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <algorithm>
@@ -40,6 +42,18 @@ void set_path(Place& place, fmt::format_string<Args...> format, Args&&... args) 
 }
 
 }  // namespace
+
+int Place::open(Fd& file) const {
+  if (path.front() == '\0') {
+    file = Fd{::fcntl(base, F_DUPFD_CLOEXEC, 0)};
+    return file ? 0 : errno;
+  }
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW);
+  how.resolve = RESOLVE_NO_MAGICLINKS;
+  file = Fd{static_cast<int>(::syscall(SYS_openat2, base, path.data(), &how, sizeof how))};
+  return file ? 0 : errno;
+}
 
 bool Tracee::waits() const {
   return ::ioctl(listener_, SECCOMP_IOCTL_NOTIF_ID_VALID, &call_.id) == 0;
@@ -84,16 +98,36 @@ bool Tracee::write(std::uint64_t address, ByteView data) const {
          static_cast<ssize_t>(data.size());
 }
 
-void Tracee::locate_descriptor(int descriptor, Place& place) const {
-  place.base = proc_;
-  place.follow = true;  // through the link in /proc, to the file itself
-  set_path(place, "{}/fd/{}", call_.pid, descriptor);
+/// `link` of the process's folder in /proc is followed, `rest` goes on from there.
+int Tracee::start_from(std::string_view link, std::string_view rest, Place& place) const {
+  const std::string name = fmt::format("{}/{}", call_.pid, link);
+  place.own = Fd{::openat(proc_, name.c_str(), O_PATH | O_CLOEXEC)};
+  if (!place.own) return errno;
+  place.base = place.own.get();
+  set_path(place, "{}", rest);
+  return 0;
 }
 
-void Tracee::locate_own(std::string_view rest, Place& place) const {
-  const std::string copy{rest};
+int Tracee::locate_descriptor(int descriptor, Place& place) const {
+  place.follow = true;  // through the link in /proc, to the file itself
+  const int error = start_from(fmt::format("fd/{}", descriptor), "", place);
+  return error == ENOENT ? EBADF : error;
+}
+
+/// Below /proc/self: by one of its own links, or an entry that is none.
+int Tracee::locate_own(std::string_view rest, Place& place) const {
+  while (rest.starts_with('/')) rest.remove_prefix(1);
+  std::size_t end = rest.find('/');
+  if (rest.starts_with("fd/") && end != std::string_view::npos) end = rest.find('/', end + 1);
+  const std::string_view link = rest.substr(0, end);
+  const bool is_link = link == "cwd" || link == "root" || link == "exe" ||
+                       (link.starts_with("fd/") && link.size() > 3);
+  std::string_view below = end == std::string_view::npos ? "" : rest.substr(end + 1);
+  while (below.starts_with('/')) below.remove_prefix(1);
+  if (is_link && (place.follow || !below.empty())) return start_from(link, below, place);
   place.base = proc_;
-  set_path(place, "{}{}", call_.pid, copy);
+  set_path(place, "{}/{}", call_.pid, rest);
+  return 0;
 }
 
 int Tracee::locate(int folder, std::uint64_t path_address, bool empty_allowed, Place& place) const {
@@ -104,30 +138,20 @@ int Tracee::locate(int folder, std::uint64_t path_address, bool empty_allowed, P
   const std::string_view path = text.data();
   if (path.empty()) {
     if (!empty_allowed) return ENOENT;
-    if (folder != AT_FDCWD) {
-      locate_descriptor(folder, place);
-    } else {
-      place.base = proc_;
-      place.follow = true;
-      set_path(place, "{}/cwd", call_.pid);
-    }
-    return 0;
+    if (folder != AT_FDCWD) return locate_descriptor(folder, place);
+    place.follow = true;
+    return start_from("cwd", "", place);
   }
   if (path.front() != '/') {
-    place.base = proc_;
-    if (folder == AT_FDCWD) {
-      set_path(place, "{}/cwd/{}", call_.pid, path);
-    } else {
-      set_path(place, "{}/fd/{}/{}", call_.pid, folder, path);
-    }
-    return 0;
+    if (folder == AT_FDCWD) return start_from("cwd", path, place);
+    const int error = start_from(fmt::format("fd/{}", folder), path, place);
+    return error == ENOENT ? EBADF : error;
   }
   for (const Alias& alias : kAliases) {
     if (!path.starts_with(alias.prefix)) continue;
     const std::string_view rest = path.substr(alias.prefix.size());
     if (!rest.empty() && rest.front() != '/') continue;
-    locate_own(std::string(alias.below_process).append(rest), place);
-    return 0;
+    return locate_own(std::string(alias.below_process).append(rest), place);
   }
   place.base = AT_FDCWD;
   std::copy_n(text.data(), path.size() + 1, place.path.data());

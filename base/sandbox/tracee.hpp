@@ -17,11 +17,17 @@
 
 namespace mlenv::sandbox {
 
-/// A file, as a folder's descriptor and a path below it that the *at calls take.
+/// A file, as a descriptor and a path from it. The path is the process's own words: whoever follows
+/// it must take no magic links of /proc (proc(5)), which would lead to what the supervisor itself
+/// has open. `Place::open` does not.
 struct Place {
-  int base = -1;
-  std::array<char, PATH_MAX + 64> path{};
+  Fd own;         ///< the process's own folder or file, where the path starts from one
+  int base = -1;  ///< else; AT_FDCWD: the root that both have
+  std::array<char, PATH_MAX + 64> path{};  ///< empty: `own` itself
   bool follow = true;
+
+  /// As O_PATH; 0 or an errno.
+  int open(Fd& file) const;
 };
 
 /// What the supervisor needs to name a process's files: /proc of its process namespace.
@@ -45,14 +51,15 @@ class Tracee {
   /// The file that a path argument names; 0 or an errno. `folder` is a descriptor of the process or
   /// AT_FDCWD. An empty path is the folder itself where `empty_allowed`.
   int locate(int folder, std::uint64_t path_address, bool empty_allowed, Place& place) const;
-  /// The file behind a descriptor of the process.
-  void locate_descriptor(int descriptor, Place& place) const;
+  /// The file behind a descriptor of the process; 0 or an errno.
+  int locate_descriptor(int descriptor, Place& place) const;
   /// The process's root folder (O_PATH).
   Fd root() const;
 
  private:
   ssize_t read_some(std::uint64_t address, ByteSpan out) const;
-  void locate_own(std::string_view rest, Place& place) const;
+  int locate_own(std::string_view rest, Place& place) const;
+  int start_from(std::string_view link, std::string_view rest, Place& place) const;
   int listener_;
   int proc_;
   const seccomp_notif& call_;

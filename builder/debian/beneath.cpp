@@ -1,12 +1,11 @@
 #include "builder/debian/beneath.hpp"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <array>
 #include <cerrno>
 
+#include "base/beneath.hpp"
 #include "base/error.hpp"
 #include "base/paths.hpp"
 
@@ -42,20 +41,12 @@ constexpr std::array kFolders{"etc/apt",
                               "var/tmp"};
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20U;
 
-Fd open_resolved(int root, const std::string& path, int flags, std::uint64_t resolve) {
-  open_how how{};
-  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
-  how.resolve = resolve;
-  return Fd{static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how))};
-}
-
 }  // namespace
 
 Fd open_real(int root, const std::string& path, int flags) {
   // With O_DIRECTORY, O_NOFOLLOW would make a link at the end ENOTDIR.
   const int nofollow = (flags & O_DIRECTORY) != 0 ? 0 : O_NOFOLLOW;
-  return open_resolved(root, path, O_PATH | nofollow | flags,
-                       RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+  return open_beneath(root, path, O_PATH | nofollow | flags, Links::none);
 }
 
 Fd open_real_parent(int root, const std::string& path) {
@@ -64,7 +55,7 @@ Fd open_real_parent(int root, const std::string& path) {
 }
 
 std::optional<std::string> read_inside(int root, const std::string& path) {
-  const Fd fd = open_resolved(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, RESOLVE_IN_ROOT);
+  const Fd fd = open_beneath(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, Links::inside);
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
   FdSource source{fd.get()};

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/tree_walk.hpp"
 
 namespace mlenv::debian {
 namespace {
@@ -91,30 +93,35 @@ void remove_dangling(const fs::path& root, const fs::path& folder) {
   }
 }
 
+/// `take` gets what is below and no folder; it may remove that.
+void each_file(const fs::path& folder, const std::function<void(const TreeEntry&)>& take) {
+  std::error_code error;
+  if (!fs::is_directory(fs::symlink_status(folder, error))) return;
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    if (!S_ISDIR(entry.status.st_mode)) take(entry);
+    return true;
+  };
+  walk.sorted = true;
+  walk_tree(folder, walk);
+}
+
 void remove_logs(const fs::path& folder) {
-  for (const fs::path& entry : entries_of(folder)) {
-    const fs::file_status status = fs::symlink_status(entry);
-    if (fs::is_directory(status)) {
-      remove_logs(entry);
-    } else if (fs::is_regular_file(status)) {
-      if (std::ranges::find(kEmptyLogs, entry.filename().string()) == kEmptyLogs.end()) {
-        remove_tree(entry);
-      } else {
-        fs::resize_file(entry, 0);
-      }
+  each_file(folder, [&](const TreeEntry& entry) {
+    if (!S_ISREG(entry.status.st_mode)) return;
+    if (std::ranges::find(kEmptyLogs, entry.name) == kEmptyLogs.end()) {
+      remove_tree_at(entry.folder, entry.name);
+    } else {
+      fs::resize_file(folder / entry.path, 0);
     }
-  }
+  });
 }
 
 /// man-db's indexes hold times; it makes them again, daily or on the next installation.
 void remove_man_indexes(const fs::path& folder) {
-  for (const fs::path& entry : entries_of(folder)) {
-    if (fs::is_directory(fs::symlink_status(entry))) {
-      remove_man_indexes(entry);
-    } else if (entry.filename() == "index.db") {
-      remove_tree(entry);
-    }
-  }
+  each_file(folder, [](const TreeEntry& entry) {
+    if (entry.name == "index.db") remove_tree_at(entry.folder, entry.name);
+  });
 }
 
 void set_time(const fs::path& path, const std::array<timespec, 2>& times) {
@@ -124,10 +131,18 @@ void set_time(const fs::path& path, const std::array<timespec, 2>& times) {
 }
 
 void set_times_below(const fs::path& folder, const std::array<timespec, 2>& times) {
-  for (const fs::path& entry : entries_of(folder)) {
-    if (fs::is_directory(fs::symlink_status(entry))) set_times_below(entry, times);
-    set_time(entry, times);
-  }
+  const auto set = [&](const TreeEntry& entry) {
+    if (::utimensat(entry.folder, entry.name.c_str(), times.data(), AT_SYMLINK_NOFOLLOW) != 0) {
+      throw os_error(errno, "cannot set the time of `{}`", short_path(folder, entry.path));
+    }
+  };
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    if (!S_ISDIR(entry.status.st_mode)) set(entry);
+    return true;
+  };
+  walk.leave = set;
+  walk_tree(folder, walk);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
+#include "base/tree_walk.hpp"
 #include "images/tree_paths.hpp"
 
 namespace mlenv {
@@ -20,14 +21,8 @@ constexpr std::array<std::string_view, 3> kPassingFiles = {"/etc/resolv.conf", "
                                                            "/etc/hostname"};
 
 /// A folder that its owner may not list is opened up: it is ours, and is thrown away afterwards.
-std::vector<std::string> names_in(const fs::path& folder, const struct stat& status) {
+void open_up(const fs::path& folder, const struct stat& status) {
   if ((status.st_mode & S_IRWXU) != S_IRWXU) (void)::chmod(folder.c_str(), 0700);
-  std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 bool same_content(const Change& now, const LayerStack::Found& before) {
@@ -67,43 +62,56 @@ bool is_passing(const std::string& path) {
 }
 
 std::map<std::string, Change> ChangeFinder::find() {
-  walk("", false);
+  walk();
   add_changed_owners();
   add_parents();
   return std::move(found_);
 }
 
-void ChangeFinder::walk(const std::string& folder, bool hidden) {
+void ChangeFinder::walk() {
   struct stat status {};
-  const fs::path path = all_.upper / folder;
-  if (::lstat(path.c_str(), &status) != 0) throw os_error(errno, "cannot read `/{}`", folder);
-  for (const std::string& name : names_in(path, status)) {
-    const std::string child = folder.empty() ? name : folder + "/" + name;
-    const std::string absolute = "/" + child;
+  if (::lstat(all_.upper.c_str(), &status) != 0) throw os_error(errno, "cannot read `/`");
+  open_up(all_.upper, status);
+  // By depth: whether lower layers show nothing in the folder that the walk is in.
+  std::vector<bool> hidden{false};
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    const std::string path{entry.path};
+    const std::string absolute = "/" + path;
     const bool lent = std::any_of(all_.lent.begin(), all_.lent.end(), [&](const std::string& one) {
       return is_beneath(absolute, one);
     });
-    if (!lent && !is_passing(absolute)) meet(child, hidden);
-  }
+    if (lent || is_passing(absolute)) return false;
+    check_layer_path(path);
+    const Change now{all_.upper / path, entry.status, false};
+    const auto depth = static_cast<std::size_t>(std::count(path.begin(), path.end(), '/'));
+    hidden.resize(depth + 1);
+    if (!S_ISDIR(now.status.st_mode)) {
+      meet(path, now, hidden[depth]);
+      return false;
+    }
+    hidden.push_back(meet_folder(path, now, hidden[depth]));
+    open_up(now.source, now.status);
+    return true;
+  };
+  walk_tree(all_.upper, walk);
 }
 
-void ChangeFinder::meet(const std::string& path, bool hidden) {
-  Change now{all_.upper / path, {}, false};
-  if (::lstat(now.source.c_str(), &now.status) != 0)
-    throw os_error(errno, "cannot read `/{}`", path);
+void ChangeFinder::meet(const std::string& path, const Change& now, bool hidden) {
   seen_.insert(path);
   if (is_whiteout(now.status)) {
     if (!hidden && all_.below.find(path)) found_.emplace(path, Change{});
     return;
   }
   check_no_whiteout(path);
-  if (S_ISDIR(now.status.st_mode)) return meet_folder(path, now, hidden);
   if (S_ISSOCK(now.status.st_mode)) return;
   const auto before = hidden ? std::nullopt : all_.below.find(path);
   if (!before || !is_same(path, now, *before)) found_.emplace(path, now);
 }
 
-void ChangeFinder::meet_folder(const std::string& path, const Change& now, bool hidden) {
+bool ChangeFinder::meet_folder(const std::string& path, const Change& now, bool hidden) {
+  seen_.insert(path);
+  check_no_whiteout(path);
   const auto before = hidden ? std::nullopt : all_.below.find(path);
   const bool on_folder = before && S_ISDIR(before->status.st_mode);
   const bool opaque = has_opaque_mark(now.source);
@@ -112,7 +120,7 @@ void ChangeFinder::meet_folder(const std::string& path, const Change& now, bool 
       other_owner("/" + path)) {
     found_.emplace(path, Change{now.source, now.status, on_folder && opaque});
   }
-  walk(path, hidden || opaque || !on_folder);
+  return hidden || opaque || !on_folder;
 }
 
 bool ChangeFinder::is_same(const std::string& path, const Change& now,

@@ -24,10 +24,11 @@ class ChangeFinder {
   std::map<std::string, Change> find();
 
  private:
+  void walk();
   /// `hidden`: lower layers show nothing here.
-  void walk(const std::string& folder, bool hidden);
-  void meet(const std::string& path, bool hidden);
-  void meet_folder(const std::string& path, const Change& now, bool hidden);
+  void meet(const std::string& path, const Change& now, bool hidden);
+  /// Whether they show nothing in it.
+  bool meet_folder(const std::string& path, const Change& now, bool hidden);
   bool is_same(const std::string& path, const Change& now, const LayerStack::Found& before) const;
   bool other_owner(const std::string& absolute) const;
   void add_changed_owners();

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
+#include "base/tree_walk.hpp"
 #include "images/tree_paths.hpp"
 
 namespace mlenv {
@@ -137,9 +138,12 @@ void LentTree::lend(const fs::path& view, const std::function<void(const fs::pat
 
 void LentTree::finish() {
   std::vector<fs::path> folders;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder_)) {
-    if (entry.is_directory() && !entry.is_symlink()) folders.push_back(entry.path());
-  }
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    if (S_ISDIR(entry.status.st_mode)) folders.push_back(folder_ / entry.path);
+    return true;
+  };
+  walk_tree(folder_, walk);
   std::sort(folders.rbegin(), folders.rend());  // the inner ones first
   for (const fs::path& folder : folders) {
     const auto found = below_.find(folder.lexically_relative(folder_).string());

@@ -1,6 +1,8 @@
 #include "recipes/init/convert.hpp"
 
 #include "base/error.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/text.hpp"
@@ -25,7 +27,7 @@ std::string source_text(const fs::path& path) {
   if (fs::exists(path, unknown) && mlenv::file_size(path) > kMostBytes) {
     throw not_readable(path, "is larger than 4 MiB, which no list of packages is");
   }
-  std::string text = read_file(path);
+  std::string text = read_small_file(path, size_limit::kConverted);
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
   const std::size_t fault = utf8_fault(text);
   if (fault != std::string::npos || text.find('\0') != std::string::npos) {

@@ -1,6 +1,8 @@
 // cog.yaml (Cog's documentation, "cog.yaml reference").
 #include <fmt/core.h>
 
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/init/build_commands.hpp"
 #include "recipes/init/yaml_source.hpp"
 #include "recipes/text.hpp"
@@ -72,7 +74,8 @@ class Cog {
       return yaml_.leave_out(file, "python_requirements: " + file.text,
                              "there is no such file here");
     }
-    to_.requirements(path, path.lexically_normal().string(), read_file(path));
+    to_.requirements(path, path.lexically_normal().string(),
+                     read_small_file(path, size_limit::kConverted));
   }
 
   void commands(const YamlNode& list) {

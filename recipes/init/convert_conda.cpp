@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/init/yaml_source.hpp"
 #include "recipes/text.hpp"
 
@@ -162,7 +164,8 @@ class Conda {
     const fs::path path = source_.path.parent_path() / value;
     std::error_code unknown;
     if ((name == "-r" || name == "--requirement") && fs::is_regular_file(path, unknown)) {
-      return to_.requirements(path, path.lexically_normal().string(), read_file(path));
+      return to_.requirements(path, path.lexically_normal().string(),
+                              read_small_file(path, size_limit::kConverted));
     }
     if (name == "-i" || name == "--index-url")
       return to_.python_index(yaml_.place(item), value, true);

@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/distribution.hpp"
 #include "recipes/init/converters.hpp"
 #include "recipes/init/run_prefix.hpp"
@@ -243,7 +245,8 @@ class Install {
   void requirements(const std::string& name) {
     const std::optional<fs::path> path = file_(name);
     if (!path) return leave_out("-r " + name, "no such file was found here");
-    to_.requirements(*path, path->lexically_normal().string(), read_file(*path));
+    to_.requirements(*path, path->lexically_normal().string(),
+                     read_small_file(*path, size_limit::kConverted));
   }
 
   const InstallCommand& command_;

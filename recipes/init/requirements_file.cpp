@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/init/conversion.hpp"
 #include "recipes/project_path.hpp"
 #include "recipes/recipe.hpp"
@@ -139,7 +141,8 @@ class RequirementsFile {
       return to_.leave_out(place, text, "there is no such file here");
     }
     const fs::path parent = fs::path(shown_).parent_path();
-    to_.requirements(path, (parent / value).lexically_normal().string(), read_file(path));
+    to_.requirements(path, (parent / value).lexically_normal().string(),
+                     read_small_file(path, size_limit::kConverted));
   }
 
   Conversion& to_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "base/text.hpp"
 #include "recipes/resolve/debian_control.hpp"
 
@@ -171,7 +173,7 @@ std::vector<AptSource> read_apt_sources(const fs::path& root) {
   std::sort(files.begin() + 1, files.end());
   std::vector<AptSource> found;
   for (const fs::path& file : files) {
-    const auto text = read_file_if_exists(file);
+    const auto text = read_small_file_if_exists(file, size_limit::kMachineConfig);
     if (!text) continue;
     auto sources = parse_apt_sources(*text, file);
     std::move(sources.begin(), sources.end(), std::back_inserter(found));

@@ -7,7 +7,9 @@
 
 #include "base/error.hpp"
 #include "base/inflate.hpp"
+#include "base/own_entries.hpp"
 #include "base/pool.hpp"
+#include "base/size_limits.hpp"
 #include "recipes/resolve/debian_control.hpp"
 
 namespace mlenv {
@@ -75,6 +77,7 @@ std::string by_hash_url(const PackagesIndex& index) {
   return fmt::format("{}/{}/by-hash/SHA256/{}", index.suite_url, folder, index.file.digest.hex());
 }
 
+/// The size is the signed Release's: nothing larger is fetched.
 void download(const PackagesIndex& index, const std::string& url, const fs::path& target,
               Http& http, Activity& activity) {
   AtomicFile file{target};
@@ -118,16 +121,23 @@ bool is_cached(const PackagesIndex& index, const fs::path& path) {
 std::string packages_text(const fs::path& path) {
   const Fd fd = open_file(path);
   FdSource compressed{fd.get()};
-  StringSink text;
-  decompress(compressed, text);
-  return std::move(text.text);
+  std::string text;
+  FunctionSink limited([&](ByteView data) {
+    if (text.size() + data.size() > size_limit::kPackagesFile) {
+      throw failure("too-large", "an index of packages unpacks to more than {} bytes",
+                    size_limit::kPackagesFile);
+    }
+    text += as_text(data);
+  });
+  decompress(compressed, limited);
+  return text;
 }
 
 void add_parsed(const PackagesIndex& index, const IndexOptions& options, const solv::Origin& origin,
                 solv::Pool& pool) {
   const std::string text = packages_text(index_path(options, index));
   const std::string body = pool.add_index(text, index_facts(text), origin);
-  make_folders(options.cache / "pools");
+  make_own_folders(options.cache / "pools");
   write_file(pool_path(options, index), pool_header(options, index, body) + body, false);
 }
 

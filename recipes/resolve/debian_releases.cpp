@@ -4,14 +4,16 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "base/own_entries.hpp"
 #include "base/pool.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/resolve/debian_index.hpp"
 #include "recipes/resolve/release_signature.hpp"
 
 namespace mlenv {
 namespace {
 
-constexpr std::uint64_t kReleaseLimit = std::uint64_t{16} << 20U;
 constexpr unsigned kParallelFetches = 4;
 
 /// One suite at one address.
@@ -53,7 +55,7 @@ Fetched fetch(const Suite& suite, Http& http) {
   try {
     HttpRequest request;
     request.url = suite.url + "/InRelease";
-    request.answer_limit = kReleaseLimit;
+    request.answer_limit = size_limit::kRelease;
     HttpResponse response = http.send(request);
     if (response.status >= 200 && response.status < 300) {
       fetched.text = std::move(response.body);
@@ -62,6 +64,7 @@ Fetched fetch(const Suite& suite, Http& http) {
     fetched.absent = response.status == 404 || response.status == 410;
     fetched.fault = failure("http-status", "cannot fetch {}", suite.what())
                         .because(fmt::format("the server answers {}", response.status));
+    if (!response.no_login.empty()) fetched.fault.because(response.no_login);
     if (fetched.absent) {
       fetched.fault.hint(
           "this archive does not have the suite; old releases move to another archive: name one "
@@ -94,6 +97,9 @@ class Releases {
   bool is_other_peoples(const Suite& suite, const std::string& text) const;
   void pass_over(const Suite& suite, std::string_view why) {
     progress_.note(fmt::format("passing over {}: {}", suite.what(), why));
+  }
+  ReleaseChecks checks_of(const Suite& suite) const {
+    return {suite.source->suite, options_.now, suite.source->check_valid_until};
   }
   fs::path cached_path(const Suite& suite) const {
     return folder_ / (Digest::of(suite.url).hex() + ".InRelease");
@@ -153,7 +159,7 @@ std::optional<Release> Releases::verified(const Suite& suite, const std::string&
 }
 
 std::optional<Release> Releases::from_cache(const Suite& suite) {
-  const auto text = read_file_if_exists(cached_path(suite));
+  const auto text = read_small_file_if_exists(cached_path(suite), size_limit::kRelease);
   if (!text) return std::nullopt;
   try {
     return verified(suite, *text);
@@ -171,6 +177,13 @@ std::optional<Release> Releases::instead(const Suite& suite, Fetched fetched) {
   std::optional<Release> cached;
   if (!fetched.absent) cached = from_cache(suite);
   if (!cached) throw std::move(fetched.fault);
+  // Who keeps the archive's answers back must not hold this machine at an old state for ever.
+  try {
+    check_release(*cached, checks_of(suite), suite.what());
+  } catch (const Error& error) {
+    for (const std::string& frame : error.frames()) fetched.fault.because(frame);
+    throw std::move(fetched.fault);
+  }
   progress_.note(fmt::format("{} cannot be fetched; using the copy of {} from the cache",
                              suite.what(), render_time(cached->date)));
   return cached;
@@ -183,16 +196,17 @@ std::optional<Release> Releases::accept(const Suite& suite, Fetched fetched) {
     pass_over(suite, "it is not the distribution's own archive");
     return std::nullopt;
   }
-  const bool valid_until = suite.source->check_valid_until;
-  check_release(*fresh, {suite.source->suite, options_.now, valid_until}, suite.what());
-  if (read_file_if_exists(cached_path(suite)) == fetched.text) return fresh;
+  check_release(*fresh, checks_of(suite), suite.what());
+  const auto known = read_small_file_if_exists(cached_path(suite), size_limit::kRelease);
+  if (known == fetched.text) return fresh;
   std::optional<Release> cached = from_cache(suite);
   if (cached && cached->date > fresh->date) {
+    check_release(*cached, checks_of(suite), suite.what());
     progress_.note(fmt::format("{} is older ({}) than what was seen before ({}): using that one",
                                suite.what(), render_time(fresh->date), render_time(cached->date)));
     return cached;
   }
-  make_folders(folder_);
+  make_own_folders(folder_);
   write_file(cached_path(suite), *fetched.text, false);
   return fresh;
 }

@@ -5,6 +5,8 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/distribution.hpp"
 #include "recipes/resolve/apt_sources.hpp"
 #include "recipes/resolve/debian.hpp"
@@ -18,7 +20,7 @@ constexpr std::string_view kPockets[] = {"", "-updates", "-security"};
 
 /// The machine's own release, when it runs the distribution asked for.
 std::optional<std::string> release_of(const fs::path& root, std::string_view distribution) {
-  const auto text = read_file_if_exists(root / "etc/os-release");
+  const auto text = read_small_file_if_exists(root / "etc/os-release", size_limit::kMachineConfig);
   if (!text) return std::nullopt;
   std::string codename = os_release_value(*text, "VERSION_CODENAME");
   if (os_release_value(*text, "ID") != distribution || codename.empty()) return std::nullopt;
@@ -225,8 +227,9 @@ std::vector<DebianSource> debian_sources(const Recipe& recipe, const fs::path& r
   std::vector<DebianSource> found;
   std::string looked_at;
   if (!sources_file.empty()) {
-    const auto text = while_doing("looking for package sources in what MLENV_DEBIAN_SOURCES names",
-                                  [&] { return read_file(sources_file); });
+    const auto text =
+        while_doing("looking for package sources in what MLENV_DEBIAN_SOURCES names",
+                    [&] { return read_small_file(sources_file, size_limit::kMachineConfig); });
     const auto all = parse_apt_sources(text, sources_file);
     found = own_sources(all, wanted, std::nullopt);
     looked_at = "`" + sources_file.string() + "`, which MLENV_DEBIAN_SOURCES names,";

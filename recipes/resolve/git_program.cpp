@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/http.hpp"
 #include "base/log.hpp"
+#include "recipes/resolve/host_logins.hpp"
 #include "recipes/text.hpp"
 
 extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
@@ -47,7 +48,7 @@ Command git_command(const std::vector<std::string>& arguments, bool batch_ssh) {
     throw failure("no-git", "there is no `git` on this machine, and the recipe names a repository")
         .hint("install it, on Debian as `apt-get install git`");
   }
-  Command command;
+  Command command{Purpose{"git-fetch"}};
   command.argv = {program->string(),
                   "-c",
                   "core.hooksPath=/dev/null",
@@ -61,8 +62,17 @@ Command git_command(const std::vector<std::string>& arguments, bool batch_ssh) {
                   "protocol.ext.allow=never",
                   "-c",
                   "advice.detachedHead=false"};
+  for (const std::string& word : git_login_options(arguments)) command.argv.push_back(word);
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
-  command.env = git_environment(own_environment(), batch_ssh);
+  std::vector<std::string> environment = git_environment(own_environment(), batch_ssh);
+  narrow_git_home(environment, arguments);
+  // A repository on this machine is served by a git that obeys what stands in it: where objects are
+  // absent, that could name a program to get them by.
+  const bool local = std::any_of(arguments.begin(), arguments.end(), [](const std::string& word) {
+    return word.starts_with("file:") || word.starts_with('/');
+  });
+  if (local) environment.emplace_back("GIT_NO_LAZY_FETCH=1");
+  command.env = std::move(environment);
   command.folder = "/";  // settings of a repository that mlenv was called in are not the user's
   return command;
 }

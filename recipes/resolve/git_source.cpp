@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/http.hpp"
 #include "base/log.hpp"
+#include "base/own_entries.hpp"
 #include "base/scratch_folder.hpp"
 #include "recipes/resolve/git_program.hpp"
 #include "recipes/text.hpp"
@@ -245,7 +246,8 @@ void sweep(const fs::path& folder) {
   for (const fs::path& one : list_folder(folder)) {
     std::error_code unknown;
     const auto age = fs::file_time_type::clock::now() - fs::last_write_time(one, unknown);
-    if (!unknown && one.filename().string().starts_with("tmp-") && age > kAbandoned) {
+    const bool is_ours = has_temporary_name(one.filename().string(), "tmp-") && is_own_folder(one);
+    if (!unknown && is_ours && age > kAbandoned) {
       remove_tree(one);
     }
   }
@@ -312,7 +314,7 @@ SourceTree provide_git_tree(const std::string& url, const std::string& commit,
   const fs::path place = home / Digest::of(fmt::format("{}\n{}\n", url, commit)).hex();
   const fs::path record = place.string() + ".tree";
   const fs::path lock = place.string() + ".lock";
-  make_folders(home);
+  make_own_folders(home);
   {
     const FileLock reading = FileLock::wait(lock, FileLock::Mode::shared);
     if (auto tree = cached_tree(place, record, expected)) return *std::move(tree);

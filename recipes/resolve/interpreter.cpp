@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/inflate.hpp"
+#include "base/own_entries.hpp"
 #include "base/scratch_folder.hpp"
 #include "recipes/text.hpp"
 
@@ -105,7 +106,7 @@ fs::path interpreter_path(const fs::path& cache, const Digest& digest) {
 
 void fetch_interpreter(const std::string& url, const Digest& digest,
                        std::optional<std::uint64_t> size_bytes, const fs::path& path, Http& http) {
-  make_folders(path.parent_path());
+  make_own_folders(path.parent_path());
   AtomicFile file{path};
   if (url.starts_with(kFileScheme)) {
     const Fd from = open_file(fs::path(url.substr(kFileScheme.size())));

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/own_entries.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -32,7 +33,7 @@ std::optional<Location> recall_location(const fs::path& cache, const Digest& dig
 
 void remember_location(const fs::path& cache, const Digest& digest, const Location& location) {
   try {
-    make_folders(cache / "locations");
+    make_own_folders(cache / "locations");
     // For the owner alone: an index may put a token into its URLs.
     AtomicFile file(location_path(cache, digest), 0600);
     file.write(as_bytes(fmt::format("{}\n{}\n", location.url, location.size_bytes)));

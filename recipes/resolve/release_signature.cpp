@@ -10,6 +10,8 @@
 
 #include "base/error.hpp"
 #include "base/handle.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/distribution.hpp"
 
 namespace mlenv {
@@ -135,7 +137,7 @@ void Keyring::add_text(std::string_view keys, std::string_view what) {
 }
 
 void Keyring::add_file(const fs::path& path) {
-  const auto keys = read_file_if_exists(path);
+  const auto keys = read_small_file_if_exists(path, size_limit::kKeyring);
   if (!keys) {
     throw failure("no-keyring", "the keyring `{}` does not exist", path.string())
         .hint(std::string(kKeyringHint));
@@ -197,7 +199,8 @@ Keyring archive_keyring(std::string_view distribution, const fs::path& root) {
     keyring.add_file(path);
     return keyring;
   }
-  const auto release = read_file_if_exists(root / "etc/os-release");
+  const auto release =
+      read_small_file_if_exists(root / "etc/os-release", size_limit::kMachineConfig);
   if (!release || os_release_value(*release, "ID") == distribution) {
     return while_doing("looking for the archive's keyring on this machine",
                        [&] { return trusted_keyring(root); });

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "base/own_entries.hpp"
 #include "recipes/distribution.hpp"
 #include "recipes/environment.hpp"
 #include "recipes/mistakes.hpp"
@@ -61,7 +62,7 @@ fs::path named_wheel(const fs::path& cache, const LockedWheel& wheel, const fs::
   fs::path path = cache / "named-wheels" / wheel.digest.hex() / wheel.file;
   std::error_code error;
   if (fs::read_symlink(path, error) == from) return path;
-  make_folders(path.parent_path());
+  make_own_folders(path.parent_path());
   const TemporaryFolder aside(path.parent_path());
   fs::create_symlink(from, aside.path() / "link");
   fs::rename(aside.path() / "link", path);

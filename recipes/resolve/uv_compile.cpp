@@ -7,8 +7,11 @@
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "base/scratch_folder.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/requirement_files.hpp"
 #include "recipes/resolve/direct_search.hpp"
+#include "recipes/resolve/host_logins.hpp"
 #include "recipes/resolve/uv.hpp"
 #include "recipes/text.hpp"
 #include "recipes/toml.hpp"
@@ -131,6 +134,22 @@ void trust_as_we_do(std::vector<std::string>& environment) {
   }
 }
 
+/// Says what may help when it hangs.
+template <typename Work>
+Captured while_uv_works(Work&& work) {
+  try {
+    return work();
+  } catch (Error& error) {
+    if (error.code() == "timeout") {
+      error.because("uv was asked which releases the recipe needs");
+      error.hint(
+          "an index may not answer, or hold very many releases: pin versions in the recipe, or "
+          "see what uv does with `--verbose`");
+    }
+    throw;
+  }
+}
+
 /// In a folder of its own, where the answer is found.
 Captured run_uv(const UvQuestion& question, const WheelRequest& request, const UvProgram& program,
                 Answer answer, const fs::path& folder) {
@@ -151,11 +170,16 @@ Captured run_uv(const UvQuestion& question, const WheelRequest& request, const U
     }
     write_file(folder / "pylock.toml", render_preferences(versions), false);
   }
-  Command command;
+  Command command{Purpose{"uv-resolve"}};
   command.argv = arguments(question, request, program.path, program.cache, answer);
-  command.env = uv_environment();
+  std::vector<std::string> environment = uv_environment();
+  std::vector<std::string> words = command.argv;
+  words.insert(words.end(), wanted.begin(), wanted.end());
+  words.insert(words.end(), question.constraints.begin(), question.constraints.end());
+  narrow_netrc(environment, words, folder);
+  command.env = std::move(environment);
   command.folder = folder;
-  Captured said = run_captured(command, kDeadline);
+  Captured said = while_uv_works([&] { return run_captured(std::move(command), kDeadline); });
   log::debug("uv: exit {}, {}", said.exit.code, trim(said.err));
   return said;
 }
@@ -188,7 +212,8 @@ UvAnswer ask_uv(const UvQuestion& question, const WheelRequest& request, const f
   const ScratchFolder folder;
   const Captured said = run_uv(question, request, {uv, cache}, Answer::wheels, folder.path());
   if (said.exit.code == 0) {
-    return parse_pylock(read_file(folder.path() / "pylock.toml"), folder.path());
+    return parse_pylock(read_small_file(folder.path() / "pylock.toml", size_limit::kLock),
+                        folder.path());
   }
   const bool own_indexes = request.recipe != nullptr && !request.recipe->sources.pypi.empty();
   return std::visit([](auto&& one) -> UvAnswer { return std::forward<decltype(one)>(one); },
@@ -204,7 +229,7 @@ AskedExtras ask_extras(const UvQuestion& question, const WheelRequest& request, 
         .because(std::string(trim(said.err)).substr(0, kLongestCause));
   }
   AskedExtras all;
-  const std::string text = read_file(folder.path() / "requirements.txt");
+  const std::string text = read_small_file(folder.path() / "requirements.txt", size_limit::kLock);
   for (const std::string_view line : split(text, '\n')) {
     const auto one = read_dependency(std::string(trim(line)));
     if (one && !one->extras.empty()) {

@@ -3,6 +3,7 @@
 
 #include "base/digest.hpp"
 #include "base/json.hpp"
+#include "base/own_entries.hpp"
 #include "base/process.hpp"
 #include "base/scratch_folder.hpp"
 #include "recipes/resolve/uv.hpp"
@@ -74,7 +75,7 @@ fs::path described_interpreter(const fs::path& cache, std::string_view python,
   const fs::path folder = fs::absolute(cache) / "uv" / "interpreters" / Digest::of(said).brief();
   fs::path program = folder / "python";
   if (fs::exists(program)) return program;
-  make_folders(folder);
+  make_own_folders(folder);
   write_file(folder / "answer.json", said, false);
   // The program comes last: where it is, its answer is.
   AtomicFile file(program, 0755);
@@ -90,7 +91,7 @@ fs::path sample_interpreter(const fs::path& cache) {
 bool uv_understands(const fs::path& uv, const fs::path& cache) {
   const ScratchFolder folder;
   write_file(folder.path() / "uv.toml", "", false);
-  Command command;
+  Command command{Purpose{"uv-trial"}};
   command.argv = {uv.string(),
                   "pip",
                   "compile",

@@ -7,8 +7,10 @@
 #include <array>
 
 #include "base/log.hpp"
+#include "base/own_entries.hpp"
 #include "base/process.hpp"
 #include "base/zip.hpp"
+#include "recipes/resolve/host_logins.hpp"
 #include "recipes/resolve/uv.hpp"
 #include "recipes/resolve/versions.hpp"
 #include "recipes/text.hpp"
@@ -29,9 +31,10 @@ constexpr std::string_view kHint =
 
 /// `uv 0.13.8 (…)` → `0.13.8`; empty when it cannot be asked.
 std::string uv_version(const fs::path& uv) {
-  Command command;
+  Command command{Purpose{"uv-version"}};
   command.argv = {uv.string(), "--version"};
   command.env = uv_environment();
+  command.folder = "/";  // no settings of a project that mlenv was called in
   const Captured said = run_captured(command, std::chrono::seconds(30));
   std::string_view text = trim(said.out);
   if (said.exit.code != 0 || !text.starts_with("uv ")) return {};
@@ -75,7 +78,7 @@ std::optional<fs::path> uv_on_path(const fs::path& cache, Progress& progress) {
   if (suits(*found, version, cache)) {
     log::debug("uv {} at {}", version, found->string());
     if (note) {
-      make_folders(note->parent_path());
+      make_own_folders(note->parent_path());
       write_file(*note, version + "\n", false);
     }
     return found;
@@ -107,8 +110,10 @@ fs::path download_wheel(const fs::path& folder) {
     requirement += fmt::format(" --hash=sha256:{}", digest);
   }
   write_file(folder / "requirements.txt", requirement + '\n', false);
-  Command command;
+  Command command{Purpose{"uv-download"}};
+  // -E: a PYTHONPATH of the person's may name the project, where anything may be called `pip`.
   command.argv = {python->string(),
+                  "-E",
                   "-m",
                   "pip",
                   "download",
@@ -122,6 +127,9 @@ fs::path download_wheel(const fs::path& folder) {
                   "--dest",
                   "."};
   command.folder = folder;
+  std::vector<std::string> environment = uv_environment();
+  narrow_netrc(environment, {}, folder);
+  command.env = std::move(environment);
   const Captured said = run_captured(command, std::chrono::minutes(10));
   if (said.exit.code != 0) throw no_uv("pip: " + last_line(said.err));
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {

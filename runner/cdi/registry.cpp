@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -50,7 +52,7 @@ void CdiRegistry::add_file(const fs::path& file, std::size_t rank) {
   if (file.extension() != ".json" && file.extension() != ".yaml") return;
   std::string text;
   try {
-    text = read_file(file);
+    text = read_small_file(file, size_limit::kRunRecord);
     sources_.push_back({rank, parse_cdi_spec(text, file.string())});
   } catch (const Error& error) {
     broken_.push_back({std::move(text), error});

@@ -28,7 +28,7 @@ std::optional<CdiSpec> toolkit_spec(const fs::path& program, const fs::path& cac
     if (const auto text = remembered.read(name)) {
       return parse_cdi_spec(*text, (cache / name).string());
     }
-    Command command;
+    Command command{Purpose{"cdi-spec"}};
     command.argv = {program.string(), "cdi", "generate", "--format=yaml"};
     const Captured result = run_captured(std::move(command), kDeadline);
     if (result.exit.code != 0) {

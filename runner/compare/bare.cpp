@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "base/tree_walk.hpp"
 #include "runner/image_program.hpp"
 
 namespace mlenv::compare {
@@ -26,12 +27,16 @@ constexpr std::string_view kElf =
 /// The host's own files are where absolute links would lead.
 void keep_links_below(const fs::path& root) {
   std::vector<std::pair<fs::path, fs::path>> absolute;
-  for (const fs::directory_entry& entry :
-       fs::recursive_directory_iterator(root, fs::directory_options::skip_permission_denied)) {
-    if (!entry.is_symlink()) continue;
-    fs::path target = fs::read_symlink(entry.path());
-    if (target.is_absolute()) absolute.emplace_back(entry.path(), std::move(target));
-  }
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    if (!S_ISLNK(entry.status.st_mode)) return true;
+    fs::path link = root / entry.path;
+    fs::path target = fs::read_symlink(link);
+    if (target.is_absolute()) absolute.emplace_back(std::move(link), std::move(target));
+    return true;
+  };
+  walk.unreadable = [](std::string_view, int) {};
+  walk_tree(root, walk);
   for (const auto& [link, target] : absolute) {
     fs::remove(link);
     fs::create_symlink(root / target.relative_path(), link);
@@ -170,7 +175,7 @@ std::vector<std::string> BareImage::words_for(const std::string& program, const 
 }
 
 Command BareImage::command(const std::vector<std::string>& argv, const fs::path& folder) const {
-  Command command;
+  Command command{Purpose{"compare-bare"}};
   command.argv = words_for(argv.at(0), argv.at(0), 0);
   command.argv.insert(command.argv.end(), argv.begin() + 1, argv.end());
   command.env = environment();

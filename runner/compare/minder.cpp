@@ -27,7 +27,7 @@ void Minder::begin(const fs::path& read_only) {
   socket_ = Fd{ends[0]};
   const Fd theirs{ends[1]};
   const Fd nowhere = open_file("/dev/null", O_RDWR);
-  Command command;
+  Command command{Purpose{"compare-process"}};
   command.argv = {own_executable().string(), std::string(minding::kArgument),
                   std::string(minding::word_of(ending_))};
   if (!read_only.empty()) command.argv.push_back(read_only.string());

@@ -31,7 +31,7 @@ Request parse_request(std::string_view bytes) {
     request.end = value.at("end").get<pid_t>();
     return request;
   }
-  Command& command = request.start.emplace();
+  Command& command = request.start.emplace(Purpose{"compare-measured"});
   command.argv = value.at("argv").get<std::vector<std::string>>();
   if (!value.at("env").is_null()) command.env = value.at("env").get<std::vector<std::string>>();
   command.folder = value.at("folder").get<std::string>();

@@ -223,7 +223,7 @@ Command command_on(const Bench& bench, const ActiveSide& side, const Wanted& wan
     if (wanted.project) return project_command(bench, *image);
     return image->command(wanted.argv, wanted.folder ? bench.terms.work : fs::path("/"));
   }
-  Command command;
+  Command command{Purpose{"compare-measured"}};
   command.argv = run_words(*side.spec, bench.terms, side.options, wanted);
   return command;
 }

@@ -9,6 +9,7 @@
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "base/tree_walk.hpp"
 #include "runner/engine/engine.hpp"
 #include "runner/engine/engine_image.hpp"
 #include "runner/vm/disk/image_disk.hpp"
@@ -43,8 +44,8 @@ SideFiles files_of_engine(const Bench& bench, const std::string& name) {
   }
 }
 
-void forget_file(const fs::path& path) {
-  const Fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+void forget_file(int folder, const char* name) {
+  const Fd fd{::openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
   if (fd) (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
 }
 
@@ -81,13 +82,16 @@ SideFiles files_on(const Bench& bench, const ActiveSide& side) {
 void forget_pages(const std::vector<fs::path>& places) {
   for (const fs::path& place : places) {
     if (!fs::is_directory(place)) {
-      forget_file(place);
+      forget_file(AT_FDCWD, place.c_str());
       continue;
     }
-    for (const fs::directory_entry& entry :
-         fs::recursive_directory_iterator(place, fs::directory_options::skip_permission_denied)) {
-      if (!entry.is_symlink() && entry.is_regular_file()) forget_file(entry.path());
-    }
+    TreeWalk walk;
+    walk.visit = [](const TreeEntry& entry) {
+      if (S_ISREG(entry.status.st_mode)) forget_file(entry.folder, entry.name.c_str());
+      return true;
+    };
+    walk.unreadable = [](std::string_view, int) {};
+    walk_tree(place, walk);
   }
 }
 

@@ -70,7 +70,7 @@ class Asked {
 
   Launched ask(std::vector<std::string> words) {
     words.insert(words.begin(), engine_.program);
-    Command command;
+    Command command{Purpose{"engine-question"}};
     command.argv = std::move(words);
     const auto left = std::chrono::duration_cast<milliseconds>(until_ - Clock::now());
     const milliseconds deadline = std::clamp(left, milliseconds(0), kAnswer);

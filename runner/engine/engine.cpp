@@ -62,8 +62,8 @@ void read_docker(const Json& info, const std::string& error, ContainerEngine& en
   if (engine.version.empty()) {
     // The client answers with what it knows of itself, and of the daemon with its errors.
     const Json errors = info.value("ServerErrors", Json::array());
-    throw no_daemon(!errors.empty() && errors[0].is_string() ? errors[0].get<std::string>()
-                                                             : first_line(error));
+    const bool has_words = errors.is_array() && !errors.empty() && errors[0].is_string();
+    throw no_daemon(has_words ? errors[0].get<std::string>() : first_line(error));
   }
   for (const Json& option : info.value("SecurityOptions", Json::array())) {
     if (option.is_string() && says(option.get<std::string>(), "name=rootless")) {
@@ -112,7 +112,7 @@ void choose_oci_runtime(const std::string& own, ContainerEngine& engine) {
 }
 
 void read_podman(const Json& info, const std::string& error, ContainerEngine& engine) {
-  if (!info.contains("host") || !info.contains("version")) {
+  if (!info.contains("version") || !info.contains("host") || !info.at("host").is_object()) {
     throw failure("engine-down", "podman does not work here").because(first_line(error));
   }
   const Json& host = info.at("host");
@@ -145,12 +145,27 @@ std::string ContainerEngine::title() const {
 
 Captured ask(const ContainerEngine& engine, std::vector<std::string> words,
              std::chrono::milliseconds deadline, const fs::path& folder) {
-  Command command;
+  Command command{Purpose{"engine-question"}};
   command.argv = std::move(words);
   command.argv.insert(command.argv.begin(), engine.program);
   command.folder = folder;
   return run_captured(std::move(command), deadline);
 }
+
+namespace {
+
+/// What it says of itself. A daemon that hangs is one that does not answer.
+Captured told_of(const ContainerEngine& engine) {
+  try {
+    return ask(engine, {"info", "--format", "{{json .}}"}, kAnswer);
+  } catch (const Error& error) {
+    if (error.code() != "timeout") throw;
+    if (!engine.is_podman()) throw no_daemon(error.what());
+    throw failure("engine-down", "podman does not work here").because(error.what());
+  }
+}
+
+}  // namespace
 
 bool is_engine(std::string_view runtime) { return runtime == "docker" || runtime == "podman"; }
 
@@ -165,7 +180,7 @@ ContainerEngine find_engine(const std::string& name) {
   ContainerEngine engine;
   engine.name = name;
   engine.program = program->string();
-  const Captured answer = ask(engine, {"info", "--format", "{{json .}}"}, kAnswer);
+  const Captured answer = told_of(engine);
   const Json info = Json::parse(answer.out, nullptr, false);
   const Json known = info.is_object() ? info : Json::object();
   engine.is_podman() ? read_podman(known, answer.err, engine)

@@ -1,5 +1,6 @@
 #include "runner/engine/engine_command.hpp"
 
+#include <linux/capability.h>
 #include <sys/resource.h>
 #include <algorithm>
 #include <array>
@@ -7,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/confinement.hpp"
 #include "base/error.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
@@ -21,11 +23,6 @@ using Words = std::vector<std::string>;
 
 constexpr const char* kTmp = "/tmp";
 constexpr const char* kShm = "/dev/shm";
-
-/// What the built-in runtime gives, whatever the engine's own default is.
-constexpr std::array kCapabilities = {
-    "AUDIT_WRITE",      "CHOWN",   "DAC_OVERRIDE", "FOWNER", "FSETID",  "KILL",   "MKNOD",
-    "NET_BIND_SERVICE", "NET_RAW", "SETFCAP",      "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"};
 
 void add(Words& words, std::initializer_list<std::string> more) { words.insert(words.end(), more); }
 
@@ -97,7 +94,8 @@ void add_mounts(const ContainerEngine& engine, const EngineContainer& container,
   for (const MemoryFolder& one : container.memory) {
     at[one.target] = {"--tmpfs", memory_word(engine, one)};
   }
-  if (container.home) at[*container.home] = {"--mount", "type=volume,target=" + *container.home};
+  if (container.home)
+    at[*container.home] = {"--mount", "type=volume," + csv_quoted("target=" + *container.home)};
   for (const Mount& one : container.mounts) {
     const auto layer = container.layers.find(one.target);
     at[one.target] = layer == container.layers.end()
@@ -127,6 +125,10 @@ void add_limits(const ContainerEngine& engine, const JobLimits& limits, Words& w
   }
 }
 
+/// On no container of anybody else's: the name is random, and whoever else took it has other
+/// labels.
+std::string label_of(const EngineContainer& container) { return "dev.mlenv.run=" + container.name; }
+
 /// What podman takes for a network of its own as an ordinary user was slirp4netns up to version 4.
 std::string private_network(const ContainerEngine& engine) {
   if (!engine.is_podman() || !engine.rootless) return "bridge";
@@ -144,9 +146,18 @@ void add_network(const ContainerEngine& engine, const JobOptions& options, Words
   }
 }
 
+/// What the built-in runtime gives, whatever the engine's own default is.
+void add_capabilities(const JobOptions& options, Words& words) {
+  constexpr std::string_view kPrefix = "CAP_";
+  for (const Capability& one : default_capabilities()) {
+    if (one.number == CAP_NET_RAW && options.network == "host") continue;
+    add(words, {"--cap-add", std::string(one.name.substr(kPrefix.size()))});
+  }
+}
+
 void add_rights(const ContainerEngine& engine, const EngineContainer& container, Words& words) {
   add(words, {"--user", "0:0", "--userns", "host", "--ipc", "private", "--cap-drop", "all"});
-  for (const char* const one : kCapabilities) add(words, {"--cap-add", one});
+  add_capabilities(container.options, words);
   add(words, {"--security-opt", "no-new-privileges", "--security-opt", "label=disable",
               "--security-opt", "seccomp=" + (container.settings / "seccomp.json").string()});
   if (engine.keeps_groups && engine.rootless) add(words, {"--group-add", "keep-groups"});
@@ -173,7 +184,7 @@ void add_ulimits(const EngineContainer& container, Words& words) {
 }  // namespace
 
 Command run_command(const ContainerEngine& engine, const EngineContainer& container) {
-  Command command;
+  Command command{Purpose{"engine-run"}};
   Words& words = command.argv;
   words = {engine.program};
   if (!engine.oci_runtime.empty()) add(words, {"--runtime", engine.oci_runtime});
@@ -189,7 +200,7 @@ Command run_command(const ContainerEngine& engine, const EngineContainer& contai
     add(words, {"--pid", "private", "--uts", "private", "--systemd", "false", "--image-volume",
                 "ignore", "--http-proxy=false", "--passwd=false"});
   }
-  add(words, {"--label", "dev.mlenv.run=" + container.name});
+  add(words, {"--label", label_of(container)});
   if (container.options.read_only) {
     words.emplace_back("--read-only");
     if (engine.is_podman()) words.emplace_back("--read-only-tmpfs=false");
@@ -204,8 +215,12 @@ Command run_command(const ContainerEngine& engine, const EngineContainer& contai
   return command;
 }
 
-std::vector<std::string> remove_words(const EngineContainer& container) {
-  return {"rm", "--force", "--volumes", container.name};
+std::vector<std::string> own_containers_words(const EngineContainer& container) {
+  return {"ps", "--all", "--quiet", "--no-trunc", "--filter", "label=" + label_of(container)};
+}
+
+std::vector<std::string> remove_words(const std::string& id) {
+  return {"rm", "--force", "--volumes", id};
 }
 
 std::vector<std::string> memory_targets(const EngineContainer& container) {

@@ -35,8 +35,11 @@ struct EngineContainer {
 /// (usage) for a path that the engine has no words for, and `no-overlay` for one of a layer.
 Command run_command(const ContainerEngine& engine, const EngineContainer& container);
 
-/// What removes it, whatever it does.
-std::vector<std::string> remove_words(const EngineContainer& container);
+/// What lists the ids of what was made by `run_command`: by a label that only that can have. The
+/// name may be somebody else's, whose container then stood in our way and stays.
+std::vector<std::string> own_containers_words(const EngineContainer& container);
+/// What removes one, whatever it does.
+std::vector<std::string> remove_words(const std::string& id);
 
 /// Where the container has memory in place of a disk: what a new attempt finds empty.
 std::vector<std::string> memory_targets(const EngineContainer& container);

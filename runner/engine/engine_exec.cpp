@@ -104,14 +104,6 @@ void serve(const Bundle& of_run, const KeptProcess& process, Keeper& channel, co
 
 }  // namespace
 
-std::optional<CannotRun> refused_by_kernel(const keeper::Failed& problem,
-                                           const std::string& program) {
-  if (problem.step != keeper::Failed::Step::program) return std::nullopt;
-  const bool is_absent = problem.error == ENOENT || problem.error == ENOTDIR;
-  return CannotRun{is_absent ? 127 : 126,
-                   fmt::format("cannot run `{}`: {}", program, errno_text(problem.error))};
-}
-
 void EngineExec::start(const ExecRequest& request, std::vector<Fd> files, Fd connection) {
   const AskedCommand asked{request, std::move(files), std::move(connection)};
   if (!asked.is_whole()) return;

@@ -10,10 +10,6 @@
 
 namespace mlenv {
 
-/// Where the kernel did not execute it: why a shell would not start it.
-std::optional<CannotRun> refused_by_kernel(const keeper::Failed& problem,
-                                           const std::string& program);
-
 class EngineExec {
  public:
   /// `root`: the container's. `process`: what further commands have of the run's.

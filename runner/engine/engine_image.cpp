@@ -67,7 +67,7 @@ void load_into_docker(const Store& store, const Image& image, const Reference& n
   const fs::path words = scratch.path() / "words";
   const Fd messages = open_file(words, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   Pipe pipe = make_pipe();
-  Command command;
+  Command command{Purpose{"engine-load"}};
   command.argv = {engine.program, "load", "--quiet"};
   command.stdin_fd = pipe.read_end.get();
   command.stdout_fd = messages.get();

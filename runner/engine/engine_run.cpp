@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
@@ -13,6 +12,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/beneath.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/paths.hpp"
@@ -74,10 +74,7 @@ void require_bridge(const LocalRun& run) {
 
 /// What is mounted at `target` in the container; none of the host's links are followed.
 Fd mounted_at(const Fd& root, const std::string& target) {
-  open_how how{};
-  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  Fd fd{static_cast<int>(::syscall(SYS_openat2, root.get(), target.c_str(), &how, sizeof how))};
+  Fd fd = open_beneath(root.get(), target, O_RDONLY | O_DIRECTORY, Links::inside);
   struct statx status {};
   const bool is_mount = fd &&
                         ::statx(fd.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS, &status) == 0 &&
@@ -117,8 +114,13 @@ EngineRun::EngineRun(const LocalRun& run, int socket, int signals) : run_(run) {
   fill_container();
   make_mount_points(container_, memory_targets(container_));
   make_folders_of_run();
-  if (run.options.read_only) look(socket);
-  start(socket, signals);
+  try {
+    if (run.options.read_only) look({socket, signals});
+    start({socket, signals});
+  } catch (const KeptContainer::NotStarted& told) {
+    constexpr int kSignalled = 128;
+    refusal_ = CannotRun{kSignalled + told.signal, "the container had not started yet"};
+  }
 }
 
 EngineRun::~EngineRun() {
@@ -221,11 +223,11 @@ Bundle EngineRun::begin_bundle(const ImageRoot& image) {
 
 /// An image that cannot be written gets its files as mounts: what they hold is found out in a first
 /// container, which can.
-void EngineRun::look(int socket) {
+void EngineRun::look(const GuestWatch& watch) {
   container_.options.read_only = false;
   MountWriter writer{run_.scratch / "files"};
   {
-    KeptContainer first{*run_.engine, container_, socket};
+    KeptContainer first{*run_.engine, container_, watch};
     const ImageRoot image{Fd{::fcntl(first.root().get(), F_DUPFD_CLOEXEC, 3)}, writer};
     const Bundle bundle = begin_bundle(image);
     container_.home = bundle.user.home;
@@ -238,8 +240,8 @@ void EngineRun::look(int socket) {
   container_.name = random_container_name();
 }
 
-void EngineRun::start(int socket, int signals) {
-  kept_.emplace(*run_.engine, container_, socket);
+void EngineRun::start(const GuestWatch& watch) {
+  kept_.emplace(*run_.engine, container_, watch);
   for (const auto& [target, layer] : container_.layers) {
     for (const FreshPath& one : layer.fresh) {
       clear_fresh(mounted_at(kept_->root(), target), target, one);
@@ -255,7 +257,7 @@ void EngineRun::start(int socket, int signals) {
   if (fixed) {
     kept_->keeper().make_folder(bundle_.user.home, {bundle_.user.uid, bundle_.user.gid, 1});
   }
-  HookTerms terms{fixed, bundle_.user.uid == 0, {}, socket, signals};
+  HookTerms terms{fixed, bundle_.user.uid == 0, {}, watch.socket, watch.signals};
   for (const CdiNode& one : run_.devices.nodes) terms.nodes.push_back(one.path);
   prepare(image, do_work_of_hooks(hook_work_, kept_->keeper(), image, terms));
 }
@@ -294,7 +296,8 @@ KeptProcess EngineRun::job() const {
 /// As the container itself sees its control group.
 std::uint64_t EngineRun::memory_kills_so_far() const {
   if (run_.engine->controllers.empty()) return 0;
-  const std::string groups = fmt::format("/proc/self/fd/{}/sys/fs/cgroup", kept_->root().get());
+  const Fd open = open_beneath(kept_->root().get(), "sys/fs/cgroup", O_PATH, Links::inside);
+  const std::string groups = fmt::format("/proc/self/fd/{}", open.get());
   return std::max(memory_kills(groups), memory_kills(groups + "/memory"));
 }
 
@@ -325,10 +328,15 @@ PreparedRun::Attempt EngineRun::run(JobWatch& watch, const std::function<void()>
       server.start(request, std::move(files), std::move(back));
     });
     if (!job.has_engine()) throw engine_gone(*run_.engine);
+    if (watch.gave_up()) {
+      kept_->abandon();
+      return {{Exit{128 + SIGKILL, true}}, true, true};
+    }
     const std::optional<Keeper::End> end = keeper.ended();
     attempt.end.exit = end ? end->exit : Exit{128 + SIGKILL, true};
     if (end) usage_ = usage_of(end->use);
     attempt.end.out_of_memory = end && memory_kills_so_far() > kills;
+    if (!end) kept_->abandon();  // whatever still speaks there
     // What the command left running goes with it, and lets go of terminal and streams.
     attempt.last = !end || !keeper.reset({});
   }

@@ -9,31 +9,41 @@
 #include "runner/engine/known_hooks.hpp"
 #include "runner/local/prepared_run.hpp"
 #include "runner/local/run.hpp"
+#include "runner/vm/guest_wait.hpp"
 
 namespace mlenv {
 
 /// A container with its keeper; its end removes the container.
 class KeptContainer {
  public:
-  /// Runs it and waits for its keeper. `socket`: when its other end closes there is nobody to run
-  /// it for. Throws `run-failed`, `bad-mount`, `port-taken`, `no-network`.
-  KeptContainer(const ContainerEngine& engine, const EngineContainer& container, int socket);
+  /// A signal came that ends programs, before there was a container: no error.
+  struct NotStarted {
+    int signal = 0;
+  };
+  /// Runs it and waits for its keeper, for the one whom `watch` says. Throws `run-failed`,
+  /// `bad-mount`, `port-taken`, `no-network`; NotStarted.
+  KeptContainer(const ContainerEngine& engine, const EngineContainer& container,
+                const GuestWatch& watch);
   KeptContainer(const KeptContainer&) = delete;
   KeptContainer& operator=(const KeptContainer&) = delete;
   ~KeptContainer();
   Keeper& keeper() { return keeper_; }
+  /// It does not end by itself: the engine is to remove it at once, and nobody talks to it any
+  /// more.
+  void abandon();
   /// The engine's own process of it, which ends with it, or with the engine's daemon.
   pid_t client() const { return client_->pid(); }
   /// The container's root.
   const Fd& root() const { return root_; }
 
  private:
-  void wait_for_keeper(const Fd& listener, int socket);
+  void wait_for_keeper(const Fd& listener, const GuestWatch& watch);
   Error not_started() const;
   const ContainerEngine& engine_;
   const EngineContainer& container_;
   fs::path words_;  ///< what the engine says
   std::optional<Child> client_;
+  bool is_abandoned_ = false;
   Keeper keeper_;
   Fd root_;
 };
@@ -53,9 +63,9 @@ class EngineRun final : public PreparedRun {
   void make_folders_of_run();
   void fill_container();
   std::vector<Mount> own_mounts();
-  void start(int socket, int signals);
+  void start(const GuestWatch& watch);
   void take_over_layers() const;
-  void look(int socket);
+  void look(const GuestWatch& watch);
   Bundle begin_bundle(const ImageRoot& image);
   /// `library_folders`: that LD_LIBRARY_PATH gets.
   void prepare(const ImageRoot& image, const std::vector<std::string>& library_folders);

@@ -4,18 +4,23 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 
 #include "base/error.hpp"
-#include "runner/engine/keeper/send.hpp"
-#include "runner/engine/keeper/whole.hpp"
+#include "runner/engine/keeper/patient.hpp"
 
 namespace mlenv {
 namespace {
 
 using keeper::Word;
+
+/// A keeper that is let run answers within moments; one that ends many processes, within seconds.
+constexpr std::chrono::seconds kAnswer{60};
+/// Once it has begun to speak, it goes on.
+constexpr std::chrono::seconds kWholeFrame{5};
+constexpr std::uint32_t kMostAnswer = std::max(sizeof(keeper::Ended), sizeof(keeper::Failed));
 
 Error gone() {
   return failure("run-failed", "the container ended before the command")
@@ -84,35 +89,25 @@ struct Keeper::Frame {
 };
 
 bool Keeper::send(Word kind, std::string_view bytes, const std::vector<int>& files) const {
-  return keeper::send_frame(connection_.get(), {static_cast<std::uint32_t>(bytes.size()), kind},
-                            bytes, files);
+  return keeper::send_by(connection_.get(), {static_cast<std::uint32_t>(bytes.size()), kind}, bytes,
+                         files, keeper::Clock::now() + kAnswer);
 }
 
 Keeper::Frame Keeper::receive() {
   Frame frame;
   if (may_wait_ && !may_wait_()) return frame;
+  const int socket = connection_.get();
+  if (!keeper::wait_for(socket, POLLIN, keeper::Clock::now() + kAnswer)) return frame;
+  const auto until = keeper::Clock::now() + kWholeFrame;
+  std::string head_bytes(sizeof(keeper::Head), '\0');
+  if (!keeper::read_by(socket, head_bytes, until, &frame.file)) return frame;
   keeper::Head head;
-  std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  iovec part{&head, sizeof head};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  ssize_t count = 0;
-  while ((count = ::recvmsg(connection_.get(), &message, MSG_CMSG_CLOEXEC | MSG_WAITALL)) < 0 &&
-         errno == EINTR) {
-  }
-  if (count != static_cast<ssize_t>(sizeof head) || head.bytes > keeper::kMostBytes) return frame;
-  const cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-  if (rights != nullptr && rights->cmsg_type == SCM_RIGHTS) {
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(rights), sizeof fd);
-    frame.file = Fd{fd};
-  }
+  std::memcpy(&head, head_bytes.data(), sizeof head);
+  // No answer is longer: what is larger is none of the keeper's.
+  if (head.bytes > kMostAnswer) return frame;
   frame.kind = head.kind;
   frame.bytes.resize(head.bytes);
-  frame.is_there = keeper::read_whole(connection_.get(), frame.bytes.data(), frame.bytes.size());
+  frame.is_there = keeper::read_by(socket, frame.bytes, until);
   return frame;
 }
 

@@ -52,9 +52,9 @@ class Keeper {
   explicit operator bool() const { return static_cast<bool>(connection_); }
   int fd() const { return connection_.get(); }
   void close() { connection_.reset(); }
-  /// Asked before each answer is waited for: false, and the keeper counts as gone. Without it an
-  /// answer takes as long as it takes: in a container the kernel sees to it that one comes, or the
-  /// end. Not for a `channel`.
+  /// Asked before each answer is waited for: false, and the keeper counts as gone. It counts as
+  /// gone likewise when no answer comes within a minute, or not all of it: whoever is root in a
+  /// container can stop its keeper, or speak in its place. Not for a `channel`.
   void before_waiting(std::function<bool()> may_wait) { may_wait_ = std::move(may_wait); }
 
   /// Its process, as this one's PID namespace numbers it; nullopt where that does not show it.

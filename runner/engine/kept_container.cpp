@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/pidfd.hpp"
+#include "base/text.hpp"
 #include "runner/engine/engine_run.hpp"
 #include "runner/engine/engine_words.hpp"
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::chrono::seconds kStart{120};
 constexpr std::chrono::seconds kEnd{20};
+constexpr std::chrono::seconds kAbandoned{1};
 
 /// By way of the open folder: an address holds 108 bytes, a path may be longer (unix(7)).
 Fd listen_in(const fs::path& folder) {
@@ -35,10 +37,25 @@ Fd listen_in(const fs::path& folder) {
   return fd;
 }
 
+/// Ours, and no other that has its name.
+void remove_container(const ContainerEngine& engine, const EngineContainer& container) {
+  try {
+    const Captured found = ask(engine, own_containers_words(container), kEnd);
+    for (const std::string_view line : split(found.out, '\n')) {
+      const std::string id{trim(line)};
+      const bool is_id =
+          !id.empty() && id.find_first_not_of("0123456789abcdef") == std::string::npos;
+      if (is_id) (void)ask(engine, remove_words(id), kEnd);
+    }
+  } catch (const Error& error) {
+    log::debug("removing the container: {}", error.what());
+  }
+}
+
 }  // namespace
 
 KeptContainer::KeptContainer(const ContainerEngine& engine, const EngineContainer& container,
-                             int socket)
+                             const GuestWatch& watch)
     : engine_(engine), container_(container), words_(container.settings / "words") {
   const Fd listener = listen_in(container.folder);
   const Fd messages = open_file(words_, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -47,20 +64,22 @@ KeptContainer::KeptContainer(const ContainerEngine& engine, const EngineContaine
   command.stderr_fd = messages.get();
   client_.emplace(command);
   try {
-    wait_for_keeper(listener, socket);
+    wait_for_keeper(listener, watch);
     root_ = keeper_.hello();
-  } catch (const Error&) {
+  } catch (...) {
     keeper_.close();
     client_.reset();
-    (void)ask(engine_, remove_words(container_), kEnd);
+    remove_container(engine_, container_);
     throw;
   }
 }
 
-void KeptContainer::wait_for_keeper(const Fd& listener, int socket) {
+void KeptContainer::wait_for_keeper(const Fd& listener, const GuestWatch& watch) {
   const Fd ended = open_pidfd(client_->pid());
-  std::array<pollfd, 3> fds{
-      {{listener.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}, {socket, 0, 0}}};
+  std::array<pollfd, 4> fds{{{listener.get(), POLLIN, 0},
+                             {ended.get(), POLLIN, 0},
+                             {watch.socket, 0, 0},
+                             {watch.signals, POLLIN, 0}}};
   const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(kStart);
   const auto until = std::chrono::steady_clock::now() + most;
   while (true) {
@@ -73,8 +92,17 @@ void KeptContainer::wait_for_keeper(const Fd& listener, int socket) {
     if (fds[0].revents != 0) break;
     if (fds[1].revents != 0) throw not_started();
     if (fds[2].revents != 0) throw failure("run-failed", "mlenv was killed");
+    if (fds[3].revents == 0) continue;
+    // It stays where it is: what waits there is the command's.
+    if (const int number = waiting_end_signal()) throw NotStarted{number};
+    fds[3].fd = -1;
   }
   keeper_ = Keeper{Fd{::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)}};
+}
+
+void KeptContainer::abandon() {
+  keeper_.close();
+  is_abandoned_ = true;
 }
 
 Error KeptContainer::not_started() const {
@@ -84,11 +112,11 @@ Error KeptContainer::not_started() const {
 KeptContainer::~KeptContainer() {
   keeper_.close();
   try {
-    if (client_->wait(kEnd)) return;
+    if (client_->wait(is_abandoned_ ? kAbandoned : kEnd)) return;
     log::debug("{} does not end the container by itself", engine_.name);
-    (void)ask(engine_, remove_words(container_), kEnd);
+    remove_container(engine_, container_);
   } catch (const Error& error) {
-    log::debug("removing the container: {}", error.what());
+    log::debug("waiting for {}: {}", engine_.name, error.what());
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "recipes/logins.hpp"
 #include "recipes/text.hpp"
 #include "runner/export/job_script_text.hpp"
 #include "runner/job/frameworks.hpp"
@@ -13,6 +14,7 @@
 #include "runner/launch/slurm_script.hpp"
 #include "runner/node/node_gpus.hpp"
 #include "runner/node/run_command.hpp"
+#include "runner/record/secrets.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -138,12 +140,20 @@ std::string directives(const JobScript& script) {
   return text;
 }
 
-/// A variable of the caller's is looked up when the script is started.
+/// A variable of the caller's is looked up when the script is started, as is one that by its name,
+/// or for a login in an address, is a secret: a script is copied, shown and kept.
 std::string variable_word(const std::string& one) {
-  if (one.find('=') != std::string::npos) return one;
-  return fmt::format("{}\"{}=${{{}?is to be passed on to ranks, and is not set}}\"", kAsItIs, one,
-                     one);
+  const std::string name = one.substr(0, one.find('='));
+  if (name.size() < one.size() && !holds_secret(one)) return one;
+  return fmt::format("{}\"{}=${{{}?is to be passed on to ranks, and is not set}}\"", kAsItIs, name,
+                     name);
 }
+
+/// To ranks by a pipe or a file of their user's: what stands in arguments is seen by every user of
+/// a machine.
+constexpr std::string_view kGiveEnv =
+    "give_env() { printf '%s\\0' \"${env[@]}\" ''; } # to ranks, and to nobody who looks at "
+    "arguments\n";
 
 std::string mount_word(const Mount& mount) {
   return mount.source.string() + ":" + mount.target + (mount.read_only ? ":ro" : "");
@@ -152,7 +162,6 @@ std::string mount_word(const Mount& mount) {
 std::vector<std::string> builtin_options(const JobScript& script) {
   std::vector<std::string> words = option_words(script.job.options);
   for (const Mount& one : script.mounts) words.insert(words.end(), {"-v", mount_word(one)});
-  for (const std::string& one : script.env) words.insert(words.end(), {"-e", variable_word(one)});
   if (!script.workdir.empty()) words.insert(words.end(), {"-w", script.workdir});
   if (!script.gpus.empty()) words.insert(words.end(), {"--gpus", script.gpus});
   if (script.code) words.insert(words.end(), {"--code", *script.code});
@@ -244,10 +253,11 @@ std::string settings(const JobScript& script) {
   const bool builtin = script.with == With::builtin;
   text += "# Of each container.\n" +
           bash_array("options", builtin ? builtin_options(script) : other_options(script));
-  if (!builtin) {
+  if (!builtin || !script.env.empty()) {
     std::vector<std::string> env;
     for (const std::string& one : script.env) env.push_back(variable_word(one));
     text += bash_array("env", env);
+    if (!env.empty()) text += kGiveEnv;
   }
   text += bash_array("command", script.argv);
   if (script.form != Form::slurm) text += hosts_of(script);
@@ -301,6 +311,13 @@ std::string job_script(const JobScript& script) {
           "# shellcheck disable=SC2016,SC2034,SC2317\nset -euo pipefail\n";
   text += deadline(script) + settings(script) + places(script);
   return text + (script.form == Form::ssh ? bash_by_ssh(script) : bash_by_launcher(script));
+}
+
+bool holds_secret(const std::string& variable) {
+  const std::size_t end = variable.find('=');
+  if (end == std::string::npos) return false;
+  const std::string value = variable.substr(end + 1);
+  return is_secret_name(variable.substr(0, end)) || without_logins(value) != value;
 }
 
 std::optional<JobScript::With> script_with(std::string_view word) {

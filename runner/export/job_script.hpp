@@ -29,10 +29,11 @@ struct JobScript {
   std::string digest;              ///< of the image's manifest
   std::vector<std::string> blobs;  ///< digests of manifest, config, layers
   std::vector<std::string> argv;   ///< empty: the image's own
-  std::vector<std::string> env;    ///< `K=V`; `K` alone is that of whoever starts the script
-  std::vector<Mount> mounts;       ///< sources are of the nodes
-  std::string workdir;             ///< empty: the image's
-  std::string code_target;         ///< where the code is seen
+  /// `K=V`; `K` alone is that of whoever starts the script, as is one that holds_secret().
+  std::vector<std::string> env;
+  std::vector<Mount> mounts;            ///< sources are of the nodes
+  std::string workdir;                  ///< empty: the image's
+  std::string code_target;              ///< where the code is seen
   std::optional<std::string> code;      ///< digest of its archive
   std::string gpus;                     ///< as RankStart has it
   std::string program;                  ///< digest of mlenv-node, without `sha256:`
@@ -45,6 +46,10 @@ struct JobScript {
 /// Throws `bad-job` (usage) for a job that no script starts: a number of nodes that may vary, what
 /// is of mlenv's own agents (`--rdma`), pyxis without Slurm, `--deterministic` without mlenv-node.
 std::string job_script(const JobScript& script);
+
+/// Whether the value of `K=V` is a secret: by the name, or for a login in it. The script then has
+/// the name alone.
+bool holds_secret(const std::string& variable);
 
 /// `builtin`, `pyxis`, `apptainer`.
 std::optional<JobScript::With> script_with(std::string_view word);

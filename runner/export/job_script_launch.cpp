@@ -68,7 +68,7 @@ constexpr std::string_view kState = R"sh(
 # What ranks leave for each other: on storage that all nodes share.
 state=$files/state-$job
 mkdir -p "$state"
-trap 'rm -rf "$state"' EXIT
+@giveenv@trap 'rm -rf "$state"' EXIT
 launcher='' # the process that started the others
 ended=0
 trap 'ended=143; pass_on' TERM # nothing is started any more
@@ -178,7 +178,10 @@ std::string bash_by_launcher(const JobScript& script) {
   text += bash_heading("Ranks");
   text += bash_tell(script) + bash_rank(script) + bash_shipped(script);
   text += bash_heading("The job");
-  text += kState;
+  text += replaced(std::string(kState), "@giveenv@",
+                   script.env.empty() ? ""
+                                      : "chmod 700 \"$state\"\n"
+                                        "(umask 077 && give_env >\"$state/env\")\n");
   if (script.with == JobScript::With::apptainer) text += kSif;
   if (script.code && !builtin) text += kCodeFolder;
   text += late_options(script);

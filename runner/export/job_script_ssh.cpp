@@ -114,7 +114,7 @@ beats() {
 rank_by_ssh() {
   local status=0
   trap '' INT TERM HUP # `stop` ends it
-  on "$(($1 / ranks_per_node))" "rank_here $1" < <(beats) 2>&1 | @label@ || status=$?
+  on "$(($1 / ranks_per_node))" "rank_here $1" < <(@giveenv@beats) 2>&1 | @label@ || status=$?
   if [ "$status" -eq 255 ]; then touch "$state/broken"; fi
 @essential@  if [ "$status" -ne 0 ]; then
     (set -o noclobber && echo "$1 $status" >"$state/first") 2>/dev/null || true
@@ -165,14 +165,15 @@ std::string replaced(std::string text, std::string_view mark, std::string_view b
   return text;
 }
 
-std::string rank_here() {
-  return R"sh(
+std::string rank_here(const JobScript& script) {
+  return replaced(R"sh(
 # rank_here RANK: on its node. It ends with the connection, also with one that has fallen silent.
 rank_here() {
-  options+=(--while-open --silence "$silence")
+@takeenv@  options+=(--while-open --silence "$silence")
   start_rank "$1"
 }
-)sh";
+)sh",
+                  "@takeenv@", script.env.empty() ? "" : "  take_env\n");
 }
 
 }  // namespace
@@ -188,11 +189,12 @@ std::string bash_by_ssh(const JobScript& script) {
       replaced(ready, "@lackcode@", script.code ? "      \"$code\") members+=(code.tar) ;;\n" : "");
   text += ready;
   text += bash_heading("Ranks");
-  text += bash_tell(script) + bash_rank(script) + rank_here() + bash_shipped(script);
+  text += bash_tell(script) + bash_rank(script) + rank_here(script) + bash_shipped(script);
   text += bash_heading("The job");
   const bool several = script.job.nodes.most * script.job.ranks_per_node > 1;
   std::string run =
       replaced(std::string(kRun), "@label@", several ? "sed -u \"s/^/$1: /\"" : "cat");
+  run = replaced(std::move(run), "@giveenv@", script.env.empty() ? "" : "give_env && ");
   return text + replaced(std::move(run), "@essential@", bash_essential(script, "return"));
 }
 

@@ -159,7 +159,7 @@ start_rank() {
       words+=(--add-host "${names[one]}:${addresses[one]}")
     done
   fi
-@mpi@  "$(program)" run "${words[@]}" "${options[@]}" "$image" -- "${command[@]}"
+@mpi@  "$(program)" run "${words[@]}" "${options[@]}"@envfd@ "$image" -- "${command[@]}"@env@
 }
 )sh";
 
@@ -195,7 +195,7 @@ constexpr std::string_view kRankMain = R"sh(
 rank_main() {
   local status=0
   trap : HUP INT TERM USR1 USR2 # they are for the container, which has them too
-  start_rank "$1" || status=$?
+@takeenv@  start_rank "$1" || status=$?
 @essential@  if [ "$status" -ne 0 ]; then
     (set -o noclobber && echo "$1 $status" >"$state/first") 2>/dev/null || true
   fi
@@ -212,6 +212,15 @@ constexpr std::string_view kEssential =
       @then@
     fi
   fi
+)sh";
+
+constexpr std::string_view kTakeEnv = R"sh(
+# take_env: `env` as give_env prints it, from standard input, and nothing behind it.
+take_env() {
+  local one
+  env=()
+  while IFS= read -r -d '' one && [ -n "$one" ]; do env+=("$one"); done
+}
 )sh";
 
 std::string replaced(std::string text, std::string_view mark, std::string_view by) {
@@ -317,8 +326,14 @@ std::string bash_rank(const JobScript& script) {
       text = replaced(std::string(kStartBuiltin), "@mpi@",
                       script.form == JobScript::Form::mpi ? kPassMpi : "");
   }
+  const bool env = !script.env.empty();
+  text = replaced(replaced(std::move(text), "@envfd@", env ? " --env-fd 9" : ""), "@env@",
+                  env ? " 9< <(give_env)" : "");
+  if (env) text = std::string(kTakeEnv) + text;
   if (script.form == JobScript::Form::ssh) return text;
-  return text + replaced(std::string(kRankMain), "@essential@", bash_essential(script, "exit 1"));
+  std::string main =
+      replaced(std::string(kRankMain), "@takeenv@", env ? "  take_env <\"$state/env\"\n" : "");
+  return text + replaced(std::move(main), "@essential@", bash_essential(script, "exit 1"));
 }
 
 std::string bash_essential(const JobScript& script, std::string_view then) {
@@ -349,8 +364,12 @@ std::string bash_shipped(const JobScript& script) {
   if (builtin) {
     variables.emplace_back("mlenv_node");
     functions.insert(functions.end(), {"program", "whole", "take_program"});
-  } else {
+  } else if (script.env.empty()) {
     variables.emplace_back("env");
+  }
+  if (!script.env.empty()) {
+    functions.emplace_back("take_env");
+    functions.emplace_back("give_env");
   }
   if (script.with == JobScript::With::apptainer) variables.emplace_back("sif");
   if (script.code) variables.emplace_back("code");

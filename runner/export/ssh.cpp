@@ -18,7 +18,7 @@ void provide_key(const fs::path& folder, const std::string& name, const std::str
   std::error_code unknown;
   if (fs::exists(folder / name, unknown) && fs::exists(folder / (name + ".pub"), unknown)) return;
   const TemporaryFolder aside{folder};
-  Command command;
+  Command command{Purpose{"ssh-key"}};
   command.argv = {"ssh-keygen", "-q", "-t",    "ed25519", "-N",
                   "",           "-C", comment, "-f",      (aside.path() / name).string()};
   const Captured made = run_captured(command, kKeyTime);

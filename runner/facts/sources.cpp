@@ -23,7 +23,7 @@ std::string shortened(std::string_view text) {
 
 Text asked(const std::vector<std::string>& argv) {
   const std::string shown = join(argv, " ");
-  Command command;
+  Command command{Purpose{"host-fact"}};
   command.argv = argv;
   if (argv.at(0).find('/') == std::string::npos) {
     const auto found = find_program(argv[0]);

@@ -87,7 +87,7 @@ AttachedJob::AttachedJob(const DetachedJob& job, std::function<void(const std::s
   Fd socket{ends[0]};
   const Fd theirs{ends[1]};
   const Fd null = open_file("/dev/null", O_RDWR);
-  Command command;
+  Command command{Purpose{"job-supervisor"}};
   command.argv = {own_executable().string(), std::string(kArgument), std::to_string(::getpid())};
   command.stdin_fd = theirs.get();
   command.stdout_fd = null.get();

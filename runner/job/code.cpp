@@ -3,18 +3,21 @@
 #include <sys/stat.h>
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <numeric>
 
 #include <fmt/core.h>
 
 #include "base/error.hpp"
+#include "base/files_beneath.hpp"
 #include "base/paths.hpp"
 #include "base/tar.hpp"
 #include "base/text.hpp"
 #include "images/store.hpp"
 #include "recipes/text.hpp"
 #include "runner/job/code_files.hpp"
+#include "runner/job/private_blob.hpp"
 #include "runner/record/code_state.hpp"
 #include "runner/record/git_repository.hpp"
 
@@ -53,7 +56,7 @@ bool stays_inside(std::string_view from, std::string_view target,
 class Contents {
  public:
   Contents(fs::path folder, CodeFiles files, const CodeBounds& bounds)
-      : folder_(std::move(folder)), files_(std::move(files)) {
+      : folder_(std::move(folder)), at_(open_folder(folder_)), files_(std::move(files)) {
     for (const std::string& path : files_.paths) add(path);
     check_links();
     if (files_.paths.size() > bounds.most_files || bytes() > bounds.most_bytes) {
@@ -111,9 +114,10 @@ class Contents {
   }
 
   void write_file(const std::string& path, const TarEntry& entry, Sink& out) const {
-    const Fd file = open_file(folder_ / path, O_RDONLY | O_NOFOLLOW);
+    // Not through a folder that has become a link, to somewhere outside.
+    const Fd file = open_file_beneath(at_.get(), path);
     struct stat status {};
-    const bool same = ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
+    const bool same = file && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
                       static_cast<std::uint64_t>(status.st_size) == entry.size_bytes;
     if (!same) {
       throw failure("file-changed", "`{}` changed while it was read", path)
@@ -149,6 +153,7 @@ class Contents {
   }
 
   fs::path folder_;
+  Fd at_;
   CodeFiles files_;
   std::map<std::string, TarEntry> entries_;
 };
@@ -157,6 +162,7 @@ CodeSnapshot store_contents(Store& store, const fs::path& folder, const CodeFile
                             const CodeBounds& bounds) {
   const Contents contents{folder, files, bounds};
   Store::Staged staged = store.stage();
+  make_private(staged);
   Sha256 hash;
   FdSink file{staged.fd()};
   FunctionSink both{[&](ByteView data) {
@@ -166,6 +172,7 @@ CodeSnapshot store_contents(Store& store, const fs::path& folder, const CodeFile
   contents.write(both);
   CodeSnapshot snapshot{hash.finish(), files.paths.size(), contents.bytes(), {}, {}};
   staged.commit(snapshot.digest);
+  keep_private(store, snapshot.digest);
   snapshot.kept_back.assign(files.kept_back.begin(), files.kept_back.end());
   return snapshot;
 }
@@ -178,13 +185,34 @@ Error no_commit(const fs::path& folder, const std::string& revision) {
       .hint("`git fetch`, and `git rev-parse` tells what it means there");
 }
 
+/// Before anything of it is written: objects are packed, and a few may stand for more than a disk
+/// holds. Of each entry of `git ls-tree -l`: mode, type, name, size, TAB and path.
+void check_bounds(std::string_view tree, const std::string& revision, const CodeBounds& bounds) {
+  std::uint64_t bytes = 0;
+  std::uint64_t files = 0;
+  for (const std::string_view entry : split(tree, '\0')) {
+    const std::string_view head = entry.substr(0, entry.find('\t'));
+    const std::string_view digits = head.substr(std::min(head.rfind(' ') + 1, head.size()));
+    std::uint64_t size = 0;
+    (void)std::from_chars(digits.data(), digits.data() + digits.size(), size);
+    bytes += std::min(size, bounds.most_bytes + 1);
+    files += entry.empty() ? 0 : 1;
+    if (files <= bounds.most_files && bytes <= bounds.most_bytes) continue;
+    throw usage_error("bad-code", "`{}` holds more than a job's code may ({} files, {} MB)",
+                      revision, bounds.most_files, bounds.most_bytes >> 20U)
+        .hint("take a folder of it: `--code FOLDER@REVISION`");
+  }
+}
+
 /// The commit's whole name. What a checkout would leave empty is refused.
-std::string resolve(const fs::path& folder, const std::string& revision) {
+std::string resolve(const fs::path& folder, const std::string& revision, const CodeBounds& bounds) {
   try {
-    const GitRepository repository{folder};
+    const GitRepository repository{folder, GitRepository::References::all};
+    require_own(repository.folders());
     std::string commit = first_line(repository.ask(
         {"rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"}));
-    const std::string tree = repository.ask({"ls-tree", "-r", "-z", commit, "."});
+    const std::string tree = repository.ask({"ls-tree", "-r", "-l", "-z", commit, "."});
+    check_bounds(tree, revision, bounds);
     for (const std::string_view entry : split(tree, '\0')) {
       if (!entry.starts_with("160000 ")) continue;
       throw usage_error("bad-code", "`{}` is a submodule, which a checkout of {} does not hold",
@@ -215,9 +243,9 @@ CodeSnapshot snapshot_of_commit(Store& store, const fs::path& folder, const std:
                                 const CodeBounds& bounds) {
   return while_doing(fmt::format("taking the code of `{}@{}`", folder.string(), revision), [&] {
     if (!find_program("git")) throw no_commit(folder, revision).because("git is not on PATH");
-    const std::string commit = resolve(folder, revision);
+    const std::string commit = resolve(folder, revision, bounds);
     const TemporaryFolder scratch = store.scratch();
-    const fs::path code = export_commit(folder, commit, scratch.path() / "code");
+    const fs::path code = export_commit(folder, commit, scratch.path() / "code", bounds.most_bytes);
     CodeSnapshot snapshot = store_contents(store, code, all_files(code), bounds);
     snapshot.commit = commit;
     return snapshot;

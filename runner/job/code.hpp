@@ -34,6 +34,8 @@ struct CodeBounds {
   std::uint64_t most_files = 100'000;
 };
 
+/// The archive's blob may be read by its owner alone, whatever the umask is.
+///
 /// What `folder` (with what lies below it) holds now: in a git repository what git tracks and what
 /// it neither tracks nor ignores, submodules and repositories within it among them; else all. Of
 /// what git does not track, version control, caches and files that by their names hold secrets stay

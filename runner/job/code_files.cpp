@@ -1,11 +1,15 @@
 #include "runner/job/code_files.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/files_beneath.hpp"
 #include "base/paths.hpp"
 #include "base/process.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "base/text.hpp"
 #include "recipes/ignore.hpp"
 #include "runner/record/git_repository.hpp"
@@ -27,26 +31,19 @@ std::optional<mode_t> mode_of(const fs::path& path) {
 
 bool is_code(mode_t mode) { return S_ISREG(mode) || S_ISLNK(mode); }
 
-/// Whether the folder lies in a repository's work tree, by the files alone.
-bool has_repository(const fs::path& folder) {
-  std::error_code error;
-  for (fs::path at = fs::canonical(folder, error); !error; at = at.parent_path()) {
-    if (fs::exists(at / ".git", error)) return true;
-    if (at == at.root_path()) break;
-  }
-  return false;
-}
-
 /// Results of a matrix, virtual environments and caches have a `.gitignore` of the one line `*`,
 /// which is meant for more than git.
 bool keeps_itself_out(const fs::path& folder) {
   constexpr std::uint64_t kMostRead = 4096;
-  const fs::path file = folder / ".gitignore";
-  std::error_code error;
-  const std::uintmax_t size = fs::is_regular_file(file, error) ? fs::file_size(file, error) : 0;
-  if (error || size == 0 || size > kMostRead) return false;
+  const Fd at{::open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+  const Fd file = open_file_beneath(at.get(), ".gitignore");
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0) return false;
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (size == 0 || size > kMostRead) return false;
   std::vector<std::string_view> lines;
-  const std::string text = read_file(file);
+  SliceSource source{file.get(), 0, size};
+  const std::string text = read_all(source, size);
   for (const std::string_view line : split(text, '\n')) {
     const std::string_view word = trim(line);
     if (!word.empty() && !word.starts_with('#')) lines.push_back(word);
@@ -83,6 +80,8 @@ class Collector {
   void ask_git(const std::string& place) {
     const fs::path at = folder_ / place;
     const GitRepository repository{at};
+    // Else what lies there is no repository, and git has said of the one around it what it knows.
+    if (!place.empty() && repository.folders().top != fs::canonical(at)) return;
     list(repository, place, {"ls-files", "-z", "--cached"}, true);
     list(repository, place, {"ls-files", "-z", "--others", "--exclude-standard"}, false);
   }
@@ -139,7 +138,7 @@ class Collector {
 
 /// The lines of `.mlenvignore` alone.
 IgnoreRules own_rules(const fs::path& folder) {
-  const auto text = read_file_if_exists(folder / kIgnoreFile);
+  const auto text = read_ignore_file(folder / kIgnoreFile);
   return text ? IgnoreRules::parse(*text, folder / kIgnoreFile) : IgnoreRules{};
 }
 
@@ -183,7 +182,7 @@ CodeFiles of_git(const fs::path& folder) {
 }  // namespace
 
 CodeFiles code_files(const fs::path& folder) {
-  if (find_program("git") && has_repository(folder) && !is_ignored_by_git(folder)) {
+  if (find_program("git") && has_git_folders(folder) && !is_ignored_by_git(folder)) {
     return of_git(folder);
   }
   CodeFiles found;

@@ -69,7 +69,9 @@ class Copy {
     }
     nodes_.hear(fds.data() + 1);
     while (const int number = signals_.next()) {
-      if (number != SIGUSR1 && number != SIGUSR2) outcome_.signal = number;
+      if (number == SIGUSR1 || number == SIGUSR2) continue;
+      outcome_.signal = number;
+      ++asked_to_end_;
     }
   }
 
@@ -102,7 +104,7 @@ class Copy {
     constexpr std::chrono::seconds kLongest{10};
     nodes_.say_goodbye();
     const auto until = Clock::now() + kLongest;
-    while (!nodes_.all_gone() && Clock::now() < until) wait();
+    while (!nodes_.all_gone() && Clock::now() < until && asked_to_end_ < 2) wait();
     nodes_.drop_all();
   }
 
@@ -110,10 +112,11 @@ class Copy {
   const CopyEvents& events_;
   DrivePlan plan_;
   DriveEvents drive_events_;
-  SignalQueue signals_;
+  SignalQueue signals_{SignalQueue::Impatience::ends};
   DrivenNodes nodes_;
   std::vector<bool> ended_;
   CopyOutcome outcome_;
+  int asked_to_end_ = 0;  ///< by so many signals
   Clock::time_point began_ = Clock::now();
 };
 

@@ -142,7 +142,8 @@ StartedJob start_detached_job(const DetachedJob& job,
   }
   const Fd socket{ends[0]};
   Fd theirs{ends[1]};
-  start_detached({own_executable().string(), std::string(kArgument)}, theirs.get());
+  start_detached(Purpose{"job-supervisor"}, {own_executable().string(), std::string(kArgument)},
+                 theirs.get());
   theirs.reset();
   send_all(socket.get(), render_detached_job(job));
   std::string bytes;

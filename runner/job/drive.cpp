@@ -225,10 +225,12 @@ class Drive {
   void leave() {
     constexpr std::chrono::seconds kLongest{10};
     constexpr std::chrono::seconds kUnmet{1};
+    constexpr int kHurried = 2;  // signals that end programs
     nodes_.say_goodbye();
     const auto began = Clock::now();
     while (!nodes_.all_gone() && Clock::now() < began + kLongest) {
       wait();
+      if (ranks_.ending_signals() >= kHurried && Clock::now() >= began + kUnmet) break;
       if (Clock::now() >= began + kUnmet) nodes_.drop_unmet();
     }
     nodes_.drop_all();
@@ -237,7 +239,7 @@ class Drive {
   const Store& store_;
   const DrivePlan& plan_;
   const DriveEvents& events_;
-  SignalQueue signals_;
+  SignalQueue signals_{SignalQueue::Impatience::ends};
   WithoutStops no_stops_;
   DrivenRanks ranks_;
   DrivenNodes nodes_;

@@ -5,6 +5,7 @@
 
 #include "recipes/text.hpp"
 #include "runner/job/interfaces.hpp"
+#include "runner/job/misunderstood.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv::job {
@@ -170,6 +171,12 @@ void DrivenNodes::refuse(std::size_t node, const Error& why) {
   nodes_[node].refused = true;
 }
 
+void DrivenNodes::give_up(std::size_t node, const std::string& why) {
+  lost(nodes_[node], why);
+  nodes_[node].refused = true;
+  nodes_[node].given_up = true;
+}
+
 void DrivenNodes::open(std::size_t index) {
   Node& node = nodes_[index];
   node.state = {node.state.offer, {}, {}, false, false, {}, 0, {}, {}};
@@ -210,7 +217,18 @@ NodeEvents DrivenNodes::events_of(std::size_t index) {
     lost(node, "it has another image under this digest");
   };
   events.code_ready = [&node](const std::string&) { node.state.code = true; };
-  events.data_at = [&node](const DataPlace& place) { node.state.data.push_back(place); };
+  events.data_at = [this, &node](const DataPlace& place) {
+    // Each set in turn, and each once.
+    const std::size_t at = node.state.data.size();
+    const bool is_next = at < plan_.data.size() && plan_.data[at].name == place.name &&
+                         plan_.data[at].digest == place.digest;
+    if (is_next) {
+      node.state.data.push_back(place);
+      return;
+    }
+    node.error = misunderstood(fmt::format("it was not asked for the data `{}`", place.name));
+    lost(node, node.error->what());
+  };
   events.ports = [&node](const std::vector<std::uint16_t>& ports) { node.ports = ports; };
   spread_.listen(index, events);
   events.started = [this, index](std::uint64_t rank, const std::string& run) {
@@ -402,7 +420,7 @@ void DrivenNodes::say_goodbye() {
 
 bool DrivenNodes::all_gone() const {
   return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) {
-    return node.gone && (!node.process || node.process->gone());
+    return node.gone && (!node.process || node.given_up || node.process->gone());
   });
 }
 

@@ -46,6 +46,8 @@ class DrivenNodes {
   }
   /// It is let go, and not asked again.
   void refuse(std::size_t node, const Error& why);
+  /// It is lost, not asked again, and nobody waits for its end.
+  void give_up(std::size_t node, const std::string& why);
   bool is_ready(std::size_t node) const { return is_ready(nodes_[node]); }
   /// Indexes of those that are ready, at most as many as the job takes.
   std::vector<std::size_t> ready() const;
@@ -97,6 +99,7 @@ class DrivenNodes {
     bool refused = false;  ///< it is not asked again
     BackOff back_off{};
     bool leaving = false;  ///< it was told good-bye
+    bool given_up = false;
     std::optional<Error> error{};
     std::optional<std::vector<std::uint16_t>> ports{};
     /// Until then its process may say why it ended; nothing: nobody asks any more.

@@ -12,6 +12,10 @@ namespace mlenv::job {
 namespace {
 
 constexpr std::size_t kLastLines = 20;
+/// From SIGKILL until a node is given up: a process with much memory, or a GPU, takes seconds.
+constexpr std::chrono::seconds kMostDying{8};
+/// The same where a person has asked twice.
+constexpr std::chrono::seconds kMostDyingHurried{2};
 
 double seconds_now() { return unix_seconds(std::chrono::system_clock::now()); }
 
@@ -36,6 +40,7 @@ void DrivenRanks::notice(const std::string& text) const {
 void DrivenRanks::begin(std::uint64_t number, const JobPlan& plan, const std::vector<Place>& places,
                         const std::vector<std::size_t>& with) {
   kill_at_.reset();
+  give_up_at_.reset();
   stopping_ = false;
   number_ = number;
   places_ = places;
@@ -224,6 +229,7 @@ void DrivenRanks::look() {
   heed_activity();
   if (done()) stop(plan_.job.grace);
   kill_late();
+  give_up_late();
 }
 
 bool DrivenRanks::all_run() const {
@@ -249,14 +255,37 @@ void DrivenRanks::stop(std::chrono::milliseconds grace) {
     told_to_end(one.result);
     if (NodeLink* link = nodes_.link(one.node)) link->stop(one.result.rank.rank, grace);
   }
-  kill_at_ = Clock::now() + grace;
+  kill_by(Clock::now() + grace);
+}
+
+/// Never later than was said before.
+void DrivenRanks::kill_by(Clock::time_point at) {
+  if (!kill_at_ || at < *kill_at_) kill_at_ = at;
 }
 
 /// Whoever lives on after a signal and the grace.
 void DrivenRanks::kill_late() {
-  if (!kill_at_ || Clock::now() < *kill_at_) return;
+  const Clock::time_point now = Clock::now();
+  if (!kill_at_ || now < *kill_at_) return;
   stop(std::chrono::milliseconds{0});
   kill_at_.reset();
+  const auto until = now + (ending_signals_ > 1 ? kMostDyingHurried : kMostDying);
+  if (!give_up_at_ || until < *give_up_at_) give_up_at_ = until;
+}
+
+/// Whoever does not even die of SIGKILL, as far as their node tells.
+void DrivenRanks::give_up_late() {
+  if (!give_up_at_ || Clock::now() < *give_up_at_) return;
+  give_up_at_.reset();
+  for (const Running& one : ranks_) {
+    if (one.over || nodes_.link(one.node) == nullptr) continue;
+    notice(
+        fmt::format("node {} is given up: rank {} has not ended there since it was to be killed; "
+                    "look there for what is left of it",
+                    one.result.node, one.result.rank.rank));
+    nodes_.give_up(one.node, "its ranks did not end when they were killed");
+  }
+  heed_lost();
 }
 
 void DrivenRanks::signal_rank(const Running& one, int number) {
@@ -267,11 +296,13 @@ void DrivenRanks::signal_rank(const Running& one, int number) {
 void DrivenRanks::signal(int number) {
   const bool ends = number != SIGUSR1 && number != SIGUSR2;
   const bool again = ends && signal_ != 0;
+  if (ends) ++ending_signals_;
   if (ends && !again) {
     signal_ = number;
-    kill_at_ = Clock::now() + plan_.job.grace;
+    kill_by(Clock::now() + plan_.job.grace);
   }
-  if (again) kill_at_ = Clock::now();
+  if (again) kill_by(Clock::now());
+  if (ending_signals_ > 2) give_up_at_ = Clock::now();
   for (Running& one : ranks_) {
     if (ends && !one.over) told_to_end(one.result);
     signal_rank(one, number);

@@ -24,10 +24,13 @@ class DrivenRanks {
              const std::vector<std::size_t>& with);
   /// Between waits: nodes that were lost, ranks that are due again, stalls, those that are left
   /// when all that the job waits for is done, and those that live on after a signal and the grace.
+  /// A node that does not tell of its ranks' end after SIGKILL is given up, with a
+  /// notice: a process may sleep in the kernel for ever, and a node may say what it likes.
   void look();
   /// SIGTERM to all that still run, and SIGKILL after the grace.
   void stop(std::chrono::milliseconds grace);
-  /// To all; one that ends programs ends the attempt after the grace, a second one at once.
+  /// To all; one that ends programs ends the attempt after the grace, a second one at once, and a
+  /// third one waits for no node any more.
   void signal(int number);
   /// What became of them, and what failed first. There are none then.
   void finish(AttemptResult& result);
@@ -37,6 +40,8 @@ class DrivenRanks {
   bool all_run() const;  ///< none is over
   /// The first signal that was to end them; 0: none.
   int ended_by() const { return signal_; }
+  /// Of those that end programs, how many came.
+  int ending_signals() const { return ending_signals_; }
   /// A node could not do what it was asked to, and nothing can be made of that.
   const std::optional<Error>& fatal() const { return fatal_; }
 
@@ -66,7 +71,9 @@ class DrivenRanks {
   bool is_where_it_was(const Running& one) const;
   void heed_activity();
   bool done() const;
+  void kill_by(Clock::time_point at);
   void kill_late();
+  void give_up_late();
   void signal_rank(const Running& one, int number);
 
   const DrivePlan& plan_;
@@ -81,8 +88,10 @@ class DrivenRanks {
   std::string hosts_;   ///< the nodes, for /etc/hosts
   std::string secret_;  ///< of MPI's containers
   std::optional<Clock::time_point> kill_at_;
+  std::optional<Clock::time_point> give_up_at_;  ///< SIGKILL was asked for
   bool stopping_ = false;
   int signal_ = 0;
+  int ending_signals_ = 0;
   std::optional<Error> fatal_;
 };
 

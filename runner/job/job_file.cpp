@@ -5,6 +5,8 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/text.hpp"
 #include "runner/job/job_reader.hpp"
 
@@ -102,7 +104,7 @@ JobParts read_job_file(const fs::path& path, const StorageNames& known) {
     throw usage_error("job-invalid", "`{}` is a folder", path.string())
         .hint("name the job's file, as in `job.yaml`");
   }
-  return parse_job_file(read_file(path), path, known);
+  return parse_job_file(read_small_file(path, size_limit::kJobFile), path, known);
 }
 
 }  // namespace mlenv::job

@@ -6,6 +6,7 @@
 
 #include "base/digest_scan.hpp"
 #include "base/error.hpp"
+#include "base/own_entries.hpp"
 #include "base/text.hpp"
 #include "runner/record/run_records.hpp"
 
@@ -30,6 +31,17 @@ bool never_began(const fs::path& folder, std::chrono::system_clock::time_point w
   } catch (const Error& asked) {
     return says_unknown(asked);
   }
+}
+
+/// By its name, `ID` or `ID.NUMBER`, and its owner.
+bool is_job_folder(const fs::path& folder) {
+  constexpr std::size_t kId = 22;
+  const std::string name = folder.filename().string();
+  const std::string_view id = std::string_view(name).substr(0, kId);
+  const std::string_view rest = std::string_view(name).substr(id.size());
+  const bool is_task =
+      rest.size() > 1 && rest.front() == '.' && std::all_of(rest.begin() + 1, rest.end(), is_digit);
+  return is_time_name(id) && (rest.empty() || is_task) && is_own_folder(folder);
 }
 
 /// Whether the job in the folder ended before `when`.
@@ -58,7 +70,7 @@ bool has_ended_before(const fs::path& folder, const RunRecords& records,
 }  // namespace
 
 JobFolder::JobFolder(fs::path path) : path_(std::move(path)) {
-  make_folders(path_);
+  make_own_folders(path_);
   fs::permissions(path_, fs::perms::owner_all);
 }
 
@@ -144,6 +156,7 @@ void sweep_job_folders(const fs::path& store, std::chrono::system_clock::time_po
   for (const auto& entry : fs::directory_iterator(jobs_folder(store), ignored)) {
     const fs::path& path = entry.path();
     std::error_code unknown;
+    if (!is_job_folder(path)) continue;
     if (fs::exists(path / kVariationsFile, unknown)) {
       arrays.push_back(path);
     } else if (!unknown && has_ended_before(path, records, now - kKept, ids)) {

@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "base/process.hpp"
+#include "base/standard_output.hpp"
 #include "runner/job/job_json.hpp"
+#include "runner/job/message_rules.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -25,6 +27,7 @@ void write_to_streams(bool to_out, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = write_quietly(to_out ? STDOUT_FILENO : STDERR_FILENO, text);
     if (count < 0 && errno == EINTR) continue;
+    if (to_out && count < 0 && errno != EPIPE) answer_failed(errno);
     if (count <= 0) return;
     text.remove_prefix(static_cast<std::size_t>(count));
   }
@@ -43,7 +46,11 @@ void JobOutput::show(std::uint64_t rank, std::string_view line) {
   const Key key{rank, parsed->stream};
   std::string& text = begun_[key];
   if (style_.timestamps && text.empty()) text.append(parsed->time).push_back(' ');
-  text += parsed->text;
+  if (parsed->stream == LogStream::remark) {
+    text += shown_text(parsed->text);  // mlenv's own, of a node: it may say what it likes
+  } else {
+    text += parsed->text;
+  }
   if (!parsed->ends && text.size() < kLongest && world_ > 1) return;
   if (parsed->ends || world_ > 1) text += '\n';
   write(key, text);

@@ -43,7 +43,8 @@ class JobOutput {
   std::map<Key, std::string> begun_;
 };
 
-/// JobOutput::Write on this process's own streams; what cannot be written is lost.
+/// JobOutput::Write on this process's own streams; what cannot be written is lost, which
+/// base/standard_output.hpp knows of standard output, but where nobody reads it.
 void write_to_streams(bool to_out, std::string_view text);
 
 /// `3: ` as wide as the largest rank's.

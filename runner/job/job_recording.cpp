@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/own_entries.hpp"
 #include "base/printable.hpp"
 #include "runner/job/agreement.hpp"
 #include "runner/job/node_verdict.hpp"
@@ -72,7 +73,7 @@ void JobRecording::keep_facts(const NodeState& node) {
   if (!node.facts) return;
   try_to([&] {
     const fs::path path = node_facts(folder_, node.offer.name);
-    make_folders(path.parent_path());
+    make_own_folders(path.parent_path());
     write_file(path, render_facts(*node.facts), /*durable=*/false);
   });
 }

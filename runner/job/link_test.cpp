@@ -1,12 +1,25 @@
 #include "runner/job/link_test.hpp"
 
+#include <fmt/format.h>
+
 #include "runner/job/line_record.hpp"
+#include "runner/job/message_rules.hpp"
 
 namespace mlenv::job {
 namespace {
 
 constexpr RecordKind kRequestKind{"mlenv.link-request/1", "a link test", ""};
 constexpr RecordKind kAnswerKind{"mlenv.link-answer/1", "a link test's answer", ""};
+
+constexpr double kMostSeconds = 1e6;
+constexpr double kMostBitsPerSecond = 1e15;
+
+/// Of a measurement; what is none would become the measure of others.
+void require_figure(const std::optional<double>& figure, double most) {
+  if (figure && !(*figure >= 0 && *figure <= most)) {
+    throw misunderstood(fmt::format("no link measures {}", *figure));
+  }
+}
 
 }  // namespace
 
@@ -20,7 +33,17 @@ LinkRequest parse_link_request(std::string_view text) {
   return read_line_record<LinkRequest>(text, kRequestKind);
 }
 LinkAnswer parse_link_answer(std::string_view text) {
-  return read_line_record<LinkAnswer>(text, kAnswerKind);
+  LinkAnswer answer = read_line_record<LinkAnswer>(text, kAnswerKind);
+  require_figure(answer.round_trip_seconds, kMostSeconds);
+  require_figure(answer.bits_per_second, kMostBitsPerSecond);
+  for (const double one : answer.ring_seconds) require_figure(one, kMostSeconds);
+  // A person may come to read them.
+  answer.problem = shown_text(answer.problem);
+  for (LinkReached& one : answer.reached) {
+    one.how = shown_text(one.how);
+    one.said = shown_text(one.said);
+  }
+  return answer;
 }
 
 }  // namespace mlenv::job

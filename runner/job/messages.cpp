@@ -7,6 +7,7 @@
 
 #include "base/printable.hpp"
 #include "base/record_json.hpp"
+#include "runner/job/message_rules.hpp"
 #include "runner/job/misunderstood.hpp"
 #include "runner/job/record_scan.hpp"
 
@@ -180,7 +181,9 @@ std::optional<Message> MessageReader::next() {
   }
   if (rest.size() - kLengthBytes < size) return std::nullopt;
   at_ += kLengthBytes + size;
-  return read_frame(rest.substr(kLengthBytes, size));
+  Message message = read_frame(rest.substr(kLengthBytes, size));
+  require_sound(message);
+  return message;
 }
 
 bool MessageReader::find_marker() {

@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.hpp"
-#include "base/printable.hpp"
+#include "base/json.hpp"
 #include "images/store.hpp"
 #include "runner/job/beater.hpp"
 #include "runner/job/blob_sender.hpp"
 #include "runner/job/channel.hpp"
 #include "runner/job/data_sender.hpp"
+#include "runner/job/message_rules.hpp"
+#include "runner/job/misunderstood.hpp"
 #include "runner/local/stage.hpp"
 
 namespace mlenv::job {
@@ -35,31 +39,32 @@ void tell(const Event& event, Args&&... args) {
 // What a node says a person may come to read: on one line, or it could speak for mlenv.
 
 RunFailure shown(const RunFailure& failure) {
-  return {printable(failure.code), printable(failure.message)};
+  return {shown_text(failure.code), shown_text(failure.message)};
 }
 
 NodeHello shown(NodeHello hello) {
-  for (std::string* const text : {&hello.host, &hello.version, &hello.boot_id, &hello.runtime,
-                                  &hello.clock, &hello.store, &hello.store_id, &hello.curl}) {
-    *text = printable(*text);
-  }
-  for (NodeHello::Interface& one : hello.interfaces) {
-    one.name = printable(one.name);
-    one.address = printable(one.address);
-  }
+  hello.host = shown_text(hello.host);
   return hello;
 }
 
 Failed shown(Failed failed) {
-  failed.code = printable(failed.code);
-  failed.hint = printable(failed.hint);
-  for (std::string& frame : failed.frames) frame = printable(frame);
+  failed.hint = shown_text(failed.hint);
+  for (std::string& frame : failed.frames) frame = shown_text(frame);
   return failed;
+}
+
+/// Each text within.
+void make_shown(nlohmann::json& value) {
+  if (value.is_string()) {
+    value = shown_text(value.get_ref<const std::string&>());
+  } else if (value.is_structured()) {
+    for (nlohmann::json& one : value) make_shown(one);
+  }
 }
 
 RankEnd end_of(RankEnded&& ended) {
   if (ended.failure) ended.failure = shown(*ended.failure);
-  ended.ended_by_node = printable(ended.ended_by_node);
+  ended.ended_by_node = shown_text(ended.ended_by_node);
   return {ended.exit_code,         ended.signal,
           ended.out_of_memory,     std::move(ended.failure),
           std::move(ended.record), std::move(ended.ended_by_node)};
@@ -92,6 +97,7 @@ struct NodeLink::Impl {
     if (!lost) channel.say(message);
   }
 
+  void require_in_turn(const Message& message);
   void on(Message&& message);
   void on_piece(const Message& message);
   void on_want(const Want& want);
@@ -114,6 +120,7 @@ struct NodeLink::Impl {
   Offer lists;
   DataSender data;
   std::string leaving;
+  bool met = false;
   bool said_bye = false;
   bool lost = false;
   bool has_beats = false;  ///< the beater's, while this loop is held up
@@ -192,7 +199,20 @@ void NodeLink::Impl::tick() {
   lose(fmt::format("nothing was heard of it for {:.0f} s", seconds(most)));
 }
 
+/// Nothing is said before the node has said who it is, nor that twice; and what is for nodes is not
+/// said by one.
+void NodeLink::Impl::require_in_turn(const Message& message) {
+  const bool is_hello = std::holds_alternative<Hello>(message);
+  const bool is_any_time = std::holds_alternative<Beat>(message) ||
+                           std::holds_alternative<Leaving>(message) ||
+                           std::holds_alternative<Failed>(message);
+  if (is_hello ? met : !met && !is_any_time) throw misunderstood("a message came out of its turn");
+  if (is_hello) met = true;
+  if (is_for_nodes(message)) throw misunderstood("it speaks as if it were the job's controller");
+}
+
 void NodeLink::Impl::on(Message&& message) {
+  require_in_turn(message);
   if (auto* line = std::get_if<RankLine>(&message))
     return tell(events.line, line->rank, line->line);
   if (auto* hello = std::get_if<Hello>(&message)) return tell(events.met, shown(hello->hello));
@@ -202,11 +222,11 @@ void NodeLink::Impl::on(Message&& message) {
   if (auto* ports = std::get_if<FreePorts>(&message)) return tell(events.ports, ports->ports);
   if (auto* facts = std::get_if<FactsText>(&message)) return on_facts(*facts);
   if (auto* started = std::get_if<RankStarted>(&message)) {
-    return tell(events.started, started->rank, printable(started->run));
+    return tell(events.started, started->rank, started->run);
   }
   if (auto* used = std::get_if<RankUsed>(&message)) {
-    used->use.waits_for = printable(used->use.waits_for);
-    used->use.waits_at = printable(used->use.waits_at);
+    used->use.waits_for = shown_text(used->use.waits_for);
+    used->use.waits_at = shown_text(used->use.waits_at);
     return tell(events.use, used->rank, used->use);
   }
   if (auto* ended = std::get_if<RankEnded>(&message)) {
@@ -219,7 +239,7 @@ void NodeLink::Impl::on(Message&& message) {
   if (auto* tested = std::get_if<StorageTested>(&message)) {
     return tell(events.storage_tested, tested->answer);
   }
-  if (auto* words = std::get_if<Leaving>(&message)) leaving = printable(words->why);
+  if (auto* words = std::get_if<Leaving>(&message)) leaving = shown_text(words->why);
   if (!on_data(message)) on_piece(message);
 }
 
@@ -234,18 +254,14 @@ void NodeLink::Impl::on_piece(const Message& message) {
     tell(events.spoilt, *blob);
   } else if (const auto* range = std::get_if<RangeEnded>(&message)) {
     RangeEnded ended = *range;
-    ended.why = printable(ended.why);
+    ended.why = shown_text(ended.why);
     tell(events.range_ended, ended);
   }
 }
 
 bool NodeLink::Impl::on_data(const Message& message) {
   if (const auto* at = std::get_if<DataAt>(&message)) {
-    DataPlace place = at->place;
-    for (std::string* const text : {&place.name, &place.digest, &place.how, &place.path}) {
-      *text = printable(*text);
-    }
-    tell(events.data_at, place);
+    tell(events.data_at, at->place);
   } else if (const auto* want = std::get_if<WantData>(&message)) {
     data.want(*want);
   } else {
@@ -270,15 +286,18 @@ void NodeLink::Impl::on_want(const Want& want) {
 }
 
 void NodeLink::Impl::on_ready(const Ready& ready) {
-  tell(ready.during == kImage ? events.image_ready : events.code_ready, printable(ready.digest));
+  tell(ready.during == kImage ? events.image_ready : events.code_ready, ready.digest);
 }
 
 void NodeLink::Impl::on_facts(const FactsText& text) {
   std::optional<Facts> facts;
   try {
-    facts = read_facts(text.facts, "what the node says of itself");
+    constexpr const char* kWhat = "what the node says of itself";
+    nlohmann::json value = parse_json(text.facts, kWhat);
+    make_shown(value);
+    facts = read_facts(value.dump(), kWhat);
   } catch (const Error& error) {
-    return tell(events.failed, "facts", error);
+    return tell(events.failed, "facts", shown(Failed::of("facts", error)).error());
   }
   tell(events.facts, *facts);
 }
@@ -286,7 +305,7 @@ void NodeLink::Impl::on_facts(const FactsText& text) {
 void NodeLink::Impl::on_failed(const Failed& failed) {
   blobs.forget(failed.during);
   if (failed.during == kData) data.forget();
-  tell(events.failed, printable(failed.during), shown(failed).error());
+  tell(events.failed, failed.during, shown(failed).error());
 }
 
 void NodeLink::Impl::offer(Store& store, std::string_view during, const Message& message) {

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "base/process.hpp"
+#include "base/standard_output.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -89,6 +90,8 @@ void PatientStreams::write_some(Stream& stream, std::size_t most) {
     return;
   }
   if (count <= 0) {
+    // The job goes on, and its ranks' output is kept; the program says at its end what was lost.
+    if (count < 0 && errno != EPIPE && stream.fd == STDOUT_FILENO) answer_failed(errno);
     stream.broken = true;
     stream.waiting.clear();
     return;

@@ -22,7 +22,8 @@ class PatientStreams {
   void add_to(std::vector<pollfd>& fds) const;
   /// The same two, as poll(2) left them: writes what finds room without waiting.
   void write(const pollfd* seen);
-  /// Waits until all is written, or nobody reads any more.
+  /// Waits until all is written, or cannot be: nobody reads any more, or the disk is full. Of
+  /// standard output base/standard_output.hpp knows the latter.
   void finish();
 
  private:

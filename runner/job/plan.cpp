@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "runner/job/frameworks.hpp"
 #include "runner/job/interfaces.hpp"
+#include "runner/job/message_rules.hpp"
 #include "runner/job/mpi.hpp"
 #include "runner/job/roles.hpp"
 
@@ -119,7 +120,8 @@ std::string etc_hosts_of(const std::vector<Place>& places) {
   std::string text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
   for (const Place& place : places) {
     text += fmt::format("{} {}", place.address, place.name);
-    if (!place.host.empty() && place.host != place.name) text += " " + place.host;
+    // As the node calls itself: no more than a name may come of that.
+    if (is_host_name(place.host) && place.host != place.name) text += " " + place.host;
     text += '\n';
   }
   return text;

@@ -104,7 +104,7 @@ class Asker {
   }
 
  private:
-  Command command_;
+  Command command_{Purpose{"registry-grant"}};
   std::optional<Child> child_;
   Heard out_;
   Heard err_;

@@ -1,7 +1,7 @@
 #include "runner/job/storage_test.hpp"
 
-#include "base/printable.hpp"
 #include "runner/job/line_record.hpp"
+#include "runner/job/message_rules.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -24,8 +24,8 @@ StorageAnswer parse_storage_answer(std::string_view text) {
   StorageAnswer answer = read_line_record<StorageAnswer>(text, kAnswerKind);
   // A person may come to read them.
   for (StorageSight& one : answer.sights) {
-    one.said = printable(one.said);
-    one.type = printable(one.type);
+    one.said = shown_text(one.said);
+    one.type = shown_text(one.type);
   }
   return answer;
 }

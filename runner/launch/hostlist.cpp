@@ -1,5 +1,6 @@
 #include "runner/launch/hostlist.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -31,7 +32,8 @@ std::vector<std::string> expand_range(std::string_view range) {
   const std::string_view last = dash == std::string_view::npos ? first : range.substr(dash + 1);
   const std::uint64_t from = number_in(first);
   const std::uint64_t to = number_in(last);
-  if (to < from || to - from >= kMostNodes) throw Unreadable{};
+  constexpr std::size_t kMostDigits = 20;
+  if (to < from || to - from >= kMostNodes || first.size() > kMostDigits) throw Unreadable{};
   std::vector<std::string> numbers;
   for (std::uint64_t number = from; number <= to; ++number) {
     numbers.push_back(fmt::format("{:0{}}", number, first.size()));
@@ -47,9 +49,18 @@ std::vector<std::string> expand_numbers(std::string_view ranges) {
   return all;
 }
 
-/// A name with any number of bracketed parts.
-std::vector<std::string> expand_name(std::string_view name) {
+/// A host's: it becomes a word for srun and ssh, a file's name, and a line of /etc/hosts.
+bool is_name(std::string_view name) {
+  return !name.empty() && is_alphanumeric(name.front()) &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+/// A name with bracketed parts, of which Slurm itself has three at most.
+std::vector<std::string> expand_name(std::string_view name, unsigned parts = 0) {
+  constexpr unsigned kMostParts = 16;
   const std::size_t open = name.find('[');
+  if (parts > kMostParts) throw Unreadable{};
   if (open == std::string_view::npos) {
     if (name.empty() || name.find(']') != std::string_view::npos) throw Unreadable{};
     return {std::string(name)};
@@ -58,7 +69,7 @@ std::vector<std::string> expand_name(std::string_view name) {
   if (close == std::string_view::npos) throw Unreadable{};
   const std::string_view rest = name.substr(close + 1);
   const std::vector<std::string> ends =
-      rest.empty() ? std::vector<std::string>{""} : expand_name(rest);
+      rest.empty() ? std::vector<std::string>{""} : expand_name(rest, parts + 1);
   std::vector<std::string> names;
   for (const std::string& number : expand_numbers(name.substr(open + 1, close - open - 1))) {
     for (const std::string& end : ends) {
@@ -91,11 +102,15 @@ std::vector<std::string> expand_hostlist(std::string_view list) {
   std::vector<std::string> nodes;
   try {
     for (const std::string_view name : names_in(list)) {
-      for (std::string& node : expand_name(name)) nodes.push_back(std::move(node));
+      for (std::string& node : expand_name(name)) {
+        if (!is_name(node)) throw Unreadable{};
+        nodes.push_back(std::move(node));
+      }
       if (nodes.size() > kMostNodes) throw Unreadable{};
     }
   } catch (const Unreadable&) {
-    throw failure("no-node", "Slurm's list of nodes cannot be read: `{}`", printable(list));
+    throw failure("no-node", "Slurm's list of nodes cannot be read: `{}`",
+                  printable(list.substr(0, 500)));
   }
   return nodes;
 }

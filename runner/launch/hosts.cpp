@@ -10,6 +10,8 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "base/text.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/text.hpp"
@@ -140,7 +142,9 @@ std::vector<Host> parse_hosts(const std::string& text, const fs::path& shown) {
 
 std::vector<Host> hosts_of(const std::string& words) {
   std::error_code ignored;
-  if (fs::is_regular_file(words, ignored)) return parse_hosts(read_file(words), words);
+  if (fs::is_regular_file(words, ignored)) {
+    return parse_hosts(read_small_file(words, size_limit::kJobFile), words);
+  }
   if (words.find('/') != std::string::npos) {
     throw usage_error("bad-hosts", "there is no file `{}`", words);
   }

@@ -162,7 +162,7 @@ int run_agent(const LocalNode& node) {
   sigaddset(&ended, SIGCHLD);
   ::pthread_sigmask(SIG_BLOCK, &ended, nullptr);
   const Fd children{::signalfd(-1, &ended, SFD_CLOEXEC | SFD_NONBLOCK)};
-  Command command;
+  Command command{Purpose{"local-agent"}};
   command.argv = node.agent;
   command.stdin_fd = 0;
   Child agent{command};

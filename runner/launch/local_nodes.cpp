@@ -94,7 +94,7 @@ struct Network {
 Network new_network() {
   Pipe in = make_pipe();
   Pipe out = make_pipe();
-  Command command;
+  Command command{Purpose{"node-network"}};
   command.argv = {own_executable().string(), std::string(kNetworkArgument)};
   command.stdin_fd = in.read_end.get();
   command.stdout_fd = out.write_end.get();
@@ -172,7 +172,7 @@ std::unique_ptr<StartedNode> LocalNodes::start(const NodeOffer& node) {
   if (which.index == which.count) throw failure("no-node", "there is no node `{}`", node.name);
   Pipe lifeline = make_pipe();
   lifeline.read_end = out_of_the_way(lifeline.read_end);
-  Command command;
+  Command command{Purpose{"local-node"}};
   command.argv = {own_executable().string(), std::string(kNodeArgument)};
   for (std::string& word : render(which)) command.argv.push_back(std::move(word));
   command.extra_fds = {{network_.name_space.get(), kNetworkFd},

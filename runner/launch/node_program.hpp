@@ -24,7 +24,7 @@ class NodeProgram {
   static std::string for_any_shell(const std::string& script);
 
   struct Carried {
-    Command command;
+    Command command{Purpose{"node-agent"}};
     Fd program;  ///< the file as the command reads it: the offset says how far that is
   };
   /// Starts the agent through a command that runs its last word there as a shell does: brings the

@@ -39,22 +39,27 @@ std::string value_in(std::string_view line, std::string_view name) {
   }
   if (at == std::string_view::npos) return {};
   const std::string_view value = line.substr(at + key.size());
-  const std::string found(value.substr(0, value.find_first_of(" \n")));
+  constexpr std::size_t kMost = 4096;
+  const std::string found(value.substr(0, std::min(value.find_first_of(" \n"), kMost)));
   return found == "(null)" || found == "None" ? std::string{} : found;
 }
 
 int number_in(std::string_view text) {
   int number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  return read.ec == std::errc::result_out_of_range ? -1 : number;
 }
 
-/// `1:0`: status and signal.
+/// `1:0`: status and signal. What can be neither is a failure, whatever it is.
 Exit exit_in(std::string_view text) {
+  constexpr int kMostStatus = 255;
+  constexpr int kMostSignal = 64;
   const std::size_t colon = text.find(':');
   const int signal = colon == std::string_view::npos ? 0 : number_in(text.substr(colon + 1));
+  const int status = number_in(text.substr(0, colon));
+  if (signal < 0 || signal > kMostSignal || status < 0 || status > kMostStatus) return {1, false};
   if (signal != 0) return {128 + signal, true};
-  return {number_in(text.substr(0, colon)), false};
+  return {status, false};
 }
 
 /// Ours, without what would have it tell less of the queue or cancel less than it is asked to.
@@ -114,7 +119,7 @@ std::optional<SlurmState> parse_sacct(std::string_view line) {
 }
 
 Captured ask_program(std::vector<std::string> words) {
-  Command command;
+  Command command{Purpose{"slurm"}};
   words[0] = program(words[0]);
   command.argv = std::move(words);
   command.env = plain_environment();

@@ -1,12 +1,16 @@
 #include "runner/local/bundle.hpp"
 
+#include <linux/capability.h>
 #include <sys/resource.h>
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
 
+#include "base/confinement.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "runner/engine/keeper/protocol.hpp"
+#include "runner/local/machine.hpp"
 #include "runner/local/seccomp.hpp"
 
 namespace mlenv {
@@ -15,12 +19,14 @@ namespace {
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
-/// What Docker gives by default.
-const Words& default_capabilities() {
-  static const Words names{
-      "CAP_AUDIT_WRITE", "CAP_CHOWN",   "CAP_DAC_OVERRIDE",     "CAP_FOWNER",    "CAP_FSETID",
-      "CAP_KILL",        "CAP_MKNOD",   "CAP_NET_BIND_SERVICE", "CAP_NET_RAW",   "CAP_SETFCAP",
-      "CAP_SETGID",      "CAP_SETPCAP", "CAP_SETUID",           "CAP_SYS_CHROOT"};
+/// Docker's, but for raw packets on the host's own network: by them a container would read and
+/// forge what others of this machine send.
+Words capabilities_of(const Bundle& bundle) {
+  Words names;
+  for (const Capability& one : default_capabilities()) {
+    if (one.number != CAP_NET_RAW || !bundle.network_namespace.empty())
+      names.emplace_back(one.name);
+  }
   return names;
 }
 
@@ -91,7 +97,11 @@ std::vector<Json> own_mounts(const Bundle& bundle) {
   }
   for (const Mount& one : bundle.mounts) add(bind(one));
   std::stable_sort(own.begin(), own.end(), [](const Json& a, const Json& b) {
-    return depth(a["destination"]) < depth(b["destination"]);
+    // The machine's last: by a link of the image another target may lie over it (`/var/run`).
+    const auto rank = [](const Json& one) {
+      return std::pair(one["destination"] == kMachineTarget, depth(one["destination"]));
+    };
+    return rank(a) < rank(b);
   });
   return own;
 }
@@ -120,8 +130,16 @@ Json rlimits(const std::vector<Ulimit>& ulimits) {
   return all;
 }
 
+/// The command, behind the program that enters its folder.
+Words first_words(const Bundle& bundle) {
+  Words words{fmt::format("{}/{}", kMachineTarget, kFirstProgram), keeper::kEnter,
+              bundle.make_workdir ? keeper::kMake : keeper::kNeed, bundle.workdir};
+  words.insert(words.end(), bundle.argv.begin(), bundle.argv.end());
+  return words;
+}
+
 Json process(const Bundle& bundle) {
-  const Words& capabilities = default_capabilities();
+  const Words capabilities = capabilities_of(bundle);
   // A user who is not root holds none until they run a program that brings its own.
   const Words held = bundle.user.uid == 0 ? capabilities : Words{};
   Json user{{"uid", bundle.user.uid}, {"gid", bundle.user.gid}};
@@ -129,14 +147,15 @@ Json process(const Bundle& bundle) {
   Json result{
       {"terminal", bundle.terminal},
       {"user", std::move(user)},
-      {"args", bundle.argv},
+      {"args", first_words(bundle)},
       {"env", bundle.env},
-      {"cwd", bundle.workdir},
+      {"cwd", "/"},
       {"noNewPrivileges", true},
       {"capabilities", {{"bounding", capabilities}, {"effective", held}, {"permitted", held}}}};
   if (bundle.terminal && bundle.rows > 0) {  // runc copies it from its own terminal, crun does not
     result["consoleSize"] = {{"height", bundle.rows}, {"width", bundle.columns}};
   }
+  if (!bundle.apparmor_profile.empty()) result["apparmorProfile"] = bundle.apparmor_profile;
   if (!bundle.ulimits.empty()) result["rlimits"] = rlimits(bundle.ulimits);
   return result;
 }
@@ -181,11 +200,8 @@ Json linux_part(const Bundle& bundle) {
         {{"type", "uts"}},
         {{"type", "pid"}, {"path", bundle.pid_namespace}}}},
       {"seccomp", seccomp_profile(bundle.architecture, bundle.identity == Identity::single_id)},
-      {"maskedPaths",
-       {"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
-        "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
-        "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware"}},
-      {"readonlyPaths", {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}},
+      {"maskedPaths", hidden_paths()},
+      {"readonlyPaths", read_only_paths()},
   };
   if (!bundle.network_namespace.empty()) {
     part["namespaces"].push_back({{"type", "network"}, {"path", bundle.network_namespace}});

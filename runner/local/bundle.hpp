@@ -1,5 +1,10 @@
 #pragma once
 // The OCI runtime configuration of one container (runtime-spec config.md, config-linux.md).
+//
+// A runtime enters the command's folder before it gives its rights up, and an image or a program
+// may have made that folder a link to anywhere. So the runtime is given `/`, and starts a program
+// of mlenv's own (runner/engine/keeper/enter.hpp), which enters the folder with the command's
+// rights.
 #include <string>
 #include <vector>
 
@@ -19,6 +24,7 @@ struct Bundle {
   std::vector<std::string> argv;
   std::vector<std::string> env;
   std::string workdir;
+  bool make_workdir = true;  ///< by the command's own rights, where it is absent
   ContainerUser user;
   bool terminal = false;
   unsigned rows = 0;  ///< of the terminal; 0: not known
@@ -30,10 +36,14 @@ struct Bundle {
   std::vector<CdiMount> file_systems;  ///< mounts that show no path of the host
   std::string pid_namespace;           ///< path of the one to join
   std::string network_namespace;       ///< the same; empty: the host's
+  std::string apparmor_profile;        ///< one that is loaded; empty: the caller's own
   std::vector<Ulimit> ulimits;
   std::optional<std::uint64_t> shm_bytes;  ///< of /dev/shm; nothing: half of the memory
   bool read_only = false;                  ///< the root; mounts are as they say
 };
+
+/// The program that enters the folder, below kMachineTarget.
+inline constexpr const char* kFirstProgram = "keeper";
 
 /// config.json. Throws `bad-text` when a word of it is not UTF-8, which JSON cannot carry.
 std::string render_bundle(const Bundle& bundle);

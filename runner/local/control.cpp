@@ -1,7 +1,9 @@
 #include "runner/local/control.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <array>
 #include <cerrno>
@@ -90,8 +92,31 @@ Fd connect_to_run(const fs::path& run_folder, std::string_view id) {
   if (!folder) throw refused(errno);
   Fd fd = make_socket();
   const sockaddr_un address = address_in(folder);
-  if (::connect(fd.get(), as_address(address), sizeof address) != 0) throw refused(errno);
+  // A mlenv that is stopped takes nobody in, and its queue may be full.
+  constexpr timeval kMost{10, 0};
+  (void)::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &kMost, sizeof kMost);
+  if (::connect(fd.get(), as_address(address), sizeof address) != 0) {
+    if (errno == EAGAIN) throw no_answer_of_run(id);
+    throw refused(errno);
+  }
   return fd;
+}
+
+Error no_answer_of_run(std::string_view id) {
+  return failure("run-unseen", "the mlenv of run `{}` does not answer", id)
+      .because("it is stopped, or waits for storage or a driver that does not answer")
+      .hint("`kill -CONT` lets a stopped one go on; `kill -9` of it ends the run");
+}
+
+Packet receive_packet_within(int socket, std::chrono::milliseconds most) {
+  const auto until = std::chrono::steady_clock::now() + most;
+  while (true) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return {};
+    pollfd one{socket, POLLIN, 0};
+    if (::poll(&one, 1, static_cast<int>(left.count())) > 0) return receive_packet(socket);
+  }
 }
 
 bool send_packet(int socket, std::string_view bytes, const std::vector<int>& files) {

@@ -287,7 +287,7 @@ Child supervisor(Command command, Fd& socket) {
 
 StartedRun start_detached_run(const DetachedRun& run) {
   Fd socket;
-  Command command;
+  Command command{Purpose{"run-supervisor"}};
   command.own_group = false;  // the leader of a group may not leave its session
   Child child = supervisor(std::move(command), socket);
   send_all(socket.get(), render_detached(run));
@@ -304,7 +304,7 @@ StartedRun start_detached_run(const DetachedRun& run) {
 
 AttachedRun::AttachedRun(const DetachedRun& run) {
   const Fd null = open_file("/dev/null", O_RDWR);
-  Command command;
+  Command command{Purpose{"run-supervisor"}};
   command.argv = {std::string(kAttached), std::to_string(::getpid())};
   command.stdout_fd = null.get();
   command.stderr_fd = null.get();

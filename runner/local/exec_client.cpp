@@ -5,8 +5,11 @@
 #include <unistd.h>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "runner/local/exec_server.hpp"
 #include "runner/local/signals.hpp"
 #include "runner/local/stage.hpp"
@@ -63,8 +66,14 @@ class Client {
                                {signals_.fd(), POLLIN, 0},
                                {master_ ? master_.get() : -1, POLLIN, 0},
                                {master_ && input_open_ ? STDIN_FILENO : -1, POLLIN, 0}}};
-    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) {
+    const int most = end_by_ ? kLook : -1;
+    if (::poll(fds.data(), fds.size(), most) < 0 && errno != EINTR) {
       throw os_error(errno, "cannot wait for the command");
+    }
+    if (end_by_ && Clock::now() >= *end_by_) {
+      raw_.reset();
+      outcome_ = Exit{kSignalBase + first_signal_, true};  // with the connection the command ends
+      return;
     }
     if (fds[1].revents != 0) pass_signals();
     if (fds[3].revents != 0) input_open_ = copy_some(STDIN_FILENO, master_.get());
@@ -79,7 +88,7 @@ class Client {
       raw_.reset();
       const StageOutcome outcome = parse_stage_outcome(packet.bytes);
       if (!outcome.complaint.empty()) {
-        write_all(STDERR_FILENO, as_bytes("mlenv: " + outcome.complaint + "\n"));
+        write_all(STDERR_FILENO, as_bytes("mlenv: " + printable(outcome.complaint) + "\n"));
       }
       outcome_ = outcome.run.exit;
     } else if (!packet.files.empty()) {
@@ -95,7 +104,21 @@ class Client {
         resize();
       } else {
         (void)send_packet(connection_.get(), render_signal(*number));
+        heed_insistence(*number);
       }
+    }
+  }
+
+  /// Whoever asks twice need not wait for the command, nor for a mlenv that does not go on.
+  void heed_insistence(int number) {
+    constexpr std::chrono::seconds kSecondGrace{2};
+    if (number != SIGINT && number != SIGTERM) return;
+    constexpr std::chrono::milliseconds kOneRequest{300};  // sent to all processes of a group
+    if (first_signal_ == 0) {
+      first_signal_ = number;
+      first_came_ = Clock::now();
+    } else if (!end_by_ && Clock::now() - first_came_ >= kOneRequest) {
+      end_by_ = Clock::now() + kSecondGrace;
     }
   }
 
@@ -112,8 +135,15 @@ class Client {
     }
   }
 
+  using Clock = std::chrono::steady_clock;
+  static constexpr int kLook = 100;  // milliseconds
+  static constexpr int kSignalBase = 128;
+
   Fd connection_;
   HeldSignals signals_;
+  Clock::time_point first_came_{};
+  int first_signal_ = 0;  ///< of SIGINT and SIGTERM
+  std::optional<Clock::time_point> end_by_{};
   Fd master_;
   bool input_open_ = true;
   std::optional<RawTerminal> raw_;
@@ -138,8 +168,13 @@ void stop_run(const fs::path& run_folder, std::string_view id, const StopRequest
   const Fd connection = connect_to_run(run_folder, id);
   // Whether it is heard or the run has just ended: it ends.
   if (!send_packet(connection.get(), render_stop(request))) return;
-  const Packet packet = receive_packet(connection.get());
-  if (!packet.bytes.empty()) (void)parse_outcome(packet.bytes);
+  const auto asked = std::chrono::steady_clock::now();
+  const Packet packet = receive_packet_within(connection.get(), kMostControlAnswer);
+  if (!packet.bytes.empty()) {
+    (void)parse_outcome(packet.bytes);
+  } else if (std::chrono::steady_clock::now() - asked >= kMostControlAnswer) {
+    throw no_answer_of_run(id);
+  }
 }
 
 }  // namespace mlenv

@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "base/paths.hpp"
 #include "base/pidfd.hpp"
+#include "runner/local/first_report.hpp"
 #include "runner/local/program.hpp"
 #include "runner/local/shell.hpp"
 #include "runner/local/stage.hpp"
@@ -62,6 +63,7 @@ void put_variable(std::vector<std::string>& all, const std::string& variable) {
 }  // namespace
 
 Bundle bundle_of(Bundle bundle, const ExecRequest& request, const ImageRoot& image) {
+  bundle.make_workdir = false;
   bundle.argv = request.argv;
   if (bundle.argv.empty()) {
     bundle.argv = {best_shell(
@@ -150,14 +152,22 @@ class Served {
     if (!files_.console.empty()) ::unlink((into_.container.bundle / files_.console).c_str());
   }
 
-  Exit run(const Bundle& bundle) {
+  RunOutcome run(const Bundle& bundle, std::string& complaint) {
     if (::chdir(into_.container.bundle.c_str()) != 0)
       throw os_error(errno, "cannot enter a folder");
     write_file(files_.process, render_process(bundle), false);
     std::optional<ConsoleSocket> console;
     if (asked_.request.terminal) console.emplace(files_.console.string());
-    start();
+    FirstReport report;
+    start(report);
     const auto pid = static_cast<pid_t>(std::stol(read_file(files_.pid)));
+    if (const auto problem = report.wait()) {
+      (void)reap(pid);
+      const std::optional<CannotRun> refused = refused_by_kernel(*problem, bundle.argv.front());
+      if (!refused) throw cannot_enter(bundle.workdir, problem->error);
+      complaint = refused->why;
+      return {{refused->status, false}};
+    }
     if (console) {
       const Fd master = console->master();
       const winsize size{asked_.request.rows, asked_.request.columns, 0, 0};
@@ -167,29 +177,23 @@ class Served {
       (void)send_packet(asked_.connection.get(), render_started());
     }
     watch(pid);
-    return reap(pid);
+    return {reap(pid)};
   }
 
  private:
-  void start() {
+  void start(FirstReport& report) {
     Command command = exec_command(into_.runtime, into_.container, files_);
+    report.go_with(command);
     if (!asked_.request.terminal) {
       command.stdin_fd = asked_.files.at(0).get();
       command.stdout_fd = asked_.files.at(1).get();
       command.stderr_fd = asked_.files.at(2).get();
     }
     Child starter = start_within(into_.limits, command);
+    report.is_on_its_way();
     const Exit exit = starter.wait().value_or(Exit{});
     if (exit.code == 0) return;
     const std::string message = runtime_message(files_.log);
-    const auto says = [&](std::string_view words) {
-      return message.find(words) != std::string::npos;
-    };
-    if (says("set cwd") || says("chdir")) {
-      throw usage_error("bad-workdir", "the command cannot start in its folder")
-          .because(message)
-          .hint("name a folder that is there with `-w`");
-    }
     throw failure("run-failed", "`{}` could not start the command in the container",
                   into_.runtime.program.filename().string())
         .because(message.empty() ? fmt::format("it ended with status {}", exit.code) : message);
@@ -236,8 +240,9 @@ void serve(const Into& into, const Bundle& of_run, const AskedCommand& asked,
       return;
     }
     check_folder(bundle, image);
-    const Exit exit = Served{into, asked, number}.run(bundle);
-    (void)send_packet(connection, render_outcome(exit));
+    std::string complaint;
+    const RunOutcome outcome = Served{into, asked, number}.run(bundle, complaint);
+    (void)send_packet(connection, render_outcome(outcome, complaint));
   } catch (const Error& error) {
     (void)send_packet(connection, render_outcome(error));
   } catch (const std::exception& error) {

@@ -1,45 +1,39 @@
 #include "runner/local/give_back.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <string_view>
+#include <unistd.h>
+#include <exception>
+
+#include "base/log.hpp"
+#include "base/tree_walk.hpp"
 
 namespace mlenv {
 namespace {
 
-void give_entries(int folder, const ContainerUser& user) noexcept;
-
-void give_entry(int folder, const char* name, const ContainerUser& user) noexcept {
-  struct stat status {};
-  if (::fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
-  if (status.st_uid != user.uid || status.st_gid != user.gid) {
-    (void)!::fchownat(folder, name, user.uid, user.gid, AT_SYMLINK_NOFOLLOW);
-  }
-  if (!S_ISDIR(status.st_mode)) return;
-  const int entries = ::openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (entries >= 0) give_entries(entries, user);
-}
-
-/// Closes the folder.
-void give_entries(int folder, const ContainerUser& user) noexcept {
-  DIR* const entries = ::fdopendir(folder);
-  if (entries == nullptr) {
-    ::close(folder);
-    return;
-  }
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours alone
-  while (const dirent* const entry = ::readdir(entries)) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") give_entry(::dirfd(entries), entry->d_name, user);
-  }
-  ::closedir(entries);
+void give(int folder, const char* name, const struct stat& status, const ContainerUser& user) {
+  if (status.st_uid == user.uid && status.st_gid == user.gid) return;
+  (void)!::fchownat(folder, name, user.uid, user.gid, AT_SYMLINK_NOFOLLOW);
 }
 
 }  // namespace
 
 void give_back(const fs::path& upper, const ContainerUser& user) noexcept {
-  give_entry(AT_FDCWD, upper.c_str(), user);
+  struct stat top {};
+  if (::lstat(upper.c_str(), &top) != 0) return;
+  give(AT_FDCWD, upper.c_str(), top, user);
+  if (!S_ISDIR(top.st_mode)) return;
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    give(entry.folder, entry.name.c_str(), entry.status, user);
+    return true;
+  };
+  walk.unreadable = [](std::string_view, int) {};
+  try {
+    walk_tree(upper, walk);
+  } catch (const std::exception& error) {
+    log::debug("not all of `{}` was given back: {}", upper.string(), error.what());
+  }
 }
 
 }  // namespace mlenv

@@ -1,14 +1,13 @@
 #include "runner/local/image_root.hpp"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
 
+#include "base/beneath.hpp"
 #include "base/error.hpp"
 #include "base/folder_entries.hpp"
 
@@ -16,11 +15,7 @@ namespace mlenv {
 ImageRoot::ImageRoot(const fs::path& folder) : folder_(open_file(folder, O_PATH | O_DIRECTORY)) {}
 
 Fd ImageRoot::open(const std::string& path, int flags) const {
-  open_how how{};
-  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  return Fd{
-      static_cast<int>(::syscall(SYS_openat2, folder_.get(), path.c_str(), &how, sizeof how))};
+  return open_beneath(folder_.get(), path, flags, Links::inside);
 }
 
 std::optional<std::string> ImageRoot::read(const std::string& path, std::size_t limit) const {
@@ -108,6 +103,15 @@ std::optional<struct stat> ImageRoot::status(const std::string& path) const {
   const Fd fd = open(path, O_PATH);
   if (!fd || ::fstat(fd.get(), &status) != 0) return std::nullopt;
   return status;
+}
+
+fs::path ImageRoot::on_host(const std::string& path) const {
+  const Fd fd = open(path, O_PATH);
+  if (!fd) {
+    throw failure("image-root", "cannot find `{}` in the container", path)
+        .because(errno_text(errno));
+  }
+  return fs::read_symlink(fmt::format("/proc/self/fd/{}", fd.get()));
 }
 
 void ImageRoot::make_folder(const std::string& path, std::uint32_t uid, std::uint32_t gid) const {

@@ -1,6 +1,6 @@
 #pragma once
 // The files of an image seen from outside: every path is resolved beneath its root, links included
-// (openat2(2) RESOLVE_IN_ROOT), so that an image cannot make us touch the host's files.
+// (base/beneath.hpp), so that an image cannot make us touch the host's files.
 #include <sys/stat.h>
 #include <optional>
 #include <string>
@@ -46,6 +46,8 @@ class ImageRoot {
   void remove(const std::string& path) const;
   /// nullopt when it is absent. Links are followed.
   std::optional<struct stat> status(const std::string& path) const;
+  /// Where it lies on this machine, no link being left on the way. Throws `image-root`.
+  fs::path on_host(const std::string& path) const;
   /// With those above it where they are absent; only the last one gets the owner. Throws
   /// `image-root`.
   void make_folder(const std::string& path, std::uint32_t uid, std::uint32_t gid) const;

@@ -58,6 +58,12 @@ bool is_absent_in_sys(const std::string& target) {
 void check_mount(const Bundle& bundle, const ImageRoot& image, const Wanted& wanted) {
   const Bundle around = below(bundle, wanted.target);
   const JobFiles files{around, image};
+  const std::optional<std::string> real = files.real_path(wanted.target);
+  if (!real || (is_beneath(*real, "/proc") && !is_beneath(wanted.target, "/proc"))) {
+    throw bad_mount(wanted,
+                    "links of the image or of another mount lead from there to `/proc`, or in a "
+                    "circle");
+  }
   const Found kind = files.kind(wanted.target);
   if (kind == Found::other && wanted.is_folder) {
     throw bad_mount(wanted, "the source is a folder, and the target is a file");

@@ -1,9 +1,14 @@
 #include "runner/local/job_files.hpp"
 
 #include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
+#include <array>
+#include <climits>
 
+#include "base/beneath.hpp"
 #include "base/paths.hpp"
 
 namespace mlenv {
@@ -14,16 +19,18 @@ using Program = ImageRoot::Program;
 constexpr int kMaxLinks = 40;            // as the kernel (path_resolution(7))
 constexpr std::size_t kHeadBytes = 256;  // what the kernel reads of a program (BINPRM_BUF_SIZE)
 
-Program host_program(const fs::path& path) {
-  std::error_code error;
-  if (!fs::exists(path, error)) return Program::absent;
-  return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0
+/// What is open there, whatever has its name by now.
+std::string opened(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
+
+Program host_program(const Fd& fd) {
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0) return Program::absent;
+  return S_ISREG(status.st_mode) && ::access(opened(fd).c_str(), X_OK) == 0
              ? Program::found
              : Program::not_executable;
 }
 
-std::optional<std::string> host_head(const fs::path& path) {
-  const Fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+std::optional<std::string> host_head(const Fd& fd) {
   std::string head(kHeadBytes, '\0');
   const ssize_t count = fd ? ::read(fd.get(), head.data(), head.size()) : -1;
   if (count < 0) return std::nullopt;
@@ -31,11 +38,10 @@ std::optional<std::string> host_head(const fs::path& path) {
   return head;
 }
 
-JobFiles::Kind host_kind(const fs::path& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) return JobFiles::Kind::absent;
-  return fs::is_directory(status) ? JobFiles::Kind::folder : JobFiles::Kind::other;
+JobFiles::Kind host_kind(const Fd& fd) {
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0) return JobFiles::Kind::absent;
+  return S_ISDIR(status.st_mode) ? JobFiles::Kind::folder : JobFiles::Kind::other;
 }
 
 }  // namespace
@@ -43,21 +49,21 @@ JobFiles::Kind host_kind(const fs::path& path) {
 Program JobFiles::program(const std::string& path) const {
   const std::optional<std::string> real = real_path(path);
   if (!real) return Program::absent;
-  if (const auto host = host_path(*real)) return host_program(*host);
+  if (mount_of(*real) != nullptr) return host_program(open_on_host(*real, O_PATH));
   return is_hidden(*real) ? Program::found : image_.program(*real);
 }
 
 std::optional<std::string> JobFiles::head(const std::string& path) const {
   const std::optional<std::string> real = real_path(path);
   if (!real) return std::nullopt;
-  if (const auto host = host_path(*real)) return host_head(*host);
+  if (mount_of(*real) != nullptr) return host_head(open_on_host(*real, O_RDONLY | O_NONBLOCK));
   return is_hidden(*real) ? std::nullopt : image_.read(*real, kHeadBytes);
 }
 
 JobFiles::Kind JobFiles::kind(const std::string& path) const {
   const std::optional<std::string> real = real_path(path);
   if (!real) return Kind::unseen;
-  if (const auto host = host_path(*real)) return host_kind(*host);
+  if (mount_of(*real) != nullptr) return host_kind(open_on_host(*real, O_PATH));
   if (is_hidden(*real)) return Kind::unseen;
   if (!image_.exists(*real)) return Kind::absent;
   return image_.is_folder(*real) ? Kind::folder : Kind::other;
@@ -99,14 +105,25 @@ std::optional<fs::path> JobFiles::follow(fs::path& real, const fs::path& rest) c
 }
 
 std::optional<std::string> JobFiles::link(const std::string& path) const {
-  const std::optional<fs::path> host = host_path(path);
-  if (!host) return is_hidden(path) ? std::nullopt : image_.link(path);
+  const Mount* const mount = mount_of(path);
+  if (mount == nullptr) return is_hidden(path) ? std::nullopt : image_.link(path);
   // What is mounted is never a link, even if its source on the host is.
-  const Mount* const mount = mount_over(path);
-  if (mount != nullptr && path == mount->target) return std::nullopt;
-  std::error_code error;
-  const fs::path target = fs::read_symlink(*host, error);
-  return error ? std::nullopt : std::optional(target.string());
+  if (path == mount->target) return std::nullopt;
+  const Fd fd = open_on_host(path, O_PATH | O_NOFOLLOW);
+  std::array<char, PATH_MAX> target{};
+  const ssize_t size = fd ? ::readlinkat(fd.get(), "", target.data(), target.size()) : -1;
+  if (size <= 0) return std::nullopt;
+  return std::string(target.data(), static_cast<std::size_t>(size));
+}
+
+/// A real path in a mount, which programs may change meanwhile: no link is followed, but what the
+/// person named as the mount's source.
+Fd JobFiles::open_on_host(const std::string& path, int flags) const {
+  const Mount& mount = *mount_of(path);
+  const std::string below = fs::path(path).lexically_relative(mount.target).string();
+  if (below == ".") return Fd{::open(mount.source.c_str(), (flags & ~O_NOFOLLOW) | O_CLOEXEC)};
+  const Fd source{::open(mount.source.c_str(), O_PATH | O_CLOEXEC)};
+  return source ? open_beneath(source.get(), below, flags, Links::none) : Fd{};
 }
 
 /// The mount that holds `path`; the deepest one wins.

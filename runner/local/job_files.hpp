@@ -40,6 +40,7 @@ class JobFiles {
   std::optional<std::string> link(const std::string& path) const;
   const Mount* mount_over(const std::string& path) const;
   std::optional<fs::path> host_path(const std::string& path) const;
+  Fd open_on_host(const std::string& path, int flags) const;
   bool is_hidden(const std::string& path) const;
 
   const Bundle& bundle_;

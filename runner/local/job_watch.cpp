@@ -10,19 +10,23 @@
 
 #include "base/error.hpp"
 #include "base/pidfd.hpp"
+#include "runner/local/signals.hpp"
 #include "runner/local/stage.hpp"
 
 namespace mlenv {
 namespace {
 
 constexpr std::size_t kMostPending = 64;
-
-bool ends_programs(int signal) {
-  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
-}
+/// From SIGKILL until nobody waits any more.
+constexpr std::chrono::seconds kMostDying{10};
+constexpr std::chrono::seconds kMostDyingHurried{3};  // a person has asked twice
+/// A command that is asked to end for the second time has so long to do it by itself.
+constexpr std::chrono::seconds kSecondGrace{2};
+/// A runtime, its hooks included.
+constexpr std::chrono::minutes kMostStarting{10};
 
 /// A child of ours, with its PID namespace.
-class ChildJob final : public WatchedJob {
+class ChildJob : public WatchedJob {
  public:
   ChildJob(pid_t pid, PidNamespace& processes) : ended_(open_pidfd(pid)), processes_(processes) {}
   int ended_fd() const override { return ended_.get(); }
@@ -31,10 +35,24 @@ class ChildJob final : public WatchedJob {
   }
   void kill() override { processes_.kill(); }
   std::optional<pid_t> first_process() const override { return processes_.init(); }
+  int process_space() const override { return processes_.fd(); }
+
+ protected:
+  void kill_child() { ::syscall(SYS_pidfd_send_signal, ended_.get(), SIGKILL, nullptr, 0); }
 
  private:
   Fd ended_;
   PidNamespace& processes_;
+};
+
+/// One that starts the job: it is not among the job's processes.
+class StartingChild final : public ChildJob {
+ public:
+  using ChildJob::ChildJob;
+  void kill() override {
+    ChildJob::kill();
+    kill_child();
+  }
 };
 
 void answer(int connection, const Error& error) {
@@ -58,7 +76,9 @@ void answer_where(int connection, const WatchedJob* job) {
   }
   try {
     const Fd first = open_pidfd(*pid);
-    (void)send_packet(connection, render_outcome(Exit{}), {first.get()});
+    std::vector<int> files{first.get()};
+    if (job->process_space() >= 0) files.push_back(job->process_space());
+    (void)send_packet(connection, render_outcome(Exit{}), files);
   } catch (const Error& error) {
     answer(connection, error);  // whoever asks must not end the run
   }
@@ -67,8 +87,11 @@ void answer_where(int connection, const WatchedJob* job) {
 }  // namespace
 
 void JobWatch::while_starting(pid_t pid, PidNamespace& processes) {
-  ChildJob job{pid, processes};
-  until({&job, false, nullptr}, std::nullopt);
+  StartingChild job{pid, processes};
+  begin_timeout();
+  start_ends_at_ = Clock::now() + kMostStarting;
+  until({&job, false, nullptr, true}, std::nullopt);
+  start_ends_at_.reset();
 }
 
 void JobWatch::while_running(pid_t pid, PidNamespace& processes, const Exec& exec) {
@@ -77,12 +100,19 @@ void JobWatch::while_running(pid_t pid, PidNamespace& processes, const Exec& exe
 }
 
 void JobWatch::while_running(WatchedJob& job, const Exec& exec) {
-  if (life_.timeout && !std::exchange(timeout_set_, true)) {
-    timeout_at_ = Clock::now() + *life_.timeout;
-  }
+  begin_timeout();
   const Target target{&job, true, &exec};
   if (stop_signal_due_) send_stop_signal(target);
+  while (!held_signals_.empty()) {
+    job.signal(held_signals_.front());
+    held_signals_.pop_front();
+  }
   until(target, std::nullopt);
+}
+
+void JobWatch::begin_timeout() {
+  if (!life_.timeout || std::exchange(timeout_set_, true)) return;
+  timeout_at_ = Clock::now() + *life_.timeout;
 }
 
 void JobWatch::pause(std::chrono::milliseconds time) { until({}, Clock::now() + time); }
@@ -90,7 +120,7 @@ void JobWatch::pause(std::chrono::milliseconds time) { until({}, Clock::now() + 
 int JobWatch::time_left(std::optional<Clock::time_point> end) const {
   constexpr std::int64_t kLongest = 1'000'000'000;
   std::optional<Clock::time_point> next = end;
-  for (const auto& at : {timeout_at_, kill_at_}) {
+  for (const auto& at : {timeout_at_, kill_at_, start_ends_at_, give_up_at_}) {
     if (at && (!next || *at < *next)) next = at;
   }
   if (!next) return -1;
@@ -111,6 +141,7 @@ void JobWatch::hear_pending(const Target& target, std::span<const pollfd> fds) {
 
 void JobWatch::end_without_mlenv(const Target& target) {
   if (target.job != nullptr) target.job->kill();
+  kill_by(give_up_at_, kMostDying);
   must_end_ = true;
   fds_.socket = -1;
 }
@@ -119,7 +150,7 @@ std::vector<pollfd> JobWatch::listened_to(const Target& target) const {
   const bool pausing = target.job == nullptr;
   // Whoever waits to be heard is polled for only when there is somebody to hear them.
   std::vector<pollfd> fds{{pausing ? -1 : target.job->ended_fd(), POLLIN, 0},
-                          {target.takes_signals || pausing ? fds_.signals : -1, POLLIN, 0},
+                          {fds_.signals, POLLIN, 0},
                           {fds_.socket, 0, 0},
                           {pending_.size() < kMostPending ? fds_.control : -1, POLLIN, 0},
                           {pausing ? -1 : target.job->other_fd(), POLLIN, 0}};
@@ -142,6 +173,7 @@ void JobWatch::until(const Target& target, std::optional<Clock::time_point> end)
     if (fds[3].revents != 0) take_connection();
     if (fds[4].revents != 0) target.job->look();
     look_at_clock(target);
+    if (gave_up_) return;
     if (pausing && (must_end_ || Clock::now() >= end.value())) return;
   }
 }
@@ -152,19 +184,60 @@ void JobWatch::look_at_clock(const Target& target) {
     timeout_at_.reset();
     begin_end(EndedBy::timeout, life_.grace, target);
   }
-  if (kill_at_ && now >= *kill_at_ && target.job != nullptr) {
-    kill_at_.reset();
+  if (target.job == nullptr) return;
+  for (auto* const at : {&kill_at_, &start_ends_at_}) {
+    if (!*at || now < **at) continue;
+    at->reset();
+    if (at == &start_ends_at_) {
+      start_was_late_ = !std::exchange(must_end_, true);
+      killed_for_signal_ = first_signal_;
+    }
     target.job->kill();
+    if (!give_up_at_)
+      give_up_at_ = now + (killed_for_signal_ == 0 ? kMostDying : kMostDyingHurried);
   }
+  if (give_up_at_ && now >= *give_up_at_) gave_up_ = true;
 }
 
 void JobWatch::take_signals(const Target& target) {
   signalfd_siginfo info{};
   while (::read(fds_.signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    const int number = static_cast<int>(info.ssi_signo);
-    if (ends_programs(number)) must_end_ = true;
-    if (target.job != nullptr) target.job->signal(number);
+    take_signal(static_cast<int>(info.ssi_signo), target);
   }
+}
+
+void JobWatch::take_signal(int number, const Target& target) {
+  if (ends_programs(number)) {
+    must_end_ = true;
+    if (target.starts) kill_by(start_ends_at_, life_.grace);
+  }
+  if (target.starts) {
+    held_signals_.push_back(number);
+  } else if (target.job != nullptr) {
+    target.job->signal(number);
+  }
+  heed_insistence(number, target);
+}
+
+/// A program may do what it likes about the first, and use SIGHUP and SIGQUIT for something else.
+void JobWatch::heed_insistence(int number, const Target& target) {
+  if (number != SIGINT && number != SIGTERM) return;
+  if (first_signal_ == 0) {
+    first_signal_ = number;
+    first_came_ = Clock::now();
+    return;
+  }
+  // One request: systemd and timeout(1) send it to all of us, and mlenv passes its own on.
+  if (Clock::now() - first_came_ < kOneRequest) return;
+  if (killed_for_signal_ == 0) killed_for_signal_ = first_signal_;
+  kill_by(target.starts ? start_ends_at_ : kill_at_, kSecondGrace);
+  if (give_up_at_) kill_by(give_up_at_, kMostDyingHurried);
+}
+
+/// Never later than was said before.
+void JobWatch::kill_by(std::optional<Clock::time_point>& when, std::chrono::milliseconds after) {
+  const auto at = Clock::now() + after;
+  if (!when || at < *when) when = at;
 }
 
 void JobWatch::take_connection() {
@@ -195,8 +268,7 @@ void JobWatch::take_request(const Target& target, Fd connection) {
 }
 
 void JobWatch::begin_end(EndedBy why, std::chrono::milliseconds grace, const Target& target) {
-  const auto at = Clock::now() + grace;
-  if (!kill_at_ || at < *kill_at_) kill_at_ = at;
+  kill_by(kill_at_, grace);
   if (ended_by_ != EndedBy::itself) return;
   ended_by_ = why;
   must_end_ = true;

@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/tree_walk.hpp"
 
 namespace mlenv {
 namespace {
@@ -151,7 +152,31 @@ bool LimitGroup::remove() const noexcept {
   return gone;
 }
 
+namespace {
+
+/// What the run itself made below its group: no process is in any of it.
+void remove_groups_below(const fs::path& folder) {
+  TreeWalk walk;
+  walk.visit = [](const TreeEntry&) { return true; };
+  walk.leave = [](const TreeEntry& group) {
+    (void)::unlinkat(group.folder, group.name.c_str(), AT_REMOVEDIR);
+  };
+  walk.unreadable = [](std::string_view, int) {};
+  walk_tree(folder, walk);
+}
+
+}  // namespace
+
 bool remove_group(const fs::path& folder) noexcept {
+  if (::rmdir(folder.c_str()) == 0 || errno == ENOENT) return true;
+  if (errno != EBUSY && errno != ENOTEMPTY) return false;
+  try {
+    const auto events = read_file_if_exists(folder / "cgroup.events");
+    if (!events || events->find("populated 0") == std::string::npos) return false;
+    remove_groups_below(folder);
+  } catch (const std::exception&) {
+    return false;
+  }
   return ::rmdir(folder.c_str()) == 0 || errno == ENOENT;
 }
 

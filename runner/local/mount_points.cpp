@@ -105,9 +105,7 @@ void make_in_image(const Bundle& bundle, const ImageRoot& image, const std::stri
       image.write(real, "");
     } else {
       image.make_folder(real, bundle.user.uid, bundle.user.gid);
-      // No link is on the way: `real` has them followed.
-      const fs::path folder = bundle.root / fs::path(real).relative_path();
-      if (point.mode != kFolderMode) (void)::chmod(folder.c_str(), point.mode);
+      if (point.mode != kFolderMode) (void)::chmod(image.on_host(real).c_str(), point.mode);
     }
   } catch (const Error& error) {
     throw cannot_make(point).because(error.what());
@@ -132,6 +130,14 @@ void make(const Bundle& bundle, const ImageRoot& image, const Point& point) {
 }
 
 }  // namespace
+
+void make_workdir(const Bundle& bundle, const ImageRoot& image) {
+  const JobFiles files{bundle, image};
+  const std::optional<std::string> real = files.real_path(bundle.workdir);
+  if (!real || files.kind(*real) != JobFiles::Kind::absent || files.mount_of(*real)) return;
+  const bool is_theirs = bundle.identity == Identity::kept_id;
+  image.make_folder(*real, is_theirs ? bundle.user.uid : 0, is_theirs ? bundle.user.gid : 0);
+}
 
 void make_mount_points(const Bundle& bundle, const ImageRoot& image) {
   for (const Point& point : points_of(bundle)) make(bundle, image, point);

@@ -12,4 +12,8 @@ namespace mlenv {
 /// Throws `bad-mount` (usage) for what cannot be made.
 void make_mount_points(const Bundle& bundle, const ImageRoot& image);
 
+/// The folder that the command starts in, where it is absent from the image: whoever the command is
+/// may not make it. One in a mount, or that cannot be seen from here, is left to the command.
+void make_workdir(const Bundle& bundle, const ImageRoot& image);
+
 }  // namespace mlenv

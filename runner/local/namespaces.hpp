@@ -41,28 +41,56 @@ void make_network_namespace(const fs::path& file);
 
 /// A PID namespace with an init that reaps orphans and ends when this object or its process does,
 /// whatever way: the kernel then kills every process in it (pid_namespaces(7)).
+///
+/// Who is in the namespace sees the init as /proc/1, so it has nothing to be seen: its root is an
+/// empty file system in a namespace of mounts that holds nothing else, it has no capabilities, no
+/// descriptor but the end of a pipe, no words and no variables, and nobody may trace it or look
+/// into it (`PR_SET_DUMPABLE`, prctl(2)).
 class PidNamespace {
  public:
-  /// `orphaned` is done by its init, as root of this process's namespaces of mounts, when this
-  /// process is killed and everything in the namespace is gone: nobody else is left to do it. No
-  /// exceptions. `held`, a descriptor, stays open as long as it lives.
-  explicit PidNamespace(const std::function<void()>& orphaned = {}, int held = -1);
+  struct Terms {
+    /// Done by a process outside the namespace, in this process's other namespaces, when this
+    /// process is killed and everything in the namespace is gone: nobody else is left to do it. No
+    /// exceptions.
+    std::function<void()> orphaned{};
+    int held = -1;       ///< a descriptor that stays open until that is done
+    fs::path network{};  ///< namespace of networks that the init moves to; empty: it stays
+  };
+  PidNamespace() : PidNamespace(Terms{}) {}
+  /// The init goes on by itself: nobody else may be in the namespace before `settle`. Throws
+  /// `no-namespace`.
+  explicit PidNamespace(Terms terms);
   PidNamespace(const PidNamespace&) = delete;
   PidNamespace& operator=(const PidNamespace&) = delete;
   ~PidNamespace() { end(); }
-  /// What an OCI runtime joins.
-  std::string path() const { return "/proc/" + std::to_string(init_) + "/ns/pid"; }
+  /// Waits until the init has nothing left. Throws `no-namespace`.
+  void settle();
+  /// From here on `Terms::orphaned` is done.
+  void watch_over();
+  /// What an OCI runtime joins; a path for children of this process too.
+  std::string path() const;
+  /// The namespace itself (nsfs).
+  int fd() const { return space_.get(); }
   /// Its first process, which lives as long as it does.
   pid_t init() const { return init_; }
   /// Kills everything in it.
   void kill() noexcept;
-  /// The same, and waits until all of it is gone; idempotent. Reaps every child of this process on
-  /// the way: the kernel keeps a namespace until those are reaped, too, that came in from outside.
+  /// The same, and waits until all of it is gone, though no longer than half a minute: a process
+  /// may sleep in the kernel for ever. Idempotent. Reaps every child of this process on the way:
+  /// the kernel keeps a namespace until those are reaped, too, that came in from outside.
   void end() noexcept;
+  /// Kills everything in it, and waits for nothing any more.
+  void leave() noexcept;
 
  private:
+  Terms terms_;
   pid_t init_ = -1;
+  pid_t guard_ = -1;  ///< does what is to be done when this process is killed
+  pid_t owner_ = -1;  ///< this process
+  Fd space_;
   Fd lifeline_;
+  Fd lifeline_end_;  ///< what the init waits at
+  Fd answer_;        ///< of the init
 };
 
 }  // namespace mlenv

@@ -82,8 +82,7 @@ template <class Work>
 int answer_of(const PidNamespace& processes, int pipe, Work&& work) noexcept {
   const auto answer = [&](const std::string& bytes) { (void)write_quietly(pipe, bytes); };
   try {
-    const Fd theirs = open_file(processes.path(), O_RDONLY);
-    if (::setns(theirs.get(), CLONE_NEWPID) != 0) {
+    if (::setns(processes.fd(), CLONE_NEWPID) != 0) {
       throw os_error(errno, "cannot enter a PID namespace");
     }
     std::forward<Work>(work)();
@@ -180,7 +179,7 @@ void wait_ready(int fd) {
 /// ways, and show the host's own services at the gateway's address: none of that.
 void start_pasta(const fs::path& program, const fs::path& name_space,
                  const std::vector<PublishedPort>& ports, Identity identity) {
-  Command command;
+  Command command{Purpose{"network"}};
   command.argv = {program.string(), "--quiet", "--config-net", "--no-map-gw", "--dns-forward",
                   kNameServer,      "-T",      "none",         "-U",          "none"};
   for (const char* const protocol : {"tcp", "udp"}) {
@@ -209,7 +208,7 @@ void start_slirp(const fs::path& program, const fs::path& name_space, const fs::
   if (::chdir(folder.c_str()) != 0) throw os_error(errno, "cannot enter `{}`", folder.string());
   Pipe ready = make_pipe();
   const Fd messages = open_file(folder / "slirp.log", O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  Command command;
+  Command command{Purpose{"network"}};
   command.argv = {
       program.string(),       "--configure",       "--mtu=65520",   "--disable-host-loopback",
       "--netns-type=path",    "--api-socket",      socket.string(), "--ready-fd",
@@ -248,6 +247,7 @@ PrivateNetwork::PrivateNetwork(const NetworkProgram& program, const fs::path& na
                                const fs::path& folder, const std::vector<PublishedPort>& ports,
                                Identity identity) {
   require_tun();
+  processes_.settle();
   work_in(processes_, [&] {
     if (program.is_pasta) {
       start_pasta(program.path, name_space, ports, identity);

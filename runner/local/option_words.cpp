@@ -8,7 +8,9 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 #include "base/text.hpp"
+#include "runner/local/machine.hpp"
 
 namespace mlenv {
 namespace {
@@ -76,7 +78,7 @@ std::string memory_target(std::string_view option, std::string_view text, std::s
     throw usage_error("bad-mount", "`{} {}` names no absolute folder", option, text);
   }
   const bool is_own = plain == "/" || plain == "/dev" || plain == "/sys" || plain == "/proc" ||
-                      plain.starts_with("/proc/");
+                      plain.starts_with("/proc/") || is_beneath(plain, kMachineTarget);
   if (is_own) {
     throw usage_error("bad-mount", "`{} {}` would cover the container's own `{}`", option, text,
                       plain);

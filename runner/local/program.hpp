@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "runner/engine/keeper/protocol.hpp"
 #include "runner/local/bundle.hpp"
 #include "runner/local/image_root.hpp"
 
@@ -19,5 +20,9 @@ struct CannotRun {
 /// the two followed. nullopt: it can run, as far as can be seen from outside (not what lies on a
 /// file system that only the container has).
 std::optional<CannotRun> cannot_run(const Bundle& bundle, const ImageRoot& image);
+
+/// What the kernel says of a program that it does not execute; nullopt where something else failed.
+std::optional<CannotRun> refused_by_kernel(const keeper::Failed& problem,
+                                           const std::string& program);
 
 }  // namespace mlenv

@@ -7,7 +7,9 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 #include "runner/local/limits.hpp"
+#include "runner/local/machine.hpp"
 #include "runner/local/signals.hpp"
 #include "runner/local/stage_process.hpp"
 
@@ -31,10 +33,12 @@ class TerminalState {
 
 /// What the container itself puts there would be made in the person's folder, or not at all.
 void refuse_system_folder(std::string_view text, const std::string& target) {
-  const bool is_proc = target == "/proc" || target.starts_with("/proc/");
-  if (!is_proc && target != "/sys" && target != "/dev") return;
-  throw usage_error("bad-mount", "`{}` would cover the container's own `{}`", text,
-                    is_proc ? "/proc" : target)
+  std::string_view own = target == "/sys" || target == "/dev" ? std::string_view(target) : "";
+  for (const std::string_view all : {std::string_view("/proc"), kMachineTarget}) {
+    if (is_beneath(target, all)) own = all;
+  }
+  if (own.empty()) return;
+  throw usage_error("bad-mount", "`{}` would cover the container's own `{}`", text, own)
       .hint(fmt::format("choose another target, such as `/host{}`", target));
 }
 

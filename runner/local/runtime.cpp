@@ -13,6 +13,9 @@
 namespace mlenv {
 namespace {
 
+/// keeper::kReportFd stays open for the first program (first_report.hpp).
+constexpr const char* kReportWord = "--preserve-fds=1";
+
 fs::path log_of(const Container& container) { return container.bundle / "runtime.log"; }
 
 /// The last error in a log of JSON lines; empty when there is none.
@@ -51,13 +54,19 @@ std::vector<fs::path> crun_groups(const fs::path& group) {
   return folders;
 }
 
+/// crun reads TYPE:PATH where there is a colon.
+std::string log_words(const Runtime& runtime, const fs::path& log) {
+  const bool has_colon = log.native().find(':') != std::string::npos;
+  return (runtime.is_crun && has_colon ? "file:" : "") + log.string();
+}
+
 Command base_command(const Runtime& runtime, const Container& container, const fs::path& log) {
-  Command command;
+  Command command{Purpose{"oci-runtime"}};
   command.argv = {runtime.program.string(),
                   "--root",
                   (container.bundle / "state").string(),
                   "--log",
-                  log.string(),
+                  log_words(runtime, log),
                   "--log-format",
                   "json"};
   if (container.identity != Identity::root) {
@@ -101,7 +110,7 @@ Command run_command(const Runtime& runtime, const Container& container) {
   command.argv.insert(command.argv.end(),
                       {container.bundle.string(), "--pid-file", pid_file(container).string()});
   if (!container.terminal) command.argv.emplace_back("--detach");
-  command.argv.push_back(container.id);
+  command.argv.insert(command.argv.end(), {kReportWord, container.id});
   command.stdin_fd = 0;
   if (container.stdout_fd >= 0) command.stdout_fd = container.stdout_fd;
   if (container.stderr_fd >= 0) command.stderr_fd = container.stderr_fd;
@@ -135,7 +144,7 @@ Command exec_command(const Runtime& runtime, const Container& container, const E
   if (!files.console.empty()) {
     command.argv.insert(command.argv.end(), {"--console-socket", files.console.string()});
   }
-  command.argv.push_back(container.id);
+  command.argv.insert(command.argv.end(), {kReportWord, container.id});
   command.own_group = false;
   return command;
 }

@@ -26,8 +26,9 @@ struct Container {
 };
 
 /// Runs the bundle with our standard streams: to its end with a terminal, else only until it has
-/// started. With a terminal the job's output comes through the runtime, whose own messages go to
-/// `messages_file`; without one the runtime shares the job's standard error.
+/// started. A FirstReport has to go with it. With a terminal the job's output comes through the
+/// runtime, whose own messages go to `messages_file`; without one the runtime shares the job's
+/// standard error.
 Command run_command(const Runtime& runtime, const Container& container);
 fs::path messages_file(const Container& container);
 /// Where the job's process id is once it has started.
@@ -46,7 +47,7 @@ struct ExecFiles {
   fs::path log;
   fs::path console;  ///< a socket that gets the master of its terminal; empty: it has none
 };
-/// Starts it with the command's streams, and leaves.
+/// Starts it with the command's streams, and leaves. A FirstReport has to go with it.
 Command exec_command(const Runtime& runtime, const Container& container, const ExecFiles& files);
 /// The last error that a runtime wrote there; empty when there is none.
 std::string runtime_message(const fs::path& log);

@@ -7,8 +7,9 @@
 namespace mlenv {
 
 /// `linux.seccomp` of an OCI runtime configuration (runtime-spec config-linux.md "Seccomp") for an
-/// architecture as OCI names it (`amd64`, `arm64`). What is not listed answers EPERM. Beyond
-/// Docker's list, NUMA policy calls are allowed (training programs bind memory to nodes).
+/// architecture as OCI names it (`amd64`, `arm64`) and its 32-bit programs, as base/confinement.hpp
+/// has the calls. Beyond Docker's list, NUMA policy calls are allowed (training programs bind
+/// memory to nodes).
 ///
 /// `pretend_owners`: chown and its kin, and setgroups, do nothing and succeed. For a container in
 /// which a single id exists: every file is the caller's whatever is asked, and dpkg could not

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "runner/local/reap_soon.hpp"
 #include "runner/local/stage.hpp"
 
 namespace mlenv {
@@ -15,10 +16,9 @@ bool AskedCommand::is_whole() const {
 }
 
 ServingProcesses::~ServingProcesses() {
-  for (const pid_t pid : pids_) {
-    while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
+  // The run is over, and so is what they look after: they notice within moments.
+  constexpr std::chrono::seconds kMost{10};
+  for (const pid_t pid : pids_) reap_soon(pid, kMost);
 }
 
 void ServingProcesses::start(int connection, const std::function<void()>& serve) {

@@ -5,13 +5,16 @@
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <memory>
 
+#include "base/printable.hpp"
 #include "runner/engine/engine_run.hpp"
+#include "runner/local/apparmor.hpp"
 #include "runner/local/bundle.hpp"
 #include "runner/local/devices.hpp"
 #include "runner/local/exec_server.hpp"
@@ -50,7 +53,7 @@ Fd hold_signals() {
 }
 
 void complain(const std::string& line, int fd = STDERR_FILENO) {
-  const std::string text = "mlenv: " + line + "\n";
+  const std::string text = "mlenv: " + printable(line) + "\n";  // an image may have named it
   write_all(fd, as_bytes(text));
 }
 
@@ -90,7 +93,7 @@ void set_host_name(const ImageRoot& image, const JobOptions& options, Bundle& bu
 
 /// What of the options concerns files: folders in memory, and with a read-only root a home that can
 /// be written, which is the throwaway layer's own.
-void add_folders(const JobOptions& options, const Stage& stage, Bundle& bundle) {
+void add_folders(const JobOptions& options, const ImageRoot& image, Bundle& bundle) {
   for (const MemoryFolder& one : options.tmpfs) {
     CdiMount folder;
     folder.path = one.target;
@@ -100,8 +103,7 @@ void add_folders(const JobOptions& options, const Stage& stage, Bundle& bundle) 
   }
   bundle.read_only = options.read_only;
   const std::string& home = bundle.user.home;
-  if (options.read_only)
-    bundle.mounts.push_back({stage.root / fs::path(home).relative_path(), home});
+  if (options.read_only) bundle.mounts.push_back({image.on_host(home), home});
 }
 
 /// In a layer that was kept nothing goes on of what mlenv put there at an earlier start.
@@ -118,6 +120,15 @@ std::vector<std::string> machine_of_today(const LocalRun& run, const ImageRoot& 
   return variables;
 }
 
+/// What the runtime starts first, in a folder that every user of the container may look into.
+void write_first_program(const fs::path& folder) {
+  const fs::path program = folder / kFirstProgram;
+  write_file(program, keeper_program(), /*durable=*/false);
+  // Whatever the umask is.
+  (void)::chmod(folder.c_str(), 0755);
+  (void)::chmod(program.c_str(), 0755);
+}
+
 Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& stage) {
   const bool single_id = stage.identity == Identity::single_id;
   Bundle bundle;
@@ -125,6 +136,7 @@ Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& sta
   bundle.hostname = host_name();
   bundle.architecture = run.config.architecture;
   bundle.identity = stage.identity;
+  bundle.apparmor_profile = loaded_container_profile();
   bundle.root = stage.root;
   bundle.user = job_user(run, image, single_id);
   if (stage.identity == Identity::kept_id) require_mapped(bundle.user);
@@ -132,6 +144,7 @@ Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& sta
   const Variables caller = caller_variables();
   const fs::path machine_folder = stage.private_folder / "machine";
   make_folders(machine_folder);
+  write_first_program(machine_folder);
   const std::vector<std::string> machine =
       machine_of_today(run, image, {"/", caller, machine_folder, single_id});
   set_host_name(image, run.options, bundle);
@@ -142,7 +155,7 @@ Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& sta
   bundle.argv = job_argv(run);
   bundle.env = job_environment(run, machine, caller, bundle.user.home);
   bundle.workdir = job_workdir(run);
-  add_folders(run.options, stage, bundle);
+  add_folders(run.options, image, bundle);
   add_devices(run.devices, bundle);  // first: the person's own mounts take their place
   std::vector<Mount> mounts = job_mounts(run);
   if (run.throwaway_mounts) {
@@ -173,6 +186,13 @@ void tell_of_memory(const LocalRun& run) {
   complain("the kernel killed a process of this run for want of memory" +
                (most ? fmt::format("; `--memory` allows {} MiB", *most >> 20U) : std::string()),
            run.fds.err >= 0 ? run.fds.err : STDERR_FILENO);
+}
+
+void tell_of_the_rest(const LocalRun& run) {
+  complain(
+      "a process of this run does not end, though it was killed: it is left to the kernel, which "
+      "may wait for storage or a driver",
+      run.fds.err >= 0 ? run.fds.err : STDERR_FILENO);
 }
 
 /// The container's namespaces, limits, network, overlay and bundle, in which the command is run
@@ -210,15 +230,17 @@ class BuiltinRun final : public PreparedRun {
     bundle_.id = random_container_name();
     bundle_.group = group_folder_ + bundle_.id;
     const fs::path folder = stage_.private_folder / "bundle";
-    remove_tree(folder);
-    make_folders(folder);
     Attempt attempt;
     Container container{bundle_.id, bundle_.group, folder, stage_.identity, run_.terminal};
-    PidNamespace processes{[&] {
-                             give_layer_back();
-                             remove_groups_of(container);
-                           },
-                           run_.fds.layer};
+    PidNamespace processes{{[&] {
+                              give_layer_back();
+                              remove_groups_of(container);
+                            },
+                            run_.fds.layer, bundle_.network_namespace}};
+    check_mounts(bundle_, ImageRoot{stage_.root});  // an earlier attempt may have put links there
+    make_workdir(bundle_, ImageRoot{stage_.root});
+    remove_tree(folder);
+    make_folders(folder);
     bundle_.pid_namespace = processes.path();
     write_file(folder / "config.json", render_bundle(bundle_), false);
     if (::chdir("/") != 0) throw os_error(errno, "cannot enter `/`");
@@ -236,10 +258,19 @@ class BuiltinRun final : public PreparedRun {
         limits()};
     attempt.end = supervise(runtime_, container, processes, watch, meanwhile);
     sweep_own_groups();
+    if (attempt.end.not_started) tell_why(*attempt.end.not_started, attempt);
     return attempt;
   }
 
  private:
+  void tell_why(const keeper::Failed& problem, Attempt& attempt) const {
+    const std::optional<CannotRun> refused = refused_by_kernel(problem, bundle_.argv.front());
+    if (!refused) throw cannot_enter(bundle_.workdir, problem.error);
+    complain(refused->why, run_.fds.err >= 0 ? run_.fds.err : STDERR_FILENO);
+    attempt.end.exit = {refused->status, false};
+    attempt.started = false;
+  }
+
   /// Which limits may have made for us.
   void tell_crun_of_groups() {
     if (stage_.identity != Identity::root) return show_own_groups(false);
@@ -345,6 +376,11 @@ StageOutcome run_container(const LocalRun& run, int signals, int socket) {
     outcome.exit = attempt.end.exit;
     outcome.out_of_memory = attempt.end.out_of_memory;
     if (outcome.out_of_memory) tell_of_memory(run);
+    if (watch.gave_up()) tell_of_the_rest(run);
+    if (const int number = watch.killed_for_signal();
+        number != 0 && outcome.exit == Exit{128 + SIGKILL, true}) {
+      outcome.exit.code = 128 + number;
+    }
     const bool again = attempt.started && !attempt.last && !watch.must_end() &&
                        run.life.restart.again(attempt.end.exit, outcome.attempts);
     if (again || outcome.attempts > 1) {

@@ -32,26 +32,78 @@ bool take_more(int socket, std::string& bytes) {
   return true;
 }
 
+using Clock = std::chrono::steady_clock;
+
+/// The stage ends the run by its own clock, and hears signals. It may be held up all the same, in
+/// the kernel, by a disk or a program that it waits for: then it is given up.
+class Patience {
+ public:
+  explicit Patience(const RunLife& life) : life_(life) {}
+  void started() {
+    if (life_.timeout && end_ == kNever)
+      end_ = Clock::now() + *life_.timeout + life_.grace + kMostEnding;
+  }
+  /// What the run ends with, when it is over.
+  std::optional<RunOutcome> is_over() const {
+    const auto now = Clock::now();
+    if (now >= end_) {
+      RunOutcome late{{kTimedOutStatus, false}};
+      late.ended_by = EndedBy::timeout;
+      return late;
+    }
+    const auto asked = SignalForwarding::insistence();
+    constexpr int kSignalBase = 128;
+    if (asked && now >= asked->since + kMostAsked)
+      return RunOutcome{{kSignalBase + asked->signal, true}};
+    return std::nullopt;
+  }
+  /// For poll(2): a signal may reach another thread than the one that waits.
+  static constexpr int kLook = 1000;
+
+ private:
+  /// Beyond what the stage itself has (JobWatch), and what it has to put away.
+  static constexpr std::chrono::seconds kMostEnding{45};
+  static constexpr std::chrono::seconds kMostAsked{15};
+  static constexpr Clock::time_point kNever = Clock::time_point::max();
+  const RunLife& life_;
+  Clock::time_point end_ = kNever;
+};
+
+struct Followed {
+  std::string outcome;                 ///< what it said in the end
+  std::optional<RunOutcome> given_up;  ///< it is held up
+};
+
+/// `fds` has the socket, then those of `events`.
+void read_ready(const std::vector<pollfd>& fds, RunEvents& events) {
+  for (std::size_t i = fds.size() - 1; i > 0; --i) {
+    const auto reader = events.readers.begin() + static_cast<std::ptrdiff_t>(i) - 1;
+    if (fds[i].revents != 0 && !reader->read()) events.readers.erase(reader);
+  }
+}
+
 /// Until the stage closes its end: heeds its events, and returns what else it said. What `events`
 /// has to read is read meanwhile.
-std::string follow(int socket, RunEvents& events) {
+Followed follow(int socket, RunEvents& events, Patience& patience) {
   std::string outcome;
   std::string bytes;
   while (true) {
     std::vector<pollfd> fds{{socket, POLLIN, 0}};
     for (const RunEvents::Reader& reader : events.readers) fds.push_back({reader.fd, POLLIN, 0});
-    if (::poll(fds.data(), fds.size(), -1) < 0) {
+    if (::poll(fds.data(), fds.size(), Patience::kLook) < 0) {
       if (errno == EINTR) continue;
       throw os_error(errno, "cannot wait for the container");
     }
-    for (std::size_t i = fds.size() - 1; i > 0; --i) {
-      const auto reader = events.readers.begin() + static_cast<std::ptrdiff_t>(i) - 1;
-      if (fds[i].revents != 0 && !reader->read()) events.readers.erase(reader);
-    }
+    if (const auto over = patience.is_over()) return {"", over};
+    read_ready(fds, events);
     if (fds[0].revents == 0) continue;
-    if (!take_more(socket, bytes)) return outcome;
+    if (!take_more(socket, bytes)) return {outcome, std::nullopt};
     while (std::optional<std::string> frame = take_frame(bytes)) {
-      if (!take_event(*frame, events)) outcome = std::move(*frame);
+      if (take_event(*frame, events)) {
+        patience.started();
+      } else {
+        outcome = std::move(*frame);
+      }
     }
   }
 }
@@ -66,7 +118,7 @@ Fd out_of_the_way(int fd) {
 
 }  // namespace
 
-StageProcess::StageProcess(const LocalRun& run, std::vector<std::string> before) {
+StageProcess::StageProcess(const LocalRun& run, std::vector<std::string> before) : life_(run.life) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     throw os_error(errno, "cannot make a socket");
@@ -97,7 +149,7 @@ void StageProcess::copy_ourselves(const LocalRun& run, Fd theirs) {
 }
 
 void StageProcess::start_again(const LocalRun& run, std::vector<std::string> argv, Fd theirs) {
-  Command command;
+  Command command{Purpose{"run-stage"}};
   command.argv = std::move(argv);
   command.argv.insert(command.argv.end(), {own_executable().string(), std::string(kStageArgument)});
   command.stdin_fd = 0;
@@ -128,6 +180,22 @@ Exit StageProcess::reap() {
   return {WEXITSTATUS(status), false};
 }
 
+/// Killed, and what it looked after with it; not waited for, where the kernel keeps it.
+void StageProcess::leave() {
+  socket_.reset();
+  const pid_t pid = std::exchange(pid_, -1);
+  ::kill(pid, SIGKILL);
+  constexpr int kTries = 200;
+  constexpr int kPause = 10;  // milliseconds
+  for (int i = 0; i < kTries; ++i) {
+    if (again_ ? again_->wait(std::chrono::milliseconds{0}).has_value()
+               : ::waitpid(pid, nullptr, WNOHANG) != 0) {
+      return;
+    }
+    ::poll(nullptr, 0, kPause);
+  }
+}
+
 StageProcess::~StageProcess() {
   socket_.reset();
   if (pid_ < 0) return;
@@ -138,7 +206,12 @@ StageProcess::~StageProcess() {
 }
 
 RunOutcome StageProcess::wait(RunEvents events) {
-  const std::string outcome = follow(socket_.get(), events);
+  Patience patience{life_};
+  const auto [outcome, given_up] = follow(socket_.get(), events, patience);
+  if (given_up) {
+    leave();
+    return *given_up;
+  }
   const Exit exit = reap();
   // Whoever wrote there is gone by now, so that what is in a pipe is all that there will be.
   for (const RunEvents::Reader& reader : events.readers) {

@@ -17,13 +17,16 @@ class StageProcess {
   ~StageProcess();
   pid_t pid() const { return pid_; }
   /// Waits for its end, heeding `events` on the way. Throws what the stage threw; a stage that fell
-  /// to a signal ended by it.
+  /// to a signal ended by it. One that is held up long after the run's timeout, or after a person
+  /// has asked twice for its end, is killed and left.
   RunOutcome wait(RunEvents events);
 
  private:
   void copy_ourselves(const LocalRun& run, Fd theirs);
   void start_again(const LocalRun& run, std::vector<std::string> argv, Fd theirs);
   Exit reap();
+  void leave();
+  RunLife life_;
   Fd socket_;
   pid_t pid_ = -1;              ///< -1 once it has been waited for
   std::optional<Child> again_;  ///< when it is not a copy

@@ -8,6 +8,9 @@
 namespace mlenv {
 namespace {
 
+/// Others wait in the kernel meanwhile.
+constexpr std::size_t kMostAsking = 64;
+
 /// Takes the one packet of a connection that can be read, and answers it. nullopt: it was no
 /// request to stop, or nobody is there any more.
 std::optional<StopRequest> answer(const Fd& connection) {
@@ -29,7 +32,7 @@ std::optional<StopRequest> answer(const Fd& connection) {
 }  // namespace
 
 void StopListener::add_to(std::vector<pollfd>& fds) const {
-  fds.push_back({control_, POLLIN, 0});
+  fds.push_back({asking_.size() < kMostAsking ? control_ : -1, POLLIN, 0});
   for (const Fd& one : asking_) fds.push_back({one.get(), POLLIN, 0});
 }
 

@@ -56,29 +56,54 @@ Error no_container(const Runtime& runtime, const Exit& exit) {
       .hint("`--runtime` wants `runc`, `crun`, or a path to one");
 }
 
+/// Killed, and not gone: the kernel takes it away when that lets it.
+JobEnd left_behind(PidNamespace& processes) {
+  processes.leave();
+  return {Exit{128 + SIGKILL, true}};
+}
+
 JobEnd run_attached(const Runtime& runtime, const Container& container, PidNamespace& processes,
                     JobWatch& watch, const Meanwhile& meanwhile) {
   const Fd messages = open_file(messages_file(container), O_WRONLY | O_CREAT | O_APPEND);
   Command command = run_command(runtime, container);
   command.stderr_fd = messages.get();
+  FirstReport report;
+  report.go_with(command);
+  processes.settle();
   Child child = start_within(meanwhile.limits, command);
+  report.is_on_its_way();
+  processes.watch_over();  // beside the runtime, which takes far longer to make anything
   meanwhile.started();
   watch.while_running(child.pid(), processes, meanwhile.exec);
+  if (watch.gave_up()) return left_behind(processes);
   const Exit exit = child.wait().value_or(Exit{});
   processes.end();
   const Exit explained = exit.code == 0 ? exit : explain_exit(exit, runtime, container);
   if (explained == exit && !fs::exists(pid_file(container))) throw no_container(runtime, exit);
   // The runtime has removed its own groups.
-  return {explained, meanwhile.limits != nullptr && meanwhile.limits->killed_for_memory()};
+  return {explained, meanwhile.limits != nullptr && meanwhile.limits->killed_for_memory(),
+          report.look()};
 }
 
 JobEnd run_detached(const Runtime& runtime, const Container& container, PidNamespace& processes,
                     JobWatch& watch, const Meanwhile& meanwhile) {
   // The runtime's child becomes ours when the runtime leaves.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  Child starter = start_within(meanwhile.limits, run_command(runtime, container));
+  Command command = run_command(runtime, container);
+  FirstReport report;
+  report.go_with(command);
+  processes.settle();
+  Child starter = start_within(meanwhile.limits, command);
+  report.is_on_its_way();
+  processes.watch_over();  // beside the runtime, which takes far longer to make anything
   watch.while_starting(starter.pid(), processes);
+  if (watch.gave_up()) return left_behind(processes);
   const Exit started = starter.wait().value_or(Exit{});
+  if (watch.start_was_late()) {
+    throw failure("run-failed", "`{}` did not start the container within ten minutes",
+                  runtime.program.string())
+        .because("it was killed");
+  }
   if (started.code != 0) {
     processes.end();
     if (runtime.is_crun) remove_cgroups(runtime, container);
@@ -91,13 +116,16 @@ JobEnd run_detached(const Runtime& runtime, const Container& container, PidNames
   const std::optional<std::string> number = read_file_if_exists(pid_file(container));
   if (!number) throw no_container(runtime, started);
   const auto job = static_cast<pid_t>(std::stol(*number));
-  meanwhile.started();
-  watch.while_running(job, processes, meanwhile.exec);
+  if (!report.wait()) {
+    meanwhile.started();
+    watch.while_running(job, processes, meanwhile.exec);
+    if (watch.gave_up()) return left_behind(processes);
+  }
   const Exit exit = reap(job);
   processes.end();
   const bool out_of_memory = is_out_of_memory(runtime, container, meanwhile.limits);
   remove_cgroups(runtime, container);
-  return {exit, out_of_memory};
+  return {exit, out_of_memory, report.look()};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 // One container's life under an OCI runtime, watched over by the stage.
+#include "runner/local/first_report.hpp"
 #include "runner/local/job_watch.hpp"
 #include "runner/local/limits.hpp"
 #include "runner/local/runtime.hpp"
@@ -9,6 +10,7 @@ namespace mlenv {
 struct JobEnd {
   Exit exit;
   bool out_of_memory = false;  ///< the kernel killed a process of it for want of memory
+  std::optional<keeper::Failed> not_started{};  ///< why the command did not begin
 };
 
 /// What is done while the job runs.

@@ -22,7 +22,9 @@ bool Supervised::hear() {
   while ((count = ::read(socket_.get(), buffer.data(), buffer.size())) < 0 && errno == EINTR) {
   }
   if (count <= 0) {
-    (void)child_->wait();
+    // It has closed its end, and is about to go.
+    constexpr std::chrono::seconds kMost{10};
+    (void)child_->wait(kMost);
     return false;
   }
   bytes_.append(buffer.data(), static_cast<std::size_t>(count));

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "runner/local/reap_soon.hpp"
 
 namespace mlenv {
 
@@ -74,7 +75,7 @@ void relay_terminal(const Fd& master) {
   }
 }
 
-TerminalRelay::TerminalRelay(const Fd& master) {
+TerminalRelay::TerminalRelay(const Fd& master) : master_(master.get()) {
   pid_ = ::fork();
   if (pid_ < 0) throw os_error(errno, "cannot start a process");
   if (pid_ > 0) return;
@@ -88,8 +89,13 @@ TerminalRelay::TerminalRelay(const Fd& master) {
 }
 
 TerminalRelay::~TerminalRelay() {
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  // It ends when nobody has the terminal's other end any more. Whoever keeps that open says
+  // nothing more; what is there is shown, however slowly it is read.
+  constexpr std::chrono::seconds kMost{3};
+  reap_soon(pid_, kMost, [this] {
+    pollfd more{master_, POLLIN, 0};
+    return ::poll(&more, 1, 0) > 0 && (more.revents & POLLIN) != 0;
+  });
 }
 
 }  // namespace mlenv

@@ -35,7 +35,7 @@ bool copy_some(int from, int to);
 void relay_terminal(const Fd& master);
 
 /// The same in a process of its own, which keeps nothing else of ours open and dies with us. The
-/// destructor waits until all that was written has been shown.
+/// destructor waits until all that was written has been shown; `master` stays open till then.
 class TerminalRelay {
  public:
   explicit TerminalRelay(const Fd& master);
@@ -44,6 +44,7 @@ class TerminalRelay {
   ~TerminalRelay();
 
  private:
+  int master_;
   pid_t pid_ = -1;
 };
 

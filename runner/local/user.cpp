@@ -10,12 +10,22 @@
 namespace mlenv {
 namespace {
 
+/// A user or group id. The largest number is none: setresuid(2) takes it for `leave it as it is`,
+/// which is root.
 std::optional<std::uint32_t> number(std::string_view text) {
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if (value == UINT32_MAX) return std::nullopt;
   return value;
 }
+
+bool is_number(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+}
+
+constexpr const char* kIdRange = "ids are numbers from 0 to 4294967294";
 
 /// The fields of the first line whose name (field 0) or number (field 2) is `key`; empty when none.
 std::vector<std::string_view> find_entry(std::string_view file, std::string_view key) {
@@ -25,6 +35,14 @@ std::vector<std::string_view> find_entry(std::string_view file, std::string_view
     if (fields[0] == key || (number(key) && number(fields[2]) == number(key))) return fields;
   }
   return {};
+}
+
+/// Of a line in the image's `file`: what cannot be read is not taken for root.
+std::uint32_t listed_id(std::string_view text, std::string_view file, std::string_view name) {
+  if (const std::optional<std::uint32_t> id = number(text)) return *id;
+  throw failure("no-user", "`{}` of the image's {} has no valid id", name, file)
+      .because(fmt::format("it says `{}`, and {}", text, kIdRange))
+      .hint("choose another user by its number: `--user 1000:1000`");
 }
 
 std::vector<std::uint32_t> groups_of(std::string_view file, std::string_view name) {
@@ -43,6 +61,9 @@ std::vector<std::uint32_t> groups_of(std::string_view file, std::string_view nam
 }
 
 Error no_user(std::string_view what, std::string_view name) {
+  if (is_number(name)) {
+    return failure("no-user", "`{}` is no user or group id", name).because(kIdRange);
+  }
   return failure("no-user", "the user or group `{}` is not in the image's {}", name, what)
       .hint("a number needs no entry there");
 }
@@ -55,8 +76,8 @@ ContainerUser resolve_user(std::string_view user, std::string_view passwd, std::
   const std::string_view name = user.empty() ? "0" : user.substr(0, colon);
   const std::vector<std::string_view> entry = find_entry(passwd, name);
   if (!entry.empty()) {
-    result.uid = number(entry[2]).value_or(0);
-    result.gid = number(entry[3]).value_or(0);
+    result.uid = listed_id(entry[2], "/etc/passwd", entry[0]);
+    result.gid = listed_id(entry[3], "/etc/passwd", entry[0]);
     if (entry.size() > 5) result.home = entry[5];
     result.groups = groups_of(group, entry[0]);
   } else if (const std::optional<std::uint32_t> uid = number(name)) {

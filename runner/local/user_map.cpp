@@ -72,7 +72,7 @@ constexpr const char* kGroupRanges = "/etc/subgid";
 
 /// None where it fails.
 std::vector<IdRange> ranges_of(const fs::path& getsubids, bool groups, const std::string& name) {
-  Command command;
+  Command command{Purpose{"id-ranges"}};
   command.argv = {getsubids.string()};
   if (groups) command.argv.emplace_back("-g");
   command.argv.push_back(name);
@@ -116,7 +116,7 @@ Mapper find_mapper(const ContainerUser& user) {
 
 /// Empty: it worked.
 std::string write_map(const fs::path& program, pid_t process, const std::vector<IdMapLine>& map) {
-  Command command;
+  Command command{Purpose{"id-map"}};
   command.argv = {program.string(), std::to_string(process)};
   for (const IdMapLine& line : map) {
     for (const std::uint32_t number : {line.inside, line.outside, line.count}) {

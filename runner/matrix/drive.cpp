@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <deque>
 #include <memory>
@@ -13,6 +14,8 @@
 
 namespace mlenv::matrix {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 struct Running {
   std::size_t variation = 0;
@@ -69,6 +72,7 @@ class Drive {
       if (fds[i].revents != 0) hear(i - 1);
     }
     while (const int number = signals_.next()) take_signal(number);
+    force();
   }
 
   void hear(std::size_t index) {
@@ -132,6 +136,7 @@ class Drive {
       return;
     }
     const bool again = end_.signal != 0;
+    if (again) force_at_ = force_at_ == kNever ? Clock::now() + kMostAsked : Clock::now();
     if (!again) end_.signal = number;
     begin_stop();
     events_.stopping(number, again);
@@ -142,6 +147,21 @@ class Drive {
         one.run->signal(number);
       }
     }
+  }
+
+  /// Who does not end though a person has asked twice is killed, and whoever does not even then is
+  /// left: the kernel may hold a process as long as it likes.
+  void force() {
+    if (Clock::now() < force_at_) return;
+    force_at_ = Clock::now() + kMostDying;
+    if (std::exchange(forced_, true)) {
+      std::vector<Running> left = std::exchange(running_, {});
+      for (Running& one : left) {
+        over({one.variation, one.slot, one.run->id(), true, std::nullopt, std::nullopt, false});
+      }
+      return;
+    }
+    for (Running& one : running_) one.run->kill();
   }
 
   /// As `mlenv stop` does it, so that it is recorded how it ended; with force where that fails.
@@ -158,12 +178,17 @@ class Drive {
 
   const DrivePlan& plan_;
   const DriveEvents& events_;
-  SignalQueue signals_;
+  SignalQueue signals_{SignalQueue::Impatience::ends};
   std::deque<std::size_t> todo_;
   std::vector<std::size_t> free_slots_;  ///< the lowest last
   std::size_t left_out_ = 0;             ///< slots
   std::vector<Running> running_;
   bool stopping_ = false;
+  static constexpr std::chrono::seconds kMostAsked{5};
+  static constexpr std::chrono::seconds kMostDying{5};
+  static constexpr Clock::time_point kNever = Clock::time_point::max();
+  Clock::time_point force_at_ = kNever;
+  bool forced_ = false;
   bool any_started_ = false;
   DriveEnd end_;
 };

@@ -1,11 +1,15 @@
 #include "runner/matrix/matrix_file.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "base/printable.hpp"
 #include "base/record_json.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "recipes/text.hpp"
 #include "runner/record/run_records.hpp"
 #include "runner/record/secrets.hpp"
@@ -41,8 +45,19 @@ std::string folder_name(const std::vector<RecordedVariable>& values) {
   return name;
 }
 
+/// Somebody else's file of that name may be anything.
+void require_own_lock(const fs::path& lock) {
+  struct stat status {};
+  if (::lstat(lock.c_str(), &status) != 0) return;
+  if (S_ISREG(status.st_mode) && status.st_size == 0) return;
+  throw refusal("matrix-exists", "`{}` is not a matrix's", lock.string())
+      .because("it is there already, and holds something or is a link")
+      .hint("name another folder: `--results DIR`");
+}
+
 FileLock held(const fs::path& folder) {
   make_folders(folder);
+  require_own_lock(folder / kLockFile);
   std::optional<FileLock> lock = FileLock::attempt(folder / kLockFile, FileLock::Mode::exclusive);
   if (lock) return *std::move(lock);
   throw refusal("matrix-busy", "another mlenv works on the matrix in `{}`", folder.string())
@@ -64,7 +79,14 @@ void take_run(const RunRecord& run, Variation& into) {
 
 std::string render_matrix(const MatrixRecord& record) { return render_record(record, kMatrix); }
 MatrixRecord parse_matrix_record(std::string_view text, std::string_view shown) {
-  return read_record<MatrixRecord>(text, shown, kMatrix);
+  MatrixRecord record = read_record<MatrixRecord>(text, shown, kMatrix);
+  // The file lies where runs may write: a folder is a name, and leads nowhere else.
+  for (const Variation& one : record.variations) {
+    const bool leads = one.folder.empty() || one.folder == "." || one.folder == ".." ||
+                       one.folder.find('/') != std::string::npos;
+    if (leads) throw failure("bad-json", "`{}` names a folder that is no name", shown);
+  }
+  return record;
 }
 
 std::string state_by(const RunRecord& run) {
@@ -129,10 +151,26 @@ std::vector<std::string> differing_parts(const MatrixRecord& from, const MatrixR
   return parts;
 }
 
-MatrixFolder::MatrixFolder(fs::path folder) : folder_(std::move(folder)), lock_(held(folder_)) {}
+MatrixFolder::MatrixFolder(fs::path folder)
+    : folder_(std::move(folder)),
+      made_folder_(!fs::exists(folder_)),
+      made_lock_(!fs::exists(fs::symlink_status(folder_ / kLockFile))),
+      lock_(held(folder_)) {}
+
+void MatrixFolder::require_no_others(const MatrixRecord& record) const {
+  for (const Variation& one : record.variations) {
+    const fs::path metrics = folder_ / one.folder / kMetricsFile;
+    if (!fs::exists(fs::symlink_status(metrics))) continue;
+    take_back({});
+    throw refusal("matrix-exists", "`{}` is there already, and of no matrix in `{}`",
+                  metrics.string(), folder_.string())
+        .hint("name another folder, or remove what is in this one: `--results DIR`");
+  }
+}
 
 std::optional<MatrixRecord> MatrixFolder::read() const {
-  const std::optional<std::string> text = read_file_if_exists(folder_ / kMatrixFile);
+  const std::optional<std::string> text =
+      read_small_file_if_exists(folder_ / kMatrixFile, size_limit::kRunRecord);
   if (!text) return std::nullopt;
   return parse_matrix_record(*text, (folder_ / kMatrixFile).string());
 }
@@ -143,16 +181,20 @@ void MatrixFolder::write(const MatrixRecord& record) const {
 }
 
 void MatrixFolder::take_back(const MatrixRecord& record) const noexcept {
+  for (const Variation& one : record.variations) {
+    const std::string path = (folder_ / one.folder).string();
+    (void)::rmdir(path.c_str());
+  }
   std::error_code error;
-  for (const Variation& one : record.variations) fs::remove(folder_ / one.folder, error);
   fs::remove(folder_ / kMatrixFile, error);
-  fs::remove(folder_ / kLockFile, error);
-  fs::remove(folder_, error);
+  if (made_lock_) fs::remove(folder_ / kLockFile, error);
+  if (made_folder_) (void)::rmdir(folder_.c_str());
 }
 
 std::optional<MatrixRecord> peek(const fs::path& folder) {
   try {
-    const std::optional<std::string> text = read_file_if_exists(folder / kMatrixFile);
+    const std::optional<std::string> text =
+        read_small_file_if_exists(folder / kMatrixFile, size_limit::kRunRecord);
     if (!text) return std::nullopt;
     return parse_matrix_record(*text, (folder / kMatrixFile).string());
   } catch (const Error&) {

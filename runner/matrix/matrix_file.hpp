@@ -122,11 +122,15 @@ class MatrixFolder {
   /// nullopt: it holds none yet.
   std::optional<MatrixRecord> read() const;
   void write(const MatrixRecord& record) const;
+  /// Throws `matrix-exists` where a new matrix would write over somebody's measurements.
+  void require_no_others(const MatrixRecord& record) const;
   /// A matrix of which nothing ran leaves nothing: its file, and folders that are empty.
   void take_back(const MatrixRecord& record) const noexcept;
 
  private:
   fs::path folder_;
+  bool made_folder_;
+  bool made_lock_;
   FileLock lock_;
 };
 

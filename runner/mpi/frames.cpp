@@ -116,7 +116,10 @@ std::optional<RankFailure> parse_failure(std::string_view text) {
   if (rank.ec != std::errc{} || rank.ptr == end || *rank.ptr != ' ') return std::nullopt;
   const auto status = std::from_chars(rank.ptr + 1, end, failure.status);
   if (status.ec != std::errc{} || status.ptr != end) return std::nullopt;
-  return failure;
+  // A rank that failed has no status of its own that would be none of a failure.
+  constexpr int kMostStatus = 255;
+  const bool failed = failure.status > 0 && failure.status <= kMostStatus && failure.rank >= 0;
+  return failed ? std::optional(failure) : std::nullopt;
 }
 
 std::string failure_text(const RankFailure& failure) {

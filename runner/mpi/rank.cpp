@@ -32,7 +32,7 @@ struct RankEnd {
 /// In a group of its own, so that a signal for ours reaches it once. Throws `cannot-start`.
 RankEnd run_to_end(const std::vector<std::string>& command) {
   const SignalQueue signals;  // before there is anything to pass them on to
-  Command made;
+  Command made{Purpose{"mpi-rank"}};
   made.argv = command;
   made.stdin_fd = STDIN_FILENO;
   Child child{made};

@@ -102,7 +102,7 @@ Flavour flavour_here() {
     throw failure("cannot-start", "the image has no `mpirun`")
         .hint("add an MPI to its recipe: `system: [openmpi-bin, python3-mpi4py]`");
   }
-  Command command;
+  Command command{Purpose{"mpi-version"}};
   command.argv = {"mpirun", "--version"};
   const Captured said = run_captured(command, kLongest);
   if (const auto flavour = flavour_of(said.out + said.err)) return *flavour;
@@ -114,7 +114,7 @@ Flavour flavour_here() {
 }
 
 Launched started(const Membership& member, const std::vector<std::string>& command, bool mpirun) {
-  Command made;
+  Command made{Purpose{"mpi-launch"}};
   if (!mpirun) {
     made.argv = command;
     return {std::move(made), Flavour::open_mpi, 1};

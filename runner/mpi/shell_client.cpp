@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/printable.hpp"
 #include "runner/local/signal_queue.hpp"
 #include "runner/mpi/sockets.hpp"
 
@@ -60,12 +61,14 @@ class Asking {
     if (frame.kind == FrameKind::output) write_all(STDOUT_FILENO, as_bytes(frame.payload));
     if (frame.kind == FrameKind::error) write_all(STDERR_FILENO, as_bytes(frame.payload));
     if (frame.kind == FrameKind::refused) {
-      throw failure("mpi-refused", "node `{}` refuses it: {}", host_.name, frame.payload);
+      constexpr std::size_t kMostShown = 500;
+      throw failure("mpi-refused", "node `{}` refuses it: {}", host_.name,
+                    printable(std::string_view(frame.payload).substr(0, kMostShown)));
     }
     if (frame.kind != FrameKind::ended) return std::nullopt;
     int status = kBroken;
     std::from_chars(frame.payload.data(), frame.payload.data() + frame.payload.size(), status);
-    return status;
+    return status >= 0 && status < kBroken ? status : kBroken;
   }
 
   /// False: there is no more of it.
@@ -92,8 +95,12 @@ class Asking {
   }
 
   std::optional<Frame> wait_for_frame() {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::seconds kMost{30};
+    const auto until = Clock::now() + kMost;
     while (true) {
       if (std::optional<Frame> frame = reader_.next()) return frame;
+      if (Clock::now() >= until) throw broken();
       wait_for(POLLIN);
       if (!take()) return std::nullopt;
     }

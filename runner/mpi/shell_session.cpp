@@ -117,7 +117,7 @@ void ShellSession::start(const std::string& command) {
   Pipe in = make_pipe();
   Pipe out = make_pipe();
   Pipe err = make_pipe();
-  Command shell;
+  Command shell{Purpose{"mpi-shell"}};
   shell.argv = {"/bin/sh", "-c", command};
   shell.stdin_fd = in.read_end.get();
   shell.stdout_fd = out.write_end.get();

@@ -4,6 +4,7 @@
 #include "base/printable.hpp"
 #include "base/tar.hpp"
 #include "images/tree_writer.hpp"
+#include "runner/job/private_blob.hpp"
 
 namespace mlenv::job {
 namespace {
@@ -70,6 +71,7 @@ class HashedSource final : public Source {
 }  // namespace
 
 std::string unpack_code(const Store& store, const Digest& archive, const fs::path& folder) {
+  keep_private(store, archive);
   make_folders(folder);
   const std::unique_ptr<Source> blob = store.open(archive);
   HashedSource hashed{*blob};

@@ -107,9 +107,10 @@ std::optional<Parts> parts_of(std::string_view url) {
 }  // namespace
 
 std::string render_curl_config(const CurlRequest& request) {
-  // What ends it: no connection, or no byte, for so many seconds.
+  // What ends it: no connection for so many seconds; fewer bytes in each, over so many.
   constexpr int kConnecting = 20;
-  constexpr int kSilence = 30;
+  constexpr int kLeastRate = 1000;
+  constexpr int kSlowFor = 60;
   std::string text = "url = " + curl_quoted(request.url) + "\n";
   if (!request.authorization.empty()) {
     text += "header = " + curl_quoted("Authorization: " + request.authorization) + "\n";
@@ -120,8 +121,8 @@ std::string render_curl_config(const CurlRequest& request) {
   // A proxy's answer to CONNECT: some say no more than `200 OK`, which would be taken for the
   // registry's. Before 7.54 curl passes over the word, without failing.
   text += "suppress-connect-headers\n";
-  text += fmt::format("connect-timeout = {}\nspeed-limit = 1\nspeed-time = {}\n", kConnecting,
-                      kSilence);
+  text += fmt::format("connect-timeout = {}\nspeed-limit = {}\nspeed-time = {}\n", kConnecting,
+                      kLeastRate, kSlowFor);
   return text + "user-agent = \"mlenv\"\n";
 }
 

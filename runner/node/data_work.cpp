@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/own_entries.hpp"
 #include "base/pool.hpp"
 #include "base/progress.hpp"
 #include "images/store.hpp"
@@ -51,7 +52,8 @@ void sweep_parts(const fs::path& store) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) return;
   for (const fs::path& entry : list_folder(folder)) {
-    if (entry.extension() != ".part") continue;
+    if (entry.extension() != ".part" || !is_digest_name(entry.stem().string())) continue;
+    if (!own_status(entry)) continue;
     const fs::file_time_type last = fs::last_write_time(entry, error);
     if (error || fs::file_time_type::clock::now() - last < kWeek) continue;
     const auto lock =
@@ -261,7 +263,7 @@ std::string finish(Store& store, const DataNames& names, const Digest& digest,
 
 void make_data_folder(const fs::path& store) {
   const fs::path folder = store / "data";
-  make_folders(folder);
+  make_own_folders(folder);
   if (::chmod(folder.c_str(), S_IRWXU) == 0) return;
   throw os_error(errno, "cannot keep others out of `{}`", folder.string());
 }

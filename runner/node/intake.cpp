@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "runner/job/misunderstood.hpp"
+#include "runner/job/private_blob.hpp"
 
 namespace mlenv::job {
 
@@ -14,6 +15,7 @@ Intake::Current::Current(std::string request, const OfferedBlob& blob, Store& st
       staged(store.stage()),
       file(staged.fd()),
       checked(file, digest, blob.size_bytes, blob.digest) {
+  make_private(staged);
   reserve_room(staged.fd(), blob.size_bytes);
 }
 

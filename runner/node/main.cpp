@@ -5,8 +5,11 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/host_path.hpp"
 #include "base/process.hpp"
+#include "base/program_start.hpp"
 #include "base/sandbox/sandbox.hpp"
+#include "base/standard_output.hpp"
 #include "runner/facts/probe.hpp"
 #include "runner/job/lead.hpp"
 #include "runner/job/messages.hpp"
@@ -32,11 +35,11 @@ constexpr std::string_view kUsage =
 
 constexpr int kWrongUsage = 2;
 
-void say(int fd, std::string_view text) { (void)write_quietly(fd, text); }
+void say(std::string_view text) { (void)write_quietly(STDERR_FILENO, text); }
 
 void complain(const Error& error) {
-  say(STDERR_FILENO, fmt::format("mlenv-node: {}\n", error.what()));
-  if (!error.hint().empty()) say(STDERR_FILENO, fmt::format("  what to do: {}\n", error.hint()));
+  say(fmt::format("mlenv-node: {}\n", error.what()));
+  if (!error.hint().empty()) say(fmt::format("  what to do: {}\n", error.hint()));
 }
 
 /// Where what programs say of their version is remembered; empty: nowhere.
@@ -51,18 +54,18 @@ fs::path versions_folder() {
 int command(int argc, char** argv) {
   const std::string_view word = argc > 1 ? argv[1] : "";
   if (word == "--version") {
-    say(STDOUT_FILENO, fmt::format("mlenv-node {} protocol {}\n", own_version(), kProtocol));
+    write_answer(fmt::format("mlenv-node {} protocol {}\n", own_version(), kProtocol));
     return 0;
   }
   if (word == "agent" && argc <= 3) return serve_standard_streams(argc > 2 ? argv[2] : "");
   if (word == "facts" && argc <= 3) {
     const fs::path store = argc > 2 ? fs::path(argv[2]) : default_node_store();
-    say(STDOUT_FILENO, render_facts(probe_facts(host_sources(store, temporary_root()))) + "\n");
+    write_answer(render_facts(probe_facts(host_sources(store, temporary_root()))) + "\n");
     return 0;
   }
   if (word == "lead" && argc == 3) return lead(argv[2], own_version());
   if (const auto status = script_command({argv + std::min(argc, 1), argv + argc})) return *status;
-  say(STDERR_FILENO, kUsage);
+  say(kUsage);
   return kWrongUsage;
 }
 
@@ -81,14 +84,19 @@ std::optional<int> inner_main(int argc, char** argv) {
 }  // namespace mlenv::job
 
 int main(int argc, char** argv) {
+  mlenv::begin_program(argc, argv);
+  mlenv::use_host_folders(/*relative_only=*/true);
   try {
     if (const std::optional<int> status = mlenv::job::inner_main(argc, argv)) return *status;
-    return mlenv::job::command(argc, argv);
+    const int status = mlenv::job::command(argc, argv);
+    if (mlenv::settle_answers() == 0) return status;
+    mlenv::job::complain(mlenv::lost_answer());
+    return status == 0 ? 1 : status;
   } catch (const mlenv::Error& error) {
     mlenv::job::complain(error);
     return mlenv::kOwnFailureStatus;
   } catch (const std::exception& error) {
-    mlenv::job::say(STDERR_FILENO, fmt::format("mlenv-node: {}\n", error.what()));
+    mlenv::job::say(fmt::format("mlenv-node: {}\n", error.what()));
     return 1;
   }
 }

@@ -15,7 +15,9 @@ constexpr std::size_t kMostRecord = std::size_t{4} << 20;
 
 std::string remark(const std::string& text) {
   const std::string time = utc_text(std::chrono::system_clock::now());
-  return render_log_line({time, LogStream::remark, true, text});
+  std::string line = render_log_line({time, LogStream::remark, true, text});
+  if (line.ends_with('\n')) line.pop_back();  // as the other lines that are told
+  return line;
 }
 
 /// Empty where it cannot be read.

@@ -52,7 +52,7 @@ std::optional<RankUse> RankUseReader::now() {
     if (!anchor_) return std::nullopt;
     failures_ = 0;
   }
-  const std::vector<pid_t> processes = proc_.processes_beside(anchor_->process);
+  const std::vector<pid_t> processes = proc_.processes_beside(anchor_->process, anchor_->space);
   const watch::Counters counters = proc_.count(processes);
   if (counters.processes.empty()) return std::nullopt;
   RankUse use;

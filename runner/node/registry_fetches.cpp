@@ -83,7 +83,7 @@ void RegistryFetches::begin(Fetch& fetch) {
   Pipe in = make_pipe();
   Pipe out = make_pipe();
   Pipe err = make_pipe();
-  Command command;
+  Command command{Purpose{"node-fetch"}};
   // Without ~/.curlrc, which might have it write or show what it is told.
   command.argv = {"curl", "-q", "--config", "-"};
   command.stdin_fd = in.read_end.get();

@@ -15,10 +15,12 @@
 #include "base/pidfd.hpp"
 #include "base/process.hpp"
 #include "base/progress.hpp"
+#include "base/text.hpp"
 #include "images/archive_input.hpp"
 #include "images/platform.hpp"
 #include "images/store.hpp"
 #include "images/unpack.hpp"
+#include "runner/job/private_blob.hpp"
 #include "runner/local/machine.hpp"
 #include "runner/local/option_words.hpp"
 #include "runner/local/run_names.hpp"
@@ -52,6 +54,16 @@ std::chrono::seconds parse_silence(const std::string& word) {
     throw usage_error("usage", "`--silence {}` is no number of seconds, 1 to {}", word, kMost);
   }
   return std::chrono::seconds{value};
+}
+
+int parse_descriptor(const std::string& word) {
+  int value = 0;
+  const char* const end = word.data() + word.size();
+  const auto [rest, error] = std::from_chars(word.data(), end, value);
+  if (error != std::errc{} || rest != end || value <= STDERR_FILENO || value > 1023) {
+    throw usage_error("usage", "`--env-fd {}` is no descriptor beyond the standard ones", word);
+  }
+  return value;
 }
 
 std::uint64_t seed_of(const std::string& word) {
@@ -94,6 +106,7 @@ std::map<std::string, Taker, std::less<>> takers_of(NodeRunWords& into) {
       {"--add-host", [&](const std::string& word) { into.hosts += hosts_line(word); }},
       {"--deterministic", [&](const std::string& word) { into.seed = seed_of(word); }},
       {"--runtime", [&](const std::string& word) { into.run.runtime = word; }},
+      {"--env-fd", [&](const std::string& word) { into.env_fd = parse_descriptor(word); }},
       {"--silence", [&](const std::string& word) { into.silence = parse_silence(word); }},
   });
   return all;
@@ -143,10 +156,11 @@ void take_image(Store& store, const Digested& from) {
 }
 
 void take_code(Store& store, const Digested& from) {
-  if (store.has(from.digest)) return;
+  if (store.has(from.digest)) return keep_private(store, from.digest);
   const Fd fd = open_file(from.path);
   FdSource source{fd.get()};
   Store::Staged staged = store.stage();
+  make_private(staged);
   FdSink out{staged.fd()};
   VerifyingSink checked{out, from.digest, fs::file_size(from.path), from.path.string()};
   copy(source, checked);
@@ -214,7 +228,7 @@ int hold_leash(const std::vector<std::string>& words) {
 /// Our standard input is that process's from now on, and ours is empty.
 Child on_leash(std::chrono::seconds grace, std::chrono::seconds silence) {
   const Fd null = open_file("/dev/null", O_RDWR);
-  Command command;
+  Command command{Purpose{"node-leash"}};
   command.argv = {own_executable().string(), "leash", std::to_string(::getpid()),
                   std::to_string(grace.count()), std::to_string(silence.count())};
   command.stdin_fd = STDIN_FILENO;
@@ -248,8 +262,26 @@ std::vector<fs::path> trees_of(const Store& store, const Image& image) {
   return trees;
 }
 
+/// `K=V`, each with a NUL behind it, to the end.
+std::vector<std::string> variables_from(int descriptor) {
+  constexpr std::uint64_t kMost = std::uint64_t{16} << 20U;
+  const Fd fd{descriptor};
+  FdSource source{fd.get()};
+  const std::string text = read_all(source, kMost);
+  std::vector<std::string> found;
+  for (const std::string_view one : split(text, '\0')) {
+    if (!one.empty()) found.emplace_back(one);
+  }
+  return found;
+}
+
 int run(const std::vector<std::string>& words) {
   NodeRunWords asked = parse_node_run(words);
+  if (asked.env_fd) {
+    for (std::string& one : variables_from(*asked.env_fd)) {
+      asked.run.env.push_back(std::move(one));
+    }
+  }
   Store store{store_or_default(asked.store)};
   LocalRun& run = asked.run;
   const Image image = store.image(Digest::parse(asked.digest));

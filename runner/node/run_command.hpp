@@ -13,6 +13,8 @@
 //   --add-host N:A     a name of /etc/hosts
 //   --deterministic N  as that of `mlenv run`, with the seed N
 //   --while-open       it ends as soon as standard input ends: with whoever holds the other end
+//   --env-fd N         more variables from that descriptor: `K=V`, each with a NUL behind it. In
+//                      arguments everybody on the machine could read them
 //   --silence SECONDS  and when nothing came from there for so long: whoever says this sends lines
 #include <chrono>
 #include <cstdint>
@@ -29,6 +31,7 @@ namespace mlenv::job {
 struct NodeRunWords {
   fs::path store;                     ///< empty: default_node_store()
   std::string digest;                 ///< of the image's manifest
+  std::optional<int> env_fd;          ///< more variables are read from there
   std::string code;                   ///< digest of its archive; empty: none
   std::string gpus;                   ///< as RankStart has it
   std::string hosts;                  ///< lines of /etc/hosts

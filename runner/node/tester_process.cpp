@@ -13,7 +13,7 @@ namespace mlenv::job {
 TesterProcess::TesterProcess(std::string_view work, Words words) {
   Pipe requests = make_pipe();
   Pipe answers = make_pipe();
-  Command command;
+  Command command{Purpose{"node-tester"}};
   command.argv = work_command({std::string(work)});
   command.stdin_fd = requests.read_end.get();
   command.stdout_fd = answers.write_end.get();

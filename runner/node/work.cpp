@@ -77,7 +77,7 @@ std::vector<std::string> work_command(const std::vector<std::string>& words) {
 Work::Work(std::string during, const std::vector<std::string>& words, const fs::path& temporary)
     : during_(std::move(during)) {
   Pipe pipe = make_pipe();
-  Command command;
+  Command command{Purpose{"node-work"}};
   command.argv = work_command(words);
   command.stdout_fd = pipe.write_end.get();
   if (!temporary.empty()) command.env = variables_with(temporary);

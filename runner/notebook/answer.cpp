@@ -104,6 +104,8 @@ bool notebook_answers(const NotebookAddress& address) {
   // It is on this machine: slow is what a busy one is, and then it is asked again.
   const timeval longest{0, 500'000};
   (void)::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
+  (void)::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &longest,
+                     sizeof longest);  // connect(2), too
   const sockaddr_in place = on_loopback(address.port);
   const auto* const plain = reinterpret_cast<const sockaddr*>(&place);  // NOLINT: connect(2)'s way
   if (::connect(fd.get(), plain, sizeof place) != 0) return false;

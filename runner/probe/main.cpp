@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <stdexcept>
 
+#include "base/descriptors.hpp"
 #include "runner/probe/aside.hpp"
 #include "runner/probe/options.hpp"
 
@@ -20,6 +21,7 @@ int say(int fd, std::string text, int status) {
 
 int main(int argc, char** argv) {
   namespace probe = mlenv::probe;
+  if (!mlenv::standard_streams()) return 1;
   const std::vector<std::string> words(argv + 1, argv + argc);
   try {
     if (!words.empty() && words.front() == kAside) {

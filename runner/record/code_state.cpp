@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <optional>
 #include <stdexcept>
 
@@ -11,9 +12,12 @@
 
 #include "base/digest.hpp"
 #include "base/error.hpp"
+#include "base/files_beneath.hpp"
 #include "base/process.hpp"
 #include "base/text.hpp"
+#include "runner/record/git_lfs.hpp"
 #include "runner/record/git_repository.hpp"
+#include "runner/record/git_status.hpp"
 
 namespace mlenv {
 namespace {
@@ -21,21 +25,10 @@ namespace {
 constexpr std::size_t kMostNames = 1000;
 constexpr std::uint64_t kMostRead = std::uint64_t{256} << 20U;
 
-/// Of `git status --porcelain -z`: two letters, a blank, the name.
-std::vector<std::string> names_of(std::string_view status) {
-  constexpr std::size_t kLetters = 3;
-  std::vector<std::string> names;
-  for (const std::string_view entry : split(status, '\0')) {
-    if (entry.size() > kLetters) names.emplace_back(entry.substr(kLetters));
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 /// Digests of files, as long as their sum stays in bounds.
 class ChangedFiles {
  public:
-  explicit ChangedFiles(fs::path top) : top_(std::move(top)) {}
+  explicit ChangedFiles(fs::path top) : top_(std::move(top)), folder_(open_folder(top_)) {}
 
   /// The digest's line for a file. Throws when it cannot be had.
   std::string line(const std::string& name) {
@@ -57,19 +50,25 @@ class ChangedFiles {
     }
     read_ += size;
     const bool executable = (status.st_mode & S_IXUSR) != 0;
-    return fmt::format("{} {} {}", digest_of(path), executable ? "program" : "file", name);
+    return fmt::format("{} {} {}", digest_of(name, size), executable ? "program" : "file", name);
   }
 
  private:
-  static std::string digest_of(const fs::path& path) {
-    const Fd fd = open_file(path);
-    FdSource source{fd.get()};
+  std::string digest_of(const std::string& name, std::uint64_t size) const {
+    const Fd fd = open_file_beneath(folder_.get(), name);
+    struct stat status {};
+    if (!fd || ::fstat(fd.get(), &status) != 0 ||
+        static_cast<std::uint64_t>(status.st_size) != size) {
+      throw NotKnown(fmt::format("`{}` changed while it was read", name));
+    }
+    SliceSource source{fd.get(), 0, size};
     Sha256 hash;
     copy(source, hash);
     return hash.finish().hex();
   }
 
   fs::path top_;
+  Fd folder_;
   std::uint64_t read_ = 0;
 };
 
@@ -99,6 +98,28 @@ CodeState unknown_code(const std::string& why) {
           unknown<std::vector<std::string>>(why), unknown<std::string>(why)};
 }
 
+/// Of files that Git LFS keeps, the content: as a checkout has it where the person's settings say
+/// so.
+void fill_lfs_files(const GitRepository& repository, const fs::path& folder,
+                    std::uint64_t most_bytes) {
+  if (!own_git_settings().lfs) return;
+  const std::map<std::string, LfsPointer> pointers = lfs_pointers(folder);
+  if (pointers.empty()) return;
+  std::string names;
+  for (const auto& [name, pointer] : pointers) names += name + '\0';
+  const std::string answer =
+      repository.ask_in(folder, folder, {"check-attr", "-z", "--stdin", "filter"}, names);
+  const std::vector<std::string_view> parts = split(answer, '\0');
+  for (std::size_t i = 0; i + 2 < parts.size(); i += 3) {
+    if (parts[i + 2] != "lfs") continue;
+    const auto found = pointers.find(std::string(parts[i]));
+    if (found == pointers.end()) continue;
+    if (found->second.size_bytes > most_bytes) throw NotKnown("its files of LFS are too large");
+    most_bytes -= found->second.size_bytes;
+    fill_lfs_file(folder, found->first, found->second, repository.folders().common / "lfs/objects");
+  }
+}
+
 }  // namespace
 
 CodeState code_state(const fs::path& project, const std::vector<std::string>& without) {
@@ -106,7 +127,6 @@ CodeState code_state(const fs::path& project, const std::vector<std::string>& wi
   CodeState code;
   try {
     const GitRepository repository{project};
-    const fs::path top = first_line(repository.ask({"rev-parse", "--show-toplevel"}));
     const auto fact = [&](const char* source, const std::vector<std::string>& words) -> Text {
       try {
         return known(first_line(repository.ask(words)), source);
@@ -118,14 +138,11 @@ CodeState code_state(const fs::path& project, const std::vector<std::string>& wi
     if (!code.commit) code.commit.source = "the repository has no commit";
     code.branch = fact("git symbolic-ref HEAD", {"symbolic-ref", "--short", "-q", "HEAD"});
     if (!code.branch) code.branch.source = "no branch is checked out";
-    std::vector<std::string> words = {
-        "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", "."};
-    for (const std::string& path : without) words.push_back(":(exclude,literal)" + path);
-    const std::vector<std::string> names = names_of(repository.ask(words));
+    const std::vector<std::string> names = changed_files(repository, without);
     code.changed = names.size() <= kMostNames ? known(names, "git status")
                                               : unknown<std::vector<std::string>>(fmt::format(
                                                     "{} files, too many to name", names.size()));
-    code.changed_digest = digest_of(top, names);
+    code.changed_digest = digest_of(repository.folders().top, names);
   } catch (const std::exception& error) {
     const std::string why = error.what();
     if (code.commit.source.empty()) return unknown_code(why);
@@ -154,16 +171,18 @@ Texts files_between(const fs::path& project, const std::string& from, const std:
   }
 }
 
-fs::path export_commit(const fs::path& project, const std::string& commit, const fs::path& folder) {
-  const fs::path index = folder.parent_path() / (folder.filename().string() + ".index");
+fs::path export_commit(const fs::path& project, const std::string& commit, const fs::path& folder,
+                       std::uint64_t most_bytes) {
   try {
-    const GitRepository repository{project, index};
-    const std::string prefix = first_line(repository.ask({"rev-parse", "--show-prefix"}));
-    // All of it, for the attributes that lie above the project; of that the project is written.
-    repository.ask({"read-tree", commit});
-    repository.ask({"checkout-index", "--all", "--prefix=" + folder.string() + "/"});
-    fs::path written = prefix.empty() ? folder : folder / fs::path(prefix).parent_path();
+    const GitRepository repository{project};
+    require_own(repository.folders());
+    const fs::path place = fs::canonical(project).lexically_relative(repository.folders().top);
+    fs::path written = place == "." ? folder : folder / place;
     make_folders(written);
+    // All of it, for the attributes that lie above the project; of that the project is written.
+    repository.ask_in(folder, written, {"read-tree", "--no-sparse-checkout", commit});
+    repository.ask_in(folder, written, {"checkout-index", "--all"});
+    fill_lfs_files(repository, folder, most_bytes);
     return written;
   } catch (const NotKnown& error) {
     throw failure("no-commit", "the code of commit {} cannot be taken from `{}`", commit,

@@ -22,7 +22,10 @@ CodeState code_state(const fs::path& project, const std::vector<std::string>& wi
 /// Writes the files that the project has in a commit of its repository into an empty `folder`, by
 /// their paths in the repository, and returns the project's place there. Nothing else is told of
 /// it: neither the project nor the repository changes. Throws `no-commit` with git's words.
-fs::path export_commit(const fs::path& project, const std::string& commit, const fs::path& folder);
+///
+/// `most_bytes`: of the content of files that Git LFS keeps.
+fs::path export_commit(const fs::path& project, const std::string& commit, const fs::path& folder,
+                       std::uint64_t most_bytes = std::uint64_t{64} << 30U);
 
 /// Files of the project folder that differ between two commits of its repository, sorted, as git
 /// names them. Unknown as above, and where the repository does not have one of the commits.

@@ -13,7 +13,9 @@
 #include "base/disk_use.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/own_entries.hpp"
 #include "base/text.hpp"
+#include "base/tree_walk.hpp"
 #include "runner/record/record_files.hpp"
 #include "runner/record/run_recorder.hpp"
 
@@ -27,6 +29,14 @@ constexpr std::string_view kOwnFilesFile = "own-files";
 
 bool is_unfinished(const fs::path& folder) {
   return folder.filename().string().starts_with(kUnfinishedRun);
+}
+
+/// By its name. An unfinished one may be half removed under the id that it had.
+bool is_layer(const fs::path& folder) {
+  std::string name = folder.filename().string();
+  if (has_temporary_name(name, kUnfinishedRun)) return true;
+  if (is_unfinished(folder)) name.erase(0, kUnfinishedRun.size());
+  return is_time_name(name);
 }
 
 /// nullopt where somebody holds it in a way that excludes this one. Only what is being made, or was
@@ -71,7 +81,7 @@ Error gone(const std::string& id) {
 }  // namespace
 
 HeldLayer KeptLayers::make(std::string_view image) const {
-  make_folders(folder_);
+  make_own_folders(folder_);
   TemporaryFolder made{folder_, kUnfinishedRun};
   std::optional<Fd> lock = lock_of(made.path(), true);
   if (!lock) throw gone(made.path().filename().string());  // taken away, as one of a killed mlenv
@@ -150,13 +160,16 @@ std::vector<Digest> KeptLayers::needs() const {
 
 std::uint64_t KeptLayers::size_bytes(const std::string& id) const {
   std::uint64_t bytes = 0;
-  std::error_code error;
-  fs::recursive_directory_iterator entry{upper_of(folder_ / id),
-                                         fs::directory_options::skip_permission_denied, error};
-  for (; !error && entry != fs::recursive_directory_iterator{}; entry.increment(error)) {
-    struct stat status {};
-    if (::lstat(entry->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-    bytes += bytes_on_disk(status);
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    if (S_ISREG(entry.status.st_mode)) bytes += bytes_on_disk(entry.status);
+    return true;
+  };
+  walk.unreadable = [](std::string_view, int) {};
+  try {
+    walk_tree(upper_of(folder_ / id), walk);
+  } catch (const Error& error) {  // a run that goes on may move what is being counted
+    log::debug("the layer `{}` is larger than was counted: {}", id, error.what());
   }
   return bytes;
 }
@@ -192,6 +205,7 @@ RemovedLayers KeptLayers::remove_unnamed() const {
   std::vector<Fd> locks;
   std::vector<fs::path> free;
   for (const fs::path& folder : list_folder(folder_)) {
+    if (!is_layer(folder)) continue;
     try {
       std::optional<Fd> lock = lock_of(folder, true);
       if (!lock) continue;

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/own_entries.hpp"
 #include "runner/record/run_log.hpp"
 #include "runner/record/run_records.hpp"
 
@@ -48,7 +49,7 @@ std::optional<LogLine> parse_log_line(std::string_view text) {
 
 LogWriter::LogWriter(fs::path folder, std::uint64_t most_bytes)
     : folder_(std::move(folder)), most_per_file_(std::max(most_bytes / kFiles, kSmallestFile)) {
-  make_folders(folder_);
+  make_own_folders(folder_);
 }
 
 void LogWriter::write(LogStream stream, std::string_view bytes) {

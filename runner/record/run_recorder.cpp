@@ -13,12 +13,14 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/own_entries.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
 #include "runner/facts/probe.hpp"
 #include "runner/facts/remembered.hpp"
 #include "runner/record/code_state.hpp"
 #include "runner/record/record_files.hpp"
+#include "runner/record/run_order.hpp"
 #include "runner/record/run_records.hpp"
 
 namespace mlenv {
@@ -82,7 +84,7 @@ RunRecorder::RunRecorder(const fs::path& folder, RunStart start, const KnownStat
   start_.started = utc_text(now);
   start_.host = host_name();
   start_.boot_id = trim(read_file_if_exists("/proc/sys/kernel/random/boot_id").value_or(""));
-  make_folders(folder);
+  make_own_folders(folder);
   if (start_.name) {
     // Two that want the same name at one time: one after the other.
     const FileLock names = FileLock::wait(folder / kNamesFile, FileLock::Mode::exclusive);
@@ -157,7 +159,7 @@ void RunRecorder::start_reader(const KnownState& known) {
   }
   reader_ = Fd{ends[0]};
   const Fd theirs{ends[1]};
-  start_detached(reader, theirs.get());
+  start_detached(Purpose{"log-reader"}, reader, theirs.get());
 }
 
 void RunRecorder::publish(const fs::path& folder, std::chrono::system_clock::time_point now) {
@@ -170,6 +172,7 @@ void RunRecorder::publish(const fs::path& folder, std::chrono::system_clock::tim
     start_.id = new_run_id(now);
     write_file(made.path() / kStartFile, render_run_start(start_), /*durable=*/false);
     folder_ = folder / start_.id;
+    note_run(folder, start_.id);
     // rename(2) to a folder that is not empty fails, as a run's never is.
     if (::rename(made.path().c_str(), folder_.c_str()) == 0) break;
     if (tries == kTries || (errno != ENOTEMPTY && errno != EEXIST)) {

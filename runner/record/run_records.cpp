@@ -12,8 +12,12 @@
 
 #include "base/digest_scan.hpp"
 #include "base/error.hpp"
+#include "base/own_entries.hpp"
+#include "base/size_limits.hpp"
+#include "base/small_file.hpp"
 #include "base/text.hpp"
 #include "runner/record/record_files.hpp"
+#include "runner/record/run_order.hpp"
 
 namespace mlenv {
 namespace {
@@ -25,7 +29,7 @@ template <class Parse>
 auto part(const fs::path& path, Parse&& parse)
     -> std::optional<decltype(parse(std::string_view{}, std::string_view{}))> {
   try {
-    const std::optional<std::string> text = read_file_if_exists(path);
+    const std::optional<std::string> text = read_small_file_if_exists(path, size_limit::kRunRecord);
     if (!text) return std::nullopt;
     return parse(*text, path.string());
   } catch (const Error&) {
@@ -35,7 +39,7 @@ auto part(const fs::path& path, Parse&& parse)
 
 RunStart start_of(const fs::path& path) {
   try {
-    return parse_run_start(read_file(path), path.string());
+    return parse_run_start(read_small_file(path, size_limit::kRunRecord), path.string());
   } catch (const Error& error) {
     throw failure("damaged-run", "the record of run `{}` cannot be read",
                   path.parent_path().filename().string())
@@ -97,8 +101,9 @@ std::vector<std::string> RunRecords::ids() const {
   std::vector<std::string> ids;
   for (const fs::path& path : list_folder(folder_)) {
     std::string name = path.filename().string();
-    if (!name.starts_with('.') && fs::is_directory(path)) ids.push_back(std::move(name));
+    if (is_time_name(name) && fs::is_directory(path)) ids.push_back(std::move(name));
   }
+  sort_runs(folder_, ids);
   return ids;
 }
 
@@ -227,8 +232,8 @@ bool RunRecords::remove(const std::string& id) const {
 
 void RunRecords::sweep() const {
   for (const fs::path& path : list_folder(folder_)) {
-    const bool unfinished = path.filename().string().starts_with(kUnfinishedRun);
-    if (unfinished && !is_held(path)) remove_tree(path);
+    const bool unfinished = has_temporary_name(path.filename().string(), kUnfinishedRun);
+    if (unfinished && is_own_folder(path) && !is_held(path)) remove_tree(path);
   }
 }
 

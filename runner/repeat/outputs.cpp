@@ -1,10 +1,19 @@
 #include "runner/repeat/outputs.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <functional>
 
+#include "base/beneath.hpp"
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/paths.hpp"
+#include "base/tree_walk.hpp"
 #include "runner/local/job.hpp"
 
 namespace mlenv {
@@ -56,6 +65,7 @@ PlacedOutput placed(const LocalRun& run, const std::string& path,
   const Mount& one = mounts[*mount];
   if (one.read_only) throw bad_output(path, fmt::format("lies in `{}`, read-only", one.target));
   output.mount = *mount;
+  output.source = one.source;
   if (output.target != one.target) {
     output.within = fs::path(output.target).lexically_relative(one.target).string();
   }
@@ -68,25 +78,31 @@ PlacedOutput placed(const LocalRun& run, const std::string& path,
   return output;
 }
 
+/// What is open there, whatever has its name by now.
+fs::path opened(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
+
+/// The run may have put a link in the place of any folder: none is followed.
 class OutputWalk {
  public:
-  explicit OutputWalk(fs::path root) : root_(std::move(root)) {}
+  explicit OutputWalk(const fs::path& shown) : shown_(shown) {}
 
-  void visit(const std::string& within) {
-    const fs::path path = within.empty() ? root_ : root_ / within;
-    const fs::file_status status = fs::symlink_status(path);
-    if (fs::is_directory(status)) {
-      for (const fs::path& entry : list_folder(path)) {
-        const std::string name = entry.filename().string();
-        visit(within.empty() ? name : within + "/" + name);
-      }
-    } else if (fs::is_symlink(status)) {
-      const std::string leads = fs::read_symlink(path).string();
-      add({within, "link", leads.size(), Digest::of(leads).str()});
-    } else if (fs::is_regular_file(status)) {
-      add(content(within, path));
+  /// `file` is an open place (O_PATH).
+  void run(const Fd& file) {
+    struct stat status {};
+    if (::fstat(file.get(), &status) != 0) throw os_error(errno, "cannot read `{}`", at(""));
+    if (S_ISDIR(status.st_mode)) {
+      TreeWalk walk;
+      walk.visit = [&](const TreeEntry& entry) {
+        if (!S_ISDIR(entry.status.st_mode)) take(entry);
+        return true;
+      };
+      walk_tree(Fd{::openat(file.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)}, shown_, walk);
+    } else if (S_ISLNK(status.st_mode)) {
+      add_link("", file.get(), "");
+    } else if (S_ISREG(status.st_mode)) {
+      add_content("", Fd{::open(opened(file).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)});
     } else {
-      throw failure("io", "`{}` is a socket, pipe or device", path.string());
+      throw failure("io", "`{}` is a socket, pipe or device", at(""));
     }
   }
 
@@ -97,17 +113,41 @@ class OutputWalk {
   }
 
  private:
-  static RecordedFile content(const std::string& within, const fs::path& path) {
-    const Fd fd = open_file(path);
+  void take(const TreeEntry& entry) {
+    // Nobody could name it, and what a deep tree's paths take together has no bound.
+    if (entry.path.size() >= PATH_MAX) throw failure("io", "`{}` lies too deep", at(entry.path));
+    if (S_ISLNK(entry.status.st_mode)) {
+      add_link(entry.path, entry.folder, entry.name);
+    } else if (S_ISREG(entry.status.st_mode)) {
+      constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+      add_content(entry.path, Fd{::openat(entry.folder, entry.name.c_str(), kFlags)});
+    } else {
+      throw failure("io", "`{}` is a socket, pipe or device", at(entry.path));
+    }
+  }
+
+  void add_link(std::string_view within, int folder, const std::string& name) {
+    std::array<char, PATH_MAX> target{};
+    const ssize_t size = ::readlinkat(folder, name.c_str(), target.data(), target.size());
+    if (size < 0) throw os_error(errno, "cannot read `{}`", at(within));
+    const std::string leads(target.data(), static_cast<std::size_t>(size));
+    files_.push_back({std::string(within), "link", leads.size(), Digest::of(leads).str()});
+  }
+
+  void add_content(std::string_view within, const Fd& fd) {
+    if (!fd) throw os_error(errno, "cannot open `{}`", at(within));
     FdSource source{fd.get()};
     Sha256 hash;
     copy(source, hash);
     const std::uint64_t size = hash.size_bytes();
-    return {within, "file", size, hash.finish().str()};
+    files_.push_back({std::string(within), "file", size, hash.finish().str()});
   }
-  void add(RecordedFile file) { files_.push_back(std::move(file)); }
 
-  fs::path root_;
+  std::string at(std::string_view within) const {
+    return within.empty() ? shown_.string() : short_path(shown_, within);
+  }
+
+  fs::path shown_;
   std::vector<RecordedFile> files_;
 };
 
@@ -155,22 +195,28 @@ std::vector<DeclaredOutput> declared(const LocalRun& run,
   return all;
 }
 
-RecordedOutput read_output(const std::string& path, const fs::path& on_host) {
+namespace {
+
+/// `open` gives the place itself (O_PATH), or errno.
+RecordedOutput read_opened(const std::string& path, const fs::path& on_host,
+                           const std::function<Fd()>& open) {
   RecordedOutput output;
   output.path = path;
   try {
-    const fs::file_status status = fs::symlink_status(on_host);
-    if (!fs::exists(status)) {
+    const Fd file = open();
+    if (!file && errno == ENOENT) {
       output.kind = "absent";
       return output;
     }
+    if (!file) throw os_error(errno, "cannot read `{}`", on_host.string());
+    struct stat status {};
+    const bool is_folder = ::fstat(file.get(), &status) == 0 && S_ISDIR(status.st_mode);
     OutputWalk walk{on_host};
-    walk.visit("");
+    walk.run(file);
     output.files = walk.take();
-    output.kind = fs::is_directory(status) ? "folder" : output.files.front().kind;
-    for (const RecordedFile& file : output.files) output.size_bytes += file.size_bytes;
-    output.digest =
-        fs::is_directory(status) ? digest_over(output.files) : output.files.front().digest;
+    output.kind = is_folder ? "folder" : output.files.front().kind;
+    for (const RecordedFile& recorded : output.files) output.size_bytes += recorded.size_bytes;
+    output.digest = is_folder ? digest_over(output.files) : output.files.front().digest;
   } catch (const std::exception& error) {
     output.kind = "unreadable";
     output.files.clear();
@@ -179,9 +225,26 @@ RecordedOutput read_output(const std::string& path, const fs::path& on_host) {
   return output;
 }
 
+}  // namespace
+
+RecordedOutput read_output(const std::string& path, const fs::path& on_host) {
+  return read_opened(path, on_host,
+                     [&] { return Fd{::open(on_host.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)}; });
+}
+
 std::vector<RecordedOutput> read_outputs(const std::vector<PlacedOutput>& outputs) {
   std::vector<RecordedOutput> found;
-  for (const PlacedOutput& one : outputs) found.push_back(read_output(one.path, one.on_host));
+  for (const PlacedOutput& one : outputs) {
+    if (one.within.empty()) {
+      found.push_back(read_output(one.path, one.on_host));
+      continue;
+    }
+    // The folders above it were the run's to replace.
+    found.push_back(read_opened(one.path, one.on_host, [&] {
+      const Fd source{::open(one.source.c_str(), O_PATH | O_CLOEXEC)};
+      return open_beneath(source.get(), one.within, O_PATH | O_NOFOLLOW, Links::none);
+    }));
+  }
   return found;
 }
 

@@ -16,6 +16,7 @@ struct PlacedOutput {
   std::size_t mount = 0;  ///< index in job_mounts(run)
   std::string within;     ///< path below that mount's source; empty: the source itself
   fs::path on_host;
+  fs::path source;  ///< of that mount
 };
 
 /// Where they lie. A relative path is relative to the folder that the command starts in. Throws

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/inflate.hpp"
+#include "base/own_entries.hpp"
 #include "base/tar.hpp"
 #include "base/text.hpp"
 #include "runner/vm/initial_disk.hpp"
@@ -186,7 +187,7 @@ VmKernel unpack_kernel(const Store& store, const Digest& package, const fs::path
   for (const std::string_view name : kWanted) add_module(read, std::string(name), file, modules);
   add_module(read, std::string(kShared), file, modules);
   const fs::path folder = kernel_folder(store, package);
-  make_folders(folder.parent_path());
+  make_own_folders(folder.parent_path());
   const TemporaryFolder scratch = store.scratch();
   const fs::path made = scratch.path() / "kernel";
   make_folders(made);

@@ -40,6 +40,8 @@ struct LinkHooks {
 /// Lines of `LinkEnds::notes` begin with these.
 inline constexpr const char* kNoteFailed = "failed ";
 inline constexpr const char* kNoteMemory = "memory ";
+/// And the errno with which the job's output, or its errors, found no room.
+inline constexpr const char* kNoteOutput = "output ";
 
 class Link {
  public:

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -98,6 +99,9 @@ void Link::write_stream(std::uint16_t number, Channel& channel, std::size_t inde
   const ssize_t count = ::write(stream.fd, stream.buffer.data(), most);
   if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;
   if (count < 0) {
+    if (errno != EPIPE && number == 0 && index == STDOUT_FILENO) {
+      note(kNoteOutput, std::to_string(errno));
+    }
     send_of(number, channel, Kind::gone, {}, index);
     return close_stream(stream);
   }
@@ -137,7 +141,9 @@ void Link::hear_stream(const FrameHead& head, const std::string& bytes, Channel&
   } else if (head.kind == Kind::gone && stream.is_source) {
     close_stream(stream);
   } else if (head.kind == Kind::more && stream.is_source) {
-    stream.credit += value_of<std::uint32_t>(bytes);
+    const auto more = value_of<std::uint32_t>(bytes);
+    is_broken_ = more > kWindow - std::min(stream.credit, kWindow);
+    if (!is_broken_) stream.credit += more;
   }
 }
 

@@ -22,7 +22,7 @@ namespace {
 using keeper::Head;
 using keeper::read_whole;
 
-constexpr std::int64_t kKillGrace = 10'000;  // milliseconds
+constexpr std::int64_t kKillGrace = 8'000;  // milliseconds
 
 Head head_of(std::string_view word) { return value_of<Head>(word); }
 
@@ -146,6 +146,9 @@ void Link::deliver(std::uint16_t number, Channel& channel, const FrameHead& head
   is_broken_ = bytes.size() != sizeof word + word.bytes;
   if (is_broken_) return;
   const std::string_view content = std::string_view(bytes).substr(sizeof word);
+  // What is asked is asked by mlenv alone; a guest that asks is none of ours.
+  is_broken_ = side_ == Side::host && word.kind < keeper::Word::hello;
+  if (is_broken_) return;
   switch (word.kind) {
     case keeper::Word::start:
       channel.generation = head.generation;

@@ -11,11 +11,13 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/descriptors.hpp"
 #include "base/error.hpp"
 #include "base/pidfd.hpp"
 #include "base/text.hpp"
 #include "runner/local/life.hpp"
 #include "runner/local/namespaces.hpp"
+#include "runner/vm/guest_files.hpp"
 #include "runner/vm/link.hpp"
 
 namespace mlenv {
@@ -53,7 +55,7 @@ SocketPair socket_pair() {
   constexpr int kHigh = 100;
   for (int& fd : fds) fd = ::fcntl(fd, F_DUPFD_CLOEXEC, kHigh);
   for (int i = 0; i < kKept; ++i) ::dup3(fds[static_cast<std::size_t>(i)], kKept + i, O_CLOEXEC);
-  ::close_range(2 * kKept, ~0U, 0);
+  close_from(static_cast<int>(2 * kKept));
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd < kKept; ++fd) ::dup2(null, fd);
   vm::Link link{vm::Side::host, {kKept, kKept + 1, kKept + 2}};
@@ -84,16 +86,20 @@ VirtualMachine::VirtualMachine(QemuMachine machine, const fs::path& folder,
     : folder_(folder), said_(folder / "said") {
   make_folders(said_);
   mount_memory(said_, kMostSaid);
-  machine.console = said_ / "console";
+  machine.console = fs::absolute(said_) / "console";
   machine.port = 3;
   machine.scratch = 4;
   SocketPair port = socket_pair();
   const Fd words = open_file(said_ / "qemu", O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  Command command;
+  Command command{Purpose{"virtual-machine"}};
   command.argv = qemu_words(machine);
+  command.folder = fs::absolute(said_);  // QEMU takes firmware that lies in its folder for its own
   command.stdout_fd = command.stderr_fd = words.get();
   command.extra_fds = {{port.theirs.get(), machine.port}, {scratch, machine.scratch}};
-  qemu_.emplace(command);
+  {
+    const StartedWithoutGroups lesser;
+    qemu_.emplace(command);
+  }
   qemu_ended_ = open_pidfd(qemu_->pid());
   start_link(port.ours.get(), setup);
   wait_.answer = keeper_.fd();
@@ -162,6 +168,11 @@ std::string VirtualMachine::end() {
 std::uint64_t VirtualMachine::memory_kills() const {
   const std::string count = noted(folder_ / "notes", vm::kNoteMemory);
   return count.empty() ? 0 : std::strtoull(count.c_str(), nullptr, 10);
+}
+
+int VirtualMachine::lost_output() const {
+  return static_cast<int>(
+      std::strtol(noted(folder_ / "notes", vm::kNoteOutput).c_str(), nullptr, 10));
 }
 
 bool VirtualMachine::lost_writes() const {

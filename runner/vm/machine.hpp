@@ -41,6 +41,8 @@ class VirtualMachine {
   Keeper& keeper() { return keeper_; }
   /// Processes that its kernel killed so far for want of memory.
   std::uint64_t memory_kills() const;
+  /// errno with which the job's output did not get to our standard output; 0: all did.
+  int lost_output() const;
   /// What the guest wrote did not get to its scratch disk: this machine's is full, or broken.
   bool lost_writes() const;
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "runner/engine/engine_exec.hpp"
 #include "runner/engine/engine_files.hpp"
@@ -25,6 +26,7 @@
 #include "runner/local/terminal.hpp"
 #include "runner/local/throwaway.hpp"
 #include "runner/vm/disk/scratch_disk.hpp"
+#include "runner/vm/guest_files.hpp"
 #include "runner/vm/initial_disk.hpp"
 #include "runner/vm/setup.hpp"
 #include "runner/vm/shares.hpp"
@@ -38,8 +40,7 @@ constexpr int kSignalled = 128;
 
 /// From here on children of this process are in the namespace, and end with it.
 void enter_for_children(const PidNamespace& processes) {
-  const Fd space = open_file(processes.path(), O_RDONLY);
-  if (::setns(space.get(), CLONE_NEWPID) != 0) throw os_error(errno, "cannot enter a namespace");
+  if (::setns(processes.fd(), CLONE_NEWPID) != 0) throw os_error(errno, "cannot enter a namespace");
 }
 
 class VmJob final : public WatchedJob {
@@ -101,7 +102,9 @@ VmRun::VmRun(const LocalRun& run, int socket, int signals) : run_(run), watch_{s
   prepare(root);
   if (refusal_) return;
   processes_.emplace();
+  processes_->settle();
   enter_for_children(*processes_);
+  forbid_privileged_files();
   boot();
   if (!refusal_) fill();
 }
@@ -265,7 +268,7 @@ void VmRun::tell_of_emulation(const KvmMemory& memory) const {
 }
 
 void VmRun::complain(const std::string& why) const {
-  const std::string line = "mlenv: " + why + "\n";
+  const std::string line = "mlenv: " + printable(why) + "\n";
   write_all(run_.fds.err >= 0 ? run_.fds.err : STDERR_FILENO, as_bytes(line));
 }
 
@@ -342,6 +345,15 @@ void VmRun::require_written() const {
       .hint("make room, or write large files to the project or to a `--volume`");
 }
 
+/// A command outside a machine would have had the error itself.
+void VmRun::require_delivered(const Exit& exit) const {
+  const int error = machine_->lost_output();
+  if (error == 0 || exit.code != 0) return;
+  throw failure("answer-lost", "cannot write what the command said")
+      .because(errno_text(error))
+      .hint("send standard output where there is room");
+}
+
 PreparedRun::Attempt VmRun::run(JobWatch& watch, const std::function<void()>& started) {
   Keeper& keeper = machine_->keeper();
   const KeptProcess process = kept_process(bundle_, run_.fds);
@@ -374,6 +386,7 @@ PreparedRun::Attempt VmRun::run(JobWatch& watch, const std::function<void()>& st
     attempt.last = !end || !keeper.reset({});
   }
   last_end_ = attempt.end;
+  require_delivered(attempt.end.exit);
   return attempt;
 }
 

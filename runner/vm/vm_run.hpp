@@ -36,6 +36,7 @@ class VmRun final : public PreparedRun {
   CannotRun not_started();
   Attempt begin(const KeptProcess& process, std::optional<Keeper::Started>& begun);
   void require_written() const;
+  void require_delivered(const Exit& exit) const;
   void complain(const std::string& why) const;
 
   const LocalRun& run_;

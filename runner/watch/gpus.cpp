@@ -55,7 +55,7 @@ GpuReader::~GpuReader() = default;
 void GpuReader::start() {
   Pipe questions = make_pipe();
   Pipe answers = make_pipe();
-  Command command;
+  Command command{Purpose{"gpu-watch"}};
   command.argv = {own_executable().string(), std::string(kReexec)};
   command.stdin_fd = questions.read_end.get();
   command.stdout_fd = answers.write_end.get();

@@ -146,8 +146,8 @@ std::optional<double> parse_pressure(std::string_view text, std::string_view kin
   return std::nullopt;
 }
 
-std::vector<pid_t> ProcReader::processes_beside(pid_t anchor) const {
-  const std::string space = link_in(of(anchor) / "ns/pid");
+std::vector<pid_t> ProcReader::processes_beside(pid_t anchor, std::string space) const {
+  if (space.empty()) space = link_in(of(anchor) / "ns/pid");
   // Of another user's process, such as the first one in a container that root's daemon has made,
   // the control group can be seen, and that is the container's own or tells nothing.
   const std::string group = space.empty() ? text_in(of(anchor) / "cgroup") : "";

@@ -21,9 +21,10 @@ class ProcReader {
   explicit ProcReader(fs::path root = "/") : root_(std::move(root)) {}
 
   /// All processes of the PID namespace in which `anchor` is, lowest number first; without the
-  /// process that holds a run's namespace open and does nothing else. Where the namespace may not
-  /// be seen, those of its control group, unless that is our own.
-  std::vector<pid_t> processes_beside(pid_t anchor) const;
+  /// process that holds a run's namespace open and does nothing else. `space` is the namespace's
+  /// name; empty: as `anchor` shows it. Where the namespace may not be seen, those of its control
+  /// group, unless that is our own.
+  std::vector<pid_t> processes_beside(pid_t anchor, std::string space = {}) const;
   /// What they, and the control groups and the machine around them, have counted; `at` is the
   /// caller's.
   Counters count(const std::vector<pid_t>& processes) const;

@@ -1,6 +1,7 @@
 #include "runner/watch/watcher.hpp"
 
 #include <poll.h>
+#include <sys/stat.h>
 #include <algorithm>
 #include <chrono>
 
@@ -29,6 +30,13 @@ pid_t process_of(const Fd& pidfd) {
   return number ? static_cast<pid_t>(number_of(*number).value_or(0)) : 0;
 }
 
+/// As links in /proc/PID/ns have it (namespaces(7)); empty where it is none.
+std::string name_of_space(const Fd& space) {
+  struct stat status {};
+  if (::fstat(space.get(), &status) != 0) return {};
+  return fmt::format("pid:[{}]", status.st_ino);
+}
+
 }  // namespace
 
 std::optional<Anchor> anchor_of_run(const fs::path& run_folder, std::string_view id) {
@@ -36,16 +44,23 @@ std::optional<Anchor> anchor_of_run(const fs::path& run_folder, std::string_view
   try {
     const Fd connection = connect_to_run(run_folder, id);
     if (!send_packet(connection.get(), render_where())) return std::nullopt;
-    packet = receive_packet(connection.get());
-    if (packet.bytes.empty()) return std::nullopt;
+    // Keys and signals wait meanwhile.
+    constexpr std::chrono::seconds kMost{5};
+    const auto asked = std::chrono::steady_clock::now();
+    packet = receive_packet_within(connection.get(), kMost);
+    if (packet.bytes.empty()) {
+      if (std::chrono::steady_clock::now() - asked >= kMost) throw no_answer_of_run(id);
+      return std::nullopt;
+    }
     (void)parse_outcome(packet.bytes);
   } catch (const Error& error) {
     if (error.code() != "run-ended") throw;
     return std::nullopt;
   }
   if (packet.files.empty()) return std::nullopt;
-  Anchor anchor{std::move(packet.files.front()), 0};
+  Anchor anchor{std::move(packet.files.front())};
   anchor.process = process_of(anchor.ended);
+  if (packet.files.size() > 1) anchor.space = name_of_space(packet.files[1]);
   if (anchor.process <= 0) {
     throw failure("run-unseen", "the processes of run `{}` cannot be seen from here", id)
         .because("they are in a PID namespace that is neither this process's nor below it")
@@ -64,7 +79,8 @@ bool Watcher::refresh() {
     looks_.clear();
   }
   if (!anchor_) anchor_ = find_anchor_();
-  processes_ = anchor_ ? proc_.processes_beside(anchor_->process) : std::vector<pid_t>{};
+  processes_ =
+      anchor_ ? proc_.processes_beside(anchor_->process, anchor_->space) : std::vector<pid_t>{};
   return !processes_.empty();
 }
 

@@ -14,6 +14,7 @@ namespace mlenv::watch {
 struct Anchor {
   Fd ended;  ///< readable once it has (pidfd_open(2))
   pid_t process = 0;
+  std::string space{};  ///< the namespace's name, `pid:[4026531836]`; empty: the process shows it
 };
 /// Asked at first and whenever the last one has ended; nullopt: none at this moment, as between two
 /// attempts.

@@ -16,7 +16,7 @@ done
 dpkg-deb --contents "$deb" >"$work/contents"
 for file in bin/mlenv share/man/man1/mlenv.1.gz share/man/man1/mlenv-build.1.gz \
   share/bash-completion/completions/mlenv share/zsh/site-functions/_mlenv \
-  share/fish/vendor_completions.d/mlenv.fish share/mlenv/apparmor/mlenv share/mlenv/catalog/jax-cpu.yaml \
+  share/fish/vendor_completions.d/mlenv.fish share/mlenv/apparmor/mlenv share/mlenv/apparmor/mlenv-container share/mlenv/catalog/jax-cpu.yaml \
   libexec/mlenv/mlenv-gpu-probe libexec/mlenv/mlenv-node share/doc/mlenv/copyright share/doc/mlenv/changelog.gz; do
   grep -q " \./usr/$file\$" "$work/contents" || fail "no $file: $(cat "$work/contents")"
 done

@@ -172,7 +172,7 @@ login() { # login PASSWORD
     "$(printf 'ann:%s' "$1" | base64)" "$(printf 'ann:%s' "$1" | base64)" >"$bed/head/root/.docker/config.json"
 }
 login s3cret
-failing_with password-only pulling "$host/team/x:v1" --plain-http
+failing_with denied pulling "$host/team/x:v1" --plain-http # no login goes over plain HTTP
 login wrong
 mode '{"auth": "token"}'
 failing_with denied pulling "$host/team/x:v1" --plain-http
@@ -270,6 +270,8 @@ look_at_processes() {
     if grep -qaxF -- --config "$work/processes"; then touch "$work/saw-curl"; fi
   done
 }
+mode '{"auth": "basic"}'
+failing_with password-only pulling "$host/team/x:v1"
 start "$work/seen" look_at_processes
 mode '{"auth": "token", "forget": 4, "rate": 3000000, "elsewhere": "https://node4:5003"}'
 copied "$host/team/x:v1"
@@ -288,7 +290,7 @@ equal "one notice" 1 "$(wc -l <"$work/err")"
 
 note "jobs by ssh, also in the background and from a job.yaml"
 job_size=$("$MLENV" --json inspect job | jq .size_bytes)
-mode '{"auth": "token"}'
+mode '{"auth": "none"}' # no login goes over plain HTTP
 # The machine's own settings say that this registry has no TLS.
 mkdir -p "$bed/head/root/.config/containers"
 printf '[[registry]]\nprefix = "node4:5000"\nlocation = "node4:5000"\ninsecure = true\n' >"$bed/head/root/.config/containers/registries.conf"
@@ -320,7 +322,7 @@ failing_with usage on_head "$MLENV" --json run --pull-from "$host_plain/team/x:v
 on_head "$MLENV" export ssh job.yaml --hosts "$three" >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
 grep -q 'the script carries the image' "$work/err" || fail "$(cat "$work/err")"
 
-note "and by Slurm, whose first node asks for tokens"
+note "and by Slurm, whose first node asks the registry"
 with_slurm
 mkdir -p "$bed/node1/root/.docker"
 cp "$bed/head/root/.docker/config.json" "$bed/node1/root/.docker/config.json"

@@ -129,6 +129,10 @@ front() { # front [--tls CERTIFICATE KEY]: sets $front; requests are lines of $w
 }
 front
 skopeo copy -q --dest-tls-verify=false "oci:$work/oci:v1" "docker://$second/team/x:v1"
+failing_with denied "$MLENV" --json pull "$front/team/x:v1" # a login over plain HTTP has to be asked for
+equal "logins" "" "$(grep Basic "$work/front.log" || true)"
+: >"$work/front.log"
+printf 'mirrors:\n  "%s": http://%s\n' "$front" "$front" >"$XDG_CONFIG_HOME/mlenv/config.yaml"
 pull "$front/team/x:v1"
 verify_store
 equal "refusals" 2 "$(grep -c ' 429 ' "$work/front.log")"
@@ -142,6 +146,7 @@ pulled=$front/team/x:v1
 skopeo inspect --tls-verify=false "docker://$second/team/x:v2" >"$work/out" 2>&1 || fail "$(cat "$work/out")"
 
 note "from TLS to plain HTTP no redirect is followed"
+rm "$XDG_CONFIG_HOME/mlenv/config.yaml"
 front --tls "$work/server.cert" "$work/server.key"
 mkdir "$containers/certs.d/$front"
 cp "$work/ca.crt" "$containers/certs.d/$front/"

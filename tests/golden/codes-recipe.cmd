@@ -6,4 +6,6 @@ tell mlenv --json add six --recipe layout.yaml
 tell mlenv --json remove six --recipe bare.yaml
 tell mlenv --json build files.yaml
 truncate -s 6G large.yaml
-(ulimit -v 3000000 && tell mlenv --json lock large.yaml)
+tell mlenv --json lock large.yaml
+truncate -s 60M large.json
+(ulimit -v 90000 && tell mlenv --json diff large.json large.json)

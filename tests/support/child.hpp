@@ -11,7 +11,7 @@ namespace mlenv::test {
 
 /// Standard output of `argv`; throws when it fails.
 inline std::string output_of(std::vector<std::string> argv, std::string_view input = {}) {
-  Command command;
+  Command command{Purpose{"test"}};
   command.argv = std::move(argv);
   const Captured captured = run_captured(command, std::chrono::seconds{60}, input);
   if (captured.exit.code != 0) throw std::runtime_error(captured.err);

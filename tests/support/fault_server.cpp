@@ -230,6 +230,13 @@ bool FaultServer::send_reply(int fd, const Seen& seen, const Reply& reply) {
     std::unique_lock lock{mutex_};
     stop_.wait(lock, [this] { return stopping_; });
   }
+  if (reply.fault == Reply::Fault::drip) {
+    std::unique_lock lock{mutex_};
+    for (std::size_t at = reply.cut_at; at < body.size(); ++at) {
+      if (stop_.wait_for(lock, std::chrono::milliseconds{10}, [this] { return stopping_; })) break;
+      if (!send_all(fd, body.substr(at, 1))) break;
+    }
+  }
   return !faulty && reply.says_length;
 }
 

@@ -38,6 +38,7 @@ struct Reply {
     close,  ///< sends `cut_at` bytes of the body, then closes
     reset,  ///< the same, then resets the connection
     stall,  ///< the same, then keeps silent until the client goes
+    drip,   ///< the same, then one byte each 10 ms
   };
   int status = 200;
   std::vector<std::pair<std::string, std::string>> headers;

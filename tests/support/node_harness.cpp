@@ -11,7 +11,7 @@ TestNode::TestNode(const fs::path& store, const job::LinkSettings& settings,
                    std::vector<std::string> program) {
   Pipe to = make_pipe();
   Pipe from = make_pipe();
-  Command command;
+  Command command{Purpose{"test"}};
   command.argv = program.empty()
                      ? std::vector<std::string>{own_executable().string(), "__node", store.string()}
                      : std::move(program);

@@ -21,11 +21,26 @@ namespace {
 
 constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
+/// The top of what is cleared, and what was brought up to it from too deep below.
+struct Top {
+  int fd;
+  dev_t device;
+  int brought_up = 0;
+};
+
+/// A folder to the top, under a name that nobody has.
+void bring_up(Top& top, int fd, const char* name) {
+  std::array<char, 64> fresh{};
+  (void)std::snprintf(fresh.data(), fresh.size(), ".cleared-%d-%d", static_cast<int>(::getpid()),
+                      top.brought_up);
+  if (::renameat(fd, name, top.fd, fresh.data()) == 0) ++top.brought_up;
+}
+
 /// What lies in a folder, on its file system alone: what is mounted below it is the person's.
-void clear(int fd, dev_t device, int depth = 0) {
-  constexpr int kDeepest = 200;
+void clear(Top& top, int fd, int depth = 0) {
+  constexpr int kDeepest = 32;  // each level is a descriptor
   struct stat status {};
-  const bool within = ::fstat(fd, &status) == 0 && status.st_dev == device && depth <= kDeepest;
+  const bool within = ::fstat(fd, &status) == 0 && status.st_dev == top.device;
   DIR* const folder = within ? ::fdopendir(fd) : nullptr;
   if (folder == nullptr) {
     ::close(fd);
@@ -34,9 +49,10 @@ void clear(int fd, dev_t device, int depth = 0) {
   while (const dirent* const entry = ::readdir(folder)) {  // NOLINT(concurrency-mt-unsafe)
     if (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0) continue;
     if (::unlinkat(fd, entry->d_name, 0) == 0 || errno != EISDIR) continue;
-    const int below = ::openat(fd, entry->d_name, kFolder);
-    if (below >= 0) clear(below, device, depth + 1);
-    (void)::unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+    const int below = depth < kDeepest ? ::openat(fd, entry->d_name, kFolder) : -1;
+    if (below >= 0) clear(top, below, depth + 1);
+    if (::unlinkat(fd, entry->d_name, AT_REMOVEDIR) == 0 || depth < kDeepest) continue;
+    bring_up(top, fd, entry->d_name);
   }
   ::closedir(folder);
 }
@@ -71,7 +87,13 @@ void clear_memory(const char* path) {
     ::close(fd);
     return;
   }
-  clear(fd, status.st_dev);
+  Top top{fd, status.st_dev};
+  for (int before = -1; before < top.brought_up;) {
+    before = top.brought_up;
+    const int again = ::openat(fd, ".", kFolder);
+    if (again >= 0) clear(top, again);
+  }
+  ::close(fd);
 }
 
 void clear_ipc() {

@@ -4,6 +4,9 @@
 // ends all others of the container with it: so not even `kill -9` of mlenv leaves one running.
 //
 // Linked statically against the C library alone, for it runs in any image. Usage: keeper SOCKET
+//
+// And, with other words, the first program of a container that mlenv makes itself (enter.hpp):
+// keeper enter make|need FOLDER PROGRAM [ARGUMENT…]
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -18,7 +21,9 @@
 #include <csignal>
 #include <cstdio>
 
+#include "base/descriptors.hpp"
 #include "runner/engine/keeper/clean.hpp"
+#include "runner/engine/keeper/enter.hpp"
 #include "runner/engine/keeper/files.hpp"
 #include "runner/engine/keeper/frames.hpp"
 #include "runner/engine/keeper/processes.hpp"
@@ -179,6 +184,8 @@ int reach_mlenv(const char* path) {
 
 int keep(const char* socket) {
   ::prctl(PR_SET_NAME, kProcessName);
+  // The job may be the same root, and is neither to look into it nor to speak for it (ptrace(2)).
+  ::prctl(PR_SET_DUMPABLE, 0);
   // It ends what it can reach by kill(-1), which are the container's processes only if it is the
   // first of them.
   if (::getpid() != 1) {
@@ -210,4 +217,12 @@ int keep(const char* socket) {
 }  // namespace
 }  // namespace mlenv::keeper
 
-int main(int argc, char** argv) { return argc == 2 ? mlenv::keeper::keep(argv[1]) : 2; }
+int main(int argc, char** argv) {
+  if (argc > 2 && std::strcmp(argv[1], mlenv::keeper::kEnter) == 0) {
+    return mlenv::keeper::be_first(argc - 2, argv + 2);
+  }
+  // Whatever the engine has left open: nothing of it is the job's.
+  mlenv::close_from(mlenv::kFirstBeyondStreams);
+  if (argc != 2 || !mlenv::standard_streams()) return 2;
+  return mlenv::keeper::keep(argv[1]);
+}

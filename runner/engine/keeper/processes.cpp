@@ -10,6 +10,8 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "base/descriptors.hpp"
+#include "runner/engine/keeper/enter.hpp"
 #include "runner/engine/keeper/files.hpp"
 
 namespace mlenv::keeper {
@@ -52,6 +54,7 @@ int become(const StartHead& head, std::span<const gid_t> groups) {
 int execute(const Words& words) {
   if (words.argv == nullptr || words.argv[0] == nullptr || words.env == nullptr) return ENOMEM;
   ::environ = words.env;
+  close_on_exec_from(kFirstBeyondStreams);
   ::execvp(words.argv[0], words.argv);
   return errno;
 }
@@ -75,9 +78,12 @@ Failed be_started(const StartHead& head, std::span<const gid_t> groups, const Wo
   // mount it is made by the job, and belongs to whoever that is outside.
   const bool makes = (head.flags & StartHead::kMakeFolder) != 0;
   const auto enter = [&](bool may_make) {
-    if (::chdir(words.folder) == 0) return true;
+    errno = enter_folder(words.folder);
+    if (errno == 0) return true;
     if (!may_make || errno != ENOENT) return false;
-    return make_folders(words.folder, {head.uid, head.gid, 0}) == 0 && ::chdir(words.folder) == 0;
+    errno = make_folders(words.folder, {head.uid, head.gid, 0});
+    if (errno == 0) errno = enter_folder(words.folder);
+    return errno == 0;
   };
   const bool entered = enter(makes && !leads_into_mount(words.folder));
   if (const int error = become(head, groups); error != 0) return {error, Failed::Step::user};

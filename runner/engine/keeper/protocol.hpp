@@ -10,6 +10,14 @@ namespace mlenv::keeper {
 /// What the keeper's process is called (proc_pid_comm(5)).
 inline constexpr const char* kProcessName = "mlenv-keeper";
 
+/// Its first argument where it is no keeper but the first program of a container that an OCI
+/// runtime makes (enter.hpp), and the second: whether an absent folder is made.
+inline constexpr const char* kEnter = "enter";
+inline constexpr const char* kMake = "make";
+inline constexpr const char* kNeed = "need";
+/// Where that program tells what went wrong.
+inline constexpr int kReportFd = 3;
+
 enum class Word : std::uint32_t {
   // of mlenv
   file,     ///< FileHead, path, content: a new file in the place of whatever is there

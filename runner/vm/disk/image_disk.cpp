@@ -8,6 +8,7 @@
 #include "base/disk_use.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/own_entries.hpp"
 #include "images/unpack_stream.hpp"
 #include "runner/vm/disk/ext4_writer.hpp"
 #include "runner/vm/disk/layer_merge.hpp"
@@ -236,6 +237,16 @@ void write_image_disk(const Store& store, const Image& image, const fs::path& pa
   }
 }
 
+/// Of any format: `HEX-FORMAT.ext4`.
+bool is_disk_name(std::string_view name) {
+  constexpr std::size_t kHex = 64;
+  constexpr std::string_view kEnding = ".ext4";
+  if (!is_digest_name(name.substr(0, kHex)) || !name.ends_with(kEnding)) return false;
+  name.remove_prefix(kHex);
+  name.remove_suffix(kEnding.size());
+  return name.size() > 1 && name.front() == '-';
+}
+
 /// Also those of earlier formats. Whoever has one open keeps it. Looking for an image's manifest is
 /// no use of it, so nothing of the store is asked.
 std::uint64_t remove_stale_disks(const Store& store, bool only_look) {
@@ -243,7 +254,7 @@ std::uint64_t remove_stale_disks(const Store& store, bool only_look) {
   std::uint64_t bytes = 0;
   for (const fs::path& file : list_folder(disks_folder(store))) {
     const std::string name = file.filename().string();
-    if (name.size() < kHex) continue;
+    if (!is_disk_name(name) || !is_own_file(file)) continue;
     const std::string hex = name.substr(0, kHex);
     const bool is_wanted = name.ends_with(fmt::format("-{}.ext4", kDiskFormat)) &&
                            fs::exists(store.root() / "blobs" / hex);
@@ -259,7 +270,7 @@ fs::path provide_image_disk(const Store& store, const Image& image, Progress& pr
   fs::path disk = disks_folder(store) / disk_name(image.digest());
   std::error_code error;
   if (fs::exists(disk, error)) return disk;
-  make_folders(disks_folder(store));
+  make_own_folders(disks_folder(store));
   (void)remove_stale_disks(store, false);
   const TemporaryFolder scratch = store.scratch();
   const fs::path made = scratch.path() / "disk";

@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/descriptors.hpp"
 #include "runner/vm/guest/places.hpp"
 #include "runner/vm/link.hpp"
 
@@ -112,6 +113,7 @@ int listen_for_keeper() {
   std::array<char*, 3> words{const_cast<char*>("keeper"),  // NOLINT: as execve(2) has it
                              const_cast<char*>(kKeeperSocket), nullptr};  // NOLINT
   std::array<char*, 1> none{nullptr};
+  close_on_exec_from(kFirstBeyondStreams);
   ::fexecve(program, words.data(), none.data());
   std::_Exit(1);
 }
@@ -163,6 +165,7 @@ int begin() {
   (void)::mount("proc", "/proc", "proc", 0, nullptr);
   (void)::mount("sysfs", "/sys", "sysfs", 0, nullptr);
   (void)::mount("devtmpfs", "/dev", "devtmpfs", 0, nullptr);
+  if (!standard_streams()) power_off();
   load_modules();
   const int port = open_port();
   if (port < 0) {

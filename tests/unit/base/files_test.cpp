@@ -4,7 +4,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <array>
@@ -109,21 +108,6 @@ TEST_F(Files, RemoveTreeFollowsNoLinksAndEntersClosedFolders) {
   fs::create_symlink(at("keep"), at("link"));
   remove_tree(at("link"));
   EXPECT_TRUE(fs::exists(at("keep/file")));
-}
-
-TEST_F(Files, RemoveTreeGoesAsDeepAsDescriptorsReach) {
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  constexpr rlim_t kFew = 256;
-  const rlimit few{kFew, before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
-  fs::path deep = at("deep");
-  constexpr int kLevels = 200;
-  for (int level = 0; level < kLevels; ++level) deep /= "d";
-  make_folders(deep);
-  EXPECT_EQ(code_of([&] { remove_tree(at("deep")); }), "none");
-  EXPECT_FALSE(fs::exists(at("deep")));
-  ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_F(Files, AListingThatBreaksOffIsNotTheEnd) {

@@ -63,6 +63,8 @@ class HttpTest : public testing::Test {
     reply.ranges = ranges;
     return reply;
   }
+  static Reply challenge() { return status(401, {{"WWW-Authenticate", "Basic realm=\"x\""}}); }
+  static std::string noise_line() { return std::string(1000, 'y'); }
   static Reply status(int code, std::vector<std::pair<std::string, std::string>> headers = {}) {
     Reply reply;
     reply.status = code;
@@ -263,14 +265,116 @@ TEST_F(HttpTest, RedirectKeepsCredentialsOnlyAtTheSameOrigin) {
 TEST_F(HttpTest, UserInfoOfTheUrlStaysAtItsOrigin) {
   FaultServer other;
   other.script("/there", {ok("moved")});
-  server.script("/here", {status(302, {{"Location", "/next"}})});
+  server.script("/here", {challenge(), status(302, {{"Location", "/next"}})});
   server.script("/next", {status(302, {{"Location", other.url("/there")}})});
   Http http{options()};
   http.send({.url = "http://user:p%40ss@" + server.host() + "/here"});
-  const std::string basic = "Basic dXNlcjpwQHNz";  // user:p@ss
-  EXPECT_EQ(server.seen("/here")[0].header("authorization"), basic);
+  const std::string basic = "Basic dXNlcjpwQHNz";                  // user:p@ss
+  EXPECT_EQ(server.seen("/here")[0].header("authorization"), "");  // nobody had asked
+  EXPECT_EQ(server.seen("/here")[1].header("authorization"), basic);
   EXPECT_EQ(server.seen("/next")[0].header("authorization"), basic);
   EXPECT_EQ(other.seen()[0].header("authorization"), "");
+}
+
+TEST_F(HttpTest, LoginsAreSentOnceAskedFor) {
+  server.script("/x", {challenge(), ok("fine")});
+  server.script("/y", {ok("fine")});
+  Http http{options()};
+  const std::string user = "http://user:pw@" + server.host();
+  EXPECT_EQ(http.send({.url = user + "/x"}).body, "fine");
+  EXPECT_EQ(http.send({.url = user + "/y"}).body, "fine");
+  EXPECT_EQ(server.seen("/x").size(), 2U);
+  EXPECT_EQ(server.seen("/y").at(0).header("authorization"), "Basic dXNlcjpwdw==");
+  EXPECT_EQ(http.send({.url = server.url("/y")}).body, "fine");
+  EXPECT_EQ(server.seen("/y").at(1).header("authorization"), "");
+}
+
+TEST_F(HttpTest, WhoeverHasLoginsOfItsOwnGetsNone) {
+  server.script("/x", {challenge()});
+  Http http{options()};
+  HttpRequest request;
+  request.url = "http://user:pw@" + server.host() + "/x";
+  request.machine_login = false;
+  EXPECT_EQ(http.send(request).status, 401);
+  EXPECT_EQ(server.seen().size(), 1U);
+}
+
+TEST_F(HttpTest, NetrcIsNotForPlainHttp) {
+  TemporaryFolder folder{temporary_root()};
+  write_file(folder.path() / "netrc",
+             "machine 127.0.0.1 login a password INTRANETPW\ndefault login b password SECRET\n");
+  FaultServer other;
+  other.script("/there", {challenge()});
+  server.script("/here", {challenge()});
+  server.script("/moved", {status(302, {{"Location", other.url("/there")}})});
+  HttpOptions with = options();
+  with.netrc = folder.path() / "netrc";
+  Http http{with};
+  const HttpResponse refused = http.send({.url = server.url("/here")});
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_NE(refused.no_login.find("plain HTTP"), std::string::npos) << refused.no_login;
+  EXPECT_EQ(http.send({.url = server.url("/moved")}).status, 401);
+  const Error error = error_of([&] { fetch(http, whole("x", "/here")); });
+  EXPECT_EQ(error.code(), "http-status");
+  EXPECT_NE(std::string(error.what()).find("plain HTTP"), std::string::npos) << error.what();
+  for (const Seen& one : server.seen()) EXPECT_EQ(one.header("authorization"), "");
+  for (const Seen& one : other.seen()) EXPECT_EQ(one.header("authorization"), "");
+}
+
+TEST_F(HttpTest, ABodyThatDripsIsBroken) {
+  const std::string body = noise(100'000);
+  server.script("/file", {broken(body, Fault::drip, 1000)});
+  HttpOptions fast = options();
+  fast.stall_timeout = std::chrono::milliseconds{300};
+  Http http{fast};
+  const Error error = error_of([&] { fetch(http, whole(body)); });
+  EXPECT_EQ(error.code(), "network");
+  EXPECT_NE(std::string(error.what()).find("fewer than 1000 bytes"), std::string::npos)
+      << error.what();
+  EXPECT_NE(std::string(error.what()).find("after 2 tries"), std::string::npos) << error.what();
+}
+
+TEST_F(HttpTest, AnAnswerThatIsKeptHasADeadline) {
+  server.script("/x", {broken(noise(100'000), Fault::drip, 1000)});
+  HttpOptions fast = options();
+  fast.stall_timeout = std::chrono::milliseconds{300};
+  fast.least_rate = 1;  // slow is fine
+  fast.answer_rate = 1'000'000;
+  fast.tries = 1;
+  Http http{fast};
+  const Error error =
+      error_of([&] { http.send({.url = server.url("/x"), .answer_limit = 200'000}); });
+  EXPECT_EQ(error.code(), "network");
+  EXPECT_NE(std::string(error.what()).find("not whole within"), std::string::npos) << error.what();
+}
+
+TEST_F(HttpTest, HeadsHaveALimit) {
+  Reply large = ok("x");
+  for (int i = 0; i < 300; ++i) large.headers.emplace_back(fmt::format("X-{}", i), noise_line());
+  server.script("/x", {large});
+  Http http{options()};
+  EXPECT_EQ(error_of([&] { http.send({.url = server.url("/x")}); }).code(), "too-large");
+  EXPECT_EQ(server.seen().size(), 1U);
+}
+
+TEST_F(HttpTest, WhatIsToldToBeTooLongIsNotRead) {
+  // The server would say no more than the first bytes: whoever waited for the rest would wait.
+  server.script("/x", {broken(noise(5000), Fault::stall, 0)});
+  server.script("/file", {broken(noise(5000), Fault::stall, 1)});
+  Http http{options()};
+  EXPECT_EQ(error_of([&] { http.send({.url = server.url("/x"), .answer_limit = 4999}); }).code(),
+            "too-large");
+  EXPECT_EQ(error_of([&] { fetch(http, whole("short")); }).code(), "digest-mismatch");
+}
+
+TEST_F(HttpTest, OfARefusalTheBeginningIsRead) {
+  Reply refused = broken(noise(200'000), Fault::stall, 100'000);
+  refused.status = 400;
+  server.script("/x", {refused});
+  Http http{options()};
+  const HttpResponse response = http.send({.url = server.url("/x")});
+  EXPECT_EQ(response.status, 400);
+  EXPECT_EQ(response.body, noise(200'000).substr(0, 64U << 10U));
 }
 
 TEST_F(HttpTest, RedirectLoopEnds) {

@@ -19,7 +19,7 @@ namespace {
 constexpr std::chrono::seconds kLong{30};
 
 Command command(std::vector<std::string> argv) {
-  Command result;
+  Command result{Purpose{"test"}};
   result.argv = std::move(argv);
   return result;
 }

@@ -141,6 +141,91 @@ TEST_F(SandboxTest, ProcessOneShowsNothingOfTheHost) {
   ::unsetenv("MLENV_TEST_SECRET");  // NOLINT(concurrency-mt-unsafe)
 }
 
+/// Perl's word for a system call's answer: `NAME ERRNO`.
+constexpr const char* kRefusedCalls = R"(perl -MPOSIX -e '
+  %calls = (keyctl => 250, add_key => 248, request_key => 249, unshare => 272, bpf => 321,
+            mount => 165, perf_event_open => 298, userfaultfd => 323, io_uring_setup => 425);
+  for (sort keys %calls) {
+    $! = 0;
+    my $first = $_ eq "unshare" ? 0x10000000 : -1;
+    my $result = syscall($calls{$_}, $first, -1, -1, -1, -1);
+    print "$_ ", $result == -1 ? $! + 0 : "done", "\n";
+  }
+  for my $family (40, 38) { print "socket $family ", socket(S, $family, 1, 0) ? "done" : $! + 0, "\n" }
+')";
+
+TEST_F(SandboxTest, RefusesWhatAContainerIsRefused) {
+#if defined(__x86_64__)
+  const std::string expected =
+      "add_key 1\nbpf 1\nio_uring_setup 38\nkeyctl 1\nmount 1\nperf_event_open 1\nrequest_key "
+      "1\nunshare 1\nuserfaultfd 1\nsocket 40 97\nsocket 38 97\n";
+  EXPECT_EQ(recorded(kRefusedCalls).output, expected);
+  SandboxCommand command = shell(std::string(kRefusedCalls) + " >/work/out");
+  EXPECT_EQ(Sandbox{command}.wait(), (Exit{0, false}));
+  EXPECT_EQ(read_file(path("work/out")), expected) << "a run that is not recorded";
+#else
+  GTEST_SKIP() << "system call numbers of x86-64";
+#endif
+}
+
+TEST_F(SandboxTest, HasNoneOfTheCallersDescriptors) {
+  const TemporaryFolder secret{temporary_root()};
+  const Fd folder{::open(secret.path().c_str(), O_RDONLY | O_DIRECTORY)};  // NOLINT: no CLOEXEC
+  std::vector<Fd> copies;
+  for (const int number : {5, 77}) {  // 5 is the number of a recorded run's result
+    if (::fcntl(number, F_GETFD) < 0) copies.emplace_back(::dup2(folder.get(), number));
+  }
+  SandboxCommand command = shell("for fd in /proc/self/fd/*; do readlink $fd; done | grep -F " +
+                                 secret.path().filename().string() + " >/work/out; exit 0");
+  EXPECT_EQ(Sandbox{command}.wait(), (Exit{0, false}));
+  EXPECT_EQ(read_file(path("work/out")), "");
+  EXPECT_EQ(run_recorded(command, {}, 30s).exit, (Exit{0, false}));
+  EXPECT_EQ(read_file(path("work/out")), "");
+}
+
+// The supervisor follows a program's paths, and has the host's folder open.
+TEST_F(SandboxTest, PathsDoNotLeadThroughTheSupervisorsDescriptors) {
+#if defined(__x86_64__)
+  const TemporaryFolder secret{temporary_root()};
+  const fs::path key = secret.path() / "key";
+  write_file(key, "x", false);
+  ASSERT_EQ(::chmod(key.c_str(), 0600), 0);
+  const std::string script =
+      "ln -s /proc/1/fd /work/link; perl -e '$key = shift; for $top (\"/proc/1/fd\", "
+      "\"/proc/1/task/1/fd\", \"/work/link\", \"../proc/1/fd\") { for $n (0 .. 40) { for $up (0 .. "
+      "9) {"
+      "$p = \"$top/$n\" . \"/..\" x $up . $key; @s = lstat $p; print \"SEEN $p\\n\" if @s;"
+      "$v = pack(\"V(vvV)5\", 2, 1,7,-1, 2,7,5, 4,7,-1, 16,7,-1, 32,7,-1); $name = "
+      "\"system.posix_acl_access\"; syscall(188, $p, $name, $v, length $v, 0);"
+      "chown 7, 7, $p } } }' " +
+      key.string();
+  const RecordedRun run = recorded("cd /work; " + script);
+  EXPECT_EQ(run.output, "");
+  struct stat status {};
+  ASSERT_EQ(::stat(key.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0600U);
+#else
+  GTEST_SKIP() << "system call numbers of x86-64";
+#endif
+}
+
+TEST_F(SandboxTest, ShowsAProcessItsOwnFilesByProc) {
+  const RecordedRun run = recorded(
+      "cd /work; echo a >file; chown 5:6 file; exec 4<file; for p in /proc/self/fd/4 /dev/fd/4 "
+      "/proc/self/cwd/file /proc/self/root/work/file ./file ../work/file; do stat -Lc %u:%g $p; "
+      "done; chown 7:8 /dev/fd/4; stat -c %u:%g file; test -L /proc/self/fd/4 && stat -c %F "
+      "/proc/self/fd/4");
+  EXPECT_EQ(run.output, "5:6\n5:6\n5:6\n5:6\n5:6\n5:6\n7:8\nsymbolic link\n");
+}
+
+TEST_F(SandboxTest, HasTheRightsOfAContainer) {
+  // Docker's; of the places of /proc, those that tell of the machine are covered.
+  const RecordedRun run = recorded(
+      "sed -n 's/^CapEff:.//p; s/^NoNewPrivs:.//p' /proc/self/status; wc -c </proc/keys; ulimit "
+      "-u");
+  EXPECT_TRUE(run.output.starts_with("00000000a80425fb\n1\n0\n")) << run.output;
+}
+
 TEST_F(SandboxTest, KeepsAReadOnlyRootAsItIs) {
   SandboxCommand command = shell("echo x > /work/file 2>/dev/null && exit 1; exit 0");
   command.read_only_root = true;

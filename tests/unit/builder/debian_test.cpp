@@ -118,7 +118,7 @@ class DebianTreeTest : public ::testing::Test {
     fs::create_directory(root());
   }
   static Captured run(std::vector<std::string> argv) {
-    Command command;
+    Command command{Purpose{"test"}};
     command.argv = std::move(argv);
     return run_captured(std::move(command), 30s);
   }

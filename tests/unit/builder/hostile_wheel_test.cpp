@@ -137,16 +137,22 @@ TEST_F(HostileWheel, ScriptsOfAllKinds) {
 
 TEST_F(HostileWheel, RecordIsReadButNotBelieved) {
   const std::string record = std::string(kInfo) + "RECORD";
-  // A wrong hash, a file that is not there and one outside: kept as the wheel says, as uv does.
+  // A wrong hash, and files that are not there: kept as the wheel says, as uv does.
   const Files files = with({{"a.py", "a"},
                             {"b.py", "b"},
-                            {record, "a.py,sha256=wrong,9\ngone.py,,\n../../../../x,,\n"}});
+                            {record, "a.py,sha256=wrong,9\ngone.py,,\n../../../bin/x,,\n"}});
   EXPECT_TRUE(files.contains(site("b.py")));
   const std::string& written = files.at(site(record));
-  for (const char* line : {"../../../../x,,\n", "a.py,sha256=wrong,9\n", "gone.py,,\n"}) {
+  for (const char* line : {"../../../bin/x,,\n", "a.py,sha256=wrong,9\n", "gone.py,,\n"}) {
     EXPECT_NE(written.find(line), std::string::npos) << line;
   }
   EXPECT_FALSE(files.contains(site("gone.py")));
+  // Who removes the package removes what RECORD names.
+  for (const std::string outside : {"../../../../x", "/etc/passwd", "a/../../../../../venv2/x",
+                                    "../../../../../../../../etc/passwd", "../../.."}) {
+    EXPECT_EQ(with({{record, outside + ",,\n"}}).at(""),
+              "bad-wheel: its RECORD names `" + outside + "`, which is outside of the environment");
+  }
   EXPECT_EQ(with({{record, "a.py,b\n"}}).at(""), "bad-wheel: line 1: 2 fields where 3 are needed");
   EXPECT_EQ(with({{record, "\"a.py,,\n"}}).at(""), "bad-wheel: line 1: a quote is not closed");
 }

@@ -27,7 +27,7 @@ LONG = "-" * 400
 )py";
 
 Captured python(std::string_view program, const std::string& seed, std::string_view input) {
-  Command command;
+  Command command{Purpose{"test"}};
   command.argv = {"/usr/bin/python3", "-c", std::string(program)};
   command.env = std::vector<std::string>{"PYTHONHASHSEED=" + seed, "PATH=/usr/bin:/bin"};
   return run_captured(command, std::chrono::seconds{60}, input);

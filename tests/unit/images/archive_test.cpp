@@ -29,7 +29,7 @@ class ArchiveTest : public testing::Test {
   }
   /// Runs a program that is not ours; its output.
   static std::string run(std::vector<std::string> argv) {
-    Command command;
+    Command command{Purpose{"test"}};
     command.argv = std::move(argv);
     const Captured result = run_captured(command, std::chrono::seconds{60});
     EXPECT_EQ(result.exit.code, 0) << result.err;

@@ -28,6 +28,23 @@ Image an_image() {
                        1'700'000'000);
 }
 
+TEST(Oci, SizesAreLookedAtBeforeBytes) {
+  const auto manifest = [](std::uint64_t size, const std::string& more) {
+    return fmt::format(R"({{"schemaVersion":2,"layers":[],)"
+                       R"("config":{{"mediaType":"c","digest":"{}","size":{}}}{}}})",
+                       Digest::of("x").str(), size, more);
+  };
+  EXPECT_EQ(config_of_manifest(manifest(1000, "")).size_bytes, 1000U);
+  EXPECT_EQ(code_of([&] { (void)config_of_manifest(manifest(std::uint64_t{200} << 30U, "")); }),
+            "too-large");
+  const std::string many = R"(,"a":[)" + std::string(200'000, ',') + "]";
+  EXPECT_EQ(code_of([&] { (void)config_of_manifest(manifest(1000, many)); }), "too-large");
+  // In a text they are no values.
+  const std::string quoted = R"(,"a":"\")" + std::string(200'000, ',') + '"';
+  EXPECT_EQ(config_of_manifest(manifest(1000, quoted)).size_bytes, 1000U);
+  EXPECT_EQ(code_of([] { (void)parse_settings(std::string(5U << 20U, ' ')); }), "too-large");
+}
+
 TEST(Oci, AnImageIsTheSameForEver) {
   const Image image = an_image();
   EXPECT_EQ(image.digest(), Digest::of(image.manifest));

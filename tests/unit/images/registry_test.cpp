@@ -205,6 +205,51 @@ TEST_F(RegistryTest, DeniedSaysWhatToDo) {
   EXPECT_EQ(refused.hint().find("wrong"), std::string::npos);
 }
 
+TEST_F(RegistryTest, OverPlainHttpALoginGoesToLoopbackAloneAndOnlyWhenAskedFor) {
+  const std::string port = server.host().substr(server.host().find(':'));
+  server.script("/v2/team/x/manifests/v1",
+                {status(401, {{"WWW-Authenticate", "Basic realm=\"r\""}})});
+  const auto refusal = [&](const std::string& host) {
+    write_file(options.docker_config,
+               fmt::format(R"({{"auths": {{"{}": {{"auth": "{}"}}}}}})", host,
+                           Credentials{"ann", "secret", {}}.basic()),
+               false);
+    Registry from{http, Reference::parse(host + "/team/x"), options};
+    return error_of([&] { from.get_manifest("v1"); });
+  };
+  options.plain_http = false;
+  const Error unasked = refusal(server.host());
+  EXPECT_EQ(unasked.code(), "denied");
+  EXPECT_NE(std::string(unasked.what()).find("plain HTTP"), std::string::npos) << unasked.what();
+  EXPECT_NE(unasked.hint().find("--plain-http"), std::string::npos) << unasked.hint();
+  options.plain_http = true;
+  EXPECT_EQ(refusal("0.0.0.0" + port).code(), "denied");  // reaches it, and is no loopback name
+  for (const Seen& seen : server.seen()) EXPECT_EQ(seen.header("authorization"), "");
+}
+
+TEST_F(RegistryTest, TheMachinesOwnLoginsAreNotForRegistries) {
+  write_file(folder.path() / "netrc", "machine 127.0.0.1 login a password b\n", false);
+  HttpOptions with = http_options();
+  with.netrc = folder.path() / "netrc";
+  Http own{with};
+  server.script("/v2/team/x/manifests/v1",
+                {status(401, {{"WWW-Authenticate", "Basic realm=\"r\""}})});
+  Registry from{own, Reference::parse(server.host() + "/team/x"), options};
+  EXPECT_EQ(error_of([&] { from.get_manifest("v1"); }).code(), "denied");
+  for (const Seen& seen : server.seen()) EXPECT_EQ(seen.header("authorization"), "");
+}
+
+TEST_F(RegistryTest, UploadsMayGoElsewhereAndTheLoginStays) {
+  log_in("ann", "secret");
+  FaultServer store;
+  store.script("/bucket/1", {status(401, {{"WWW-Authenticate", "Basic realm=\"r\""}})});
+  server.script(kUploads, {status(401, {{"WWW-Authenticate", "Basic realm=\"r\""}}),
+                           status(202, {{"Location", store.url("/bucket/1")}})});
+  EXPECT_EQ(error_of([&] { upload("small"); }).code(), "denied");
+  EXPECT_NE(server.seen(kUploads).at(1).header("authorization"), "");
+  for (const Seen& seen : store.seen()) EXPECT_EQ(seen.header("authorization"), "");
+}
+
 TEST_F(RegistryTest, BlobsMayLieElsewhereAndTheLoginStays) {
   log_in("ann", "secret");
   FaultServer store;
@@ -296,6 +341,21 @@ TEST_F(TokenTest, LoginGoesToTheTokenServer) {
   Registry from = registry();
   EXPECT_TRUE(from.has_blob(Digest::of(content)));
   EXPECT_EQ(asked().at(0).header("authorization"), "Basic YW5uOnNlY3JldA==");
+}
+
+TEST_F(TokenTest, ATokenServerElsewhereGetsNoLoginOverPlainHttp) {
+  log_in("ann", "secret");
+  FaultServer thief;
+  thief.script("/token", {status(200, {}, R"({"token": "anonymous"})")});
+  const std::string path = "/v2/team/x/manifests/v1";
+  server.script(path, {status(401, {{"WWW-Authenticate",
+                                     fmt::format(R"(Bearer realm="{}")", thief.url("/token"))}}),
+                       status(404)});
+  Registry from = registry();
+  EXPECT_FALSE(from.get_manifest("v1"));
+  ASSERT_EQ(thief.seen().size(), 1U);
+  EXPECT_EQ(thief.seen()[0].header("authorization"), "");
+  EXPECT_EQ(server.seen(path).at(1).header("authorization"), "Bearer anonymous");
 }
 
 TEST_F(TokenTest, LoginOfAHelperGoesToTheTokenServer) {

@@ -58,7 +58,7 @@ class StoreTest : public testing::Test {
   /// As after a power cut: everything unsynced was so in another boot.
   void reboot() {
     for (const fs::path& boot : list_folder(root() / "unsynced")) {
-      fs::rename(boot, root() / "unsynced" / "11111111-another-boot");
+      fs::rename(boot, root() / "unsynced" / "11111111-1111-1111-1111-111111111111");
     }
   }
   static std::vector<Store::Damage> verify(const Store& store, bool repair = false) {
@@ -294,6 +294,18 @@ TEST_F(StoreTest, AnImageNeedsItsLayers) {
   EXPECT_FALSE(store.has(image.digest()));
 }
 
+TEST_F(StoreTest, AnImageSaysTheSizesOfItsLayers) {
+  Store store{root()};
+  const Image image = random_image(store, 1, 2);
+  std::vector<Layer> layers = image.layers;
+  for (const std::uint64_t wrong : {std::uint64_t{0}, layers[1].blob.size_bytes + 1}) {
+    layers[1].blob.size_bytes = wrong;
+    const Image lie = compose_image(image.settings, layers, 0);
+    EXPECT_EQ(code_of([&] { store.put_image(lie); }), "bad-image");
+    EXPECT_FALSE(store.has(lie.digest()));
+  }
+}
+
 TEST_F(StoreTest, AManifestThatIsOnTheDiskIsNotWrittenAgain) {
   Store store{root()};
   const Image image = random_image(store, 1, 2);
@@ -385,12 +397,25 @@ TEST_F(StoreTest, SweepsOnlyWhatDeadProcessesLeft) {
   Store live{root()};
   Store::Staged staged = live.stage();
   write_all(staged.fd(), as_bytes("going on"));
-  make_folders(root() / "tmp" / "work-dead" / "tree-1" / "fs");
-  write_file(root() / "tmp" / "work-dead" / ".lock", "");
-  make_folders(root() / "tmp" / "work-killed-at-once");
-  write_file(root() / "tmp" / "stray", "");
+  const fs::path tmp = root() / "tmp";
+  make_folders(tmp / "work-dead00000000" / "tree-1" / "fs");
+  write_file(tmp / "work-dead00000000" / ".lock", "");
+  make_folders(tmp / "work-killedatonce");
+  make_folders(tmp / ("garbage-" + std::string(64, 'a')) / "fs");
+  const std::size_t ours = 3;
+  // What is not ours by its name, its lock, or at all.
+  make_folders(tmp / "work-thesis");
+  write_file(tmp / "work-thesis" / ".lock", "");
+  make_folders(tmp / "work-mythesis2026" / "chapters");
+  make_folders(tmp / "garbage-collection");
+  write_file(tmp / "stray", "");
+  write_file(root() / "chapter", "");
+  fs::create_directory_symlink(root(), tmp / "work-linktofolder");
+  const std::size_t all = list_folder(tmp).size();
   { const Store other{root()}; }
-  EXPECT_EQ(list_folder(root() / "tmp").size(), 1U);
+  EXPECT_EQ(list_folder(tmp).size(), all - ours);
+  EXPECT_TRUE(fs::exists(tmp / "work-mythesis2026" / "chapters"));
+  EXPECT_TRUE(fs::exists(root() / "chapter"));
   EXPECT_TRUE(fs::exists(staged.path()));
   staged.commit(Digest::of("going on"));
   EXPECT_EQ(live.read(Digest::of("going on")), "going on");
@@ -544,7 +569,14 @@ TEST_F(StoreTest, VerifyFindsEveryDamageAndRepairRemovesIt) {
   std::sort(wanted.begin(), wanted.end());
   EXPECT_EQ(found, wanted);
 
+  write_file(root() / "names" / "notes", "of somebody");
+  write_file(root() / "blobs" / ".tmp-0123456789ab", "what a killed mlenv left");
   verify(store, true);
+  EXPECT_EQ(verify(store).size(), 2U) << "what mlenv did not make is told, and stays";
+  EXPECT_TRUE(fs::exists(root() / "blobs" / "stray"));
+  EXPECT_TRUE(fs::exists(root() / "names" / "notes"));
+  fs::remove(root() / "blobs" / "stray");
+  fs::remove(root() / "names" / "notes");
   EXPECT_TRUE(verify(store).empty());
   EXPECT_EQ(store.find_image("other"), other.digest());
   EXPECT_EQ(store.find_image("image"), std::nullopt) << "its layers are gone";
@@ -552,6 +584,60 @@ TEST_F(StoreTest, VerifyFindsEveryDamageAndRepairRemovesIt) {
   store.tag(Reference::parse("image"), image.digest());
   EXPECT_EQ(unpack_image(store, image, quiet_), trees);
   EXPECT_TRUE(verify(store).empty());
+}
+
+TEST_F(StoreTest, AFolderOfOtherThingsIsNoStore) {
+  const fs::path other = root() / "other";
+  make_folders(other / "tmp" / "thesis");
+  write_file(other / "tmp" / "thesis" / "chapter", "1");
+  EXPECT_EQ(code_of([&] { const Store store{other}; }), "not-a-store");
+  EXPECT_EQ(list_folder(other), std::vector<fs::path>{other / "tmp"});
+  EXPECT_TRUE(fs::exists(other / "tmp" / "thesis" / "chapter"));
+  write_file(other / "version", "1\n");
+  EXPECT_EQ(code_of([&] { const Store store{other}; }), "not-a-store");
+}
+
+TEST_F(StoreTest, AStoreOfAnEarlierMlenvGetsItsMark) {
+  const fs::path old = root() / "old";
+  const Digest kept = Store{old}.put("kept");
+  const fs::path mark = old / "mlenv-store";
+  ASSERT_TRUE(fs::remove(mark));
+  fs::remove(old / "keys");  // empty, and taken away by somebody
+  EXPECT_EQ(Store{old}.read(kept), "kept");
+  EXPECT_TRUE(fs::exists(mark));
+}
+
+TEST_F(StoreTest, ALinkInTheStoreIsNotFollowed) {
+  const fs::path store = root() / "linked";
+  const fs::path thesis = root() / "thesis";
+  { const Store made{store}; }
+  make_folders(thesis / "work-0123456789ab");
+  fs::remove(store / "tmp");
+  fs::create_directory_symlink(thesis, store / "tmp");
+  EXPECT_EQ(code_of([&] { const Store again{store}; }), "not-a-store");
+  EXPECT_TRUE(fs::exists(thesis / "work-0123456789ab"));
+}
+
+TEST_F(StoreTest, NobodyElseMayWriteWhateverTheUmaskIs) {
+  const mode_t before = ::umask(0);
+  const fs::path path = root() / "open";
+  {
+    Store store{path};
+    store.put("something");
+    ASSERT_EQ(::chmod((path / "blobs").c_str(), 0777), 0);
+    ASSERT_EQ(::chmod((path / "trees").c_str(), 0777), 0);
+  }
+  { const Store again{path}; }
+  ::umask(before);
+  struct stat status {};
+  for (const auto& entry : fs::recursive_directory_iterator{path}) {
+    ASSERT_EQ(::lstat(entry.path().c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0022U, 0U) << entry.path();
+  }
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0755U);
+  ASSERT_EQ(::stat((path / "trees").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0700U);
 }
 
 /// The child of the next test; ended by SIGKILL.
@@ -569,7 +655,7 @@ TEST_F(StoreTest, DISABLED_WritesUntilKilled) {
 }
 
 TEST_F(StoreTest, ASigkillLeavesTheStoreWhole) {
-  Command command;
+  Command command{Purpose{"test"}};
   command.argv = {own_executable().string(), "--gtest_also_run_disabled_tests",
                   "--gtest_filter=StoreTest.DISABLED_WritesUntilKilled"};
   command.env = {{"MLENV_TEST_STORE=" + root().string()}};

@@ -100,14 +100,12 @@ TEST_F(DataDigest, IsWhatCoreutilsSay) {
   put("set/a/x y\nz", "3");
   make_folders(folder_.path() / "set/empty");
   fs::create_symlink("../b", folder_.path() / "set/a/link");
-  const Captured said = run_captured(
-      {.argv = {"/bin/sh", "-c",
-                "find -L . -type f -printf '%P\\0' | LC_ALL=C sort -z | xargs -0 sha256sum -z | "
-                "sha256sum"},
-       .env = std::nullopt,
-       .folder = folder_.path() / "set",
-       .extra_fds = {}},
-      std::chrono::seconds{30});
+  Command listed{Purpose{"test"}};
+  listed.argv = {"/bin/sh", "-c",
+                 "find -L . -type f -printf '%P\\0' | LC_ALL=C sort -z | xargs -0 sha256sum -z | "
+                 "sha256sum"};
+  listed.folder = folder_.path() / "set";
+  const Captured said = run_captured(listed, std::chrono::seconds{30});
   EXPECT_EQ(digest("set").hex(), said.out.substr(0, 64)) << said.err;
   const Digest before = digest("set");
   const Digest fingerprint = data_fingerprint(folder_.path() / "set");

@@ -1,6 +1,8 @@
 #include "runner/local/bundle.hpp"
 
+#include <sys/socket.h>
 #include <algorithm>
+#include <cerrno>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -60,6 +62,16 @@ TEST(Bundle, JoinsThePidNamespaceAndKeepsTheNetwork) {
   EXPECT_TRUE(joined);
 }
 
+TEST(Bundle, TheFolderIsEnteredByAProgramInTheContainerAndNotByTheRuntime) {
+  Bundle bundle = small();
+  bundle.workdir = "/proc/1/root";
+  const Json process = rendered(bundle)["process"];
+  EXPECT_EQ(process["cwd"], "/");
+  EXPECT_EQ(process["args"], (Json{"/run/mlenv/keeper", "enter", "make", "/proc/1/root", "true"}));
+  bundle.make_workdir = false;
+  EXPECT_EQ(Json::parse(render_process(bundle))["args"][2], "need");
+}
+
 TEST(Bundle, RootHasCgroupsAndDevicesOthersHaveNot) {
   Bundle bundle = small();
   EXPECT_FALSE(rendered(bundle)["linux"].contains("cgroupsPath"));
@@ -116,16 +128,63 @@ TEST(Bundle, OwnersArePretendedWithASingleIdOnly) {
 
 TEST(Bundle, SeccompRefusesWhatWouldLeaveTheContainer) {
   const Json config = rendered(small());
-  for (const char* call :
-       {"mount", "umount2", "setns", "unshare", "bpf", "keyctl", "add_key", "init_module",
-        "kexec_load", "reboot", "swapon", "pivot_root", "perf_event_open", "userfaultfd",
-        "open_by_handle_at", "io_uring_setup"}) {
+  EXPECT_EQ(config["linux"]["seccomp"]["defaultErrnoRet"], ENOSYS);
+  for (const char* call : {"mount", "umount2", "setns", "unshare", "bpf", "keyctl", "add_key",
+                           "request_key", "init_module", "kexec_load", "reboot", "swapon",
+                           "pivot_root", "perf_event_open", "userfaultfd", "open_by_handle_at"}) {
+    EXPECT_EQ(action(config, call), "SCMP_ACT_ERRNO/1") << call;
+  }
+  EXPECT_EQ(action(config, "clone3"), "SCMP_ACT_ERRNO/" + std::to_string(ENOSYS));
+  for (const char* call : {"io_uring_setup", "kexec_file_load", "finit_module", "acct"}) {
     EXPECT_EQ(action(config, call), "SCMP_ACT_ERRNO") << call;
   }
-  EXPECT_EQ(action(config, "clone3"), "SCMP_ACT_ERRNO/38");
-  for (const char* call : {"read", "execve", "mmap", "futex", "get_mempolicy", "shmget"}) {
+  for (const char* call : {"read", "execve", "mmap", "futex", "get_mempolicy", "shmget", "mmap2"}) {
     EXPECT_EQ(action(config, call), "SCMP_ACT_ALLOW") << call;
   }
+}
+
+TEST(Bundle, SocketsOfTwoFamiliesAreRefused) {
+  const Json config = rendered(small());
+  const auto answer_for = [&](int family) -> std::string {
+    for (const Json& rule : config["linux"]["seccomp"]["syscalls"]) {
+      if (!has(rule["names"], "socket")) continue;
+      const Json& when = rule["args"].at(0);
+      const int value = when["value"];
+      const bool holds = when["op"] == "SCMP_CMP_LT"   ? family < value
+                         : when["op"] == "SCMP_CMP_GT" ? family > value
+                                                       : family == value;
+      if (holds) return rule["action"];
+    }
+    return "none";
+  };
+  for (const int family : {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_ALG + 1}) {
+    EXPECT_EQ(answer_for(family), "SCMP_ACT_ALLOW") << family;
+  }
+  for (const int family : {AF_ALG, AF_VSOCK}) {
+    EXPECT_EQ(answer_for(family), "SCMP_ACT_ERRNO") << family;
+  }
+}
+
+TEST(Bundle, ProgramsOf32BitsRun) {
+  Bundle bundle = small();
+  EXPECT_TRUE(has(rendered(bundle)["linux"]["seccomp"]["architectures"], "SCMP_ARCH_X86"));
+  bundle.architecture = "arm64";
+  EXPECT_TRUE(has(rendered(bundle)["linux"]["seccomp"]["architectures"], "SCMP_ARCH_ARM"));
+}
+
+TEST(Bundle, RawPacketsNeedANetworkOfItsOwn) {
+  Bundle bundle = small();
+  EXPECT_FALSE(has(rendered(bundle)["process"]["capabilities"]["bounding"], "CAP_NET_RAW"));
+  EXPECT_TRUE(has(rendered(bundle)["process"]["capabilities"]["bounding"], "CAP_CHOWN"));
+  bundle.network_namespace = "/private/network";
+  EXPECT_TRUE(has(rendered(bundle)["process"]["capabilities"]["effective"], "CAP_NET_RAW"));
+}
+
+TEST(Bundle, AnAppArmorProfileWhereThereIsOne) {
+  Bundle bundle = small();
+  EXPECT_FALSE(rendered(bundle)["process"].contains("apparmorProfile"));
+  bundle.apparmor_profile = "mlenv-container";
+  EXPECT_EQ(rendered(bundle)["process"]["apparmorProfile"], "mlenv-container");
 }
 
 TEST(Bundle, OwnMountsReplaceDefaultsAndParentsComeFirst) {

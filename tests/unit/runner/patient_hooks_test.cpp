@@ -15,7 +15,7 @@ struct Ended {
 /// As crun 1.8 does it.
 Ended ended(const CdiHook& hook, std::string_view state) {
   Pipe input = make_pipe();
-  Command command;
+  Command command{Purpose{"test"}};
   command.argv = hook.argv;
   command.argv[0] = hook.path;
   command.env = hook.env;

@@ -61,6 +61,31 @@ TEST_F(CannotRunTest, AsAShellHasIt) {
   EXPECT_EQ(status("circle"), 127);
 }
 
+TEST_F(CannotRunTest, WhatIsTooLongForLinux) {
+  const auto why = [&] {
+    const auto refusal = cannot_run(bundle_, ImageRoot{folder_.path() / "image"});
+    return refusal ? std::to_string(refusal->status) + " " + refusal->why : "";
+  };
+  bundle_.ulimits = {{"stack", std::uint64_t{8} << 20U, {}}};
+  bundle_.argv = {"tool"};
+  bundle_.env.push_back("BIG=" + std::string(131067, 'x'));
+  EXPECT_EQ(why(), "");
+  bundle_.env.back() += 'x';
+  EXPECT_EQ(
+      why(),
+      "126 cannot run `tool`: its variable `BIG` is 131072 bytes long, and Linux takes 131071 "
+      "at most; put it into a file");
+  bundle_.env.pop_back();
+  bundle_.argv.emplace_back(131072, 'x');
+  EXPECT_EQ(why().substr(0, 55), "126 cannot run `tool`: its argument 1 is 131072 bytes l");
+  bundle_.argv.assign(22, std::string(100000, 'x'));
+  bundle_.argv[0] = "tool";
+  EXPECT_TRUE(why().starts_with("126 cannot run `tool`: its arguments and variables are 2100"));
+  EXPECT_NE(why().find("Linux takes 2097152"), std::string::npos) << "a quarter of the stack";
+  bundle_.ulimits[0].soft = {};  // unlimited: 6 MiB are the most
+  EXPECT_EQ(why(), "");
+}
+
 TEST_F(CannotRunTest, TellsHowAnInstallerGetsIntoTheImage) {
   bundle_.argv = {"pip"};
   const auto refusal = cannot_run(bundle_, ImageRoot{folder_.path() / "image"});

@@ -20,7 +20,7 @@ TEST(Shell, IsTheFirstThatIsThere) {
 }
 
 TEST(Shell, IsChosenByTheImagesOwn) {
-  Command command;
+  Command command{Purpose{"test"}};
   command.argv = {"/bin/sh", "-c", shell_choice()};
   EXPECT_EQ(run_captured(command, std::chrono::seconds{60}, "echo started\n").out, "started\n");
 }

@@ -52,6 +52,18 @@ TEST(User, UnknownNumberIsFine) {
   EXPECT_EQ(user.home, "/");
 }
 
+TEST(User, IdsThatAreNoneAreNotRoot) {
+  constexpr std::string_view kOdd =
+      "minus:x:4294967295:0::/:\nbeyond:x:4294967296:0::/:\nword:x:zero:0::/:\ngroup:x:7:-1::/:\n";
+  for (const char* user : {"4294967295", "4294967296", "-2", "0:4294967295", "0:-1", "minus",
+                           "beyond", "word", "group"}) {
+    EXPECT_EQ(code_of([&] { resolve_user(user, kOdd, kGroup); }), "no-user") << user;
+  }
+  EXPECT_EQ(resolve_user("4294967294", kOdd, kGroup).uid, 4294967294U);
+  ContainerUser user;
+  EXPECT_EQ(code_of([&] { add_groups(user, {"4294967295"}, kGroup); }), "no-user");
+}
+
 TEST(User, UnknownNameIsNot) {
   for (const char* user : {"nobody", "jo:nobody", "-1"}) {
     EXPECT_EQ(code_of([&] { resolve_user(user, kPasswd, kGroup); }), "no-user") << user;

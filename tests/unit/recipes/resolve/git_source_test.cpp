@@ -38,7 +38,7 @@ class GitSourceTest : public testing::Test {
     fs::create_directories(repository());
     words.insert(words.begin(), {"git", "-C", repository().string(), "-c", "user.name=a", "-c",
                                  "user.email=a@b.example", "-c", "filter.lfs.clean=cat"});
-    Command command;
+    Command command{Purpose{"test"}};
     command.argv = std::move(words);
     const Captured said = run_captured(command, std::chrono::seconds(30));
     EXPECT_EQ(said.exit.code, 0) << said.err;

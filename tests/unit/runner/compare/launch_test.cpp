@@ -16,7 +16,7 @@ constexpr milliseconds kLong{60000};
 class CompareLaunch : public testing::Test {
  protected:
   Launched run(const std::string& script, milliseconds deadline = kLong) {
-    Command command;
+    Command command{Purpose{"test"}};
     command.argv = {"sh", "-c", script};
     return launch(minder_, command, deadline, signals_);
   }

@@ -21,7 +21,7 @@ constexpr milliseconds kLong{20000};
 class CompareMinder : public testing::Test {
  protected:
   Command saying(const std::string& script) const {
-    Command command;
+    Command command{Purpose{"test"}};
     command.argv = {"sh", "-c", script};
     command.stdout_fd = pipe_.write_end.get();
     return command;
@@ -50,7 +50,7 @@ class CompareMinder : public testing::Test {
 TEST_F(CompareMinder, SaysHowItEnded) {
   const Minder minder(Ending::kill);
   EXPECT_EQ(start(minder, "exit 7").wait(kLong), (Exit{7, false}));
-  Command command;
+  Command command{Purpose{"test"}};
   command.argv = {"sh", "-c", "kill -9 $$"};
   EXPECT_EQ(Started(minder, command).wait(kLong), (Exit{137, true}));
   command.argv = {"/nonexistent/program"};
@@ -60,7 +60,7 @@ TEST_F(CompareMinder, SaysHowItEnded) {
 TEST_F(CompareMinder, StartsWhereItIsTold) {
   const Minder minder(Ending::kill);
   const TemporaryFolder folder(temporary_root());
-  Command command;
+  Command command{Purpose{"test"}};
   command.argv = {"sh", "-c", R"([ "$PWD" = "$1" ] && [ "$A" = b ] && [ -z "$HOME" ])", "sh",
                   folder.path().string()};
   command.env = {"A=b", "PATH=/usr/bin:/bin"};
@@ -83,7 +83,7 @@ TEST_F(CompareMinder, WhatItStartsCanOnlyReadWhereItIsTold) {
   write_file(file, "ours", false);  // it stays as it was for all others
   if (!minder.unshielded().empty()) GTEST_SKIP() << minder.unshielded();
   const auto status = [&](const std::string& script) {
-    Command command;
+    Command command{Purpose{"test"}};
     command.argv = {"sh", "-c", script, "sh", file.string()};
     return Started(minder, command).wait(kLong)->code;
   };
@@ -99,7 +99,7 @@ TEST_F(CompareMinder, WhatItStartsCanOnlyReadWhereItIsTold) {
 TEST_F(CompareMinder, WhereItCannotBeToldItSaysSoAndStartsAllTheSame) {
   const Minder minder(Ending::kill, "/nonexistent/folder");
   EXPECT_NE(minder.unshielded(), "");
-  Command command;
+  Command command{Purpose{"test"}};
   command.argv = {"sh", "-c", "exit 7"};
   EXPECT_EQ(Started(minder, command).wait(kLong), (Exit{7, false}));
 }

@@ -32,7 +32,7 @@ JobScript script_of(const Job& job) {
 }
 
 std::string by_bash(const std::string& script) {
-  Command command;
+  Command command{Purpose{"test"}};
   command.argv = {"/bin/bash", "-c", "set -euo pipefail\n" + script};
   const Captured told = run_captured(command, std::chrono::seconds(30));
   EXPECT_EQ(told.exit.code, 0) << told.err << script;
@@ -188,6 +188,29 @@ TEST(JobScript, a_variable_of_the_callers_is_looked_up_when_it_starts) {
   EXPECT_NE(text.find("\"TOKEN=${TOKEN?"), std::string::npos) << text;
 }
 
+TEST(JobScript, holds_no_secret_and_passes_variables_by_a_pipe) {
+  JobScript script = script_of(job_with(Framework::none));
+  script.env = {"HF_TOKEN=verysecret", "INDEX=https://me:word@host/", "PLAIN=seen"};
+  script.hosts = {{"a", 0, "", "", 0}, {"b", 0, "", "", 0}};
+  for (const auto form : {JobScript::Form::slurm, JobScript::Form::ssh, JobScript::Form::mpi}) {
+    script.form = form;
+    const std::string text = job_script(script);
+    EXPECT_EQ(text.find("verysecret"), std::string::npos) << text;
+    EXPECT_EQ(text.find("me:word"), std::string::npos) << text;
+    EXPECT_NE(text.find("\"HF_TOKEN=${HF_TOKEN?"), std::string::npos) << text;
+    EXPECT_NE(text.find("PLAIN=seen"), std::string::npos) << text;
+    EXPECT_EQ(text.find("-e PLAIN"), std::string::npos) << text;  // no argument
+    EXPECT_NE(text.find("--env-fd 9"), std::string::npos) << text;
+  }
+  // As it comes out at the other end.
+  const std::string shell =
+      "env=('A=b c' $'B=x\\ny')\ngive_env() { printf '%s\\0' \"${env[@]}\" ''; }\n" +
+      bash_rank(script) +
+      "passed() { take_env; printf '<%s>' \"${env[@]}\"; cat; }\n"
+      "passed < <(give_env && echo beat)\n";
+  EXPECT_EQ(by_bash(shell), "<A=b c><B=x\ny>beat\n");
+}
+
 TEST(JobScript, refuses_what_a_script_cannot_do) {
   JobScript elastic = script_of(job_with(Framework::none));
   elastic.job.nodes = {1, 2};
@@ -253,6 +276,10 @@ TEST(NodeRun, options_are_read_as_they_are_written) {
     EXPECT_EQ(code_of([&] { parse_node_run({"--while-open", "--silence", wrong, "x"}); }), "usage");
   }
   EXPECT_EQ(read.seed, 4294967295U);
+  EXPECT_EQ(parse_node_run({"--env-fd", "9", "x"}).env_fd, 9);
+  for (const char* wrong : {"2", "-1", "x", "", "1e9"}) {
+    EXPECT_EQ(code_of([&] { parse_node_run({"--env-fd", wrong, "x"}); }), "usage") << wrong;
+  }
   EXPECT_EQ(code_of([] { parse_node_run({"--deterministic", "x", "sha256:x"}); }), "usage");
   EXPECT_EQ(code_of([] { parse_node_run({"--no-such", "x"}); }), "usage");
   EXPECT_EQ(code_of([] { parse_node_run({"--", "true"}); }), "usage");

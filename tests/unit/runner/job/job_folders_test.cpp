@@ -40,11 +40,11 @@ TEST_F(JobFoldersTest, OnesThatEndedLongAgoGo) {
   record("20260301-120000-000001", "2026-03-01T13:00:00.000Z");
   record("20260301-120000-000002", "2026-03-09T13:00:00.000Z");
   record("20260301-120000-000003", "");
-  const fs::path old = job("old", "20260301-120000-000001");
-  const fs::path young = job("young", "20260301-120000-000002");
-  const fs::path open = job("open", "20260301-120000-000003");
-  const fs::path waiting = job("waiting", "");
-  const fs::path gone = job("gone", "20260301-120000-000004");
+  const fs::path old = job("20260301-120000-0000aa", "20260301-120000-000001");
+  const fs::path young = job("20260301-120000-0000ab", "20260301-120000-000002");
+  const fs::path open = job("20260301-120000-0000ac", "20260301-120000-000003");
+  const fs::path waiting = job("20260301-120000-0000ad", "");
+  const fs::path gone = job("20260301-120000-0000ae", "20260301-120000-000004");
   sweep_job_folders(store(), *parse_utc("2026-03-10T12:00:00.000Z"));
   EXPECT_FALSE(fs::exists(old));
   EXPECT_TRUE(fs::exists(young));
@@ -55,10 +55,10 @@ TEST_F(JobFoldersTest, OnesThatEndedLongAgoGo) {
 
 TEST_F(JobFoldersTest, AnArrayGoesWithTheLastOfItsJobs) {
   record("20260301-120000-000001", "2026-03-01T13:00:00.000Z");
-  const fs::path array = job("array", "");
+  const fs::path array = job("20260301-120000-0000af", "");
   write_file(array / kVariationsFile, "");
-  const fs::path old = job("array.1", "20260301-120000-000001");
-  const fs::path waiting = job("array.12", "");
+  const fs::path old = job("20260301-120000-0000af.1", "20260301-120000-000001");
+  const fs::path waiting = job("20260301-120000-0000af.12", "");
   EXPECT_EQ(task_folder(array, 12), waiting);
   const auto late = *parse_utc("2026-03-10T12:00:00.000Z");
   sweep_job_folders(store(), late);
@@ -76,10 +76,10 @@ TEST_F(JobFoldersTest, AnArrayStaysWhereARecordOfItsJobsCannotBeRead) {
   const fs::path unreadable = runs_folder(store()) / "20260301-120000-000002";
   make_folders(unreadable);
   write_file(unreadable / "run.json", "{");
-  const fs::path array = job("array", "");
+  const fs::path array = job("20260301-120000-0000af", "");
   write_file(array / kVariationsFile, "");
-  const fs::path old = job("array.1", "20260301-120000-000001");
-  const fs::path unknown = job("array.2", "20260301-120000-000002");
+  const fs::path old = job("20260301-120000-0000af.1", "20260301-120000-000001");
+  const fs::path unknown = job("20260301-120000-0000af.2", "20260301-120000-000002");
   sweep_job_folders(store(), *parse_utc("2026-03-10T12:00:00.000Z"));
   EXPECT_FALSE(fs::exists(old));
   EXPECT_TRUE(fs::exists(unknown));

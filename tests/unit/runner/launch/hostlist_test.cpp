@@ -20,9 +20,16 @@ TEST(Hostlist, IsExpandedInItsOrder) {
 
 TEST(Hostlist, WhatIsNoneIsRefused) {
   for (const char* list : {"", "n[", "n[1", "n1]", "n[a-b]", "n[3-1]", "n[1-20000]", "a,,b", "n[]",
-                           "n[1-9999][1-9999]", "n[1-]", "n[18446744073709551616]"}) {
+                           "n[1-9999][1-9999]", "n[1-]", "n[18446744073709551616]", "../n",
+                           "-oProxyCommand=x", "n 1", "n\n1", ".n", "n[00000000000000000000001]"}) {
     EXPECT_EQ(code_of([&] { (void)expand_hostlist(list); }), "no-node") << list;
   }
+}
+
+TEST(Hostlist, BracketsHaveAnEnd) {
+  std::string deep = "n";
+  for (int i = 0; i < 50'000; ++i) deep += "[1]";
+  EXPECT_EQ(code_of([&] { (void)expand_hostlist(deep); }), "no-node");
 }
 
 }  // namespace

@@ -119,6 +119,11 @@ TEST(SlurmState, EndsWithTheScriptsStatusOrASignal) {
   EXPECT_EQ(with("JobState=COMPLETED Reason=None ExitCode=0:0 NodeList=(null)").status(), 0);
   EXPECT_EQ(with("JobState=FAILED ExitCode=0:11").status(), 139);
   EXPECT_EQ(with("JobState=CANCELLED ExitCode=0:15").status(), 143);
+  // No process has such a status: what a shell would see of it is 0.
+  for (const char* const code :
+       {"256:0", "512:0", "-1:0", "0:128", "99999999999:0", "0:99999999999"}) {
+    EXPECT_EQ(with(std::string("JobState=COMPLETED ExitCode=") + code).status(), 1) << code;
+  }
   EXPECT_EQ(with("JobState=TIMEOUT ExitCode=0:0").status(), 124);
   EXPECT_EQ(with("JobState=NODE_FAIL ExitCode=0:0").status(), 1);
   // Cancelled before it began: nothing of it ran that could have a status.

@@ -51,7 +51,7 @@ class Carried : public testing::Test {
   }
   Captured carry(const std::string& shell = "sh") {
     const NodeProgram program{folder_.path() / "program"};
-    Command command;
+    Command command{Purpose{"test"}};
     const NodeProgram::Carried carried = program.carried_by({shell, "-c"}, /*any_shell=*/true);
     command.argv = carried.command.argv;
     command.extra_fds = carried.command.extra_fds;

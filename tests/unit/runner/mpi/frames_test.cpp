@@ -67,7 +67,7 @@ TEST(MpiFrames, SecretsDiffer) {
 
 TEST(MpiFrames, FailuresOfRanks) {
   EXPECT_EQ(parse_failure(render_failure({3, 139})), (RankFailure{3, 139}));
-  for (const char* text : {"", "3", "3 ", "x 1", "3 1 "})
+  for (const char* text : {"", "3", "3 ", "x 1", "3 1 ", "3 256", "3 0", "3 -1", "-1 3"})
     EXPECT_EQ(parse_failure(text), std::nullopt);
   EXPECT_EQ(failure_text({3, 7}), "MPI rank 3 ended with status 7");
   EXPECT_EQ(failure_text({3, 139}), "MPI rank 3 was ended by signal 11 (SIGSEGV)");

@@ -1,5 +1,6 @@
 // Agents in processes of their own that are sent data.
 #include "runner/node/data_intake.hpp"
+#include "images/store.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -158,6 +159,7 @@ TEST_F(DataIntakeTest, LinksAmongWhatCameAreNotFollowed) {
   const fs::path other = folder_.path() / "other";
   make_folders(other);
   write_file(other / "c", "mine!", false);
+  const Store store{node_store()};  // it is one before somebody plants anything there
   const fs::path part = node_store() / "data" / (Digest::parse(one.digest).hex() + ".part");
   make_folders(part / "content/large");  // a folder where a file belongs
   write_file(part / "content/extra", "of nobody", false);

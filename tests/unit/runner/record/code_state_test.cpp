@@ -20,7 +20,7 @@ class CodeStateTest : public testing::Test {
   }
   const fs::path& folder() const { return folder_.path(); }
   void git(const Words& words) const {
-    Command command;
+    Command command{Purpose{"test"}};
     command.argv = {"git", "-C", folder().string(), "-c", "user.name=a", "-c", "user.email=a@b"};
     command.argv.insert(command.argv.end(), words.begin(), words.end());
     ASSERT_EQ(run_captured(command, std::chrono::seconds(30)).exit.code, 0);

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "runner/record/record_files.hpp"
+#include "runner/record/run_order.hpp"
 #include "runner/record/run_recorder.hpp"
 
 namespace mlenv {
@@ -32,7 +33,8 @@ class RunRecordsTest : public testing::Test {
     write_file(folder / kHeldFile, "");
     return folder;
   }
-  RunRecords records() const { return RunRecords{runs_folder(store_.path())}; }
+  fs::path runs() const { return runs_folder(store_.path()); }
+  RunRecords records() const { return RunRecords{runs()}; }
 
  private:
   TemporaryFolder store_{temporary_root()};
@@ -118,6 +120,29 @@ TEST_F(RunRecordsTest, TheLastIsTheNewestThatCanBeRead) {
   EXPECT_EQ(records().find("last"), "20260301-120000-0fa4f1");
 }
 
+TEST_F(RunRecordsTest, AWrongClockSpoilsTheOrderOfNoLaterRun) {
+  // Of an mlenv that noted no order, and of another program.
+  const std::string of_2035 = "20350101-000000-000001";
+  (void)make(of_2035);
+  (void)make("20260301-120000-0fa4f1");
+  EXPECT_EQ(records().find("last"), "20260301-120000-0fa4f1");
+  // Its clock was ahead for a while, and after that behind.
+  for (const char* const id :
+       {"20350102-000000-000002", "20260302-120000-000003", "19700101-000000-000004"}) {
+    note_run(runs(), id);
+    (void)make(id);
+    EXPECT_EQ(records().find("last"), id);
+  }
+  EXPECT_EQ(records().find("last~2"), "20350102-000000-000002");
+  EXPECT_EQ(records().ids().front(), of_2035);
+}
+
+TEST_F(RunRecordsTest, WhatIsNoRecordByItsNameIsNone) {
+  (void)make("20260301-120000-0fa4f1");
+  (void)make("experiments");
+  EXPECT_EQ(records().ids(), Words{"20260301-120000-0fa4f1"});
+}
+
 TEST_F(RunRecordsTest, NothingIsWrittenToRead) {
   const fs::path folder = make("20260301-120000-0fa4f1");
   fs::remove(folder / kHeldFile);
@@ -126,7 +151,7 @@ TEST_F(RunRecordsTest, NothingIsWrittenToRead) {
 }
 
 TEST_F(RunRecordsTest, WhatAKilledMlenvLeftUnfinishedGoes) {
-  const fs::path folder = make(".new-abc");
+  const fs::path folder = make(".new-0123456789ab");
   EXPECT_EQ(records().ids(), Words{});
   {
     const auto held = FileLock::attempt(folder / kHeldFile, FileLock::Mode::exclusive);

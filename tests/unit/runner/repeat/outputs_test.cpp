@@ -82,6 +82,19 @@ TEST_F(Outputs, KindsOfOutputs) {
   EXPECT_TRUE(device.why);
 }
 
+TEST_F(Outputs, AreNotReadThroughLinksThatTheRunMade) {
+  make_folders(root_ / "project/out");
+  make_folders(root_ / "elsewhere");
+  write_file(root_ / "elsewhere/model", "of somebody else");
+  const std::vector<PlacedOutput> outputs = placed_outputs(run_, {"out/model"});
+  fs::remove(root_ / "project/out");
+  fs::create_directory_symlink(root_ / "elsewhere", root_ / "project/out");
+  const RecordedOutput output = read_outputs(outputs).at(0);
+  EXPECT_EQ(output.kind, "unreadable");
+  EXPECT_TRUE(output.files.empty());
+  EXPECT_EQ(output.size_bytes, 0U);
+}
+
 TEST_F(Outputs, AreComparedFileByFile) {
   const fs::path before = root_ / "before";
   const fs::path after = root_ / "after";

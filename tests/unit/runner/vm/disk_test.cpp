@@ -19,7 +19,7 @@ namespace {
 constexpr std::chrono::seconds kLong{600};
 
 Captured run(std::vector<std::string> argv) {
-  Command command;
+  Command command{Purpose{"test"}};
   command.argv = std::move(argv);
   return run_captured(std::move(command), kLong);
 }

@@ -82,6 +82,9 @@ TEST_F(WatchProc, processes_of_a_namespace) {
   process(200, "python", 'R', "pid:[8]");
   EXPECT_EQ(reader().processes_beside(200), std::vector<pid_t>{200});
   EXPECT_TRUE(reader().processes_beside(999).empty());
+  // A first process that does not show its namespace: who holds that says its name.
+  fs::remove(root() / "proc/100/ns/pid");
+  EXPECT_EQ(reader().processes_beside(100, "pid:[7]"), std::vector<pid_t>{101});
 }
 
 TEST_F(WatchProc, counters) {

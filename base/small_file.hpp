@@ -1,0 +1,23 @@
+#pragma once
+// Whole texts from places that others may have written: a cloned project, a home folder, /etc. A
+// pipe there would be waited for without end, and /dev/zero read without end.
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/files.hpp"
+
+namespace mlenv {
+
+/// A regular file of at most `limit` bytes (base/size_limits.hpp), or what a link leads to that is
+/// one. Opened without waiting, and judged before a byte is read. Throws `absent`, `permission`,
+/// `io`, `not-a-file` for a pipe, socket or device, and `too-large`.
+std::string read_small_file(const fs::path& path, std::uint64_t limit);
+/// nullopt when it does not exist.
+std::optional<std::string> read_small_file_if_exists(const fs::path& path, std::uint64_t limit);
+
+/// What was named on the command line: one of this process's own descriptors (`<(command)`,
+/// /dev/stdin) may be a pipe, and is read up to the limit.
+std::string read_named_file(const fs::path& path, std::uint64_t limit);
+
+}  // namespace mlenv

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# Container engines that lie, hang up or have something else by the name of ours, and images made for
+# whoever hands them to one: nothing but the run's own container is touched, and what an engine says
+# wrong is its failure, not a bug of mlenv's.
+# shellcheck disable=SC2016  # for other shells
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/engines.sh
+. "$(dirname "$0")/../support/engines.sh"
+need busybox python3 jq runc podman docker dockerd
+need_root
+trap 'status=$?; set +e; end_engines; (exit "$status"); finish_test' EXIT
+python3 "$root/tests/support/busybox_image.py" "$work/base.tar" hostile/base:v1
+"$MLENV" -q load "$work/base.tar" >/dev/null
+layers=$("$MLENV" inspect hostile/base:v1 --json | jq -c '[.layers[].diff_id]')
+
+# An engine that answers as $work/answers says: FIRST-WORD has what it says, and its status by FIRST-WORD.status.
+mkdir -p "$work/fake" "$work/answers"
+cat >"$work/fake/docker" <<'SCRIPT'
+#!/bin/sh
+folder=$(dirname "$0")/../answers
+echo "$*" >>"$folder/asked"
+if [ -e "$folder/$1" ]; then cat "$folder/$1"; fi
+if [ -e "$folder/$1.err" ]; then cat "$folder/$1.err" >&2; fi
+if [ -e "$folder/$1.status" ]; then exit "$(cat "$folder/$1.status")"; fi
+SCRIPT
+chmod +x "$work/fake/docker"
+cp "$work/fake/docker" "$work/fake/podman"
+faked() { PATH=$work/fake:$PATH "$MLENV" --json run --runtime "$@"; }
+
+note "junk for an answer"
+junk=('' '[]' '"text"' 'null' '{' '{"ServerErrors":"text"}' '{"ServerErrors":{"a":1}}' '{"ServerErrors":[1]}' '{"ServerVersion":7}'
+  '{"host":"text","version":{"Version":"4"}}' '{"host":[],"version":[]}' '{"host":{"security":"text","ociRuntime":4},"version":"4"}'
+  '{"host":{"cgroupControllers":4,"cgroupVersion":"v2"},"version":null}')
+for engine in docker podman; do
+  for text in "${junk[@]}"; do
+    printf '%s' "$text" >"$work/answers/info"
+    status=0
+    faked "$engine" hostile/base:v1 -- true >"$work/out" 2>"$work/err" </dev/null || status=$?
+    equal "status where $engine says $text" 125 "$status"
+    grep -q '"code":"internal"' "$work/err" && fail "$engine, $text: $(cat "$work/err")"
+  done
+  python3 -c 'import sys; sys.stdout.write("[" * 200000)' >"$work/answers/info"
+  failing_with engine-down faked "$engine" hostile/base:v1 -- true
+  printf '{"ServerErrors":["\\u001b]0;owned\\u0007"]}' >"$work/answers/info"
+  failing_with engine-down faked "$engine" hostile/base:v1 -- true
+  ! grep -q $'\x1b' "$work/err" || fail "an engine drives the terminal"
+done
+
+note "somebody else's container has the name"
+printf '{"ServerVersion":"20.10.24"}' >"$work/answers/info"
+echo "$layers" >"$work/answers/image"
+echo 1 >"$work/answers/run.status"
+echo 'docker: Error response from daemon: Conflict. The container name "/mlenv-x" is already in use' >"$work/answers/run.err"
+printf 'not an id\n--all\n' >"$work/answers/ps"
+: >"$work/answers/asked"
+failing_with run-failed faked docker hostile/base:v1 -- true
+grep -E '^rm ' "$work/answers/asked" && fail "removed a container that is not its own"
+name=$(grep -oE -m 1 -- '--name mlenv-[0-9a-f]+' "$work/answers/asked" | cut -d' ' -f2)
+grep -qxF "ps --all --quiet --no-trunc --filter label=dev.mlenv.run=$name" "$work/answers/asked" ||
+  fail "did not ask for its own: $(cat "$work/answers/asked")"
+note "its own is removed, by its id"
+id=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+echo "$id" >"$work/answers/ps"
+failing_with run-failed faked docker hostile/base:v1 -- true
+grep -qxF "rm --force --volumes $id" "$work/answers/asked" || fail "did not remove its own container"
+
+note "an image that was made for an engine"
+printf 'root:x:0:0:root:/root,type=bind,source=/,target=/host:/bin/sh\n' >"$work/passwd"
+python3 "$root/tests/support/busybox_image.py" "$work/made.tar" hostile/made:v1 --file "etc/passwd=$work/passwd" --config '{
+  "Entrypoint": ["/bin/sh", "-c", "echo ENTRYPOINT"], "Cmd": ["/bin/sh"], "User": "0:0", "WorkingDir": "/opt/../../..",
+  "Env": ["PATH=/bin", "LD_PRELOAD=/opt/x.so", "GLIBC_TUNABLES=glibc.malloc.check=3", "LISTEN_FDS=9", "NOTIFY_SOCKET=/x"],
+  "Labels": {"dev.mlenv.run": "other", "io.podman.annotations.privileged": "TRUE"}, "StopSignal": "SIGKILL",
+  "Volumes": {"/etc": {}, "/run": {}}, "OnBuild": ["RUN false"],
+  "Healthcheck": {"Test": ["CMD-SHELL", "echo HEALTH >/tmp/health"], "Interval": 1000000000}}'
+"$MLENV" -q load "$work/made.tar" >/dev/null
+# shellcheck disable=SC2119  # no options
+start_docker
+podman_settings
+m() { as_engine_root MLENV_STORE="$MLENV_STORE" "$MLENV" "$@"; }
+probe='echo began; test ! -e /host || echo ESCAPED; ls /host 2>/dev/null
+if mkdir /tmp/m && mount -t proc proc /tmp/m 2>/dev/null; then echo MAY-MOUNT; fi
+test ! -e /tmp/health || echo HEALTH; echo open $(ls /proc/self/fd | tr "\n" " ")
+echo caps $(sed -n "s/^CapEff:.//p" /proc/self/status)
+if cat /proc/1/environ >/dev/null 2>&1; then echo TRACES-THE-FIRST; fi'
+look_at() { # look_at WHAT
+  grep -q began "$work/out" || fail "$1: $(cat "$work/out" "$work/err")"
+  grep -E 'ESCAPED|MAY-MOUNT|HEALTH|ENTRYPOINT|TRACES' "$work/out" && fail "$1: see above"
+  grep -qE '^open 0 1 2 3 ?$' "$work/out" || fail "$1: $(grep open "$work/out")"
+  equal "$1: capabilities" 00000000a80405fb "$(sed -n 's/^caps //p' "$work/out")"
+}
+for engine in podman docker; do
+  for more in "" --read-only; do
+    # shellcheck disable=SC2086  # words
+    (exec 7<"$work" 9<"$work/answers" && m run --runtime "$engine" $more --tmpfs /tmp hostile/made:v1 -- sh -c "$probe") \
+      >"$work/out" 2>"$work/err" </dev/null || fail "$engine $more: $(cat "$work/err")"
+    look_at "$engine $more"
+  done
+  equal "containers that are left" "" "$(as_engine_root "$engine" ps -aq)"
+done
+equal "volumes that are left" "" "$(as_engine_root docker volume ls -q)"

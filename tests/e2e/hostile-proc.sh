@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# A program that looks at every process of its container by /proc: at the first one, which is mlenv's, and at those that
+# come and go when others are put in. It sees neither files nor words nor variables of the machine, and ends nobody.
+# Run by root, and by an ordinary user.
+# shellcheck disable=SC2016,SC2317  # for the shells inside; `m` is called by `run`
+set -euo pipefail
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/hostile.sh
+. "$root/tests/support/hostile.sh"
+
+hostile_image plain
+user_store
+everybody() {
+  m() { MLENV_TEST_WORD=$secret "$MLENV" "$@"; }
+  who=root-$runtime
+  "$@"
+  m() { as_user MLENV_TEST_WORD="$secret" MLENV_STORE="$user_home/store" mlenv "$@"; }
+  who=user-$runtime
+  "$@"
+}
+run() { m run --runtime "$runtime" --no-check --no-project "$@"; }
+
+# The first process: nothing of it can be opened, and what everybody may read says nothing.
+first='for one in exe environ maps smaps mem auxv fd/0 fd/1 fd/2 fd/3; do
+    if cat /proc/1/$one >/dev/null 2>&1; then echo "opens $one"; fi
+  done
+  for one in root cwd exe fd/0 fd/1 fd/2 fd/3 ns/mnt ns/pid; do readlink /proc/1/$one; ls /proc/1/$one/ 2>/dev/null; done
+  if (: >>/proc/1/mem) 2>/dev/null; then echo "its memory opens"; fi
+  wc -c </proc/1/cmdline
+  grep -cvE "^[0-9]+ [0-9]+ [0-9:]+ / / ro,nosuid,nodev,noexec" /proc/1/mountinfo
+  grep -E "^(Cap(Inh|Prm|Eff|Amb)|NoNewPrivs)" /proc/1/status | grep -vE ":.(0000000000000000|1)$"
+  busybox kill -9 1; busybox kill -15 1; busybox kill -0 1 && echo lives'
+look_at_first() {
+  tried "the first process" run hostile/plain:v1 -- /bin/sh -c "$first"
+  equal "$who: what is seen of the first process" "0 0 lives" "$(paste -sd' ' "$work/out")"
+  tried "its network" run --network none hostile/plain:v1 -- \
+    /bin/sh -c 'cat /proc/1/net/dev | wc -l; cat /proc/1/net/unix /proc/1/net/tcp | wc -l'
+  equal "$who: the first process's network" "3 2" "$(paste -sd' ' "$work/out")"
+}
+
+# All others, while commands are put in.
+all='while [ ! -e /end ]; do
+    for one in /proc/[0-9]*; do
+      [ "$one" = "/proc/$$" ] && continue
+      cat "$one/root'$host'/secret" "$one/cwd'$host'/secret" 2>/dev/null
+      for file in "$one"/fd/*; do cat "$file'$host'/secret" 2>/dev/null; done
+      for words in environ cmdline; do tr "\000" "\012" <"$one/$words"; done 2>/dev/null | grep "^MLENV_TEST_WORD="
+      grep -F "'$host'" "$one/mountinfo" 2>/dev/null
+    done
+  done; echo looked'
+look_at_others() {
+  run -d --name "others-$who" hostile/plain:v1 -- /bin/sh -c "$all" >/dev/null
+  for _ in 1 2 3 4 5; do m exec "others-$who" -- /bin/true; done
+  m exec "others-$who" -- /bin/touch /end
+  m wait "others-$who" >/dev/null
+  m logs "others-$who" >"$work/out" 2>"$work/err"
+  nobody_out "others"
+  equal "$who: what is seen of others" looked "$(sort -u "$work/out")"
+}
+
+# Who watches a run from outside still sees its processes, and none is left when it is over.
+watched() {
+  run -d --name "seen-$who" hostile/plain:v1 -- /bin/sh -c 'while true; do :; done' >/dev/null
+  m --json watch "seen-$who" --interval 0.3s --for 1s >"$work/out" 2>"$work/err" || fail "$who: $(cat "$work/err")"
+  equal "$who: watched processes" sh "$(jq -r ".processes[]?.name" "$work/out" | sort -u)"
+  m stop --time 0s "seen-$who" >/dev/null
+  m wait "seen-$who" >/dev/null || true
+}
+
+for runtime in runc crun; do
+  note "$runtime: the first process"
+  everybody look_at_first
+  note "$runtime: those that come and go"
+  everybody look_at_others
+  note "$runtime: from outside"
+  everybody watched
+done

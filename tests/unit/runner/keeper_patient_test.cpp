@@ -1,0 +1,86 @@
+#include "runner/engine/keeper/patient.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sys/socket.h>
+#include <string>
+
+#include "base/files.hpp"
+#include "base/process.hpp"
+#include "runner/engine/keeper_client.hpp"
+#include "tests/support/error_code.hpp"
+
+namespace mlenv {
+namespace {
+
+struct Ends {
+  Fd ours;
+  Fd theirs;
+};
+
+Ends ends() {
+  std::array<int, 2> both{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both.data()) != 0) return {};
+  return {Fd{both[0]}, Fd{both[1]}};
+}
+
+keeper::Clock::time_point soon() { return keeper::Clock::now() + std::chrono::milliseconds(20); }
+
+std::string head_of(std::uint32_t bytes, keeper::Word kind) {
+  const keeper::Head head{bytes, kind};
+  std::string text(sizeof head, '\0');
+  std::memcpy(text.data(), &head, sizeof head);
+  return text;
+}
+
+TEST(KeeperPatience, HalfAFrameIsNotWaitedForForEver) {
+  const Ends link = ends();
+  ASSERT_EQ(::send(link.theirs.get(), "abc", 3, 0), 3);
+  std::string room(8, '\0');
+  EXPECT_FALSE(keeper::read_by(link.ours.get(), room, soon()));
+  EXPECT_FALSE(keeper::wait_for(link.ours.get(), POLLIN, soon()));
+  ASSERT_EQ(::send(link.theirs.get(), "abcdefgh", 8, 0), 8);
+  EXPECT_TRUE(keeper::read_by(link.ours.get(), room, soon()));
+  EXPECT_EQ(room, "abcdefgh");
+}
+
+TEST(KeeperPatience, NorIsWhoeverReadsNothing) {
+  const Ends link = ends();
+  const std::string much(std::size_t{16} << 20U, 'x');
+  EXPECT_FALSE(keeper::send_by(link.ours.get(),
+                               {static_cast<std::uint32_t>(much.size()), keeper::Word::file}, much,
+                               {}, soon()));
+}
+
+TEST(KeeperPatience, AnAnswerIsNoLongerThanAnyIs) {
+  Ends link = ends();
+  // A frame that says it is large: all of it would have to be kept.
+  const std::string head = head_of(keeper::kMostBytes, keeper::Word::ended);
+  ASSERT_EQ(::send(link.theirs.get(), head.data(), head.size(), 0),
+            static_cast<ssize_t>(head.size()));
+  Keeper client{std::move(link.ours)};
+  EXPECT_FALSE(client.ended());
+}
+
+TEST(KeeperPatience, AnAnswerOfAnotherKindIsNone) {
+  Ends link = ends();
+  const std::string words =
+      head_of(0, keeper::Word::done) + head_of(3, keeper::Word::failed) + "abc";
+  ASSERT_EQ(::send(link.theirs.get(), words.data(), words.size(), 0),
+            static_cast<ssize_t>(words.size()));
+  Keeper client{std::move(link.ours)};
+  EXPECT_FALSE(client.ended());
+  EXPECT_EQ(code_of([&] { client.set_mode("/x", 0755); }), "run-failed");
+}
+
+TEST(KeeperPatience, AFileComesWithItsHead) {
+  Ends link = ends();
+  const Fd null = open_file("/dev/null");
+  const int file = null.get();
+  ASSERT_TRUE(keeper::send_by(link.theirs.get(), {0, keeper::Word::hello}, {}, {&file, 1}, soon()));
+  Keeper client{std::move(link.ours)};
+  EXPECT_TRUE(client.hello());
+}
+
+}  // namespace
+}  // namespace mlenv
