@@ -55,7 +55,7 @@ SocketPair socket_pair() {
   constexpr int kHigh = 100;
   for (int& fd : fds) fd = ::fcntl(fd, F_DUPFD_CLOEXEC, kHigh);
   for (int i = 0; i < kKept; ++i) ::dup3(fds[static_cast<std::size_t>(i)], kKept + i, O_CLOEXEC);
-  close_from(static_cast<int>(2 * kKept));
+  close_from(2 * kKept);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd < kKept; ++fd) ::dup2(null, fd);
   vm::Link link{vm::Side::host, {kKept, kKept + 1, kKept + 2}};
