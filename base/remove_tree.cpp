@@ -148,7 +148,7 @@ class Removal {
     if (count_ == 0) return;
     Error error = os_error(first_, "cannot {} `{}`", what_, path_);
     if (count_ > 1) error.because(fmt::format("nor {} more below it", count_ - 1));
-    throw error;
+    throw Error(error);
   }
 
   FolderChain chain_;

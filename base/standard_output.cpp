@@ -1,5 +1,6 @@
 #include "base/standard_output.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 #include <atomic>
@@ -51,7 +52,7 @@ void answer_failed(int error_number) noexcept {
 int answer_error() noexcept { return failed_with; }
 
 int settle_answers() noexcept {
-  const int copy = ::dup(STDOUT_FILENO);
+  const int copy = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
   if (copy >= 0 && ::close(copy) != 0 && errno != EINTR) answer_failed(errno);
   return answer_error();
 }

@@ -22,7 +22,7 @@ std::string fetched(const std::string& url, Http& http) {
   Error error =
       failure("http-status", "`{}` answers with status {}", display_url(url), response.status);
   if (!response.no_login.empty()) error.because(response.no_login);
-  throw error;
+  throw Error(error);
 }
 
 std::string read_small(const fs::path& path) {

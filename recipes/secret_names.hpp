@@ -12,6 +12,6 @@ bool names_secret(std::string_view path);
 
 /// Without what editors, people and package managers add to the name of a copy: `key.pem~` is
 /// `key.pem`, `Copy of a.json` and `a copy 2.json` are `a.json`. In lower case.
-std::string name_of_original(std::string_view name);
+std::string name_of_original(std::string_view given);
 
 }  // namespace mlenv

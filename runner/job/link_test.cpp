@@ -16,9 +16,9 @@ constexpr double kMostBitsPerSecond = 1e15;
 
 /// Of a measurement; what is none would become the measure of others.
 void require_figure(const std::optional<double>& figure, double most) {
-  if (figure && !(*figure >= 0 && *figure <= most)) {
-    throw misunderstood(fmt::format("no link measures {}", *figure));
-  }
+  if (!figure) return;
+  const bool sound = *figure >= 0 && *figure <= most;  // neither holds for what is no number
+  if (!sound) throw misunderstood(fmt::format("no link measures {}", *figure));
 }
 
 }  // namespace

@@ -90,11 +90,20 @@ class Reader {
   }
 
   std::string value() {
-    while (!rest_.empty() && is_blank(rest_.front())) take();
-    if (rest_.empty() || rest_.front() == '\n') return "true";
-    if (rest_.front() == '#' || rest_.front() == ';') return "true";
+    skip_blanks();
+    const bool alone =
+        rest_.empty() || rest_.front() == '\n' || rest_.front() == '#' || rest_.front() == ';';
+    if (alone) return "true";
     if (take() != '=') throw bad();
+    skip_blanks();
+    return value_text();
+  }
+
+  void skip_blanks() {
     while (!rest_.empty() && is_blank(rest_.front())) take();
+  }
+
+  std::string value_text() {
     std::string text;
     std::size_t kept = 0;  // of blanks at the end only those in quotes stay
     for (bool quoted = false;;) {

@@ -162,10 +162,10 @@ TEST(ProgramStart, SignalsAreAsTheyShouldBe) {
     for (const int number : {SIGCHLD, SIGPIPE, SIGHUP}) (void)std::signal(number, SIG_IGN);
     sigset_t all;
     sigfillset(&all);
-    ::sigprocmask(SIG_SETMASK, &all, nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
     begun_with({"mlenv"});
     sigset_t blocked;
-    ::sigprocmask(SIG_SETMASK, nullptr, &blocked);
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
     if (sigismember(&blocked, SIGTERM) != 0) return 1;
     for (const int number : {SIGCHLD, SIGPIPE}) {
       if (std::signal(number, SIG_DFL) != SIG_DFL) return 2;

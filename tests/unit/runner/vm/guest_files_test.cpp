@@ -43,8 +43,10 @@ TEST(GuestFiles, NoneGivesAnotherUsersRights) {
               return ::fchmod(fd.get(), S_ISUID | 0700);
             }),
             EPERM);
-  EXPECT_EQ(refused([&] { return ::open(other.c_str(), O_WRONLY | O_CREAT, 04755); }), EPERM);
-  EXPECT_EQ(refused([&] { return ::open(other.c_str(), O_WRONLY | O_CREAT, 02755); }), EPERM);
+  EXPECT_EQ(refused([&] { return ::open(other.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 04755); }),
+            EPERM);
+  EXPECT_EQ(refused([&] { return ::open(other.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 02755); }),
+            EPERM);
   EXPECT_EQ(refused([&] { return ::mknod(other.c_str(), S_IFREG | S_ISUID | 0755, 0); }), EPERM);
   EXPECT_EQ(refused([&] { return ::mknod(other.c_str(), S_IFCHR | 0666, 0x103); }), EPERM);
   EXPECT_EQ(refused([&] { return ::mknod(other.c_str(), S_IFBLK | 0666, 0x700); }), EPERM);
@@ -59,7 +61,9 @@ TEST(GuestFiles, OrdinaryOnesAreMade) {
   const std::string file = (folder.path() / "file").string();
   write_file(file, "");
   EXPECT_EQ(refused([&] { return ::chmod(file.c_str(), 0755); }), 0);
-  EXPECT_EQ(refused([&] { return ::open((file + "-1").c_str(), O_WRONLY | O_CREAT, 0644); }), 0);
+  EXPECT_EQ(
+      refused([&] { return ::open((file + "-1").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644); }),
+      0);
   EXPECT_EQ(refused([&] { return ::mkdir((file + "-2").c_str(), 01777); }), 0);
   EXPECT_EQ(refused([&] { return ::mknod((file + "-3").c_str(), S_IFIFO | 0644, 0); }), 0);
   EXPECT_EQ(refused([&] { return ::mknod((file + "-4").c_str(), S_IFSOCK | 0644, 0); }), 0);
