@@ -87,7 +87,8 @@ void require_digest(std::string_view what, const std::string& text) {
 }
 
 void require_seconds(std::string_view what, double value) {
-  if (!(value >= 0 && value <= kMostSeconds)) refuse(what, fmt::format("{}", value));
+  const bool sound = value >= 0 && value <= kMostSeconds;  // neither holds for what is no number
+  if (!sound) refuse(what, fmt::format("{}", value));
 }
 
 void require_ports(const std::vector<std::uint16_t>& ports) {

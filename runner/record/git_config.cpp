@@ -90,16 +90,16 @@ class Reader {
   }
 
   std::string value() {
-    skip_blanks();
+    pass_blanks();
     const bool alone =
         rest_.empty() || rest_.front() == '\n' || rest_.front() == '#' || rest_.front() == ';';
     if (alone) return "true";
     if (take() != '=') throw bad();
-    skip_blanks();
+    pass_blanks();
     return value_text();
   }
 
-  void skip_blanks() {
+  void pass_blanks() {
     while (!rest_.empty() && is_blank(rest_.front())) take();
   }
 
