@@ -1,13 +1,9 @@
 #include "recipes/ignore.hpp"
 
-#include <fcntl.h>
 #include <fnmatch.h>
-#include <sys/stat.h>
 #include <algorithm>
 #include <array>
-#include <cerrno>
 
-#include "base/error.hpp"
 #include "base/paths.hpp"
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"

@@ -52,8 +52,8 @@ struct ProjectIgnores {
   std::string file;  ///< its name; `.mlenvignore` where there is none
 };
 ProjectIgnores read_ignores(const fs::path& folder);
-/// The text of such a file; nullopt where it is absent. Throws `ignore-invalid` (usage) for what is
-/// no file, such as a pipe that nobody writes to, and for one of more than 1 MB.
+/// The text of such a file; nullopt where it is absent. Throws as read_small_file_if_exists() does
+/// (base/small_file.hpp), with size_limit::kIgnoreFile.
 std::optional<std::string> read_ignore_file(const fs::path& path);
 
 }  // namespace mlenv

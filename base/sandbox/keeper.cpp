@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <linux/keyctl.h>
 #include <linux/limits.h>
 #include <poll.h>

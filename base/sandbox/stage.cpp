@@ -14,6 +14,7 @@
 #include <csignal>
 #include <exception>
 
+#include "base/descriptors.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
 #include "base/pidfd.hpp"
@@ -100,21 +101,8 @@ void report_error(int report, const Error& error) {
   (void)!::write(report, bytes.data(), bytes.size());
 }
 
-/// The caller's descriptors: by one of a folder a program would leave the sandbox.
-void close_from(unsigned first) {
-  if (::close_range(first, ~0U, 0) == 0) return;
-  // A container that forbids the call.
-  std::vector<int> open;
-  for (const fs::path& path : list_folder("/proc/self/fd")) {
-    open.push_back(std::stoi(path.filename().string()));
-  }
-  for (const int fd : open) {
-    if (fd >= static_cast<int>(first)) ::close(fd);
-  }
-}
-
 int run_stage() {
-  close_from(kResultFd + 1);
+  close_from(kResultFd + 1);  // by a folder of the caller's a program would leave the sandbox
   Fd report{kReportFd};
   for (const int fd : {kPlanFd, kReportFd, kResultFd}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   try {
