@@ -194,7 +194,7 @@ int serve_until_end(pid_t program, int signals, Supervisor* supervisor) {
     if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) {
       throw os_error(errno, "cannot wait for the program");
     }
-    if ((fds[1].revents & POLLIN) != 0) supervisor->serve();
+    if (supervisor != nullptr && (fds[1].revents & POLLIN) != 0) supervisor->serve();
     if (fds[0].revents == 0) continue;
     if (const std::optional<int> status = reap(signals, program)) return *status;
   }
