@@ -3,12 +3,15 @@
 #   set -euo pipefail
 #   . "$(dirname "$0")/../lib.sh"
 # and then have: $work (own folder, removed at the end), $root (the checkout), $MLENV (the binary;
-# build/mlenv where it is not set), $MLENV_STORE (own), $XDG_CACHE_HOME (inputs, shared between tests
+# build/mlenv where it is not set), $programs (a folder for stand-ins on PATH: mlenv starts nothing that lies in
+# the folder that it is called in, often $work), $MLENV_STORE (own), $XDG_CACHE_HOME (inputs, shared between tests
 # and kept), and the functions below. Whatever they start is ended at the end.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 MLENV=$(realpath "${MLENV:-$root/build/mlenv}")
 work=$(mktemp -d "${TMPDIR:-/tmp}/mlenv-test.XXXXXX")
-chmod 755 "$work"
+programs=$work.programs
+mkdir "$programs"
+chmod 755 "$work" "$programs"
 started=()
 sudo=() # before what only root may do
 [ "$(id -u)" -eq 0 ] || sudo=(sudo -n --)
@@ -32,6 +35,7 @@ own_keepers() {
 # as far as the disk has room; what is not small and has no other name is emptied now.
 remove_work() {
   local free_gigabytes free_inodes
+  "${sudo[@]}" rm -rf "$programs"
   read -r free_gigabytes free_inodes < <(df -BG --output=avail,iavail "$work" | tail -n 1 | tr -d G)
   if [ -d "${MLENV_TEST_LATER:-}" ] && [ "$free_gigabytes" -gt 20 ] && [ "$free_inodes" -gt 1000000 ]; then
     "${sudo[@]}" find "$work" -xdev -type f -links 1 -size +16k -exec truncate --size 0 {} +

@@ -145,10 +145,9 @@ whole_disk() { # whole_disk FOLDER: numbers of the disk that it lies on, as limi
 }
 if disk=$(whole_disk "$MLENV_STORE" 2>/dev/null); then
   # The runtimes themselves, given bundles with such a limit.
-  mkdir throttled
   for runtime in runc crun; do
     program=$(command -v "$runtime") || continue
-    cat >"throttled/$runtime" <<WRAPPER
+    cat >"$programs/$runtime" <<WRAPPER
 #!/usr/bin/env bash
 bundle=\$(printf '%s\n' "\$@" | grep -xA1 -e --bundle | tail -n 1)
 if [ -n "\$bundle" ]; then
@@ -159,9 +158,9 @@ if [ -n "\$bundle" ]; then
 fi
 exec "$program" "\$@"
 WRAPPER
-    chmod 755 "throttled/$runtime"
+    chmod 755 "$programs/$runtime"
   done
-  PATH=$work/throttled:$PATH compare tools --tools tools --sides bare,builtin --quick --rows disk.read,disk.write,isolation.processes --budget 100s \
+  PATH=$programs:$PATH compare tools --tools tools --sides bare,builtin --quick --rows disk.read,disk.write,isolation.processes --budget 100s \
     --json-file disk.json >table 2>err
   for row in disk.read disk.write; do
     equal "the throttled $row" worse "$(value disk.json "$row" builtin .relation)"
@@ -316,8 +315,7 @@ if [ "$MLENV_TEST_LONG" = 1 ]; then
   cat table
 
   note "an image that a killed comparison left with an engine goes with the next one, and nobody else's does"
-  mkdir killing
-  cat >killing/docker <<WRAPPER
+  cat >"$programs/docker" <<WRAPPER
 #!/usr/bin/env bash
 if [ "\$1" = commit ]; then
   $(command -v docker) "\$@" >/dev/null
@@ -326,10 +324,10 @@ if [ "\$1" = commit ]; then
 fi
 exec $(command -v docker) "\$@"
 WRAPPER
-  chmod 755 killing/docker
+  chmod 755 "$programs/docker"
   left() { as_root docker --host "$DOCKER_HOST" image ls --quiet --filter "label=dev.mlenv.compare$1" | wc -l; }
   # shellcheck disable=SC2016  # for that shell
-  as_engine_root sh -c 'echo $$ >id; exec "$@"' sh env "PATH=$work/killing:$PATH" MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare tools \
+  as_engine_root sh -c 'echo $$ >id; exec "$@"' sh env "PATH=$programs:$PATH" MLENV_STORE="$MLENV_STORE" "$MLENV" -q compare tools \
     --sides docker --rows snapshot --budget 20s --json-file left.json >table 2>err && fail "it was not killed: $(cat table)"
   equal "images that it left" 1 "$(left '')"
   tar -cT /dev/null | as_root docker --host "$DOCKER_HOST" import --change 'LABEL dev.mlenv.compare=somebody' - >/dev/null

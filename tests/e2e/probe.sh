@@ -9,10 +9,10 @@ cd "$work"
 program=${MLENV%/*}/mlenv-gpu-probe
 [ -x "$program" ] || skip "mlenv-gpu-probe is not built (MLENV_GPU_PROBE=OFF)"
 
-mkdir driver lacking
-cc -Wall -Wextra -Werror -O1 -shared -fPIC -o driver/libcuda.so.1 "$root/tests/support/standin_cuda.c"
-cc -Wall -Wextra -Werror -O1 -shared -fPIC -o driver/libnccl.so.2 "$root/tests/support/standin_nccl.c"
-cc -O1 -shared -fPIC -DSTANDIN_WITHOUT_LAUNCH -o lacking/libcuda.so.1 "$root/tests/support/standin_cuda.c"
+mkdir "$programs/driver" "$programs/lacking"
+cc -Wall -Wextra -Werror -O1 -shared -fPIC -o "$programs/driver"/libcuda.so.1 "$root/tests/support/standin_cuda.c"
+cc -Wall -Wextra -Werror -O1 -shared -fPIC -o "$programs/driver"/libnccl.so.2 "$root/tests/support/standin_nccl.c"
+cc -O1 -shared -fPIC -DSTANDIN_WITHOUT_LAUNCH -o "$programs/lacking"/libcuda.so.1 "$root/tests/support/standin_cuda.c"
 : >lines
 
 # probe STATUS VARIABLE=VALUE… -- OPTION…: its answer is in the file `answer`.
@@ -23,7 +23,7 @@ probe() {
     settings+=("$1")
     shift
   done
-  env LD_LIBRARY_PATH="$work/driver" "${settings[@]}" "${command[@]}" "${@:2}" --size 1 >answer 2>err || status=$?
+  env LD_LIBRARY_PATH="$programs/driver" "${settings[@]}" "${command[@]}" "${@:2}" --size 1 >answer 2>err || status=$?
   equal "status of ${settings[*]} $*" "$expected" "$status"
   cat answer >>lines
 }
@@ -75,14 +75,14 @@ equal "the other GPU" false "$(found '.gpus[1].kernel_right')"
 says 3 fails 'copied to it and back is wrong at byte 4096' STANDIN_MODE=corrupt -- --size 2
 says 3 fails 'UNSUPPORTED_PTX_VERSION (222)' STANDIN_MODE=ptx --
 says 3 fails 'CUDA_ERROR_OUT_OF_MEMORY (2)' STANDIN_MODE=memory --
-says 3 no-driver 'has no cuLaunchKernel' "LD_LIBRARY_PATH=$work/lacking" --
+says 3 no-driver 'has no cuLaunchKernel' "LD_LIBRARY_PATH=$programs/lacking" --
 probe 0 STANDIN_MODE=no-peer --
 equal "way" '[false,false]' "$(found '[.pairs[].peer_access]')"
 probe 0 STANDIN_MODE=noisy -- # what the driver prints is no answer
 equal "noise" '["works",2]' "$(found '[.verdict, (.gpus | length)]')"
 probe 0 STANDIN_MODE=nameless STANDIN_GPUS=1 --
 equal "pairs of one" '[]' "$(found .pairs)"
-probe 0 STANDIN_GPUS=1 -- --nccl-library "$work/driver/libnccl.so.2"
+probe 0 STANDIN_GPUS=1 -- --nccl-library "$programs/driver/libnccl.so.2"
 equal "bus of one" null "$(found .nccl.bus_bytes_per_second)"
 probe 0 STANDIN_GPUS=8 -- --nccl
 equal "pairs of eight" 56 "$(found '.pairs | length')"
@@ -108,7 +108,7 @@ for words in '--size 0' '--size' '--timeout x' '--more'; do
   equal "status of $words" 2 "$status"
   grep -q '^mlenv-gpu-probe: ' err || fail "not said: $words"
 done
-LD_LIBRARY_PATH=$work/driver STANDIN_MODE=nameless "$MLENV" probe --size 1 --nccl >text
+LD_LIBRARY_PATH=$programs/driver STANDIN_MODE=nameless "$MLENV" probe --size 1 --nccl >text
 grep -q 'ranks: sums right' text || fail "the text lacks NCCL: $(cat text)"
 if grep -q $'\033' text; then fail "a name reaches the terminal"; fi
 if python3 -c 'import jsonschema' 2>/dev/null; then

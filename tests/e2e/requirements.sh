@@ -144,20 +144,19 @@ equal "versions of uv.lock" "${locked% }" "$(wheels uvlock | grep -oE '(idna|six
 [[ $(wheels uvlock) == attrs\ 22.*python-dateutil\ 2.8.2* ]] || fail "locked: $(wheels uvlock)"
 
 note "a uv on PATH is asked once whether it suits, and again when it is another file; a script each time"
-mkdir uvs
-cp "$uv" uvs/uv
-asked_with() { XDG_CACHE_HOME=$work/uvs/cache PATH=$work/uvs:$PATH "$MLENV" lock uvlock.yaml --upgrade; }
-notes() { find uvs/cache/mlenv/uv/suits -type f 2>/dev/null | wc -l; }
+cp "$uv" "$programs/uv"
+asked_with() { XDG_CACHE_HOME=$work/uvs PATH=$programs:$PATH "$MLENV" lock uvlock.yaml --upgrade; }
+notes() { find uvs/mlenv/uv/suits -type f 2>/dev/null | wc -l; }
 asked_with && asked_with
 equal "notes" 1 "$(notes)"
-touch uvs/uv
+touch "$programs/uv"
 asked_with
 equal "notes of two files" 2 "$(notes)"
-printf '#!/bin/sh\necho "$1" >>"%s"\nexec "%s" "$@"\n' "$work/uvs/asked" "$(realpath "$uv")" >uvs/uv.new
-chmod +x uvs/uv.new
-mv uvs/uv.new uvs/uv
+printf '#!/bin/sh\necho "$1" >>"%s"\nexec "%s" "$@"\n' "$work/asked" "$(realpath "$uv")" >"$programs/uv.new"
+chmod +x "$programs/uv.new"
+mv "$programs/uv.new" "$programs/uv"
 asked_with && asked_with
-equal "times asked for its version" 2 "$(grep -c -e --version uvs/asked)"
+equal "times asked for its version" 2 "$(grep -c -e --version asked)"
 equal "notes with a script" 2 "$(notes)"
 
 note "pylock.toml"

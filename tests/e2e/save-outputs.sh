@@ -101,15 +101,14 @@ interrupted INT asked pull "127.0.0.1:$port/team/x:v1"
 interrupted TERM asked push small "127.0.0.1:$port/team/x:v1"
 
 note "Ctrl-C ends programs that mlenv waits for"
-mkdir bin
-cat >bin/git <<'END'
+cat >"$programs/git" <<'END'
 #!/bin/sh
 echo $$ >"$WORK/git.new" && mv "$WORK/git.new" "$WORK/git.pid"
 exec sleep 1000
 END
-chmod +x bin/git
+chmod +x "$programs/git"
 sed 's/packages: .*/packages: ["x @ git+https:\/\/127.0.0.1\/x@main"]/' small.yaml >git.yaml
 export WORK=$work
-PATH=$work/bin:$PATH interrupted INT git.pid lock git.yaml
+PATH=$programs:$PATH interrupted INT git.pid lock git.yaml
 wait_until 10 sh -c "! grep -q sleep /proc/$(cat git.pid)/cmdline"
 verify_store
