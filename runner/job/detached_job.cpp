@@ -78,7 +78,8 @@ class Waiting {
   void hear(const pollfd& fd) {
     if (fd.fd < 0 || (fd.revents & (POLLHUP | POLLERR)) == 0) return;
     socket_.reset();
-    (void)std::raise(SIGTERM);
+    // To the process: a signal of this thread alone reaches no SignalQueue.
+    (void)::kill(::getpid(), SIGTERM);
   }
 
  private:
