@@ -33,10 +33,11 @@ MatrixJob matrix_job(const PreparedJob& job) {
 }
 
 job::JobVariation job_variation(const JobMatrix& matrix, const LocalRun& run,
-                                const matrix::MatrixRecord& record, std::size_t index) {
+                                const OpenedMatrix& opened, std::size_t index) {
+  const matrix::MatrixRecord& record = opened.record;
   const matrix::Variation& variation = record.variations.at(index);
   const std::vector<matrix::Value> values = values_of(matrix.choice.axes, index);
-  (void)make_variation_folder(record, variation, runs_as_other(run));
+  (void)make_variation_folder(opened.folder, record, variation, runs_as_other(run));
   job::JobVariation one;
   one.recorded = recorded_variation(record, variation);
   one.argv = with_values(run.argv, values, variation.number);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cli/run_job.hpp"
+#include "cli/run_matrix_results.hpp"
 #include "runner/job/variations.hpp"
 #include "runner/matrix/matrix_file.hpp"
 
@@ -13,7 +14,7 @@ MatrixJob matrix_job(const PreparedJob& job);
 
 /// One variation's job, its folder made. `run`: what all of them share.
 job::JobVariation job_variation(const JobMatrix& matrix, const LocalRun& run,
-                                const matrix::MatrixRecord& record, std::size_t index);
+                                const OpenedMatrix& opened, std::size_t index);
 
 /// How a machine's or a cluster's hosts are divided: so many variations at once.
 struct HostShare {

@@ -16,11 +16,11 @@ using matrix::MatrixRecord;
 /// What all variations' jobs are.
 class Jobs {
  public:
-  Jobs(Ui& ui, PreparedJob& job, HostShare share, const MatrixRecord& record, MatrixKeeper& keeper)
+  Jobs(Ui& ui, PreparedJob& job, HostShare share, const OpenedMatrix& opened, MatrixKeeper& keeper)
       : matrix_(*job.matrix),
         run_(job.run),
         share_(std::move(share)),
-        record_(record),
+        opened_(opened),
         keeper_(keeper) {
     shared_.start = job.start;
     // What lies in the folder now is not what a commit's ranks run.
@@ -32,7 +32,7 @@ class Jobs {
   }
 
   std::unique_ptr<Supervised> start(std::size_t index, std::size_t slot) const {
-    const job::JobVariation variation = job_variation(matrix_, run_, record_, index);
+    const job::JobVariation variation = job_variation(matrix_, run_, opened_, index);
     job::DetachedJob one = shared_;
     one.file.plan = job::plan_of(std::move(one.file.plan), variation);
     one.start = job::variation_start(std::move(one.start), variation);
@@ -52,7 +52,7 @@ class Jobs {
   const JobMatrix matrix_;
   const LocalRun run_;  ///< with `{lr}` in its command
   const HostShare share_;
-  const MatrixRecord& record_;
+  const OpenedMatrix& opened_;
   MatrixKeeper& keeper_;
   job::DetachedJob shared_;
 };
@@ -82,7 +82,7 @@ matrix::DriveEnd drive_all(Ui& ui, PreparedJob& job, OpenedMatrix& opened, HostS
   const matrix::DrivePlan plan{not_done(record), share.at_once, job.matrix->choice.words.fail_fast,
                                runs_folder(ui.store().root()), !share.hosts.empty()};
   MatrixKeeper keeper{ui, opened};
-  const Jobs jobs{ui, job, std::move(share), record, keeper};
+  const Jobs jobs{ui, job, std::move(share), opened, keeper};
   matrix::DriveEvents events;
   events.start = [&](std::size_t index, std::size_t slot) { return jobs.start(index, slot); };
   keeper.watch(events);

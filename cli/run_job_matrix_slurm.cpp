@@ -89,15 +89,16 @@ void put_back(const OpenedMatrix& opened) {
 }
 
 /// `array` has its id from when Slurm has it.
-void submit(Ui& ui, PreparedJob& job, const Submission& submission, const MatrixRecord& record,
+void submit(Ui& ui, PreparedJob& job, const Submission& submission, const OpenedMatrix& opened,
             FollowedArray& array) {
+  const MatrixRecord& record = opened.record;
   const fs::path& folder = submission.folder;
   array = {"", folder, not_done(record), false};
   const std::vector<std::uint64_t> numbers = numbers_of(array.variations);
   const std::string script = submission.script(job, numbers);
   std::vector<job::JobVariation> variations;
   for (const std::size_t one : array.variations) {
-    variations.push_back(job_variation(*job.matrix, job.run, record, one));
+    variations.push_back(job_variation(*job.matrix, job.run, opened, one));
   }
   make_shared_program(submission.program);
   TaskFolders tasks{folder, numbers};  // before what makes the other one an array's
@@ -126,7 +127,7 @@ void begin(Ui& ui, PreparedJob& job, const Submission& submission, OpenedMatrix&
   opened.record.state = "running";
   try {
     opened.folder.write(opened.record);
-    submit(ui, job, submission, opened.record, array);
+    submit(ui, job, submission, opened, array);
   } catch (const Error&) {
     if (!array.id.empty()) throw;
     opened.record = before;

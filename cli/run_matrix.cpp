@@ -57,8 +57,12 @@ std::vector<std::string> set_variables(const MatrixChoice& choice, const LocalRu
 class Variations {
  public:
   Variations(Ui& ui, const MatrixChoice& choice, const MatrixJob& job, const Share& share,
-             const MatrixRecord& record)
-      : choice_(choice), job_(job), record_(record), store_(fs::absolute(ui.store().root())) {
+             const OpenedMatrix& opened)
+      : choice_(choice),
+        job_(job),
+        folder_(opened.folder),
+        record_(opened.record),
+        store_(fs::absolute(ui.store().root())) {
     failure_status_ = ui.failure_status.value_or(1);
     LocalRun any = job.run;
     choose_runtime(any);
@@ -77,7 +81,8 @@ class Variations {
 
   DetachedRun prepare(std::size_t index, std::size_t slot) const {
     const Variation& variation = record_.variations.at(index);
-    const fs::path folder = make_variation_folder(record_, variation, runs_as_other(job_.run));
+    const fs::path folder =
+        make_variation_folder(folder_, record_, variation, runs_as_other(job_.run));
     const std::vector<matrix::Value> values = values_of(choice_.axes, index);
     DetachedRun out;
     out.run = job_.run;
@@ -119,6 +124,7 @@ class Variations {
 
   const MatrixChoice& choice_;
   const MatrixJob& job_;
+  const matrix::MatrixFolder& folder_;
   const MatrixRecord& record_;
   fs::path store_;
   int failure_status_ = 1;
@@ -155,7 +161,7 @@ int run_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& job) {
     return answer_matrix(ui, record, 0);
   }
   const Share share = share_of(choice, job, plan_of_all.todo.size());
-  const Variations variations{ui, choice, job, share, record};
+  const Variations variations{ui, choice, job, share, opened};
   matrix::DrivePlan plan = plan_of_all;
   plan.at_once = share.at_once;
   record.state = "running";

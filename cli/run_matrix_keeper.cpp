@@ -109,7 +109,8 @@ void MatrixKeeper::take_record(const std::string& id, Variation& one) {
 
 void MatrixKeeper::take_metrics(Variation& one) {
   try {
-    one.metrics = matrix::read_metrics(fs::path(opened_.record.results) / one.folder);
+    one.metrics = matrix::read_metrics(opened_.folder.fd(), one.folder,
+                                       fs::path(opened_.record.results) / one.folder);
   } catch (const Error& error) {
     show_->note(fmt::format("{}: {}", matrix::shown_values(one), error.what()));
   }

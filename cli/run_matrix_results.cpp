@@ -1,9 +1,13 @@
 #include "cli/run_matrix_results.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <algorithm>
+#include <cerrno>
 
 #include <nlohmann/json.hpp>
 
+#include "base/beneath.hpp"
 #include "base/digest.hpp"
 #include "base/json.hpp"
 #include "base/paths.hpp"
@@ -90,11 +94,43 @@ fs::path all_results(const LocalRun& run) {
   return run.project.value_or(fs::current_path()) / kAllResults;
 }
 
-/// Results are not what git looks after, unless the person put them where it does.
-void make_all_results(const fs::path& folder) {
-  if (fs::exists(folder)) return;
-  make_folders(folder);
-  write_file(folder / ".gitignore", "*\n", /*durable=*/false);
+struct MadeFolder {
+  Fd open;
+  bool made = false;
+};
+
+/// `name` in the open folder `at`. Runs write to the project: where they put a link that leads
+/// elsewhere, nobody follows it.
+MadeFolder open_or_make(int at, const std::string& name, const fs::path& shown, Links links) {
+  constexpr mode_t kUsual = 0777;
+  const auto open = [&] { return open_beneath(at, name, O_RDONLY | O_DIRECTORY, links); };
+  MadeFolder folder{open()};
+  if (!folder.open && errno == ENOENT && ::mkdirat(at, name.c_str(), kUsual) == 0) {
+    folder = {open(), true};
+  }
+  if (folder.open) return folder;
+  const int why = errno;
+  if (why != ELOOP && why != EXDEV && why != ENOTDIR && why != EEXIST) {
+    throw os_error(why, "cannot make the folder `{}`", shown.string());
+  }
+  throw refusal("matrix-exists", "`{}` is not a folder of the project", shown.string())
+      .because("it is a link that leads elsewhere, or something else is in its place")
+      .hint("name the folder for results yourself: `--results DIR`");
+}
+
+/// Below the project: results are not what git looks after, unless the person put them where it
+/// does.
+MatrixFolder folder_in_project(const fs::path& folder) {
+  const fs::path all = folder.parent_path();
+  const Fd project = open_file(all.parent_path(), O_PATH | O_DIRECTORY);
+  const MadeFolder results = open_or_make(project.get(), all.filename(), all, Links::below);
+  if (results.made) {
+    const Fd ignore{::openat(results.open.get(), ".gitignore",
+                             O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666)};
+    if (ignore) write_all(ignore.get(), as_bytes("*\n"));
+  }
+  MadeFolder own = open_or_make(results.open.get(), folder.filename(), folder, Links::none);
+  return {folder, std::move(own.open), own.made};
 }
 
 std::string standing(const MatrixRecord& record) {
@@ -174,8 +210,9 @@ OpenedMatrix open_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& jo
     throw usage_error("no-matrix", "there is no matrix to go on with in `{}`", folder.string())
         .hint("leave `--resume` out to begin one there");
   }
-  if (choice.words.results.empty()) make_all_results(folder.parent_path());
-  OpenedMatrix opened{MatrixFolder{folder}, {}};
+  // One that the person named may be a link: it is followed once, now.
+  OpenedMatrix opened{
+      choice.words.results.empty() ? folder_in_project(folder) : MatrixFolder{folder}, {}};
   std::optional<MatrixRecord> known = opened.folder.read();
   if (known && !choice.words.resume) {
     throw refusal("matrix-exists", "`{}` holds a matrix", folder.string())
@@ -186,13 +223,13 @@ OpenedMatrix open_matrix(Ui& ui, const MatrixChoice& choice, const MatrixJob& jo
   if (known) {
     if (known->plan != asked.plan) throw differs(folder, *known, asked);
     opened.record = *std::move(known);
-    opened.record.results = fs::weakly_canonical(folder).string();  // it may have been moved
+    opened.record.results = opened.folder.real_path();  // it may have been moved
     if (going_on) opened.going_on = going_on(folder);
     matrix::settle(opened.record, runs_folder(ui.store().root()), opened.going_on);
   } else {
     opened.record = std::move(asked);
     opened.folder.require_no_others(opened.record);
-    opened.record.results = fs::weakly_canonical(folder).string();
+    opened.record.results = opened.folder.real_path();
   }
   note_code(ui, job.run, opened.record, opened.resumed);
   return opened;

@@ -1,42 +1,25 @@
 #include "cli/run_matrix_variation.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cerrno>
 
 #include <fmt/format.h>
 
-#include "base/error.hpp"
 #include "base/handle.hpp"
 #include "runner/matrix/placeholders.hpp"
 #include "runner/record/secrets.hpp"
 
 namespace mlenv::cli {
 
-fs::path make_variation_folder(const matrix::MatrixRecord& record,
+fs::path make_variation_folder(const matrix::MatrixFolder& results,
+                               const matrix::MatrixRecord& record,
                                const matrix::Variation& variation, bool for_all) {
-  fs::path folder = fs::path(record.results) / variation.folder;
-  make_folders(record.results);
-  constexpr mode_t kUsual = 0777;
   constexpr mode_t kForAll = 01777;
-  if (::mkdir(folder.c_str(), kUsual) != 0 && errno != EEXIST) {
-    throw os_error(errno, "cannot make the folder `{}`", folder.string());
-  }
-  // Runs write to the project, and what is mounted here must not be where a link of theirs leads.
-  for (const fs::path& one : {fs::path(record.results), folder}) {
-    std::error_code error;
-    if (!fs::is_symlink(one, error) && fs::is_directory(one, error)) continue;
-    throw refusal("matrix-exists", "`{}` is not the folder that mlenv made", one.string())
-        .because("something is in its place")
-        .hint("name another folder for results: `--results DIR`");
-  }
-  const Fd at{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
-  if (!at) throw os_error(errno, "cannot open the folder `{}`", folder.string());
-  (void)::unlinkat(at.get(), std::string(matrix::kMetricsFile).c_str(), 0);
-  if (for_all) (void)::fchmod(at.get(), kForAll);
-  return folder;
+  const Fd folder = results.make_folder(variation);
+  (void)::unlinkat(folder.get(), std::string(matrix::kMetricsFile).c_str(), 0);
+  if (for_all) (void)::fchmod(folder.get(), kForAll);
+  return fs::path(record.results) / variation.folder;
 }
 
 bool runs_as_other(const LocalRun& run) {

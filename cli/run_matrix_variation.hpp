@@ -10,7 +10,8 @@ namespace mlenv::cli {
 
 /// Its folder below the results, made if need be: checkpoints of a run before stay in it, its
 /// result does not. `for_all`: whoever it runs as may write there.
-fs::path make_variation_folder(const matrix::MatrixRecord& record,
+fs::path make_variation_folder(const matrix::MatrixFolder& results,
+                               const matrix::MatrixRecord& record,
                                const matrix::Variation& variation, bool for_all);
 /// Whether the command has another user than mlenv.
 bool runs_as_other(const LocalRun& run);

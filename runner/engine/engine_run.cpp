@@ -31,6 +31,7 @@
 #include "runner/local/limits.hpp"
 #include "runner/local/machine.hpp"
 #include "runner/local/network.hpp"
+#include "runner/local/own_results.hpp"
 #include "runner/local/run_names.hpp"
 #include "runner/local/seccomp.hpp"
 #include "runner/local/terminal.hpp"
@@ -200,6 +201,7 @@ void EngineRun::fill_container() {
 
 std::vector<Mount> EngineRun::own_mounts() {
   std::vector<Mount> mounts = job_mounts(run_);
+  require_own_results(run_, mounts);
   for (std::size_t i = 0; run_.throwaway_mounts && i < mounts.size(); ++i) {
     container_.layers.erase(mounts[i].target);  // of two at one target the later one counts
     if (mounts[i].read_only) continue;

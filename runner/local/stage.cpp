@@ -29,6 +29,7 @@
 #include "runner/local/mount_points.hpp"
 #include "runner/local/network.hpp"
 #include "runner/local/own_groups.hpp"
+#include "runner/local/own_results.hpp"
 #include "runner/local/prepared_run.hpp"
 #include "runner/local/program.hpp"
 #include "runner/local/run_names.hpp"
@@ -157,7 +158,8 @@ Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& sta
   bundle.workdir = job_workdir(run);
   add_folders(run.options, image, bundle);
   add_devices(run.devices, bundle);  // first: the person's own mounts take their place
-  std::vector<Mount> mounts = job_mounts(run);
+  std::vector<Mount> mounts =
+      with_own_results(run, job_mounts(run), stage.private_folder / "results");
   if (run.throwaway_mounts) {
     mounts = under_throwaway_layers(run, mounts, stage.identity != Identity::root);
   }

@@ -1,11 +1,14 @@
 #include "runner/matrix/matrix_file.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <set>
 
+#include "base/beneath.hpp"
 #include "base/printable.hpp"
 #include "base/record_json.hpp"
 #include "base/size_limits.hpp"
@@ -55,10 +58,15 @@ void require_own_lock(const fs::path& lock) {
       .hint("name another folder: `--results DIR`");
 }
 
-FileLock held(const fs::path& folder) {
+Fd made_and_opened(const fs::path& folder) {
   make_folders(folder);
+  return open_file(folder, O_RDONLY | O_DIRECTORY);
+}
+
+/// `inside`: the folder, by its descriptor.
+FileLock held(const fs::path& folder, const fs::path& inside) {
   require_own_lock(folder / kLockFile);
-  std::optional<FileLock> lock = FileLock::attempt(folder / kLockFile, FileLock::Mode::exclusive);
+  std::optional<FileLock> lock = FileLock::attempt(inside / kLockFile, FileLock::Mode::exclusive);
   if (lock) return *std::move(lock);
   throw refusal("matrix-busy", "another mlenv works on the matrix in `{}`", folder.string())
       .hint("wait for its end, or end it with Ctrl-C where it runs");
@@ -151,43 +159,66 @@ std::vector<std::string> differing_parts(const MatrixRecord& from, const MatrixR
   return parts;
 }
 
-MatrixFolder::MatrixFolder(fs::path folder)
+MatrixFolder::MatrixFolder(fs::path folder) : MatrixFolder(folder, {}, !fs::exists(folder)) {}
+
+MatrixFolder::MatrixFolder(fs::path folder, Fd open, bool made)
     : folder_(std::move(folder)),
-      made_folder_(!fs::exists(folder_)),
-      made_lock_(!fs::exists(fs::symlink_status(folder_ / kLockFile))),
-      lock_(held(folder_)) {}
+      open_(open ? std::move(open) : made_and_opened(folder_)),
+      made_folder_(made),
+      made_lock_(!fs::exists(fs::symlink_status(inside() / kLockFile))),
+      lock_(held(folder_, inside())) {}
+
+fs::path MatrixFolder::inside() const { return fmt::format("/proc/self/fd/{}", open_.get()); }
+
+std::string MatrixFolder::real_path() const { return fs::read_symlink(inside()).string(); }
+
+Fd MatrixFolder::make_folder(const Variation& variation) const {
+  constexpr mode_t kUsual = 0777;
+  const fs::path shown = folder_ / variation.folder;
+  if (::mkdirat(open_.get(), variation.folder.c_str(), kUsual) != 0 && errno != EEXIST) {
+    throw os_error(errno, "cannot make the folder `{}`", shown.string());
+  }
+  Fd made = open_beneath(open_.get(), variation.folder, O_RDONLY | O_DIRECTORY, Links::none);
+  if (made) return made;
+  if (errno != ELOOP && errno != ENOTDIR) {
+    throw os_error(errno, "cannot open the folder `{}`", shown.string());
+  }
+  // Runs write to the project, and what is mounted here must not be where a link of theirs leads.
+  throw refusal("matrix-exists", "`{}` is not the folder that mlenv made", shown.string())
+      .because("something is in its place")
+      .hint("name another folder for results: `--results DIR`");
+}
 
 void MatrixFolder::require_no_others(const MatrixRecord& record) const {
   for (const Variation& one : record.variations) {
-    const fs::path metrics = folder_ / one.folder / kMetricsFile;
-    if (!fs::exists(fs::symlink_status(metrics))) continue;
+    const fs::path metrics = fs::path(one.folder) / kMetricsFile;
+    if (!fs::exists(fs::symlink_status(inside() / metrics))) continue;
     take_back({});
     throw refusal("matrix-exists", "`{}` is there already, and of no matrix in `{}`",
-                  metrics.string(), folder_.string())
+                  (folder_ / metrics).string(), folder_.string())
         .hint("name another folder, or remove what is in this one: `--results DIR`");
   }
 }
 
 std::optional<MatrixRecord> MatrixFolder::read() const {
   const std::optional<std::string> text =
-      read_small_file_if_exists(folder_ / kMatrixFile, size_limit::kRunRecord);
+      read_small_file_if_exists(inside() / kMatrixFile, size_limit::kRunRecord);
   if (!text) return std::nullopt;
   return parse_matrix_record(*text, (folder_ / kMatrixFile).string());
 }
 
 void MatrixFolder::write(const MatrixRecord& record) const {
   // On the disk before its name: after a power cut `--resume` finds this one or the one before.
-  write_file(folder_ / kMatrixFile, render_matrix(record) + "\n");
+  write_file(inside() / kMatrixFile, render_matrix(record) + "\n");
 }
 
 void MatrixFolder::take_back(const MatrixRecord& record) const noexcept {
   for (const Variation& one : record.variations) {
-    const std::string path = (folder_ / one.folder).string();
-    (void)::rmdir(path.c_str());
+    (void)::unlinkat(open_.get(), one.folder.c_str(), AT_REMOVEDIR);
   }
   std::error_code error;
-  fs::remove(folder_ / kMatrixFile, error);
-  if (made_lock_) fs::remove(folder_ / kLockFile, error);
+  fs::remove(inside() / kMatrixFile, error);
+  if (made_lock_) fs::remove(inside() / kLockFile, error);
   if (made_folder_) (void)::rmdir(folder_.c_str());
 }
 

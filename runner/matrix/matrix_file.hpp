@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/handle.hpp"
 #include "runner/matrix/metrics.hpp"
 #include "runner/matrix/words.hpp"
 #include "runner/record/run_record.hpp"
@@ -113,12 +114,21 @@ std::string shown_values(const Variation& variation);
 /// Parts of the one that the other has not alike: `the command`, `the parameters`.
 std::vector<std::string> differing_parts(const MatrixRecord& from, const MatrixRecord& to);
 
-/// The results of a matrix, held against others that would work on it.
+/// The results of a matrix, held against others that would work on it. They often lie in a project
+/// that its own variations may write to: everything goes by the folder that was opened first.
 class MatrixFolder {
  public:
   /// Makes it. Throws `matrix-busy` where another mlenv works on it.
   explicit MatrixFolder(fs::path folder);
+  /// One that is open already; `made`: by us.
+  MatrixFolder(fs::path folder, Fd open, bool made);
   const fs::path& path() const { return folder_; }
+  int fd() const { return open_.get(); }
+  /// Without links, wherever runs that may write beside it have moved it meanwhile.
+  std::string real_path() const;
+  /// The variation's own folder, made if need be. Throws `matrix-exists` where something else is in
+  /// its place.
+  Fd make_folder(const Variation& variation) const;
   /// nullopt: it holds none yet.
   std::optional<MatrixRecord> read() const;
   void write(const MatrixRecord& record) const;
@@ -128,7 +138,11 @@ class MatrixFolder {
   void take_back(const MatrixRecord& record) const noexcept;
 
  private:
+  /// By which it is reached, whatever has its name by now.
+  fs::path inside() const;
+
   fs::path folder_;
+  Fd open_;
   bool made_folder_;
   bool made_lock_;
   FileLock lock_;

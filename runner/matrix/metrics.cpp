@@ -1,9 +1,12 @@
 #include "runner/matrix/metrics.hpp"
 
+#include <fcntl.h>
 #include <array>
+#include <cerrno>
 
 #include <nlohmann/json.hpp>
 
+#include "base/beneath.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "recipes/text.hpp"
@@ -70,13 +73,21 @@ std::vector<Metric> parse_metrics(std::string_view text, std::string_view shown)
 }
 
 std::vector<Metric> read_metrics(const fs::path& folder) {
-  const fs::path path = folder / kMetricsFile;
-  std::error_code error;
+  const Fd at{::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
+  if (!at && errno == ENOENT) return {};
+  if (!at) throw os_error(errno, "cannot open the folder `{}`", folder.string());
+  return read_metrics(at.get(), ".", folder);
+}
+
+std::vector<Metric> read_metrics(int results, const std::string& name, const fs::path& shown) {
+  const std::string path = (shown / kMetricsFile).string();
   // Of what a program in a container made, links least of all lead elsewhere.
-  if (fs::symlink_status(path, error).type() == fs::file_type::not_found) return {};
-  const Fd fd = open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  const Fd fd = open_beneath(results, fmt::format("{}/{}", name, kMetricsFile),
+                             O_RDONLY | O_NONBLOCK, Links::none);
+  if (!fd && errno == ENOENT) return {};
+  if (!fd) throw os_error(errno, "cannot open `{}`", path);
   FdSource source{fd.get()};
-  return parse_metrics(read_all(source, kMostBytes), path.string());
+  return parse_metrics(read_all(source, kMostBytes), path);
 }
 
 std::string metric_text(const Metric& metric) {

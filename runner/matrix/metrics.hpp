@@ -31,6 +31,9 @@ struct Metric {
 std::vector<Metric> parse_metrics(std::string_view text, std::string_view shown);
 /// Of a variation's folder; none where it has no such file. Throws as above, and `io` and its kin.
 std::vector<Metric> read_metrics(const fs::path& folder);
+/// The same of the folder `name` in the open folder `results`, which messages call `shown`: no link
+/// is followed, whatever other variations put in its place meanwhile.
+std::vector<Metric> read_metrics(int results, const std::string& name, const fs::path& shown);
 
 /// `0.9712`, `1e-05`, `12`: short enough for a column.
 std::string metric_text(const Metric& metric);

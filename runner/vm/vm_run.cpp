@@ -22,6 +22,7 @@
 #include "runner/local/job_user.hpp"
 #include "runner/local/machine.hpp"
 #include "runner/local/network.hpp"
+#include "runner/local/own_results.hpp"
 #include "runner/local/run_names.hpp"
 #include "runner/local/terminal.hpp"
 #include "runner/local/throwaway.hpp"
@@ -137,7 +138,7 @@ void VmRun::prepare(const fs::path& root) {
   bundle_.terminal = run_.terminal;
   bundle_.read_only = run_.options.read_only;
   bundle_.mounts = {{machine, std::string(kMachineTarget), true}};
-  std::vector<Mount> own = job_mounts(run_);
+  std::vector<Mount> own = with_own_results(run_, job_mounts(run_), folder_ / "results");
   if (run_.throwaway_mounts) {
     own = under_throwaway_layers(run_, std::move(own), identity_ != Identity::root);
   }

@@ -82,6 +82,40 @@ TEST(MatrixFile, IsForOneAtATime) {
   EXPECT_FALSE(peek(folder.path() / "m"));
 }
 
+TEST(MatrixFile, GoesByTheFolderThatItOpened) {
+  const TemporaryFolder folder{temporary_root()};
+  const fs::path elsewhere = folder.path() / "elsewhere";
+  make_folders(elsewhere);
+  const MatrixFolder held{folder.path() / "m"};
+  const std::string real = held.real_path();
+  EXPECT_EQ(real, fs::canonical(folder.path() / "m"));
+  fs::rename(folder.path() / "m", folder.path() / "moved");
+  fs::create_directory_symlink(elsewhere, folder.path() / "m");
+  const MatrixRecord record = some_record();
+  held.write(record);
+  EXPECT_TRUE(held.make_folder(record.variations.front()));
+  EXPECT_TRUE(fs::is_empty(elsewhere));
+  EXPECT_TRUE(fs::is_directory(folder.path() / "moved" / record.variations.front().folder));
+  held.take_back(record);
+  EXPECT_FALSE(fs::exists(folder.path() / "moved" / kMatrixFile));
+}
+
+TEST(MatrixFile, FollowsNoLinkInTheVariationsPlace) {
+  const TemporaryFolder folder{temporary_root()};
+  make_folders(folder.path() / "elsewhere");
+  const MatrixFolder held{folder.path() / "m"};
+  const Variation one = some_record().variations.front();
+  fs::create_directory_symlink(folder.path() / "elsewhere", folder.path() / "m" / one.folder);
+  try {
+    (void)held.make_folder(one);
+    FAIL() << "a link is a variation's folder";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "matrix-exists");
+  }
+  write_file(folder.path() / "elsewhere" / kMetricsFile, R"({"loss": 1})");
+  EXPECT_THROW((void)read_metrics(held.fd(), one.folder, "shown"), Error);
+}
+
 /// A store's runs, with records of the variations of `some_record`.
 class MatrixSettles : public testing::Test {
  protected:
