@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 
 #include "base/error.hpp"
 
@@ -96,15 +97,16 @@ class Walker {
   /// Whether it was entered.
   bool look_at_entry() {
     const int folder = FolderChain::fd(chain_.inner());
-    TreeEntry entry{folder, name_, path_, {}};
+    TreeEntry entry{folder, name_, path_, {}, chain_.size() - 1};
     if (::fstatat(folder, name_.c_str(), &entry.status, AT_SYMLINK_NOFOLLOW) != 0) {
-      if (!is_gone(errno)) cannot(errno);
+      cannot(errno);
       return false;
     }
     if (!walk_.visit(entry) || !S_ISDIR(entry.status.st_mode)) return false;
-    Fd below = open_folder_in(folder, name_);
+    Fd below = walk_.enter_mounts ? Fd{::openat(folder, name_.c_str(), kFolder)}
+                                  : open_folder_in(folder, name_);
     if (!below || !chain_.push(std::move(below), name_)) {
-      if (!is_gone(errno) && errno != EXDEV) cannot(errno);
+      if (errno != EXDEV) cannot(errno);
       return false;
     }
     begin();
@@ -116,7 +118,7 @@ class Walker {
       chain_.open_parent();
       if (walk_.leave) {
         const std::string& name = chain_.inner().name;
-        TreeEntry entry{FolderChain::fd(chain_.parent()), name, path_, {}};
+        TreeEntry entry{FolderChain::fd(chain_.parent()), name, path_, {}, chain_.size() - 2};
         if (::fstat(FolderChain::fd(chain_.inner()), &entry.status) == 0) walk_.leave(entry);
       }
       const std::size_t name = chain_.inner().name.size();
@@ -126,6 +128,10 @@ class Walker {
   }
 
   void cannot(int error) {
+    if (is_gone(error)) {
+      if (walk_.gone) walk_.gone(path_);
+      return;
+    }
     if (walk_.unreadable) return walk_.unreadable(path_, error);
     throw os_error(error, "cannot read `{}`", short_path(chain_.shown(), path_));
   }
@@ -205,6 +211,10 @@ std::string FolderChain::path() const {
   return path;
 }
 
+bool is_too_deep(const fs::path& top, std::string_view path) {
+  return top.native().size() + 1 + path.size() >= PATH_MAX;
+}
+
 std::string short_path(const fs::path& top, std::string_view below) {
   constexpr std::size_t kLongest = 400;
   constexpr std::size_t kPart = 150;
@@ -222,7 +232,10 @@ void walk_tree(Fd top, const fs::path& shown, const TreeWalk& walk) {
 void walk_tree(const fs::path& top, const TreeWalk& walk) {
   Fd fd{::open(top.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (fd) return walk_tree(std::move(fd), top, walk);
-  if (is_gone(errno)) return;
+  if (is_gone(errno)) {
+    if (walk.gone) walk.gone({});
+    return;
+  }
   if (walk.unreadable) return walk.unreadable({}, errno);
   throw os_error(errno, "cannot read `{}`", top.string());
 }

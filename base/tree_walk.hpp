@@ -1,8 +1,9 @@
 #pragma once
 // Walks over trees that others made, and (remove_tree of base/files.hpp) their removal. However
 // deep and wide one is, a walk holds few descriptors and a name a level; it calls itself nowhere.
-// Links are never followed, and what is mounted in a tree is not entered. Whoever moves folders
-// meanwhile ends the walk (`file-changed`); nothing outside of the tree is met.
+// Links are never followed, and what is mounted in a tree is entered only where that is asked for.
+// Whoever moves folders meanwhile ends the walk (`file-changed`); nothing outside of the tree is
+// met.
 #include <dirent.h>
 #include <sys/stat.h>
 #include <functional>
@@ -21,6 +22,7 @@ struct TreeEntry {
   const std::string& name;  ///< in there
   std::string_view path;    ///< from the top: `a/b`
   struct stat status;       ///< lstat(2)
+  std::size_t depth;        ///< folders between it and the top
 };
 
 struct TreeWalk {
@@ -31,8 +33,12 @@ struct TreeWalk {
   /// What cannot be looked at, and why (errno); without it that is thrown. What vanishes is passed
   /// by.
   std::function<void(std::string_view path, int error)> unreadable{};
+  /// What vanishes meanwhile, also the top; without it that is passed by.
+  std::function<void(std::string_view path)> gone{};
   /// The entries of each folder by the bytes of their names. All names of a folder are held then.
   bool sorted = false;
+  /// What is mounted in the tree is part of it: of a person's own folder.
+  bool enter_mounts = false;
 };
 
 /// Of all that lies below `top`, a folder; a top that is a link to one is followed. Nothing is
@@ -40,6 +46,10 @@ struct TreeWalk {
 void walk_tree(const fs::path& top, const TreeWalk& walk);
 /// The same of an open folder. `shown` is what messages call it.
 void walk_tree(Fd top, const fs::path& shown, const TreeWalk& walk);
+
+/// `path` lies below `top`: nobody could name it, or the tree may be deeper than what its paths
+/// take together is to cost.
+bool is_too_deep(const fs::path& top, std::string_view path);
 
 /// A path for messages: the middle of one that is longer than anybody reads is left out.
 std::string short_path(const fs::path& top, std::string_view below);

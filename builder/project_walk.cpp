@@ -2,12 +2,14 @@
 
 #include <sys/stat.h>
 #include <algorithm>
+#include <climits>
 #include <numeric>
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
 #include "base/temporary_name.hpp"
 #include "base/text.hpp"
+#include "base/tree_walk.hpp"
 #include "images/tree_paths.hpp"
 
 namespace mlenv {
@@ -41,14 +43,27 @@ class Walk {
         data_(data_places(recipe)),
         found_(found) {}
 
-  /// `shown` relative to the recipe's folder, `path` to the image's root.
+  /// All below `from`: `shown` relative to the recipe's folder, `path` to the image's root.
   void folder(const fs::path& from, const std::string& shown, const std::string& path,
-              const Fate& fate, int depth) {
+              const Fate& fate) {
+    fates_ = {fate};
     if (!fate.left_out() && !path.empty()) add(ProjectFile::Kind::folder, from, shown, path);
-    for (const fs::path& entry : list_folder(from)) {
-      const std::string name = entry.filename().string();
-      visit(entry, below(shown, name), below(path, name), fate, depth);
-    }
+    TreeWalk walk;
+    walk.visit = [&](const TreeEntry& entry) {
+      fates_.resize(entry.depth + 1);
+      return visit(entry, {from / entry.path, below(shown, entry.path), below(path, entry.path)});
+    };
+    walk.gone = [&](std::string_view gone) {
+      const auto depth = static_cast<std::size_t>(std::count(gone.begin(), gone.end(), '/'));
+      const Names of{from / gone, below(shown, gone), {}};
+      if (!gone.empty() && (is_passed_over(of) || judge(of, fates_.at(depth)).left_out())) return;
+      throw failure("file-changed", "`{}` vanished while its folder was read",
+                    gone.empty() ? from.string() : of.shown)
+          .hint("run the command again when nothing writes there");
+    };
+    walk.sorted = true;
+    walk.enter_mounts = true;
+    walk_tree(from, walk);
   }
 
   void file(const fs::path& from, const std::string& shown, const std::string& path,
@@ -59,25 +74,54 @@ class Walk {
   }
 
  private:
-  void visit(const fs::path& from, const std::string& shown, const std::string& path,
-             const Fate& parent, int depth) {
+  struct Names {
+    fs::path from;
+    std::string shown;
+    std::string path;
+  };
+
+  bool is_passed_over(const Names& of) const {
     const bool our_unfinished =
-        shown.starts_with(kTemporaryPrefix) && shown.find('/') == std::string::npos;
-    if (shown == record_ || our_unfinished || is_data(recipe_, shown) || holds_data(from)) return;
-    const Fate fate = ignores_.rules.judge(shown, parent);
-    if (fate.secret && !fate.ignored) found_.secrets.push_back(shown);
-    const struct stat status = status_of(from);
+        of.shown.starts_with(kTemporaryPrefix) && of.shown.find('/') == std::string::npos;
+    return of.shown == record_ || our_unfinished || is_data(recipe_, of.shown) ||
+           holds_data(of.from);
+  }
+
+  Fate judge(const Names& of, const Fate& parent) const {
+    return ignores_.rules.judge(of.shown, parent);
+  }
+
+  /// Whether it is a folder of which something may be copied.
+  bool visit(const TreeEntry& entry, const Names& of) {
+    if (is_passed_over(of)) return false;
+    const Fate fate = judge(of, fates_.back());
+    if (fate.secret && !fate.ignored) found_.secrets.push_back(of.shown);
+    const struct stat& status = entry.status;
     if (S_ISDIR(status.st_mode)) {
-      if (fate.left_out() && !ignores_.rules.may_return(shown, fate)) return;
-      return folder(from, shown, path, fate, depth + 1);
+      if (fate.left_out() && !ignores_.rules.may_return(of.shown, fate)) return false;
+      require_name(of);
+      fates_.push_back(fate);
+      if (!fate.left_out()) add(ProjectFile::Kind::folder, of.from, of.shown, of.path);
+      return true;
     }
-    if (fate.left_out()) return;
-    if (S_ISREG(status.st_mode)) return file(from, shown, path, status);
-    if (!S_ISLNK(status.st_mode)) {
-      throw failure("bad-file", "`{}` is a socket, pipe or device, which no image holds", shown)
+    if (fate.left_out()) return false;
+    require_name(of);
+    if (S_ISREG(status.st_mode)) {
+      file(of.from, of.shown, of.path, status);
+    } else if (S_ISLNK(status.st_mode)) {
+      link(of.from, of.shown, of.path, static_cast<int>(entry.depth));
+    } else {
+      throw failure("bad-file", "`{}` is a socket, pipe or device, which no image holds", of.shown)
           .hint(fmt::format("name it in `{}`", ignores_.file));
     }
-    link(from, shown, path, depth);
+    return false;
+  }
+
+  void require_name(const Names& of) const {
+    if (of.from.native().size() < PATH_MAX) return;
+    throw failure("bad-file", "`{}` lies too deep", short_path({}, of.shown))
+        .because("no program can name it: a path has 4,095 bytes at most")
+        .hint(fmt::format("remove it, or name a folder that it is in in `{}`", ignores_.file));
   }
 
   /// No link is followed on the way here, so `from` is canonical as data_ is.
@@ -106,6 +150,7 @@ class Walk {
   std::string record_;
   std::vector<fs::path> data_;
   Found& found_;
+  std::vector<Fate> fates_;  ///< of the folders from the top down to the one that is being read
 };
 
 }  // namespace
@@ -148,7 +193,7 @@ Found walk_source(const Recipe& recipe, const RecipeFile& file, const fs::path& 
   };
   Walk walk{recipe, ignores, record, found};
   if (S_ISDIR(status.st_mode)) {
-    walk.folder(real, source == "." ? "" : source, file.target.substr(1), fate, 0);
+    walk.folder(real, source == "." ? "" : source, file.target.substr(1), fate);
   } else if (S_ISREG(status.st_mode)) {
     const std::string name{last_part(source)};
     if (file.into || file.target == "/") {

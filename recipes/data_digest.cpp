@@ -5,16 +5,24 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
+#include "base/tree_walk.hpp"
 
 namespace mlenv {
 namespace {
 
 constexpr int kDeepest = 128;
+
+/// Folders that lead by links to one another make of few names as many paths as anybody likes: of
+/// those behind links to folders so many are read, and for each of the others some more.
+constexpr std::uint64_t kMostBehindLinks = 200'000;
+constexpr std::uint64_t kMostBehindLinksEach = 10;
 
 struct FoundFile {
   std::string path;  ///< relative; empty: the data set is this one file
@@ -25,6 +33,11 @@ struct stat status_of(const fs::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     const int error = errno;
+    if (error == ELOOP) {
+      throw failure("bad-data", "links lead to `{}` by too many others",
+                    short_path({}, path.native()))
+          .because(errno_text(error));
+    }
     if (fs::is_symlink(fs::symlink_status(path))) {
       throw failure("bad-data", "the link `{}` leads nowhere", path.string())
           .because(errno_text(error));
@@ -39,18 +52,44 @@ class DataWalk {
   explicit DataWalk(const fs::path& root) : root_(root), real_(fs::canonical(root)) {}
 
   std::vector<FoundFile> files() {
-    visit("", 0);
+    direct_.push_back({"", 0});
+    while (!direct_.empty()) look(take(direct_), false);
+    while (!behind_links_.empty()) {
+      if (seen_behind_ > kMostBehindLinks + kMostBehindLinksEach * seen_) throw too_many();
+      look(take(behind_links_), true);
+    }
     std::sort(found_.begin(), found_.end(),
               [](const FoundFile& a, const FoundFile& b) { return a.path < b.path; });
     return std::move(found_);
   }
 
  private:
+  struct Place {
+    std::string path;
+    int depth;
+  };
+
+  static Place take(std::vector<Place>& places) {
+    Place last = std::move(places.back());
+    places.pop_back();
+    return last;
+  }
+
+  Error too_many() const {
+    return failure("bad-data", "links in `{}` lead to the same folders again and again",
+                   root_.string())
+        .because(fmt::format("more than {} files and folders lie behind them, and {} elsewhere",
+                             seen_behind_, seen_))
+        .hint("remove the links to folders");
+  }
+
   fs::path at(const std::string& path) const { return path.empty() ? root_ : root_ / path; }
 
-  void visit(const std::string& path, int depth) {
+  void look(const Place& place, bool behind_link) {
+    const std::string& path = place.path;
+    ++(behind_link ? seen_behind_ : seen_);
     const struct stat status = status_of(at(path));
-    if (!path.empty()) check_link(path);
+    const bool is_link = !path.empty() && check_link(path);
     if (S_ISREG(status.st_mode)) {
       found_.push_back({path, status});
       return;
@@ -58,22 +97,32 @@ class DataWalk {
     if (!S_ISDIR(status.st_mode)) {
       throw failure("bad-data", "`{}` is a socket, pipe or device, and no data", at(path).string());
     }
-    if (depth > kDeepest) {
+    if (place.depth > kDeepest) {
       throw failure("bad-data", "`{}` lies too deep; a link may lead back to its own folder",
-                    at(path).string());
+                    short_path(root_, path));
     }
-    for (const fs::path& entry : list_folder(at(path))) {
-      const std::string name = entry.filename().string();
-      visit(path.empty() ? name : path + "/" + name, depth + 1);
+    if (is_link && !behind_link) return behind_links_.push_back(place);
+    const std::vector<fs::path> entries = list_folder(at(path));
+    for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {  // the first is next
+      (behind_link ? behind_links_ : direct_)
+          .push_back({below(path, entry->filename().string()), place.depth + 1});
     }
   }
 
-  void check_link(const std::string& path) const {
-    if (!fs::is_symlink(fs::symlink_status(at(path)))) return;
+  /// Whether it is one. One that leads out is refused.
+  bool check_link(const std::string& path) {
+    struct stat link {};
+    if (::lstat(at(path).c_str(), &link) != 0) {
+      throw os_error(errno, "cannot read `{}`", at(path).string());
+    }
+    if (!S_ISLNK(link.st_mode)) return false;
+    // By whatever way it is come to, it leads to the same.
+    const bool is_new = checked_.emplace(link.st_dev, link.st_ino).second;
+    if (!is_new && link.st_nlink == 1) return true;
     const fs::path real = fs::canonical(at(path));
     const fs::path inside = real.lexically_relative(real_);
     if (!fs::read_symlink(at(path)).is_absolute() && !inside.empty() && *inside.begin() != "..") {
-      return;
+      return true;
     }
     throw failure("bad-data", "the link `{}` leads out of the data set", at(path).string())
         .hint("put what it leads to in its place");
@@ -81,6 +130,11 @@ class DataWalk {
 
   fs::path root_;
   fs::path real_;
+  std::vector<Place> direct_;        ///< to be looked at
+  std::vector<Place> behind_links_;  ///< the same, behind links to folders: after all others
+  std::set<std::pair<dev_t, ino_t>> checked_;
+  std::uint64_t seen_ = 0;
+  std::uint64_t seen_behind_ = 0;
   std::vector<FoundFile> found_;
 };
 

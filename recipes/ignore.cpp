@@ -103,14 +103,10 @@ bool IgnoreRules::may_return(std::string_view folder, const Fate& fate) const {
   });
 }
 
-std::optional<std::string> read_ignore_file(const fs::path& path) {
-  return read_small_file_if_exists(path, size_limit::kIgnoreFile);
-}
-
 ProjectIgnores read_ignores(const fs::path& folder) {
   for (const char* name : {".mlenvignore", ".dockerignore"}) {
     const fs::path path = (folder / name).lexically_normal();
-    if (const std::optional<std::string> text = read_ignore_file(path)) {
+    if (const auto text = read_small_file_if_exists(path, size_limit::kIgnoreFile)) {
       return {IgnoreRules::parse(*text, path), name};
     }
   }

@@ -2,7 +2,6 @@
 // Which files of a project stay out of its image: an ignore file's lines, with Docker's rules
 // (Docker documentation, "Build context", ".dockerignore files"), and what mlenv leaves out by
 // itself: version control, caches, and files that by their name hold secrets.
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,14 +45,12 @@ class IgnoreRules {
   std::vector<Rule> rules_;
 };
 
-/// The rules beside a recipe: `.mlenvignore`, else `.dockerignore`, else none.
+/// The rules beside a recipe: `.mlenvignore`, else `.dockerignore`, else none. Throws as
+/// read_small_file_if_exists() does (base/small_file.hpp).
 struct ProjectIgnores {
   IgnoreRules rules;
   std::string file;  ///< its name; `.mlenvignore` where there is none
 };
 ProjectIgnores read_ignores(const fs::path& folder);
-/// The text of such a file; nullopt where it is absent. Throws as read_small_file_if_exists() does
-/// (base/small_file.hpp), with size_limit::kIgnoreFile.
-std::optional<std::string> read_ignore_file(const fs::path& path);
 
 }  // namespace mlenv

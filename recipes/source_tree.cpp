@@ -11,6 +11,7 @@
 #include "base/file_digest.hpp"
 #include "base/paths.hpp"
 #include "base/temporary_name.hpp"
+#include "base/tree_walk.hpp"
 #include "recipes/ignore.hpp"
 #include "recipes/lock.hpp"
 #include "recipes/text.hpp"
@@ -49,12 +50,6 @@ auto unless_vanished(const fs::path& path, const Read& read) {
     if (is_there(path)) throw;
   }
   throw vanished(path);
-}
-
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> entries = list_folder(folder);
-  if (entries.empty() && !is_there(folder)) throw vanished(folder);
-  return entries;
 }
 
 /// Folders that setuptools leaves beside a source that it built, and would take up again (its
@@ -104,42 +99,84 @@ class Walk {
  public:
   Walk(const Choice& choice, SourceTree& tree) : choice_(choice), tree_(tree) {}
 
-  void folder(const fs::path& from, const std::string& path, const Fate& fate) {
-    std::set<std::string> copies;
-    if (choice_.rules != nullptr) copies = vendored_names(from);
-    for (const fs::path& entry : entries_of(from)) {
-      const std::string name = entry.filename().string();
-      const bool written = !copies.empty() && name.starts_with(kTemporaryPrefix);
-      if (!written && !copies.contains(name)) visit(entry, below(path, name), fate);
-    }
+  void run() {
+    enter({}, {});
+    TreeWalk walk;
+    walk.visit = [&](const TreeEntry& entry) { return visit(entry); };
+    walk.gone = [&](std::string_view path) { miss(std::string(path)); };
+    walk.sorted = true;
+    walk.enter_mounts = true;
+    walk_tree(tree_.folder, walk);
   }
 
  private:
-  void visit(const fs::path& from, const std::string& path, const Fate& parent) {
+  /// A folder that is being read.
+  struct Level {
     Fate fate;
-    const bool chosen = choice_.rules != nullptr;
+    std::set<std::string> copies;  ///< of `mlenv vendor`
+  };
+
+  void enter(const std::string& path, Fate fate) {
+    Level level{std::move(fate), {}};
+    if (choice_.rules != nullptr) level.copies = vendored_names(tree_.folder / path);
+    levels_.push_back(std::move(level));
+  }
+
+  /// nullopt: it does not count, whatever it is.
+  std::optional<Fate> judge(const std::string& path, const fs::path& from) const {
+    if (choice_.rules == nullptr) return Fate{};
+    const auto depth = static_cast<std::size_t>(std::count(path.begin(), path.end(), '/'));
+    const Level& level = levels_.at(depth);
+    const std::string name{last_part(path)};
+    const bool written = !level.copies.empty() && name.starts_with(kTemporaryPrefix);
+    if (written || level.copies.contains(name) || choice_.passed_over.contains(from)) {
+      return std::nullopt;
+    }
     const std::string shown = below(choice_.prefix, path);
-    if (chosen) {
-      if (choice_.passed_over.contains(from)) return;
-      if (choice_.recipe != nullptr && is_data(*choice_.recipe, shown)) return;
-      fate = choice_.rules->judge(shown, parent);
+    if (choice_.recipe != nullptr && is_data(*choice_.recipe, shown)) return std::nullopt;
+    return choice_.rules->judge(shown, level.fate);
+  }
+
+  void miss(const std::string& path) const {
+    if (path.empty()) throw vanished(tree_.folder);
+    const fs::path from = tree_.folder / path;
+    const std::optional<Fate> fate = judge(path, from);
+    const bool chosen = choice_.rules != nullptr;
+    if (!fate || (chosen && (fate->left_out() || is_temporary(from, choice_.home)))) return;
+    throw vanished(from);
+  }
+
+  /// Whether it is a folder that counts.
+  bool visit(const TreeEntry& entry) {
+    levels_.resize(entry.depth + 1);
+    const std::string path{entry.path};
+    const fs::path from = tree_.folder / path;
+    std::optional<Fate> fate = judge(path, from);
+    if (!fate) return false;
+    const mode_t mode = entry.status.st_mode;
+    const bool chosen = choice_.rules != nullptr;
+    if (S_ISDIR(mode)) {
+      if (chosen && is_left_over(path)) return false;
+      const std::string shown = below(choice_.prefix, path);
+      if (fate->left_out() && !choice_.rules->may_return(shown, *fate)) return false;
+      require_name(path);
+      enter(path, *std::move(fate));
+      return true;
     }
-    struct stat status {};
-    if (::lstat(from.c_str(), &status) != 0) {
-      if (errno != ENOENT) throw os_error(errno, "cannot read `{}`", from.string());
-      if (chosen && (fate.left_out() || is_temporary(from, choice_.home))) return;
-      throw vanished(from);
-    }
-    if (S_ISDIR(status.st_mode)) {
-      if (chosen && is_left_over(path)) return;
-      if (chosen && fate.left_out() && !choice_.rules->may_return(shown, fate)) return;
-      return folder(from, path, fate);
-    }
-    if (chosen && fate.left_out()) return;
+    if (fate->left_out()) return false;
+    require_name(path);
     unless_vanished(from, [&] {
-      const bool written = chosen && S_ISREG(status.st_mode) && is_written_here(from, choice_.home);
-      if (!written) add(from, path, status.st_mode);
+      const bool written = chosen && S_ISREG(mode) && is_written_here(from, choice_.home);
+      if (!written) add(from, path, mode);
     });
+    return false;
+  }
+
+  void require_name(std::string_view path) const {
+    if (!is_too_deep(tree_.folder, path)) return;
+    throw failure("bad-source", "`{}` lies too deep", short_path(tree_.folder, path))
+        .because("no program can name it: a path has 4,095 bytes at most")
+        .hint("remove it, or name a folder that it is in in the ignore file");
   }
 
   void add(const fs::path& from, const std::string& path, mode_t mode) {
@@ -158,11 +195,12 @@ class Walk {
 
   const Choice& choice_;
   SourceTree& tree_;
+  std::vector<Level> levels_;  ///< from the top down to the one whose entries are visited
 };
 
 SourceTree walk(const fs::path& folder, const Choice& choice) {
   SourceTree tree{.folder = folder, .files = {}};
-  Walk(choice, tree).folder(folder, {}, {});
+  Walk(choice, tree).run();
   std::sort(tree.files.begin(), tree.files.end(),
             [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
   return tree;

@@ -1,28 +1,22 @@
 #include "base/sandbox/ownership.hpp"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <cerrno>
+#include <climits>
 
+#include "base/beneath.hpp"
 #include "base/error.hpp"
-#include "base/folder_entries.hpp"
+#include "base/tree_walk.hpp"
 
 namespace mlenv::sandbox {
 namespace {
 
-using Folder = Owned<::closedir>::of<DIR>;
-
 FileId id_of(const struct stat& status) { return {status.st_dev, status.st_ino}; }
 
-Fd open_beneath(int root, const std::string& path) {
-  open_how how{};
-  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+Fd open_in(int root, const std::string& path) {
   const std::size_t start = path.find_first_not_of('/');
   const std::string relative = start == std::string::npos ? "." : path.substr(start);
-  return Fd{static_cast<int>(::syscall(SYS_openat2, root, relative.c_str(), &how, sizeof how))};
+  return open_beneath(root, relative, O_PATH | O_NOFOLLOW, Links::none);
 }
 
 }  // namespace
@@ -60,7 +54,7 @@ bool Ownership::remove_capability(FileId id) {
 
 void Ownership::load(int root, const Owners& initial) {
   for (const auto& [path, owner] : initial) {
-    Fd file = open_beneath(root, path);
+    Fd file = open_in(root, path);
     struct stat status {};
     if (!file && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) continue;
     if (!file || ::fstat(file.get(), &status) != 0) {
@@ -75,7 +69,18 @@ void Ownership::collect(int root, Owners& owners, FileCapabilities& capabilities
   struct stat status {};
   if (::fstat(root, &status) != 0) throw os_error(errno, "cannot read the root folder");
   collect_entry(status, "/", owners, capabilities);
-  collect_folder(root, "/", owners, capabilities);
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    // Of what lies deeper no layer could hold a path, and the build says so.
+    if (entry.path.size() >= PATH_MAX) return false;
+    collect_entry(entry.status, "/" + std::string(entry.path), owners, capabilities);
+    return true;
+  };
+  walk.gone = [](std::string_view path) {
+    throw os_error(ENOENT, "cannot read `{}`", short_path("/", path));
+  };
+  walk.enter_mounts = true;
+  walk_tree(Fd{::openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)}, "/", walk);
 }
 
 void Ownership::collect_entry(const struct stat& status, const std::string& path, Owners& owners,
@@ -84,26 +89,6 @@ void Ownership::collect_entry(const struct stat& status, const std::string& path
   if (known == nullptr) return;
   if (known->owner != Owner{}) owners.emplace(path, known->owner);
   if (!known->capability.empty()) capabilities.emplace(path, known->capability);
-}
-
-void Ownership::collect_folder(int folder, const std::string& path, Owners& owners,
-                               FileCapabilities& capabilities) const {
-  const int copy = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const Folder stream{copy < 0 ? nullptr : ::fdopendir(copy)};
-  if (!stream) throw os_error(errno, "cannot list `{}`", path);
-  while (const dirent* entry = next_entry(stream.get(), path)) {
-    const std::string_view name = entry->d_name;
-    struct stat status {};
-    if (::fstatat(copy, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      throw os_error(errno, "cannot read `{}{}`", path, name);
-    }
-    const std::string child = path + std::string(name);
-    collect_entry(status, child, owners, capabilities);
-    if (!S_ISDIR(status.st_mode)) continue;
-    const Fd next{::openat(copy, entry->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
-    if (!next) throw os_error(errno, "cannot open `{}`", child);
-    collect_folder(next.get(), child + "/", owners, capabilities);
-  }
 }
 
 }  // namespace mlenv::sandbox

@@ -55,8 +55,6 @@ class Ownership {
 
  private:
   void keep(FileId id, FileRecord record);
-  void collect_folder(int folder, const std::string& path, Owners& owners,
-                      FileCapabilities& capabilities) const;
   void collect_entry(const struct stat& status, const std::string& path, Owners& owners,
                      FileCapabilities& capabilities) const;
   std::unordered_map<FileId, FileRecord, FileIdHash> records_;

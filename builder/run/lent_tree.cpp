@@ -123,17 +123,17 @@ void LentTree::lend(const fs::path& view, const std::function<void(const fs::pat
   }
   make_folders(view);
   write(view);
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(view)) {
-    const std::string path = entry.path().lexically_relative(view).string();
-    struct stat status {};
-    if (::lstat(entry.path().c_str(), &status) != 0)
-      throw os_error(errno, "cannot read `{}`", path);
-    if (!S_ISREG(status.st_mode) || shown.contains(path)) continue;
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    const std::string path{entry.path};
+    if (!S_ISREG(entry.status.st_mode) || shown.contains(path)) return true;
     std::error_code error;
     fs::remove(folder_ / path, error);
-    copy_into(folder_, path, {entry.path(), status, 0});
+    copy_into(folder_, path, {view / path, entry.status, 0});
     lent_.push_back("/" + path);
-  }
+    return true;
+  };
+  walk_tree(view, walk);
 }
 
 void LentTree::finish() {

@@ -1,5 +1,6 @@
 #include "runner/compare/machine_size.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 #include <atomic>
 #include <cerrno>
@@ -8,6 +9,7 @@
 #include "base/deflate.hpp"
 #include "base/error.hpp"
 #include "base/pool.hpp"
+#include "base/tree_walk.hpp"
 #include "runner/compare/side_files.hpp"
 
 namespace mlenv::compare {
@@ -44,9 +46,12 @@ std::vector<fs::path> files_below(const std::vector<fs::path>& places) {
       files.push_back(place);
       continue;
     }
-    for (const auto& entry : fs::recursive_directory_iterator(place)) {
-      if (entry.is_regular_file()) files.push_back(entry.path());
-    }
+    TreeWalk walk;
+    walk.visit = [&](const TreeEntry& entry) {
+      if (S_ISREG(entry.status.st_mode)) files.push_back(place / entry.path);
+      return true;
+    };
+    walk_tree(place, walk);
   }
   return files;
 }

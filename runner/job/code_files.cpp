@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/files_beneath.hpp"
@@ -11,6 +13,7 @@
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
 #include "base/text.hpp"
+#include "base/tree_walk.hpp"
 #include "recipes/ignore.hpp"
 #include "runner/record/git_repository.hpp"
 
@@ -25,7 +28,7 @@ constexpr const char* kIgnoreFile = ".mlenvignore";
 std::optional<mode_t> mode_of(const fs::path& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) return status.st_mode;
-  if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+  if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return std::nullopt;
   throw os_error(errno, "cannot read `{}`", path.string());
 }
 
@@ -33,9 +36,10 @@ bool is_code(mode_t mode) { return S_ISREG(mode) || S_ISLNK(mode); }
 
 /// Results of a matrix, virtual environments and caches have a `.gitignore` of the one line `*`,
 /// which is meant for more than git.
-bool keeps_itself_out(const fs::path& folder) {
+bool keeps_itself_out(const TreeEntry& folder) {
   constexpr std::uint64_t kMostRead = 4096;
-  const Fd at{::open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+  constexpr int kFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  const Fd at{::openat(folder.folder, folder.name.c_str(), kFlags)};
   const Fd file = open_file_beneath(at.get(), ".gitignore");
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0) return false;
@@ -51,29 +55,46 @@ bool keeps_itself_out(const fs::path& folder) {
   return lines == std::vector<std::string_view>{"*"};
 }
 
+void require_name(const fs::path& folder, std::string_view path, const std::string& ignore_file) {
+  if (!is_too_deep(folder, path)) return;
+  throw usage_error("bad-code", "`{}` lies too deep", short_path(folder, path))
+      .because("no program can name it: a path has 4,095 bytes at most")
+      .hint(fmt::format("remove it, or name a folder that it is in in `{}`", ignore_file));
+}
+
+void walk_code(const fs::path& folder, std::function<bool(const TreeEntry&)> visit) {
+  TreeWalk walk;
+  walk.visit = std::move(visit);
+  walk.sorted = true;
+  walk.enter_mounts = true;
+  walk_tree(folder, walk);
+}
+
 class Collector {
  public:
   Collector(fs::path folder, const IgnoreRules& rules, CodeFiles& found)
       : folder_(std::move(folder)), rules_(rules), found_(found) {}
 
-  /// Everything below `place`, by the rules.
-  void walk(const std::string& place, const Fate& parent) {
-    for (const fs::path& entry : list_folder(folder_ / place)) {
-      const std::string path = below(place, entry.filename().string());
-      const Fate fate = rules_.judge(path, parent);
-      const auto mode = mode_of(entry);
-      if (!mode) continue;
-      if (S_ISDIR(*mode)) {
-        if (keeps_itself_out(entry)) continue;
-        if (!fate.left_out() || rules_.may_return(path, fate)) {
-          walk(path, fate);
-        } else {
-          note(path, fate);
-        }
-      } else {
-        take(path, fate, *mode);
+  /// Everything, by the rules.
+  void walk() {
+    std::vector<Fate> fates{Fate{}};  // of the folders down to the one that is being read
+    walk_code(folder_, [&](const TreeEntry& entry) {
+      fates.resize(entry.depth + 1);
+      const std::string path{entry.path};
+      const Fate fate = rules_.judge(path, fates.back());
+      if (!S_ISDIR(entry.status.st_mode)) {
+        take(path, fate, entry.status.st_mode);
+        return false;
       }
-    }
+      if (keeps_itself_out(entry)) return false;
+      if (fate.left_out() && !rules_.may_return(path, fate)) {
+        note(path, fate);
+        return false;
+      }
+      require_name(folder_, path, found_.ignore_file);
+      fates.push_back(fate);
+      return true;
+    });
   }
 
   /// What git says of the repository whose work tree `place` is in.
@@ -97,10 +118,11 @@ class Collector {
   }
 
   void visit(const std::string& path, bool tracked) {
-    const auto mode = mode_of(folder_ / path);
-    if (!mode) return;
     Fate fate = fate_of(path);
     if (tracked) fate.withheld = false;
+    if (!fate.left_out()) require_name(folder_, path, found_.ignore_file);
+    const auto mode = mode_of(folder_ / path);
+    if (!mode) return;
     if (!S_ISDIR(*mode)) return take(path, fate, *mode);
     if (fate.left_out() && !rules_.may_return(path, fate)) return;
     if (mode_of(folder_ / path / ".git")) {
@@ -125,6 +147,7 @@ class Collector {
   void take(const std::string& path, const Fate& fate, mode_t mode) {
     if (!is_code(mode)) return;
     if (fate.left_out()) return note(path, fate);
+    require_name(folder_, path, found_.ignore_file);
     found_.paths.insert(path);
   }
   void note(const std::string& path, const Fate& fate) {
@@ -138,7 +161,7 @@ class Collector {
 
 /// The lines of `.mlenvignore` alone.
 IgnoreRules own_rules(const fs::path& folder) {
-  const auto text = read_ignore_file(folder / kIgnoreFile);
+  const auto text = read_small_file_if_exists(folder / kIgnoreFile, size_limit::kIgnoreFile);
   return text ? IgnoreRules::parse(*text, folder / kIgnoreFile) : IgnoreRules{};
 }
 
@@ -188,22 +211,19 @@ CodeFiles code_files(const fs::path& folder) {
   CodeFiles found;
   const ProjectIgnores ignores = read_ignores(folder);
   found.ignore_file = ignores.file;
-  Collector(folder, ignores.rules, found).walk("", {});
+  Collector(folder, ignores.rules, found).walk();
   return found;
 }
 
 CodeFiles all_files(const fs::path& folder) {
   CodeFiles found;
   found.ignore_file = kIgnoreFile;
-  const auto walk = [&](const auto& self, const std::string& place) -> void {
-    for (const fs::path& entry : list_folder(folder / place)) {
-      const std::string path = below(place, entry.filename().string());
-      const auto mode = mode_of(entry);
-      if (mode && S_ISDIR(*mode)) self(self, path);
-      if (mode && is_code(*mode)) found.paths.insert(path);
-    }
-  };
-  walk(walk, "");
+  walk_code(folder, [&](const TreeEntry& entry) {
+    const std::string path{entry.path};
+    require_name(folder, path, found.ignore_file);
+    if (is_code(entry.status.st_mode)) found.paths.insert(path);
+    return true;
+  });
   return found;
 }
 

@@ -13,6 +13,7 @@
 #include "base/own_entries.hpp"
 #include "base/pool.hpp"
 #include "base/progress.hpp"
+#include "base/tree_walk.hpp"
 #include "images/store.hpp"
 #include "recipes/data_digest.hpp"
 #include "recipes/known_data.hpp"
@@ -163,34 +164,31 @@ const DataFile* file_at(const DataList& list, std::string_view path) {
   return at != list.files.end() && at->path == path ? &*at : nullptr;
 }
 
-bool has_below(const DataList& list, const std::string& folder) {
-  const std::string prefix = folder + "/";
+bool has_below(const DataList& list, std::string_view folder) {
+  const std::string prefix = std::string(folder) + "/";
   const auto at =
       std::lower_bound(list.files.begin(), list.files.end(), prefix,
                        [](const DataFile& file, std::string_view one) { return file.path < one; });
   return at != list.files.end() && at->path.starts_with(prefix);
 }
 
-/// Takes away all that the list does not have there, links first of all: nobody follows any. Below
-/// `content`, `path` is a folder; empty: the whole.
-void keep_listed(const fs::path& content, const DataList& list, const std::string& path) {
-  for (const fs::path& entry : list_folder(path.empty() ? content : content / path)) {
-    const std::string name = entry.filename().string();
-    const std::string here = path.empty() ? name : path + "/" + name;
-    const fs::file_type type = fs::symlink_status(entry).type();
-    if (type == fs::file_type::directory && has_below(list, here)) {
-      keep_listed(content, list, here);
-    } else if (type != fs::file_type::regular || file_at(list, here) == nullptr) {
-      remove_tree(entry);
-    }
-  }
-}
-
+/// Takes away all that the list does not have there, links first of all: nobody follows any.
 void keep_listed(const fs::path& content, const DataList& list) {
   const fs::file_type type = fs::symlink_status(content).type();
   const bool is_file = file_at(list, "") != nullptr;
   if (type != (is_file ? fs::file_type::regular : fs::file_type::directory)) remove_tree(content);
-  if (!is_file && type == fs::file_type::directory) keep_listed(content, list, "");
+  if (is_file || type != fs::file_type::directory) return;
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    const mode_t mode = entry.status.st_mode;
+    if (S_ISDIR(mode) && has_below(list, entry.path)) return true;
+    if (!S_ISREG(mode) || file_at(list, entry.path) == nullptr) {
+      remove_tree_at(entry.folder, entry.name);
+    }
+    return false;
+  };
+  walk.sorted = true;  // the names are known before any goes
+  walk_tree(content, walk);
 }
 
 WantData lacking(const DataNames& names, const Digest& digest, const DataList& list) {

@@ -1,11 +1,14 @@
 #include "runner/record/git_folders.hpp"
 
 #include <sys/stat.h>
+#include <algorithm>
+#include <array>
 #include <optional>
 
 #include <fmt/core.h>
 
 #include "base/files_beneath.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "runner/record/git_config.hpp"
 
@@ -106,6 +109,39 @@ void check_belonging(GitFolders& folders) {
   folders.own = false;
 }
 
+/// Where references or objects are kept in another way, what is read here is not what git has: a
+/// repository whose references are in tables has a HEAD and `refs` that name nothing (git's
+/// Documentation/technical/repository-version).
+void check_format(const GitFolders& folders) {
+  const auto not_known = [&](std::string_view key, std::string_view value) {
+    return NotKnown(fmt::format("`{}` has a format that mlenv does not know: `{} = {}`",
+                                folders.common.string(), key, printable(value)));
+  };
+  constexpr std::string_view kVersion = "core.repositoryformatversion";
+  const GitConfig config = read_git_config(folders.common, "config");
+  const std::string version = config.last(kVersion).value_or("0");
+  if (version != "0" && version != "1") throw not_known(kVersion, version);
+  constexpr std::array<std::string_view, 4> kOfBoth = {
+      "extensions.noop", "extensions.preciousobjects", "extensions.partialclone",
+      "extensions.worktreeconfig"};
+  // Of version 1 alone: git refuses them in version 0, in which it passes others by.
+  constexpr std::array<std::string_view, 5> kOfOne = {
+      "extensions.noop-v1", "extensions.objectformat", "extensions.compatobjectformat",
+      "extensions.refstorage", "extensions.relativeworktrees"};
+  const auto is_in = [](const auto& list, std::string_view key) {
+    return std::find(list.begin(), list.end(), key) != list.end();
+  };
+  for (const auto& [key, value] : config.values) {
+    if (!key.starts_with("extensions.") || is_in(kOfBoth, key)) continue;
+    const bool of_one = is_in(kOfOne, key);
+    if (version == "0" && !of_one) continue;
+    const bool as_ever = key == "extensions.refstorage"     ? value == "files"
+                         : key == "extensions.objectformat" ? value == "sha1" || value == "sha256"
+                                                            : of_one;
+    if (version == "0" || !as_ever) throw not_known(key, value);
+  }
+}
+
 }  // namespace
 
 GitFolders find_git_folders(const fs::path& folder) {
@@ -119,6 +155,7 @@ GitFolders find_git_folders(const fs::path& folder) {
     folders.common = fs::canonical(*common, error);
     if (error) throw elsewhere(folders);
   }
+  check_format(folders);
   check_belonging(folders);
   return folders;
 }

@@ -7,6 +7,7 @@
 
 #include "base/files_beneath.hpp"
 #include "base/text.hpp"
+#include "base/tree_walk.hpp"
 #include "runner/record/git_folders.hpp"
 
 namespace mlenv {
@@ -59,15 +60,20 @@ bool has_content(const fs::path& top, const std::string& path, const LfsPointer&
 std::map<std::string, LfsPointer> lfs_pointers(const fs::path& folder) {
   std::map<std::string, LfsPointer> found;
   const Fd top = open_folder(folder);
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-    if (!entry.is_regular_file() || entry.is_symlink()) continue;
-    if (entry.file_size() > kLongestPointer) continue;
-    const std::string path = entry.path().lexically_relative(folder).string();
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    const struct stat& status = entry.status;
+    if (!S_ISREG(status.st_mode) || static_cast<std::uint64_t>(status.st_size) > kLongestPointer) {
+      return true;
+    }
+    const std::string path{entry.path};
     const std::optional<std::string> text = read_file_beneath(top.get(), path, kLongestPointer);
     if (const auto pointer = text ? parse_lfs_pointer(*text) : std::nullopt) {
       found.emplace(path, *pointer);
     }
-  }
+    return true;
+  };
+  walk_tree(folder, walk);
   return found;
 }
 

@@ -13,6 +13,7 @@
 #include "base/files_beneath.hpp"
 #include "base/paths.hpp"
 #include "base/text.hpp"
+#include "base/tree_walk.hpp"
 #include "runner/local/machine.hpp"
 #include "runner/record/git_config.hpp"
 
@@ -221,20 +222,27 @@ bool copy_beneath(int from, const std::string& name, const fs::path& to, std::ui
 /// The files below a folder of references, links passed over.
 void copy_tree(const fs::path& from, const std::string& name, const fs::path& to) {
   const Fd folder = open_folder(from);
-  std::vector<std::string> open = {name};
-  for (std::size_t copied = 0; !open.empty();) {
-    const std::string at = std::move(open.back());
-    open.pop_back();
-    for (const fs::path& entry : list_folder(from / at)) {
-      const std::string path = below(at, entry.filename().string());
-      struct stat status {};
-      if (::lstat(entry.c_str(), &status) != 0) continue;
-      if (S_ISDIR(status.st_mode)) open.push_back(path);
-      if (!S_ISREG(status.st_mode)) continue;
-      if (++copied > kMostReferenceFiles) throw NotKnown("the repository has too many references");
+  std::size_t seen = 0;
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    const bool too_long =
+        is_too_deep(to / name, entry.path) || is_too_deep(from / name, entry.path);
+    if (++seen > kMostReferenceFiles || too_long) {
+      throw NotKnown("the repository has too many references");
+    }
+    if (S_ISREG(entry.status.st_mode)) {
+      const std::string path = below(name, entry.path);
       copy_beneath(folder.get(), path, to / path, kMostReferences);
     }
-  }
+    return true;
+  };
+  walk.unreadable = [&](std::string_view path, int error) {
+    throw NotKnown(
+        fmt::format("`{}` cannot be read: {}", short_path(from / name, path), errno_text(error)));
+  };
+  Fd top{::openat(folder.get(), name.c_str(),
+                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+  if (top) walk_tree(std::move(top), from / name, walk);
 }
 
 /// `ref: refs/heads/main`: that name. Empty where it is a commit, or nothing that git would write.

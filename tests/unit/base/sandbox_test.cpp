@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/sandbox/plan.hpp"
+#include "tests/support/deep_tree.hpp"
 #include "tests/support/error_code.hpp"
 
 namespace mlenv {
@@ -105,7 +106,7 @@ TEST_F(SandboxTest, AFolderThatCannotBeListedIsNoEmptyOne) {
   command.overlay = Overlay{{folder_.path(), scratch.path() / "above"}, scratch.path(), true};
   // Owners of what is in it would be lost in silence.
   const Error error = error_of([&] { run_recorded(command, {{"/etc", {7, 8}}}, 30s); });
-  EXPECT_NE(std::string(error.what()).find("cannot list `/work/shut/`"), std::string::npos)
+  EXPECT_NE(std::string(error.what()).find("cannot read `/work/shut`"), std::string::npos)
       << error.what();
 }
 
@@ -261,6 +262,17 @@ TEST_F(SandboxTest, RecordsOwnersAndShowsThem) {
   struct stat status {};
   ASSERT_EQ(::lstat(path("work/moved").c_str(), &status), 0);
   EXPECT_EQ(status.st_uid, ::geteuid()) << "on the disk all belongs to the caller";
+}
+
+TEST_F(SandboxTest, RecordsOwnersInDeepTreesWithFewDescriptors) {
+  const FewDescriptors few;
+  const RecordedRun run = recorded(
+      "cd /work; i=0; while [ $i -lt 300 ]; do mkdir d; cd d; i=$((i+1)); done; "
+      ": >file; chown 7:8 file");
+  EXPECT_EQ(run.exit, Exit{}) << run.output;
+  ASSERT_EQ(run.owners.size(), 1U);
+  EXPECT_EQ(run.owners.begin()->second, (Owner{7, 8}));
+  EXPECT_TRUE(run.owners.begin()->first.ends_with("/d/d/file"));
 }
 
 TEST_F(SandboxTest, StartsFromTheOwnersGiven) {

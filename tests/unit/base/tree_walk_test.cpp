@@ -2,35 +2,18 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "tests/support/deep_tree.hpp"
 #include "tests/support/error_code.hpp"
 
 namespace mlenv {
 namespace {
 
 using Words = std::vector<std::string>;
-
-/// As long as it lives the process may open no more.
-class FewDescriptors {
- public:
-  FewDescriptors() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    constexpr rlim_t kFew = 64;
-    const rlimit few{kFew, before_.rlim_max};
-    ::setrlimit(RLIMIT_NOFILE, &few);
-  }
-  FewDescriptors(const FewDescriptors&) = delete;
-  FewDescriptors& operator=(const FewDescriptors&) = delete;
-  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  rlimit before_{};
-};
 
 class TreeWalkTest : public testing::Test {
  protected:
@@ -41,16 +24,8 @@ class TreeWalkTest : public testing::Test {
     EXPECT_TRUE(file);
   }
 
-  /// A chain of folders whose path no call takes; a file in each.
   void make_deep(const std::string& name, int levels, const std::string& part = "d") const {
-    make_folders(at(name));
-    Fd folder = open_file(at(name), O_RDONLY | O_DIRECTORY);
-    for (int level = 0; level < levels; ++level) {
-      add_to(folder.get(), "file");
-      ASSERT_EQ(::mkdirat(folder.get(), part.c_str(), 0700), 0);
-      folder = Fd{::openat(folder.get(), part.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-      ASSERT_TRUE(folder);
-    }
+    make_deep_tree(at(name), levels, part);
   }
 
   static Words met(const fs::path& top, bool sorted = true) {
@@ -91,6 +66,28 @@ TEST_F(TreeWalkTest, AFolderCanBePassedBy) {
   };
   walk_tree(at("t"), walk);
   EXPECT_EQ(words, Words{"a"});
+}
+
+TEST_F(TreeWalkTest, SaysHowDeepAndWhatIsGone) {
+  make_folders(at("t/a/b"));
+  write_file(at("t/a/b/c"), "");
+  Words words;
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    words.push_back(std::to_string(entry.depth) + " " + entry.name);
+    if (entry.name == "b") remove_tree(at("t/a/b"));
+    return true;
+  };
+  walk.leave = [&](const TreeEntry& entry) {
+    words.push_back("< " + std::to_string(entry.depth) + " " + entry.name);
+  };
+  walk.gone = [&](std::string_view path) { words.push_back("gone " + std::string(path)); };
+  walk.enter_mounts = true;
+  walk_tree(at("t"), walk);
+  EXPECT_EQ(words, (Words{"0 a", "1 b", "gone a/b", "< 0 a"}));
+  words.clear();
+  walk_tree(at("none"), walk);
+  EXPECT_EQ(words, Words{"gone "});
 }
 
 TEST_F(TreeWalkTest, GoesDeeperThanAnyPathAndThanDescriptorsReach) {

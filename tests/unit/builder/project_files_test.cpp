@@ -15,6 +15,7 @@
 #include "builder/staged_layer.hpp"
 #include "images/store.hpp"
 #include "images/unpack.hpp"
+#include "tests/support/deep_tree.hpp"
 #include "tests/support/error_code.hpp"
 
 namespace mlenv {
@@ -346,6 +347,24 @@ TEST_F(ProjectFilesTest, KnowsWhereWhatABuildWritesWouldBeCopied) {
   EXPECT_EQ(place("{.: /workspace}", project() / "images/x"), "nowhere");
   EXPECT_EQ(place("{.: /workspace}", project() / "images"), "images");
   EXPECT_EQ(place("{.: /workspace}", project()), ".");
+}
+
+TEST_F(ProjectFilesTest, WhatNoPathReachesIsSaidOrLeftOut) {
+  put("a.py", "1");
+  make_deep_tree(project() / "runs", 300, "sixteen letters.");
+  const FewDescriptors few;
+  const std::string said = refused("{.: /app}", "bad-file");
+  EXPECT_NE(said.find("lies too deep"), std::string::npos) << said;
+  EXPECT_LT(said.size(), 700U);
+  put(".mlenvignore", "runs\n");
+  EXPECT_EQ(paths("{a.py: /app/}"), std::vector<std::string>{"app/a.py"});
+  EXPECT_NO_THROW(collect("{.: /app}"));
+}
+
+TEST_F(ProjectFilesTest, ManyLevelsTakeFewDescriptors) {
+  make_deep_tree(project() / "deep", 900);
+  const FewDescriptors few;
+  EXPECT_EQ(paths("{deep: /app}").size(), 1801U);
 }
 
 }  // namespace

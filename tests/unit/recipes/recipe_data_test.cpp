@@ -7,6 +7,7 @@
 #include "recipes/data_digest.hpp"
 #include "recipes/lock.hpp"
 #include "recipes/recipe.hpp"
+#include "tests/support/deep_tree.hpp"
 #include "tests/support/small_recipe.hpp"
 
 namespace mlenv {
@@ -127,8 +128,42 @@ TEST_F(DataDigest, RefusesWhatAMountWouldNotShow) {
   fs::create_symlink(".", folder_.path() / "set/loop");
   EXPECT_NE(refusal_of("set"), "");
   fs::remove(folder_.path() / "set/loop");
+  make_deep_tree(folder_.path() / "set/deep", 200, "sixteen letters.");
+  const std::string deep = refusal_of("set");
+  EXPECT_NE(deep.find("lies too deep"), std::string::npos);
+  EXPECT_LT(deep.size(), 700U);
+  remove_tree(folder_.path() / "set/deep");
   ASSERT_EQ(::mkfifo((folder_.path() / "set/pipe").c_str(), 0600), 0);
   EXPECT_NE(refusal_of("set").find("is a socket, pipe or device"), std::string::npos);
+}
+
+/// Twelve folders, each with four links to the next: sixteen million paths.
+TEST_F(DataDigest, LinksMakeNoEndlessListOfFewFiles) {
+  constexpr int kFolders = 12;
+  for (int i = 0; i < kFolders; ++i) {
+    const fs::path folder = folder_.path() / fmt::format("set/{}", i);
+    make_folders(folder);
+    for (const char* name : {"a", "b", "c", "d"}) {
+      fs::create_symlink(fmt::format("../{}", i + 1), folder / name);
+    }
+  }
+  put(fmt::format("set/{}/file", kFolders), "1");
+  const std::string said = refusal_of("set");
+  EXPECT_NE(said.find("lead to the same folders again and again"), std::string::npos) << said;
+}
+
+TEST_F(DataDigest, LinksToFoldersAreReadAsOnes) {
+  put("set/v1/file", "1");
+  put("set/v1/more/file", "2");
+  fs::create_symlink("v1", folder_.path() / "set/latest");
+  fs::create_symlink("latest/more", folder_.path() / "set/some");
+  Pool pool;
+  QuietProgress progress;
+  std::string paths;
+  for (const DataFile& file : data_list(folder_.path() / "set", pool, progress).files) {
+    paths += file.path + " ";
+  }
+  EXPECT_EQ(paths, "latest/file latest/more/file some/file v1/file v1/more/file ");
 }
 
 }  // namespace

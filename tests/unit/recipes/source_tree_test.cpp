@@ -11,6 +11,8 @@
 #include "base/error.hpp"
 #include "recipes/resolve/direct.hpp"
 #include "recipes/vendored.hpp"
+#include "tests/support/deep_tree.hpp"
+#include "tests/support/error_code.hpp"
 
 namespace mlenv {
 namespace {
@@ -96,6 +98,31 @@ TEST_F(SourceTreeTest, AFileThatVanishesMeanwhileLeavesNoHalfTree) {
   }
   done = true;
   writer.join();
+}
+
+TEST_F(SourceTreeTest, WhatNoPathReachesIsSaidOrLeftOut) {
+  constexpr int kLevels = 300;
+  make_deep_tree(home() / "x/runs", kLevels, "sixteen letters.");
+  put("x/x.py", "1");
+  put(".mlenvignore", "");
+  const FewDescriptors few;
+  for (const bool project : {true, false}) {
+    const Error error = error_of([&] {
+      (void)(project ? read_project_tree(recipe(), "./x") : read_source_tree(home() / "x"));
+    });
+    EXPECT_EQ(error.code(), "bad-source");
+    EXPECT_NE(error.frames().front().find("lies too deep"), std::string::npos) << error.what();
+    EXPECT_LT(error.frames().front().size(), 500U);
+  }
+  put(".mlenvignore", "x/runs\n");
+  EXPECT_EQ(paths("./x"), "x.py ");
+  remove_tree(home());
+}
+
+TEST_F(SourceTreeTest, ManyLevelsTakeFewDescriptors) {
+  make_deep_tree(home() / "x", 900);
+  const FewDescriptors few;
+  EXPECT_EQ(read_source_tree(home() / "x").files.size(), 900U);
 }
 
 TEST_F(SourceTreeTest, WhatDoesNotCount) {

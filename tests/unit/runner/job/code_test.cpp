@@ -9,6 +9,7 @@
 #include "base/process.hpp"
 #include "base/text.hpp"
 #include "images/store.hpp"
+#include "tests/support/deep_tree.hpp"
 #include "tests/support/error_code.hpp"
 
 namespace mlenv::job {
@@ -310,6 +311,25 @@ TEST_F(CodeTest, WordsOfTheOption) {
   }
   EXPECT_EQ(code_of([&] { (void)parse_code(here + "@"); }), "bad-code");
   EXPECT_EQ(code_of([&] { (void)parse_code(here + "@--help"); }), "bad-code");
+}
+
+TEST_F(CodeTest, WhatNoPathReachesIsSaidOrLeftOut) {
+  put("train.py");
+  put(".mlenvignore", "other\n");
+  make_deep_tree(project() / "runs", 300, "sixteen letters.");
+  const FewDescriptors few;
+  const Error error = refused();
+  EXPECT_EQ(error.code(), "bad-code");
+  EXPECT_NE(std::string(error.what()).find("lies too deep"), std::string::npos) << error.what();
+  EXPECT_LT(std::string(error.what()).size(), 900U);
+  put(".mlenvignore", "runs\n");
+  EXPECT_EQ(names_in(take()), (Words{".mlenvignore", "train.py"}));
+}
+
+TEST_F(CodeTest, ManyLevelsTakeFewDescriptors) {
+  make_deep_tree(project() / "deep", 900);
+  const FewDescriptors few;
+  EXPECT_EQ(take().files, 900U);
 }
 
 }  // namespace

@@ -14,6 +14,8 @@
 #include "runner/record/git_config.hpp"
 #include "runner/record/git_folders.hpp"
 #include "runner/record/git_lfs.hpp"
+#include "runner/record/git_repository.hpp"
+#include "tests/support/deep_tree.hpp"
 #include "tests/support/error_code.hpp"
 
 namespace mlenv {
@@ -397,6 +399,62 @@ TEST(LfsPointer, IsReadAsItsSpecificationHasIt) {
         "version https://git-lfs.github.com/spec/v1\noid md5:" + hex + "\nsize 12\n",
         good + std::string(2000, ' ')}) {
     EXPECT_FALSE(parse_lfs_pointer(bad)) << bad;
+  }
+}
+
+TEST_F(GitLayoutsTest, TreesOfOthersTakeFewDescriptors) {
+  make_deep_tree(project() / "deep", 900);
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:" + Digest::of("x").hex() +
+      "\nsize 1\n";
+  put("deep/d/d/model", pointer);
+  const FewDescriptors few;
+  EXPECT_EQ(lfs_pointers(project()).size(), 1U);
+}
+
+TEST_F(GitLayoutsTest, ReferencesWithoutEndAreNotKnown) {
+  begin();
+  git({"branch", "other"});
+  make_deep_tree(project() / ".git/refs/deep", 300, "sixteen letters.");
+  const FewDescriptors few;
+  try {
+    const GitRepository repository{project(), GitRepository::References::all};
+    FAIL();
+  } catch (const NotKnown& error) {
+    EXPECT_EQ(std::string(error.what()), "the repository has too many references");
+  }
+}
+
+/// As git 2.45 and later make them with `--ref-format=reftable`: HEAD and refs are there for older
+/// programs alone, and name nothing.
+TEST_F(GitLayoutsTest, FormatsThatAreNotUnderstoodAreNotKnown) {
+  begin();
+  const std::string before = read_file(project() / ".git/config");
+  const auto with = [&](const std::string& version, const std::string& extensions) {
+    std::string text = before;
+    const std::string old = "repositoryformatversion = 0";
+    text.replace(text.find(old), old.size(), "repositoryformatversion = " + version);
+    write_file(project() / ".git/config", text + extensions);
+    return code_state(project());
+  };
+  for (const auto& [version, extensions] :
+       {std::pair{"1", "[extensions]\n\trefStorage = reftable\n"},
+        std::pair{"1", "[extensions]\n\trefstorage = reftable:///elsewhere\n"},
+        std::pair{"0", "[extensions]\n\trefStorage = reftable\n"},
+        std::pair{"1", "[extensions]\n\tnewThing = true\n"},
+        std::pair{"1", "[extensions]\n\tobjectFormat = sha3\n"}, std::pair{"2", ""},
+        std::pair{"-1", ""}, std::pair{"one", ""}}) {
+    const CodeState code = with(version, extensions);
+    EXPECT_FALSE(code.commit) << version << extensions;
+    EXPECT_FALSE(code.changed) << version << extensions;
+    EXPECT_NE(code.commit.source.find("format"), std::string::npos) << code.commit.source;
+  }
+  for (const auto& [version, extensions] :
+       {std::pair{"0", ""}, std::pair{"1", ""},
+        std::pair{"1", "[extensions]\n\trefStorage = files\n\tobjectFormat = sha1\n"},
+        std::pair{"1", "[extensions]\n\tworktreeConfig = false\n\tpreciousObjects = true\n"},
+        std::pair{"0", "[extensions]\n\tnewThing = true\n"}}) {
+    EXPECT_TRUE(with(version, extensions).commit) << version << extensions;
   }
 }
 
