@@ -14,7 +14,8 @@ mkdir "$programs"
 chmod 755 "$work" "$programs"
 started=()
 sudo=() # before what only root may do
-[ "$(id -u)" -eq 0 ] || sudo=(sudo -n --)
+# MLENV_TEST_ORDINARY: an ordinary user, who becomes nobody else (tests/support/both.sh).
+[ "$(id -u)" -eq 0 ] || [ -n "${MLENV_TEST_ORDINARY:-}" ] || sudo=(sudo -n --)
 
 export MLENV
 export XDG_CACHE_HOME=${MLENV_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/mlenv-tests}
@@ -95,7 +96,8 @@ equal() { # equal WHAT EXPECTED FOUND
 }
 
 as_root() { "${sudo[@]}" "$@"; }
-need_root() { as_root true 2>/dev/null || skip "neither root nor sudo"; }
+has_root() { [ -z "${MLENV_TEST_ORDINARY:-}" ] && as_root true 2>/dev/null; }
+need_root() { has_root || skip "neither root nor sudo"; }
 
 # nothing_said: before a command in the background whose words are waited for: those of the one before
 # it would else be taken for an answer.

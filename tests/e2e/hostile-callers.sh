@@ -66,8 +66,21 @@ as_root chown -R "$user_id:$user_id" "$user_home/project"
 (cd "$user_home/project" && with_open as_user MLENV_STORE="$user_home/store" mlenv build --verbose recipe.yaml) >"$work/built" 2>&1 ||
   fail "build by a user: $(cat "$work/built")"
 nothing_found "a build step of a user" "$work/built"
-with_open as_user MLENV_STORE="$user_home/store" mlenv run hostile/base:v1 -- sh -c "$look" >"$work/out" 2>&1
-nothing_found "a run of a user" "$work/out"
+cp "$(dirname "$MLENV")"/mlenv-* "$work/bin/"
+as_owner() { as_user MLENV_STORE="$user_home/store" mlenv "$@"; }
+for runtime in runc crun; do
+  with_open as_owner run --runtime "$runtime" hostile/base:v1 -- sh -c "$look" >"$work/out" 2>&1
+  nothing_found "a run of a user by $runtime" "$work/out"
+  id=$(with_open as_owner run --runtime "$runtime" -d hostile/base:v1 -- sleep 100)
+  with_open as_owner exec "$id" -- sh -c "$look" >"$work/out" 2>&1
+  nothing_found "exec of a user by $runtime" "$work/out"
+  flock --nonblock "$work/locks" true || fail "a user's run in the background holds the lock"
+  as_owner stop --time 0s "$id" >/dev/null
+  as_owner run --runtime "$runtime" hostile/base:v1 -- sh -c 'readlink /proc/self/fd/0; readlink /proc/self/fd/2' >"$work/out" <&- 2>&-
+  if grep -F "$user_home" "$work/out"; then fail "$runtime: a file of the user's in the place of a stream"; fi
+done
+with_open as_owner run --nodes 1 hostile/base:v1 -- sh -c "$look" >"$work/out" 2>&1
+nothing_found "a rank of a user" "$work/out"
 
 note "descriptors: programs that mlenv starts"
 mkdir -p "$work/tools" "$work/repository"

@@ -6,6 +6,8 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/both.sh
+. "$root/tests/support/both.sh"
 need git jq python3 busybox runc crun
 python3 "$root/tests/support/busybox_image.py" "$work/shell.tar" shell:v1
 "$MLENV" load "$work/shell.tar" >"$work/load.log"
@@ -137,20 +139,4 @@ rm "$HOME/.gitconfig"
 git config --global user.email a@b
 git config --global user.name n
 
-note "an ordinary user's project"
-begin user
-user_store
-cd "$work/user"
-as_root chown -R "$user_id:$user_id" "$work/user"
-as_root rm -f "$mark"
-mark=$user_home/ran
-as_user MLENV_STORE="$user_home/store" sh -ec 'cd "$1" && mlenv run --no-check --network none shell:v1 -- sh -ec "$2" &&
-  mlenv run --no-check --network none shell:v1 -- true' sh "$work/user" \
-  'printf "[filter \"evil\"]\n clean = id >'"$mark"'; cat\n" >>sub/.git/config
-  echo "* filter=evil" >sub/.gitattributes; echo 2 >sub/s; touch -d "2020-01-01 00:00:00" sub/s' ||
-  fail "no run as a user"
-told_user() { as_user MLENV_STORE="$user_home/store" sh -c 'mlenv --json runs show last | jq -e .code.changed.value' >"$work/out"; }
-wait_until 30 told_user
-equal "as a user" '["sub"]' "$(jq -c . "$work/out")"
-if as_root test -e "$mark"; then fail "started as a user"; fi
 note "held"

@@ -5,6 +5,8 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/both.sh
+. "$root/tests/support/both.sh"
 need git jq python3 busybox runc crun strace
 python3 "$root/tests/support/busybox_image.py" "$work/shell.tar" shell:v1
 "$MLENV" load "$work/shell.tar" >"$work/load.log"
@@ -14,7 +16,9 @@ cd "$work/project"
 git init -q .
 
 note "a run plants programs under the names of those that mlenv starts"
-"$MLENV" run --runtime crun --no-check --network none shell:v1 -- sh -ec '
+runtime=crun
+[ "$who" = root ] || runtime=runc
+"$MLENV" run --runtime "$runtime" --no-check --network none shell:v1 -- sh -ec '
   mkdir -p .venv/bin bin
   printf "#!/bin/sh\necho \$0 \$* >>'"$mark"'\nexit 1\n" >program
   chmod 755 program

@@ -45,6 +45,30 @@ HF_TOKEN=hf_verysecret "$MLENV" run -d --no-check --network none -e HF_TOKEN she
 unread hf_verysecret "$MLENV_STORE"
 "$MLENV" stop "$(cat "$work/id")" >/dev/null 2>&1
 
+note "of an ordinary user, whose home others may enter: code, variables, a script"
+user_store
+cp "$(dirname "$MLENV")"/mlenv-* "$work/bin/"
+as_root chmod 755 "$user_home"
+as_root install -d -m 700 -o "$user_id" -g "$user_id" "$user_home/project"
+m() { as_user MLENV_STORE="$user_home/store" "${given[@]}" sh -c 'umask 0; cd "$HOME/project" && exec mlenv "$@"' - "$@"; }
+given=()
+as_user sh -c 'umask 077; cd "$HOME/project"; echo "print(\"private algorithm\")" >model.py; echo topsecret >.npmrc'
+m run --no-check --nodes 1 shell:v1 -- sh -c 'cat model.py; ls -A' >"$work/out" 2>"$work/err"
+grep -q 'private algorithm' "$work/out" || fail "the user's job has not its code: $(cat "$work/out" "$work/err")"
+if grep -q npmrc "$work/out"; then fail "the user's secret travels"; fi
+given=(HF_TOKEN=hf_verysecret)
+for runtime in crun runc; do
+  m run -d --runtime "$runtime" --name "with-$runtime" --no-check --network none -e HF_TOKEN shell:v1 -- sleep 60 >/dev/null
+done
+m export ssh shell:v1 --hosts node1 -e HF_TOKEN -o train.sh -- true >"$work/out" 2>&1
+equal "modes of the user's script" "700 700 600" "$(as_root stat -c %a "$user_home/project/train.sh" "$user_home/project/train.d" \
+  "$user_home/project/train.d/code.tar" | xargs)"
+as_root chmod 755 "$user_home/project" # so that the modes of what is in it are what holds
+unread 'private algorithm' "$user_home"
+unread hf_verysecret "$user_home"
+as_root grep -rqaF 'private algorithm' "$user_home/store/blobs" || fail "the user's code is nowhere: this tests nothing"
+for runtime in crun runc; do m stop --time 0s "with-$runtime" >/dev/null; done
+
 note "names of secrets, in any case, and of copies"
 for name in .npmrc .envrc kubeconfig credentials.json terraform.tfstate .env.bak ID_RSA key.PEM id_rsa.old '.env copy' \
   .env.production 'tls.pem~' 'credentials copy.json'; do

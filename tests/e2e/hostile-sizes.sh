@@ -4,6 +4,8 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/both.sh
+. "$root/tests/support/both.sh"
 need python3
 export HOME=$work/home DOCKER_CONFIG=$work/docker XDG_CONFIG_HOME=$work/home/.config
 mkdir -p "$XDG_CONFIG_HOME/mlenv" "$DOCKER_CONFIG" "$work/project"

@@ -5,12 +5,15 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/both.sh
+. "$root/tests/support/both.sh"
 need jq python3 tar busybox
 
 # archive NAME LAYER
 archive() { python3 "$root/tests/support/layers_archive.py" "$work/$1.tar" "h/$1:v1" '{}' "$2"; }
 tree_of() { echo "$MLENV_STORE/trees/$(sha256sum <"$1" | cut -d' ' -f1)/fs"; }
-run() { "$MLENV" run --runtime crun --no-project --no-check "$@"; }
+runtime=crun
+run() { "$MLENV" run --runtime "$runtime" --no-project --no-check "$@"; }
 
 mkdir "$work/files"
 cd "$work/files"
@@ -36,6 +39,7 @@ PYTHON
 note "as GNU tar writes them"
 for format in gnu:0.0 pax:0.0 pax:0.1 pax:1.0; do
   name=${format/:/}
+  case $runtime in crun) runtime=runc ;; *) runtime=crun ;; esac
   tar --sparse --sparse-version="${format#*:}" --format="${format%:*}" --owner 0 --group 0 --numeric-owner -cf "$work/layer.tar" -- *
   archive "$name" "$work/layer.tar"
   "$MLENV" load "$work/$name.tar" >/dev/null 2>&1
@@ -91,7 +95,7 @@ refused() { # refused NAME SIZE PIECE…
   python3 "$work/maps.py" "$work/layer.tar" "$@"
   archive "$name" "$work/layer.tar"
   "$MLENV" load "$work/$name.tar" >/dev/null 2>&1 || return 0
-  timeout 20 "$MLENV" --json run --runtime crun --no-project --no-check "h/$name:v1" -- true >"$work/out" 2>&1 || status=$?
+  timeout 20 "$MLENV" --json run --runtime "$runtime" --no-project --no-check "h/$name:v1" -- true >"$work/out" 2>&1 || status=$?
   equal "status of $name" 125 "$status"
   grep -q '"code":"bad-tar"' "$work/out" || fail "$name: $(cat "$work/out")"
   equal "left of $name" "" "$(find "$MLENV_STORE/tmp" -mindepth 1)"

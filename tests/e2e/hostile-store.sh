@@ -4,6 +4,8 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/both.sh
+. "$root/tests/support/both.sh"
 need jq python3 busybox
 cp /usr/bin/busybox "$work/busybox" 2>/dev/null || skip "busybox-static is not installed"
 python3 "$root/tests/support/layers_archive.py" "$work/small.tar" h/small:v1 '{}'
@@ -44,8 +46,10 @@ note "an empty one becomes one, also as a link, whatever the umask is; an old on
 mkdir "$work/disk"
 ln -s "$work/disk" "$work/link"
 (umask 0 && MLENV_STORE=$work/link "$MLENV" load "$work/small.tar" >/dev/null 2>&1)
-(umask 0 && MLENV_STORE=$work/link "$MLENV" run --runtime crun --no-project --no-check h/small:v1 -- true) >"$work/out" 2>&1 ||
-  fail "$(cat "$work/out")"
+for runtime in crun runc; do
+  (umask 0 && MLENV_STORE=$work/link "$MLENV" run --runtime "$runtime" --no-project --no-check h/small:v1 -- true) >"$work/out" 2>&1 ||
+    fail "$(cat "$work/out")"
+done
 equal "what others may write" "" "$(find "$work/disk" -path "$work/disk/trees/*" -prune -o ! -type l -perm /022 -print)"
 rm "$work/disk/mlenv-store"
 equal "images" 1 "$(MLENV_STORE=$work/link "$MLENV" --json images | jq '.images | length')"
@@ -68,7 +72,8 @@ links=(tmp/work-linklinklink "partial/$hex" unsynced/empty)
 find "$MLENV_STORE" -exec touch -h -d '3 months ago' {} +
 theirs() { (cd "$MLENV_STORE" && for path in "${planted[@]}" "${links[@]}"; do find "$path" -maxdepth 0 -printf '%y %#m %s %P %p %l\n'; done) 2>&1; }
 theirs >"$work/theirs"
-for command in "gc --forget-history" images "run --no-project --no-check h/small:v1 -- true" "runs prune --older-than 1s" gc; do
+for command in "gc --forget-history" images "run --runtime crun --no-project --no-check h/small:v1 -- true"\
+  "run --runtime runc --no-project --no-check h/small:v1 -- true" "runs prune --older-than 1s" gc; do
   # shellcheck disable=SC2086 # several words
   "$MLENV" $command >"$work/out" 2>&1 || fail "$command: $(cat "$work/out")"
 done
@@ -103,5 +108,7 @@ mkdir -p "$work/results/n=1" "$work/held"
 echo '{"loss": 1}' >"$work/results/n=1/metrics.json"
 echo "mine" >"$work/held/.lock"
 for folder in results held; do
-  unchanged "$work/$folder" 125 matrix-exists "$MLENV" --json run --no-project --no-check --results "$work/$folder" --matrix n=1..2 h/small:v1 -- true
+  for runtime in crun runc; do
+    unchanged "$work/$folder" 125 matrix-exists "$MLENV" --json run --runtime "$runtime" --no-project --no-check --results "$work/$folder" --matrix n=1..2 h/small:v1 -- true
+  done
 done

@@ -4,13 +4,16 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/both.sh
+. "$root/tests/support/both.sh"
 need jq python3 busybox
 python3 "$root/tests/support/layers_archive.py" "$work/small.tar" h/small:v1 '{}'
 "$MLENV" load "$work/small.tar" >/dev/null 2>&1
 
 # few COMMAND…: with 256 descriptors and 2 GB of address space, of which a program of 19,000 levels once wanted 13.
 few() { (ulimit -n 256 && ulimit -v 2000000 && "$@"); }
-run() { few "$MLENV" run --runtime crun --no-project --no-check "$@"; }
+runtime=crun
+run() { few "$MLENV" run --runtime "$runtime" --no-project --no-check "$@"; }
 nothing_left() {
   equal "left in tmp" "" "$(find "$MLENV_STORE/tmp" -mindepth 1 -maxdepth 1)"
 }
@@ -30,32 +33,36 @@ PYTHON
 # shellcheck disable=SC2016 # for the container's shell
 deep='mkdir /deep && cd /deep && i=0 && while [ $i -lt 600 ]; do mkdir d && cd d; i=$((i+1)); done && echo there >file'
 
-note "a deep one goes with its run"
-run h/small:v1 -- sh -c "$deep" >"$work/out" 2>&1 || fail "$(cat "$work/out")"
-nothing_left
+for runtime in crun runc; do
+  note "$runtime: a deep one goes with its run"
+  run h/small:v1 -- sh -c "$deep" >"$work/out" 2>&1 || fail "$(cat "$work/out")"
+  nothing_left
 
-note "names of 255 bytes, folders and files that are shut, many files in one folder"
-# shellcheck disable=SC2016
-run h/small:v1 -- sh -c 'mkdir /t && cd /t && n=$(busybox printf "%0255d" 0) && i=0 &&
-  while [ $i -lt 40 ]; do mkdir $n && cd $n; i=$((i+1)); done
-  cd /t && mkdir -p shut/in && busybox touch shut/in/file && busybox chmod 0 shut/in shut && mkdir wide && cd wide && i=0 &&
-  while [ $i -lt 5000 ]; do >$i; i=$((i+1)); done' >"$work/out" 2>&1 || fail "$(cat "$work/out")"
-nothing_left
+  note "names of 255 bytes, folders and files that are shut, many files in one folder"
+  # shellcheck disable=SC2016
+  run h/small:v1 -- sh -c 'mkdir /t && cd /t && n=$(busybox printf "%0255d" 0) && i=0 &&
+    while [ $i -lt 40 ]; do mkdir $n && cd $n; i=$((i+1)); done
+    cd /t && mkdir -p shut/in && busybox touch shut/in/file && busybox chmod 0 shut/in shut && mkdir wide && cd wide && i=0 &&
+    while [ $i -lt 5000 ]; do >$i; i=$((i+1)); done' >"$work/out" 2>&1 || fail "$(cat "$work/out")"
+  nothing_left
 
-note "one that is kept is counted, and goes with its record"
-run --keep h/small:v1 -- sh -c "$deep" >"$work/out" 2>&1 || fail "$(cat "$work/out")"
-[ "$(few "$MLENV" --json runs show last | jq '.start.layer.id | length')" -gt 0 ] || fail "nothing was kept"
-few "$MLENV" --json runs >"$work/out"
-few "$MLENV" runs rm last >"$work/out" 2>&1 || fail "$(cat "$work/out")"
-equal "left in kept" "" "$(find "$MLENV_STORE/kept" -mindepth 1 -maxdepth 1)"
+  note "one that is kept is counted, and goes with its record"
+  run --keep h/small:v1 -- sh -c "$deep" >"$work/out" 2>&1 || fail "$(cat "$work/out")"
+  [ "$(few "$MLENV" --json runs show last | jq '.start.layer.id | length')" -gt 0 ] || fail "nothing was kept"
+  few "$MLENV" --json runs >"$work/out"
+  few "$MLENV" runs rm last >"$work/out" 2>&1 || fail "$(cat "$work/out")"
+  equal "left in kept" "" "$(find "$MLENV_STORE/kept" -mindepth 1 -maxdepth 1)"
 
-note "one that is an output is told"
-mkdir -p "$work/project/out"
-make_deep "$work/project/out"
-(cd "$work/project" && ulimit -n 256 && "$MLENV" run --runtime crun --no-check --outputs out h/small:v1 -- true) >"$work/out" 2>&1 ||
-  fail "$(cat "$work/out")"
-"$MLENV" --json runs show last >"$work/record"
-grep -q 'lies too deep' "$work/record" || fail "not said: $(jq -c .end.outputs "$work/record")"
+  note "one that is an output is told"
+  mkdir -p "$work/project/out"
+  make_deep "$work/project/out"
+  (cd "$work/project" && ulimit -n 256 && "$MLENV" run --runtime "$runtime" --no-check --outputs out h/small:v1 -- true) >"$work/out" 2>&1 ||
+    fail "$(cat "$work/out")"
+  "$MLENV" --json runs show last >"$work/record"
+  grep -q 'lies too deep' "$work/record" || fail "not said: $(jq -c .end.outputs "$work/record")"
+  rm -rf "$work/project/out"
+done
+runtime=crun
 
 note "what a killed run left"
 dead=$MLENV_STORE/tmp/work-000000000000
