@@ -19,6 +19,7 @@
 #include "base/confinement.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/sandbox/process_limit.hpp"
 
 namespace mlenv::sandbox {
 namespace {
@@ -253,6 +254,7 @@ void Scaffold::build(const SandboxCommand& command, Way way) {
     throw stage_error(errno, "cannot keep mounts from the host");
   }
   const std::vector<Part> parts = prepare(command);
+  limit_process_ids(parts.front().tree.get());
   change_root_by_pivot(command.root);
   for (const Part& part : parts) attach(part);
   for (const Link& link : kDeviceLinks) (void)::symlink(link.target, link.name);

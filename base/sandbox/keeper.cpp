@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/keyctl.h>
 #include <linux/limits.h>
@@ -13,7 +14,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -28,8 +31,10 @@
 #include "base/sandbox/enter.hpp"
 #include "base/sandbox/filter.hpp"
 #include "base/sandbox/ownership.hpp"
+#include "base/sandbox/process_limit.hpp"
 #include "base/sandbox/stage.hpp"
 #include "base/sandbox/supervisor.hpp"
+#include "base/sandbox/urgency.hpp"
 #include "base/text.hpp"
 
 namespace mlenv::sandbox {
@@ -37,9 +42,6 @@ namespace {
 
 constexpr int kOwnFailure = 125;
 constexpr rlim_t kProgramFiles = 4096;  // fixed: some programs close all that there could be
-/// Threads among them. The kernel counts those of this sandbox alone (Linux 5.14), and none where
-/// the caller is root.
-constexpr rlim_t kProgramProcesses = 8192;
 
 struct SocketPair {
   Fd ours;
@@ -187,13 +189,61 @@ std::optional<int> reap(int signals, pid_t program) {
   return ended;
 }
 
-int serve_until_end(pid_t program, int signals, Supervisor* supervisor) {
+/// Of those in a process namespace of its own, whose /proc is open as `proc`.
+std::size_t count_processes(int proc) {
+  const Fd folder{::openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!folder) return 0;
+  std::size_t count = 0;
+  std::array<char, 32768> buffer{};
+  for (ssize_t got = 0; (got = ::getdents64(folder.get(), buffer.data(), buffer.size())) > 0;) {
+    for (ssize_t at = 0; at < got;) {
+      dirent64 entry{};
+      std::memcpy(&entry, buffer.data() + at, offsetof(dirent64, d_name) + 1);
+      if (is_digit(entry.d_name[0])) ++count;
+      at += entry.d_reclen;
+    }
+  }
+  return count;
+}
+
+/// Looks now and then how many processes there are: where nobody else counts, a program that forks
+/// without end takes the machine.
+class ProcessWatch {
+ public:
+  explicit ProcessWatch(int proc) : proc_(proc) {}
+  /// True: there are too many.
+  bool look() {
+    const auto now = Clock::now();
+    if (now < next_) return false;
+    next_ = now + kPause;
+    return count_processes(proc_) > most_;
+  }
+  static constexpr std::chrono::milliseconds kPause{200};
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// What the caller's own limit allows is reached a little below it.
+  static std::size_t most() {
+    rlimit own{};
+    ::getrlimit(RLIMIT_NPROC, &own);
+    return std::min<rlim_t>(kMostProcesses, own.rlim_cur - own.rlim_cur / 8);
+  }
+  int proc_;
+  std::size_t most_ = most();
+  Clock::time_point next_ = Clock::now() + kPause;
+};
+
+/// Nothing, where it made too many processes: all of them are killed then.
+std::optional<int> serve_until_end(pid_t program, int signals, Supervisor* supervisor,
+                                   std::optional<ProcessWatch> processes) {
+  const int pause = processes ? static_cast<int>(ProcessWatch::kPause.count()) : -1;
   while (true) {
     std::array fds{pollfd{signals, POLLIN, 0},
                    pollfd{supervisor != nullptr ? supervisor->listener() : -1, POLLIN, 0}};
-    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) {
-      throw os_error(errno, "cannot wait for the program");
-    }
+    const int ready = ::poll(fds.data(), fds.size(), pause);
+    if (ready < 0 && errno != EINTR) throw os_error(errno, "cannot wait for the program");
+    if (processes && processes->look()) return std::nullopt;
+    if (ready <= 0) continue;
     if (supervisor != nullptr && (fds[1].revents & POLLIN) != 0) supervisor->serve();
     if (fds[0].revents == 0) continue;
     if (const std::optional<int> status = reap(signals, program)) return *status;
@@ -269,7 +319,13 @@ class Keeper {
     Result result;
     int status = kOwnFailure << 8;
     try {
-      status = serve_until_end(program_, signals_.get(), supervisor_ ? &*supervisor_ : nullptr);
+      std::optional<ProcessWatch> processes;
+      if (plan_.way == Way::namespaces) processes.emplace(proc_.get());
+      const std::optional<int> ended = serve_until_end(
+          program_, signals_.get(), supervisor_ ? &*supervisor_ : nullptr, processes);
+      set_urgent(Urgency::none);
+      if (ended) status = *ended;
+      result.too_many = !ended;
       end_others(plan_, proc_.get());
       result.exit = decode(status);
       if (plan_.recorded) ownership_.collect(outside_.get(), result.owners, result.capabilities);
@@ -304,6 +360,7 @@ void run_keeper(const Plan& plan, Fd outside, Fd report, Fd status) {
   // What the program sees of process 1 in /proc would lead out: `outside` is a descriptor of the
   // host's mount. The program's own execve makes it dumpable again (proc(5), ptrace(2)).
   ::prctl(PR_SET_DUMPABLE, 0);
+  set_urgent(Urgency::itself);
   Keeper keeper{plan, outside, std::move(report)};
   try {
     keeper.begin();

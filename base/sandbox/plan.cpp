@@ -114,11 +114,16 @@ std::string encode(const Result& result) {
   return to_bytes({{"exit", exit},
                    {"owners", to_json(result.owners)},
                    {"capabilities", result.capabilities},
-                   {"trouble", result.trouble}});
+                   {"trouble", result.trouble},
+                   {"too_many", result.too_many}});
 }
 
 Result decode_result(std::string_view bytes) {
   const json value = from_bytes(bytes);
+  if (value.at("too_many").get<bool>()) {
+    throw failure("too-many-processes", "the program made processes without end and was ended")
+        .because(fmt::format("more than {} of them ran at once", kMostProcesses));
+  }
   Result result;
   if (const json& exit = value.at("exit"); !exit.is_null()) {
     result.exit = Exit{exit.at(0).get<int>(), exit.at(1).get<bool>()};

@@ -1,6 +1,7 @@
 #pragma once
 // What the caller tells the re-executed half, and what that half tells back. Both travel as CBOR,
 // which, unlike JSON, carries paths and variables that are not UTF-8.
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,10 @@ inline constexpr int kResultFd = 5;  ///< takes one encoded Result; recorded run
 /// How the tree becomes `/`.
 enum class Way { namespaces, change_root };
 
+/// Of one program, itself and all that it starts. The kernel's own limit (RLIMIT_NPROC, somewhat
+/// above) holds for nobody who builds as root, and what goes on at it has no end by itself.
+inline constexpr std::size_t kMostProcesses = 7000;
+
 struct Plan {
   SandboxCommand command;  ///< its descriptors are not carried; no argv: start nothing, all is well
   bool recorded = false;
@@ -32,12 +37,14 @@ struct Result {
   std::optional<Exit> exit;
   Owners owners;
   FileCapabilities capabilities;
-  std::string trouble;  ///< why there is no answer; empty when there is one
+  std::string trouble;    ///< why there is no answer; empty when there is one
+  bool too_many = false;  ///< it was ended for the number of its processes
 };
 
 std::string encode(const Plan& plan);
 Plan decode_plan(std::string_view bytes);
 std::string encode(const Result& result);
+/// Throws `too-many-processes` where the program was ended for that.
 Result decode_result(std::string_view bytes);
 std::string encode(const Error& error);
 Error decode_error(std::string_view bytes);

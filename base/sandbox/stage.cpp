@@ -19,6 +19,7 @@
 #include "base/files.hpp"
 #include "base/pidfd.hpp"
 #include "base/sandbox/enter.hpp"
+#include "base/sandbox/urgency.hpp"
 
 namespace mlenv::sandbox {
 namespace {
@@ -68,6 +69,8 @@ int stage(Plan plan, Fd& report) {
   Fd outside;
   if (!plan.command.overlay) outside = open_file(plan.command.root, O_PATH | O_DIRECTORY);
   ::umask(022);
+  const bool watches = plan.recorded && plan.way == Way::namespaces;
+  if (watches) set_urgent(Urgency::kept);  // the keeper's, for which the right is lost below
   if (plan.way == Way::namespaces) enter_namespaces(plan.command.network);
   if (plan.command.overlay) {
     plan.command.root = stack(*plan.command.overlay);
@@ -88,6 +91,7 @@ int stage(Plan plan, Fd& report) {
   }
   status.write_end.reset();
   report.reset();
+  if (watches) set_urgent(Urgency::none);
   if (plan.recorded) ::close(kResultFd);
   // The standard streams belong to the program alone: its end must be their end.
   for (const int stream : {0, 1, 2}) ::dup2(null.get(), stream);
