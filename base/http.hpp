@@ -60,8 +60,9 @@ struct HttpResponse {
   long status = 0;
   HttpHeaders headers;  ///< names in lower case
   std::string body;
-  std::string url;         ///< the last one after redirects
-  std::string no_login{};  ///< of a 401: why no login of this machine's went along; for messages
+  std::string url;  ///< the last one after redirects
+  /// Of 401, 403 and 404: why no login of this machine's went along; for messages.
+  std::string no_login{};
   /// First header of that (lower-case) name, or nullopt.
   std::optional<std::string> header(std::string_view name) const;
 };

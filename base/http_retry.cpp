@@ -110,7 +110,9 @@ Error status_error(const HttpResponse& response, std::string_view url) {
   if (const std::string words = excerpt(response); !words.empty()) error.because(words);
   if (response.status == 407)
     error.hint("put user and password into the proxy's URL (HTTPS_PROXY)");
-  if (response.status == 401 && !response.no_login.empty()) error.because(response.no_login);
+  if (response.no_login.empty()) return error;
+  error.because(response.no_login);
+  if (response.status != 401) error.hint(std::string(kHowToBeAsked));
   return error;
 }
 
@@ -225,6 +227,15 @@ bool Http::State::answer_challenge(http::Exchange& exchange, const http::Url& as
   return true;
 }
 
+void Http::State::tell_held_back(const http::Exchange& exchange, HttpResponse& refusal) {
+  const http::Url& to = exchange.url;
+  const bool in_address = !to.user.empty();
+  if (!in_address && !netrc_login(to)) return;
+  refusal.no_login =
+      fmt::format("{} has a login for `{}`, which was held back: the server did not ask for one",
+                  in_address ? "the address" : "`~/.netrc`", to.host);
+}
+
 http::Outcome Http::State::follow(const HttpRequest& request,
                                   const std::function<Sink*(const HttpResponse&)>& route,
                                   bool may_leave_tls) {
@@ -245,6 +256,8 @@ http::Outcome Http::State::follow(const HttpRequest& request,
         outcome = connections.perform(exchange);
       }
     }
+    const bool hidden = outcome.response.status == 403 || outcome.response.status == 404;
+    if (!answered && !outcome.broken && hidden) tell_held_back(exchange, outcome.response);
     if (outcome.broken || !request.follow_redirects || !outcome.location ||
         !is_redirect(outcome.response.status)) {
       return outcome;

@@ -65,6 +65,9 @@ struct Http::State {
                        bool may_leave_tls = false);
   /// Sets `exchange.login`, or says in `refusal` why not.
   bool answer_challenge(http::Exchange& exchange, const http::Url& asked, HttpResponse& refusal);
+  /// Some servers hide from strangers what there is by 403 or 404, and never ask: says in `refusal`
+  /// that a login for this very origin was held back.
+  void tell_held_back(const http::Exchange& exchange, HttpResponse& refusal);
   /// Whether the origin has challenged a request, and was answered with a login.
   bool was_challenged(const http::Url& to);
   std::optional<NetrcLogin> netrc_login(const http::Url& to);

@@ -3,12 +3,14 @@
 // of package indexes and archives (base/http*), and of what mlenv starts for them (git, uv:
 // recipes/resolve/logins.hpp). A login is for the host, port and scheme that it was given for:
 //
-//   - nothing is sent before the server has asked (401 with WWW-Authenticate);
+//   - nothing is sent before the server has asked (401 with WWW-Authenticate), also where it hides
+//     from strangers what there is (403, 404): the error says then that a login was held back;
 //   - never to another origin (scheme, host, port), be it by a redirect, by a Location, or by the
 //     token server that a challenge names, unless that challenge came over TLS and it has TLS;
 //   - never over plain HTTP, except to this machine's own loopback where that was asked for;
 //   - a proxy never sees one: it is told host and port in a CONNECT, and its own login alone.
 #include <string>
+#include <string_view>
 
 #include "base/http_url.hpp"
 
@@ -44,6 +46,12 @@ inline bool may_send(const LoginOwner& owner, const LoginRequest& request) {
 /// with Docker.
 std::string token_login_refusal(const http::Url& registry, const http::Url& realm,
                                 bool plain_http_allowed);
+
+/// What to do where a server hides things from strangers, and so never asks.
+inline constexpr std::string_view kHowToBeAsked =
+    "a login is sent to who asks for it: let the server answer 401 with `WWW-Authenticate: Basic` "
+    "to "
+    "those who have not logged in";
 
 /// Whether this may be sent in the clear at all: only to loopback, and only where it was asked for.
 bool is_login_safe(const http::Url& to, bool plain_http_allowed);

@@ -1,6 +1,7 @@
 #include "cli/cuda_index.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
+#include "base/login_policy.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv::cli {
@@ -22,6 +23,9 @@ std::string fetched(const std::string& url, Http& http) {
   Error error =
       failure("http-status", "`{}` answers with status {}", display_url(url), response.status);
   if (!response.no_login.empty()) error.because(response.no_login);
+  if (!response.no_login.empty() && response.status != 401) {
+    error.hint(std::string(kHowToBeAsked));
+  }
   throw Error(error);
 }
 

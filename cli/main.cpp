@@ -152,8 +152,9 @@ int main_with(int argc, char** argv, Ui& ui) {
     return kUsageStatus;
   }
   try {
-    // CLI11 takes them from the back.
-    app.parse(std::vector<std::string>{words.rbegin(), words.rend()});
+    std::vector<std::string> given = as_they_are(app, words);
+    std::reverse(given.begin(), given.end());  // CLI11 takes them from the back
+    app.parse(std::move(given));
   } catch (const CLI::Success& done) {
     return show_asked(app, done);
   } catch (const CLI::ParseError& error) {

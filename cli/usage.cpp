@@ -220,6 +220,38 @@ void take_one_word(CLI::Option* option) {
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+namespace {
+
+/// Behind a word it keeps the parser from taking brackets for a list.
+constexpr char kMark = '\x1f';
+
+bool may_be_taken_for_list(const std::string& word) {
+  return word.ends_with(']') || word.ends_with(kMark);
+}
+
+void unmark_in(CLI::App& app) {
+  for (CLI::Option* option : app.get_options({})) {
+    option->transform(CLI::Validator(
+        [](std::string& word) {
+          if (word.ends_with(kMark)) word.pop_back();
+          return std::string{};
+        },
+        ""));
+  }
+  for (CLI::App* command : app.get_subcommands({})) unmark_in(*command);
+}
+
+}  // namespace
+
+std::vector<std::string> as_they_are(CLI::App& app, std::vector<std::string> words) {
+  if (std::none_of(words.begin(), words.end(), may_be_taken_for_list)) return words;
+  for (std::string& word : words) {
+    if (may_be_taken_for_list(word)) word += kMark;
+  }
+  unmark_in(app);
+  return words;
+}
+
 void take_one_of(CLI::Option* option, std::vector<std::string> choices) {
   std::string list;
   for (const std::string& choice : choices) list += (list.empty() ? "" : ",") + choice;

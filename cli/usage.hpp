@@ -40,4 +40,8 @@ void take_one_of(CLI::Option* option, std::vector<std::string> choices);
 /// Of `-e`: `K=V`, or `K` alone. Throws `usage` for what names no variable.
 void check_variables(const std::vector<std::string>& variables);
 
+/// For the parser, which takes a word in brackets for a list, and its parts for words: `[a, b]` of
+/// a command stays one word. To be called once all options are declared.
+std::vector<std::string> as_they_are(CLI::App& app, std::vector<std::string> words);
+
 }  // namespace mlenv::cli

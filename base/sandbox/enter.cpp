@@ -1,7 +1,6 @@
 #include "base/sandbox/enter.hpp"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -16,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/beneath.hpp"
 #include "base/confinement.hpp"
 #include "base/error.hpp"
 #include "base/files.hpp"
@@ -281,11 +281,8 @@ void Scaffold::remove() {
     (void)::umount2(path->c_str(), MNT_DETACH);
     // From outside, since the root may be read-only here.
     const fs::path entry{*path};
-    open_how how{};
-    how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
-    how.resolve = RESOLVE_IN_ROOT;
-    const Fd parent{static_cast<int>(
-        ::syscall(SYS_openat2, outside_, entry.parent_path().c_str(), &how, sizeof how))};
+    const Fd parent =
+        open_beneath(outside_, entry.parent_path().string(), O_PATH | O_DIRECTORY, Links::inside);
     if (!parent) continue;
     const std::string name = entry.filename().string();
     if (::unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR) != 0 && errno == ENOTDIR) {

@@ -1,7 +1,11 @@
 #include "base/sandbox/refusal.hpp"
 
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <optional>
 #include <string>
 
@@ -76,6 +80,35 @@ Surroundings Surroundings::of_process() {
   // NOLINTNEXTLINE(concurrency-mt-unsafe)
   const bool in_kubernetes = ::getenv("KUBERNETES_SERVICE_HOST") != nullptr;
   return {.root = "/", .is_root = ::geteuid() == 0, .in_kubernetes = in_kubernetes};
+}
+
+Error late_set_up() {
+  return failure("sandbox-failed", "the sandbox was not set up within {} minutes",
+                 kLongestSetUp.count())
+      .because("something that is mounted on this machine does not answer")
+      .hint("look for storage that is gone (`mount`, `dmesg`), then run the command again");
+}
+
+std::string trouble_in(const Fd& report, std::chrono::milliseconds deadline) {
+  constexpr std::size_t kMost = std::size_t{1} << 20U;
+  const auto end = std::chrono::steady_clock::now() + deadline;
+  std::string text;
+  std::array<char, 4096> buffer{};
+  while (text.size() < kMost) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    pollfd fd{report.get(), POLLIN, 0};
+    const int ready = ::poll(&fd, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0) throw os_error(errno, "cannot wait for the sandbox");
+    if (ready == 0) throw late_set_up();
+    const ssize_t count = ::read(report.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw os_error(errno, "cannot read from the sandbox");
+    if (count == 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  return text;
 }
 
 Error explained(Error error, const Surroundings& where) {

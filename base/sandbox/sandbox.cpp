@@ -66,7 +66,7 @@ Child launch(Plan plan, const Fd& result) {
   Child child{command};
   report.write_end.reset();
   // Ends when the program's execve closes the last copy.
-  const std::string trouble = read_all_of(report.read_end);
+  const std::string trouble = sandbox::trouble_in(report.read_end, sandbox::kLongestSetUp);
   if (!trouble.empty()) throw sandbox::explained(sandbox::decode_error(trouble));
   return child;
 }
@@ -172,9 +172,9 @@ void require_sandbox() {
   plan.command.root = root.path();
   plan.recorded = true;
   Child child = launch_recorded(std::move(plan), memory_file("result"));
-  if (child.wait() != Exit{}) {
-    throw failure("sandbox-failed", "the sandbox ended before it began");
-  }
+  const std::optional<Exit> exit = child.wait(sandbox::kLongestSetUp);
+  if (!exit) throw sandbox::late_set_up();
+  if (*exit != Exit{}) throw failure("sandbox-failed", "the sandbox ended before it began");
 }
 
 std::optional<int> sandbox_main(int argc, char** argv) {

@@ -1,14 +1,19 @@
 #include "base/sandbox/tracee.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <deque>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -41,6 +46,75 @@ void set_path(Place& place, fmt::format_string<Args...> format, Args&&... args) 
   place.path[std::min(end.size, place.path.size() - 1)] = '\0';
 }
 
+/// What RESOLVE_NO_MAGICLINKS does, by one step after the other.
+class PartByPart {
+ public:
+  PartByPart(int base, std::string_view path, bool follow)
+      : base_(base), folder_(path.ends_with('/')), follow_(follow || folder_) {
+    add(path);
+  }
+
+  /// 0 or an errno.
+  int open(Fd& file) {
+    if (!at_) at_ = Fd{::fcntl(base_, F_DUPFD_CLOEXEC, 0)};
+    while (at_ && !rest_.empty()) {
+      const std::string part = std::move(rest_.front());
+      rest_.pop_front();
+      if (const int error = step(part, rest_.empty()); error != 0) return error;
+    }
+    struct stat status {};
+    if (!at_ || ::fstat(at_.get(), &status) != 0) return errno;
+    if (folder_ && !S_ISDIR(status.st_mode)) return ENOTDIR;
+    file = std::move(at_);
+    return 0;
+  }
+
+ private:
+  static constexpr int kMostLinks = 40;   // path_resolution(7)
+  static constexpr ino_t kTopOfProc = 1;  // PROC_ROOT_INO: `self` and `mounts` there are names
+
+  void add(std::string_view path) {
+    if (path.starts_with('/')) at_ = Fd{::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)};
+    std::vector<std::string> parts;
+    while (!path.empty()) {
+      const std::string_view part = path.substr(0, path.find('/'));
+      if (!part.empty() && part != ".") parts.emplace_back(part);
+      path.remove_prefix(std::min(path.size(), part.size() + 1));
+    }
+    rest_.insert(rest_.begin(), parts.begin(), parts.end());
+  }
+
+  int step(const std::string& part, bool last) {
+    Fd next{::openat(at_.get(), part.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)};
+    struct stat status {};
+    if (!next || ::fstat(next.get(), &status) != 0) return errno;
+    if (!S_ISLNK(status.st_mode) || (last && !follow_)) {
+      at_ = std::move(next);
+      return 0;
+    }
+    if (++links_ > kMostLinks || is_magic(next)) return ELOOP;
+    std::array<char, PATH_MAX> target{};
+    const ssize_t size = ::readlinkat(next.get(), "", target.data(), target.size());
+    if (size < 0) return errno;
+    add({target.data(), static_cast<std::size_t>(size)});
+    return 0;
+  }
+
+  bool is_magic(const Fd& link) const {
+    struct statfs system {};
+    struct stat above {};
+    if (::fstatfs(link.get(), &system) != 0 || ::fstat(at_.get(), &above) != 0) return true;
+    return system.f_type == PROC_SUPER_MAGIC && above.st_ino != kTopOfProc;
+  }
+
+  int base_;
+  bool folder_;
+  bool follow_;
+  Fd at_;
+  std::deque<std::string> rest_;
+  int links_ = 0;
+};
+
 }  // namespace
 
 int Place::open(Fd& file) const {
@@ -48,10 +122,19 @@ int Place::open(Fd& file) const {
     file = Fd{::fcntl(base, F_DUPFD_CLOEXEC, 0)};
     return file ? 0 : errno;
   }
+  if (const std::optional<int> error = open_at_once(file)) return *error;
+  PartByPart walk{base, path.data(), follow};
+  return walk.open(file);
+}
+
+/// nullopt: this kernel (before Linux 5.6) has no openat2(2), or a filter of the container around
+/// us refuses it.
+std::optional<int> Place::open_at_once(Fd& file) const {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW);
   how.resolve = RESOLVE_NO_MAGICLINKS;
   file = Fd{static_cast<int>(::syscall(SYS_openat2, base, path.data(), &how, sizeof how))};
+  if (!file && (errno == ENOSYS || errno == EPERM)) return std::nullopt;
   return file ? 0 : errno;
 }
 

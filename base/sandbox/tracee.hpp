@@ -28,6 +28,9 @@ struct Place {
 
   /// As O_PATH; 0 or an errno.
   int open(Fd& file) const;
+
+ private:
+  std::optional<int> open_at_once(Fd& file) const;
 };
 
 /// What the supervisor needs to name a process's files: /proc of its process namespace.

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "base/login_policy.hpp"
 #include "base/own_entries.hpp"
 #include "base/pool.hpp"
 #include "base/size_limits.hpp"
@@ -65,7 +66,9 @@ Fetched fetch(const Suite& suite, Http& http) {
     fetched.fault = failure("http-status", "cannot fetch {}", suite.what())
                         .because(fmt::format("the server answers {}", response.status));
     if (!response.no_login.empty()) fetched.fault.because(response.no_login);
-    if (fetched.absent) {
+    if (fetched.absent && !response.no_login.empty()) {
+      fetched.fault.hint(std::string(kHowToBeAsked));
+    } else if (fetched.absent) {
       fetched.fault.hint(
           "this archive does not have the suite; old releases move to another archive: name one "
           "that has it under `sources` in the recipe");

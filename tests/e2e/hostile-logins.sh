@@ -5,6 +5,8 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
+# shellcheck source=tests/support/both.sh
+. "$root/tests/support/both.sh"
 need openssl git python3
 unset CURL_CA_BUNDLE SSL_CERT_FILE SSL_CERT_DIR NETRC http_proxy https_proxy HTTP_PROXY HTTPS_PROXY no_proxy NO_PROXY
 export HOME=$work/home XDG_CONFIG_HOME=$work/home/.config DOCKER_CONFIG=$work/docker
@@ -117,6 +119,25 @@ equal "unasked, then asked" 1 "$(grep -A1 -E "^$secure GET /basic[^ ]* - -\$" "$
 : >"$log"
 tries "$MLENV" data update --from "https://localhost:$secure/ok"
 none_sent "an index with TLS that asks for nothing"
+note "who hides by 403 or 404 and never asks gets no login, and the error says that there is one"
+for mode in hidden closed; do
+  failing_with http-status "$MLENV" --json data update --from "https://localhost:$secure/$mode"
+  grep -q '`~/.netrc` has a login for `localhost`, which was held back' "$work/err" || fail "$mode: $(cat "$work/err")"
+  grep -q 'WWW-Authenticate: Basic' "$work/err" || fail "$mode: $(cat "$work/err")"
+  printf 'name: x\nbase: debian:bookworm\nsystem: [git]\nsources: {debian: [{uri: "https://localhost:%s/%s", suite: bookworm}]}\n' \
+    "$secure" "$mode" >"$work/recipe.yaml"
+  failing_with http-status "$MLENV" --json lock "$work/recipe.yaml"
+  grep -q 'which was held back' "$work/err" || fail "$mode, an archive: $(cat "$work/err")"
+  none_sent "a server that does not ask, $mode"
+done
+failing_with http-status "$MLENV" --json data update --from "https://ann:s3cret@localhost:$secure/hidden"
+grep -q 'the address has a login for `localhost`' "$work/err" || fail "$(cat "$work/err")"
+printf 'default login anyone password DEFAULTSECRET\n' >"$HOME/.netrc"
+failing_with http-status "$MLENV" --json data update --from "https://localhost:$secure/hidden"
+if grep -q 'held back' "$work/err"; then fail "of default: $(cat "$work/err")"; fi
+none_sent "a server that does not ask"
+printf 'machine localhost login bob password INTRANETPW\n' >"$HOME/.netrc"
+note "nor does who is redirected to"
 tries "$MLENV" data update --from "https://localhost:$secure/moved.$b"
 none_sent_to_b "the netrc login went along a redirect"
 : >"$log"

@@ -81,6 +81,22 @@ done
 ends_with 0 run_as root "${plain[@]}" --user member words:v1 -- id -G
 equal "groups" 8 "$(cat "$work/out")"
 
+note "words in brackets stay as they are"
+brackets=('[a, b]' '[]' '[[1,2],[3]]' '[a' 'b]' '--x=[1,2]' '[--]' '[ ]' $'[a]\x1f')
+expected=$(printf '<%s>\n' "${brackets[@]}")
+for who in root user; do
+  equal "$who, run" "$expected" "$(run_as "$who" "${plain[@]}" words:v1 -- printf '<%s>\n' "${brackets[@]}")"
+  equal "$who, without --" "$expected" "$(run_as "$who" "${plain[@]}" words:v1 printf '<%s>\n' "${brackets[@]}")"
+  equal "$who, variables" '[a, b]/X[1]/[c,d]' "$(run_as "$who" "${plain[@]}" -e 'X=[a, b]' -e 'Y=X[1]' --env='Z=[c,d]' words:v1 -- \
+    sh -c 'echo "$X/$Y/$Z"')"
+done
+id=$(run_as root run -d --no-check --no-project words:v1 -- sleep 100)
+equal "exec" "$expected" "$(run_as root exec "$id" printf '<%s>\n' "${brackets[@]}")"
+run_as root stop "$id" >/dev/null 2>&1
+# What is not the command's is told as it was given.
+failing_with usage run_as root --json run --network '[none, x]' words:v1 -- true
+grep -qF '`[none, x]`' "$work/err" || fail "says: $(cat "$work/err")"
+
 note "odd characters in paths"
 odd=('col:on' 'com,ma' 'back\slash' 'a space' $'new\nline' "quo'te\"s" '%s $HOME [x]*' 'l=r;#' $'tab\tübung')
 for who in root user; do

@@ -5,6 +5,7 @@ How it behaves is the first part of a path, so that one server serves many quest
 
     ok               as it should be
     basic            wants a login (401, Basic) and takes any
+    hidden, closed   404 or 403 to who shows no login, and does not ask for one
     moved.PORT       blobs, and all that is no registry's, are redirected to that port of 127.0.0.1
     moved-basic.PORT the same, for who has shown a login
     realm.PORT       wants a token of the server at that port of 127.0.0.1
@@ -115,6 +116,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         blob = "blobs" in parts and "uploads" not in parts
         if mode == "token" and "give" in parts:
             return self.send(200, b'{"token": "t0ken"}')
+        if mode in ("hidden", "closed") and not login:
+            return self.send(404 if mode == "hidden" else 403)
         if mode in ("basic", "elsewhere", "moved-basic") and not login:
             return self.send(401, WWW_Authenticate='Basic realm="x"')
         if mode == "realm" and not login:

@@ -6,6 +6,8 @@
 
 #include <map>
 
+#include "base/process.hpp"
+
 namespace mlenv::sandbox {
 namespace {
 
@@ -71,6 +73,20 @@ TEST_F(SandboxRefusalTest, LeavesOtherErrorsAlone) {
   const Error error = explained(failure("cannot-start", "x"), {folder_.path(), false, false});
   EXPECT_EQ(error.frames().size(), 1U);
   EXPECT_EQ(error.hint(), "");
+}
+
+TEST(SandboxReport, IsNotWaitedForWithoutEnd) {
+  Pipe report = make_pipe();
+  try {
+    (void)trouble_in(report.read_end, std::chrono::milliseconds{1});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "sandbox-failed");
+    EXPECT_NE(std::string(error.what()).find("was not set up within"), std::string::npos);
+  }
+  write_all(report.write_end.get(), as_bytes("cannot mount"));
+  report.write_end.reset();
+  EXPECT_EQ(trouble_in(report.read_end, std::chrono::minutes{1}), "cannot mount");
 }
 
 }  // namespace
