@@ -70,10 +70,8 @@ constexpr std::string_view kRefused = R"(
   userfaultfd vhangup)";
 
 /// clone(2) flags that would make a namespace; CLONE_NEWTIME shares its bit with the exit signal.
-constexpr std::uint64_t kNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
+constexpr std::uint32_t kNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
                                       CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
-
-using enum CallCondition::Compare;
 
 // clone3(2) has its flags in memory, where a filter cannot look: it answers ENOSYS, and programs
 // fall back to clone.
@@ -81,17 +79,23 @@ using enum CallCondition::Compare;
 // below, or virtual machines on this one) are out.
 // personality(2): Linux, 32-bit addresses, uname 2.6, both, and the question alone.
 constexpr std::array kAllowedWhen{
-    CallCondition{"clone", 0, masked_equal, 0, kNamespaces},
-    CallCondition{"socket", 0, less, AF_ALG},
-    CallCondition{"socket", 0, equal, AF_ALG + 1},
-    CallCondition{"socket", 0, greater, AF_VSOCK},
-    CallCondition{"personality", 0, equal, 0x0},
-    CallCondition{"personality", 0, equal, 0x8},
-    CallCondition{"personality", 0, equal, 0x20000},
-    CallCondition{"personality", 0, equal, 0x20008},
-    CallCondition{"personality", 0, equal, 0xffffffff},
+    CallCondition{"clone", 0, 0, kNamespaces},
+    // All families but those two, as ranges of numbers.
+    CallCondition{"socket", 0, 0, ~std::uint32_t{31}},
+    CallCondition{"socket", 0, 32, ~std::uint32_t{3}},
+    CallCondition{"socket", 0, 36, ~std::uint32_t{1}},
+    CallCondition{"socket", 0, 39},
+    CallCondition{"socket", 0, 41},
+    CallCondition{"socket", 0, 42, ~std::uint32_t{1}},
+    CallCondition{"socket", 0, 44, ~std::uint32_t{3}},
+    CallCondition{"socket", 0, 48, ~std::uint32_t{15}},
+    CallCondition{"personality", 0, 0x0},
+    CallCondition{"personality", 0, 0x8},
+    CallCondition{"personality", 0, 0x20000},
+    CallCondition{"personality", 0, 0x20008},
+    CallCondition{"personality", 0, 0xffffffff},
 };
-static_assert(AF_VSOCK == AF_ALG + 2);
+static_assert(AF_ALG == 38 && AF_VSOCK == 40);
 
 constexpr std::array kRefusedFamilies{AF_ALG, AF_VSOCK};
 

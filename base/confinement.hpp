@@ -10,14 +10,13 @@
 
 namespace mlenv {
 
-/// One argument of a system call, held against a value.
+/// One argument of a system call: its lower 32 bits, which are all that the kernel takes of those
+/// that are looked at here. A program sets the upper ones as it likes.
 struct CallCondition {
-  enum class Compare : std::uint8_t { equal, less, greater, masked_equal };
   std::string_view name;
   unsigned argument = 0;
-  Compare compare = Compare::equal;
-  std::uint64_t value = 0;
-  std::uint64_t mask = 0;  ///< `masked_equal`: these bits of it
+  std::uint32_t value = 0;
+  std::uint32_t mask = ~std::uint32_t{0};  ///< the bits that are compared
 };
 
 /// Calls that are carried out, of every architecture: who builds a filter skips the names that its

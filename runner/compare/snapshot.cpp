@@ -13,6 +13,7 @@
 #include "runner/engine/engine.hpp"
 #include "runner/engine/engine_image.hpp"
 #include "runner/record/kept_layers.hpp"
+#include "runner/runtime_variables.hpp"
 
 namespace mlenv::compare {
 namespace {
@@ -71,6 +72,7 @@ class Asked {
   Launched ask(std::vector<std::string> words) {
     words.insert(words.begin(), engine_.program);
     Command command{Purpose{"engine-question"}};
+    command.env = runtime_variables(Starts::engine);
     command.argv = std::move(words);
     const auto left = std::chrono::duration_cast<milliseconds>(until_ - Clock::now());
     const milliseconds deadline = std::clamp(left, milliseconds(0), kAnswer);

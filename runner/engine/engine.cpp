@@ -12,6 +12,7 @@
 #include "base/process.hpp"
 #include "base/text.hpp"
 #include "runner/local/limit_place.hpp"
+#include "runner/runtime_variables.hpp"
 
 namespace mlenv {
 namespace {
@@ -146,6 +147,7 @@ std::string ContainerEngine::title() const {
 Captured ask(const ContainerEngine& engine, std::vector<std::string> words,
              std::chrono::milliseconds deadline, const fs::path& folder) {
   Command command{Purpose{"engine-question"}};
+  command.env = runtime_variables(Starts::engine);
   command.argv = std::move(words);
   command.argv.insert(command.argv.begin(), engine.program);
   command.folder = folder;

@@ -15,6 +15,7 @@
 #include "recipes/text.hpp"
 #include "runner/local/machine.hpp"
 #include "runner/local/seccomp.hpp"
+#include "runner/runtime_variables.hpp"
 
 namespace mlenv {
 namespace {
@@ -185,6 +186,7 @@ void add_ulimits(const EngineContainer& container, Words& words) {
 
 Command run_command(const ContainerEngine& engine, const EngineContainer& container) {
   Command command{Purpose{"engine-run"}};
+  command.env = runtime_variables(Starts::engine);
   Words& words = command.argv;
   words = {engine.program};
   if (!engine.oci_runtime.empty()) add(words, {"--runtime", engine.oci_runtime});

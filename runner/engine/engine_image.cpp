@@ -10,6 +10,7 @@
 #include "base/process.hpp"
 #include "base/text.hpp"
 #include "images/archive.hpp"
+#include "runner/runtime_variables.hpp"
 
 namespace mlenv {
 namespace {
@@ -68,6 +69,7 @@ void load_into_docker(const Store& store, const Image& image, const Reference& n
   const Fd messages = open_file(words, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   Pipe pipe = make_pipe();
   Command command{Purpose{"engine-load"}};
+  command.env = runtime_variables(Starts::engine);
   command.argv = {engine.program, "load", "--quiet"};
   command.stdin_fd = pipe.read_end.get();
   command.stdout_fd = messages.get();

@@ -11,7 +11,6 @@
 #include "base/text.hpp"
 #include "runner/engine/keeper/protocol.hpp"
 #include "runner/local/machine.hpp"
-#include "runner/local/seccomp.hpp"
 
 namespace mlenv {
 namespace {
@@ -133,6 +132,7 @@ Json rlimits(const std::vector<Ulimit>& ulimits) {
 /// The command, behind the program that enters its folder.
 Words first_words(const Bundle& bundle) {
   Words words{fmt::format("{}/{}", kMachineTarget, kFirstProgram), keeper::kEnter,
+              fmt::format("{}/{}", kMachineTarget, kCallFilter),
               bundle.make_workdir ? keeper::kMake : keeper::kNeed, bundle.workdir};
   words.insert(words.end(), bundle.argv.begin(), bundle.argv.end());
   return words;
@@ -142,16 +142,20 @@ Json process(const Bundle& bundle) {
   const Words capabilities = capabilities_of(bundle);
   // A user who is not root holds none until they run a program that brings its own.
   const Words held = bundle.user.uid == 0 ? capabilities : Words{};
+  // Without the right to read what nobody may read, the kernel lets nobody look into the first
+  // program (enter.hpp). That one has it again, as root has after each execve(2).
+  Words effective = held;
+  std::erase(effective, "CAP_DAC_OVERRIDE");
   Json user{{"uid", bundle.user.uid}, {"gid", bundle.user.gid}};
   if (!bundle.user.groups.empty()) user["additionalGids"] = bundle.user.groups;
-  Json result{
-      {"terminal", bundle.terminal},
-      {"user", std::move(user)},
-      {"args", first_words(bundle)},
-      {"env", bundle.env},
-      {"cwd", "/"},
-      {"noNewPrivileges", true},
-      {"capabilities", {{"bounding", capabilities}, {"effective", held}, {"permitted", held}}}};
+  Json result{{"terminal", bundle.terminal},
+              {"user", std::move(user)},
+              {"args", first_words(bundle)},
+              {"env", bundle.env},
+              {"cwd", "/"},
+              {"noNewPrivileges", true},
+              {"capabilities",
+               {{"bounding", capabilities}, {"effective", effective}, {"permitted", held}}}};
   if (bundle.terminal && bundle.rows > 0) {  // runc copies it from its own terminal, crun does not
     result["consoleSize"] = {{"height", bundle.rows}, {"width", bundle.columns}};
   }
@@ -199,7 +203,6 @@ Json linux_part(const Bundle& bundle) {
         {{"type", "ipc"}},
         {{"type", "uts"}},
         {{"type", "pid"}, {"path", bundle.pid_namespace}}}},
-      {"seccomp", seccomp_profile(bundle.architecture, bundle.identity == Identity::single_id)},
       {"maskedPaths", hidden_paths()},
       {"readonlyPaths", read_only_paths()},
   };

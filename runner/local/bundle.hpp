@@ -42,8 +42,10 @@ struct Bundle {
   bool read_only = false;                  ///< the root; mounts are as they say
 };
 
-/// The program that enters the folder, below kMachineTarget.
+/// The program that enters the folder, and the filter of system calls that it installs before that:
+/// below kMachineTarget. Nobody may read the program, so that nobody may trace it (enter.hpp).
 inline constexpr const char* kFirstProgram = "keeper";
+inline constexpr const char* kCallFilter = "filter";
 
 /// config.json. Throws `bad-text` when a word of it is not UTF-8, which JSON cannot carry.
 std::string render_bundle(const Bundle& bundle);

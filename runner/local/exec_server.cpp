@@ -164,7 +164,7 @@ class Served {
     if (const auto problem = report.wait()) {
       (void)reap(pid);
       const std::optional<CannotRun> refused = refused_by_kernel(*problem, bundle.argv.front());
-      if (!refused) throw cannot_enter(bundle.workdir, problem->error);
+      if (!refused) throw cannot_enter(bundle.workdir, *problem);
       complaint = refused->why;
       return {{refused->status, false}};
     }

@@ -27,7 +27,13 @@ std::optional<keeper::Failed> FirstReport::look() {
   return failed_;
 }
 
-Error cannot_enter(const std::string& folder, int error) {
+Error cannot_enter(const std::string& folder, const keeper::Failed& problem) {
+  const int error = problem.error;
+  if (problem.step == keeper::Failed::Step::filter) {
+    return failure("run-failed", "the container's system calls cannot be filtered")
+        .because(errno_text(error))
+        .hint("a kernel with CONFIG_SECCOMP_FILTER can");
+  }
   const bool leads_out = error == ELOOP || error == EXDEV;
   return usage_error("bad-workdir", "the command cannot start in its folder `{}`", folder)
       .because(leads_out ? "its links lead out of the container, or in a circle"

@@ -26,7 +26,7 @@ class FirstReport {
   std::optional<keeper::Failed> failed_;
 };
 
-/// `bad-workdir` (usage).
-Error cannot_enter(const std::string& folder, int error);
+/// `bad-workdir` (usage); `run-failed` where the kernel takes no filter of system calls.
+Error cannot_enter(const std::string& folder, const keeper::Failed& problem);
 
 }  // namespace mlenv

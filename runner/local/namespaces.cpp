@@ -80,16 +80,25 @@ bool in_first_user_namespace() {
   return map.find("4294967295") != std::string::npos;
 }
 
-/// Those alone stay, at the numbers 0, 1, …; the others are closed.
+/// Those alone stay, at the numbers `first`, `first` + 1, …; the others are closed, but for those
+/// below `first`.
 template <std::size_t Count>
-void keep_alone(const std::array<int, Count>& descriptors) {
+void keep_alone(const std::array<int, Count>& descriptors, int first) {
   std::array<int, Count> high{};
   constexpr int kBeyond = 16;
   for (std::size_t i = 0; i < Count; ++i) high[i] = ::fcntl(descriptors[i], F_DUPFD, kBeyond);
   for (std::size_t i = 0; i < Count; ++i) {
-    if (high[i] < 0 || ::dup2(high[i], static_cast<int>(i)) < 0) ::_exit(1);
+    if (high[i] < 0 || ::dup2(high[i], first + static_cast<int>(i)) < 0) ::_exit(1);
   }
-  close_from(static_cast<int>(Count));
+  close_from(first + static_cast<int>(Count));
+}
+
+/// Whoever says or asks something reaches nobody.
+void empty_streams() {
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int fd = 0; fd < kFirstBeyondStreams; ++fd) {
+    if (::dup2(null, fd) < 0) ::_exit(1);
+  }
 }
 
 /// The words and variables that this program was started with lie where /proc/PID/cmdline and
@@ -175,7 +184,7 @@ void wait_for_end(int lifeline) {
 /// The whole life of a PID namespace's first process. The kernel reaps for a parent that ignores
 /// SIGCHLD (wait(2)).
 [[noreturn]] void be_init(int lifeline, int answer, const fs::path& network) noexcept {
-  keep_alone(std::array{lifeline, answer});
+  keep_alone(std::array{lifeline, answer}, 0);  // no streams: it has nothing (PidNamespace)
   // Nothing that a signal to our process group would do: the namespace's end is the pipe's end.
   ::setsid();
   (void)std::signal(SIGCHLD, SIG_IGN);
@@ -199,15 +208,18 @@ void wait_for_end(int lifeline) {
 /// The init sees that end, too, and the kernel then kills and reaps all that is in the namespace.
 [[noreturn]] void be_guard(int lifeline, int init, const PidNamespace::Terms& terms) noexcept {
   constexpr int kLongest = 10'000;  // milliseconds: whoever reaps there is not in our hands
-  keep_alone(std::array{lifeline, init, terms.held >= 0 ? terms.held : init});
+  constexpr int kOwner = kFirstBeyondStreams;
+  constexpr int kInit = kOwner + 1;
+  empty_streams();
+  keep_alone(std::array{lifeline, init, terms.held >= 0 ? terms.held : init}, kOwner);
   ::setsid();
   (void)std::signal(SIGCHLD, SIG_IGN);
   ::prctl(PR_SET_NAME, "mlenv-guard");
-  pollfd owner{0, 0, 0};
+  pollfd owner{kOwner, 0, 0};
   while (::poll(&owner, 1, -1) < 0 && errno == EINTR) {
   }
-  ::syscall(SYS_pidfd_send_signal, 1, SIGKILL, nullptr, 0);
-  pollfd ended{1, POLLIN, 0};
+  ::syscall(SYS_pidfd_send_signal, kInit, SIGKILL, nullptr, 0);
+  pollfd ended{kInit, POLLIN, 0};
   while (::poll(&ended, 1, kLongest) < 0 && errno == EINTR) {
   }
   if (terms.orphaned) terms.orphaned();

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "runner/runtime_variables.hpp"
 
 namespace mlenv {
 namespace {
@@ -62,6 +63,7 @@ std::string log_words(const Runtime& runtime, const fs::path& log) {
 
 Command base_command(const Runtime& runtime, const Container& container, const fs::path& log) {
   Command command{Purpose{"oci-runtime"}};
+  command.env = runtime_variables(Starts::oci_runtime);
   command.argv = {runtime.program.string(),
                   "--root",
                   (container.bundle / "state").string(),

@@ -33,6 +33,7 @@
 #include "runner/local/prepared_run.hpp"
 #include "runner/local/program.hpp"
 #include "runner/local/run_names.hpp"
+#include "runner/local/seccomp.hpp"
 #include "runner/local/signals.hpp"
 #include "runner/local/supervise.hpp"
 #include "runner/local/terminal.hpp"
@@ -122,12 +123,16 @@ std::vector<std::string> machine_of_today(const LocalRun& run, const ImageRoot& 
 }
 
 /// What the runtime starts first, in a folder that every user of the container may look into.
-void write_first_program(const fs::path& folder) {
+void write_first_program(const fs::path& folder, const Bundle& bundle) {
   const fs::path program = folder / kFirstProgram;
+  const fs::path filter = folder / kCallFilter;
   write_file(program, keeper_program(), /*durable=*/false);
+  write_file(filter, container_filter(bundle.architecture, bundle.identity == Identity::single_id),
+             false);
   // Whatever the umask is.
   (void)::chmod(folder.c_str(), 0755);
-  (void)::chmod(program.c_str(), 0755);
+  (void)::chmod(filter.c_str(), 0444);
+  if (::chmod(program.c_str(), 0111) != 0) throw os_error(errno, "cannot set a mode");
 }
 
 Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& stage) {
@@ -138,14 +143,15 @@ Bundle make_bundle(const LocalRun& run, const ImageRoot& image, const Stage& sta
   bundle.architecture = run.config.architecture;
   bundle.identity = stage.identity;
   bundle.apparmor_profile = loaded_container_profile();
-  bundle.root = stage.root;
+  // runc takes no path with a link, and the store's may have one.
+  bundle.root = fs::canonical(stage.root);
   bundle.user = job_user(run, image, single_id);
   if (stage.identity == Identity::kept_id) require_mapped(bundle.user);
   give_home(bundle.user, image);
   const Variables caller = caller_variables();
   const fs::path machine_folder = stage.private_folder / "machine";
   make_folders(machine_folder);
-  write_first_program(machine_folder);
+  write_first_program(machine_folder, bundle);
   const std::vector<std::string> machine =
       machine_of_today(run, image, {"/", caller, machine_folder, single_id});
   set_host_name(image, run.options, bundle);
@@ -234,11 +240,8 @@ class BuiltinRun final : public PreparedRun {
     const fs::path folder = stage_.private_folder / "bundle";
     Attempt attempt;
     Container container{bundle_.id, bundle_.group, folder, stage_.identity, run_.terminal};
-    PidNamespace processes{{[&] {
-                              give_layer_back();
-                              remove_groups_of(container);
-                            },
-                            run_.fds.layer, bundle_.network_namespace}};
+    PidNamespace processes{
+        {what_is_left_to_do(container), run_.fds.layer, bundle_.network_namespace}};
     check_mounts(bundle_, ImageRoot{stage_.root});  // an earlier attempt may have put links there
     make_workdir(bundle_, ImageRoot{stage_.root});
     remove_tree(folder);
@@ -267,10 +270,21 @@ class BuiltinRun final : public PreparedRun {
  private:
   void tell_why(const keeper::Failed& problem, Attempt& attempt) const {
     const std::optional<CannotRun> refused = refused_by_kernel(problem, bundle_.argv.front());
-    if (!refused) throw cannot_enter(bundle_.workdir, problem.error);
+    if (!refused) throw cannot_enter(bundle_.workdir, problem);
     complain(refused->why, run_.fds.err >= 0 ? run_.fds.err : STDERR_FILENO);
     attempt.end.exit = {refused->status, false};
     attempt.started = false;
+  }
+
+  /// When we are killed. Most ordinary users' runs leave nothing, and need no process for it.
+  std::function<void()> what_is_left_to_do(const Container& container) const {
+    const bool leaves_groups = stage_.identity == Identity::root || limits_.has_value();
+    const bool leaves_layer = stage_.identity == Identity::kept_id || run_.fds.layer >= 0;
+    if (!leaves_groups && !leaves_layer) return {};
+    return [this, &container] {
+      give_layer_back();
+      remove_groups_of(container);
+    };
   }
 
   /// Which limits may have made for us.

@@ -62,17 +62,24 @@ JobEnd left_behind(PidNamespace& processes) {
   return {Exit{128 + SIGKILL, true}};
 }
 
+/// The runtime, once the namespace is ready for it.
+Child start_runtime(Command command, const Meanwhile& meanwhile, PidNamespace& processes,
+                    FirstReport& report) {
+  report.go_with(command);
+  processes.settle();
+  Child runtime = start_within(meanwhile.limits, command);
+  report.is_on_its_way();
+  processes.watch_over();  // beside the runtime, which takes far longer to make anything
+  return runtime;
+}
+
 JobEnd run_attached(const Runtime& runtime, const Container& container, PidNamespace& processes,
                     JobWatch& watch, const Meanwhile& meanwhile) {
   const Fd messages = open_file(messages_file(container), O_WRONLY | O_CREAT | O_APPEND);
   Command command = run_command(runtime, container);
   command.stderr_fd = messages.get();
   FirstReport report;
-  report.go_with(command);
-  processes.settle();
-  Child child = start_within(meanwhile.limits, command);
-  report.is_on_its_way();
-  processes.watch_over();  // beside the runtime, which takes far longer to make anything
+  Child child = start_runtime(std::move(command), meanwhile, processes, report);
   meanwhile.started();
   watch.while_running(child.pid(), processes, meanwhile.exec);
   if (watch.gave_up()) return left_behind(processes);
@@ -89,13 +96,8 @@ JobEnd run_detached(const Runtime& runtime, const Container& container, PidNames
                     JobWatch& watch, const Meanwhile& meanwhile) {
   // The runtime's child becomes ours when the runtime leaves.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  Command command = run_command(runtime, container);
   FirstReport report;
-  report.go_with(command);
-  processes.settle();
-  Child starter = start_within(meanwhile.limits, command);
-  report.is_on_its_way();
-  processes.watch_over();  // beside the runtime, which takes far longer to make anything
+  Child starter = start_runtime(run_command(runtime, container), meanwhile, processes, report);
   watch.while_starting(starter.pid(), processes);
   if (watch.gave_up()) return left_behind(processes);
   const Exit started = starter.wait().value_or(Exit{});

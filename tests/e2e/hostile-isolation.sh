@@ -57,7 +57,7 @@ for who in root user; do
   mlenv_of "$who" probe:v1 -- /opt/probe >"$work/$who-host"
   for line in "call keyctl refused" "call add_key refused" "call bpf refused" "call io_uring_setup refused" \
     "call userfaultfd refused" "call perf_event_open refused" "call unshare_user refused" "call clone_user refused" \
-    "call mount refused" "socket vsock refused" "socket alg refused" "key login hidden" "mode NoNewPrivs 1" \
+    "call mount refused" "socket vsock refused" "socket alg refused" "socket vsock_wide refused" "socket alg_wide refused" "key login hidden" "mode NoNewPrivs 1" \
     "mode Seccomp 2" "write /proc/sys/kernel/core_pattern refused"; do
     for file in "$who-crun" "$who-host"; do
       grep -qxF "$line" "$work/$file" || fail "$file: not \`$line\`: $(grep -F "${line% *}" "$work/$file")"
@@ -116,7 +116,7 @@ known() { # known ENGINE
     # NUMA policy: training programs bind their memory. The other two: Docker's since its version 23.
     docker) printf 'weaker call %s\n' get_mempolicy name_to_handle_at process_vm_readv set_mempolicy ;;
     # Docker's capabilities, of which podman has fewer: AUDIT_WRITE 29, MKNOD 27, NET_RAW 13, and what needs them.
-    podman) printf 'weaker %s\n' "cap Cap"{Bnd,Eff,Prm}_{13,27,29} "socket packet" "socket raw" ;;
+    podman) printf 'weaker %s\n' "cap Cap"{Bnd,Eff,Prm}_{13,27,29} "socket packet" "socket raw" "socket packet_wide" "socket raw_wide" ;;
   esac
 }
 compare() { # compare ENGINE OURS THEIRS

@@ -10,6 +10,8 @@ set -euo pipefail
 . "$root/tests/support/hostile.sh"
 
 hostile_image plain
+gcc -static -O2 -o "$work/tracer" "$root/tests/support/first_program_tracer.c"
+hostile_image tracer "$work/tracer"
 user_store
 everybody() {
   m() { MLENV_TEST_WORD=$secret "$MLENV" "$@"; }
@@ -75,4 +77,25 @@ for runtime in runc crun; do
   everybody look_at_others
   note "$runtime: from outside"
   everybody watched
+done
+
+# Before its filter of system calls is on, nobody of the container gets into the program that starts a command: a
+# folder that is long to enter keeps it busy while somebody waits for it.
+enter_traced() {
+  run -d --name "traced-$who" hostile/tracer:v1 -- /opt/tracer >/dev/null
+  m exec "traced-$who" -- /bin/sh -c 'mkdir -p /tmp/d; steps=$(printf "d/../%.0s" $(seq 700))
+    ln -s /tmp /tmp/x0; i=1; while [ $i -lt 24 ]; do ln -s "$steps/x$((i - 1))" /tmp/x$i; i=$((i + 1)); done'
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    m exec -w /tmp/x23 "traced-$who" -- /bin/true
+  done
+  m logs "traced-$who" >"$work/out" 2>&1 || true
+  m stop --time 0s "traced-$who" >/dev/null || true
+  m wait "traced-$who" >/dev/null || true
+  grep -qx 'mode 111' "$work/out" || fail "$who: who starts it may read it: $(cat "$work/out")"
+  grep -qx 'seen nothing' "$work/out" || fail "$who: it was not seen: $(cat "$work/out")"
+  ! grep -E 'seen (memory|traced)' "$work/out" || fail "$who: somebody got into it"
+}
+for runtime in runc crun; do
+  note "$runtime: the program that starts the command"
+  everybody enter_traced
 done

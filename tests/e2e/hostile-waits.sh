@@ -69,20 +69,20 @@ cat >"$work/bin/runc" <<'RUNTIME'
 #!/bin/sh
 trap '' INT TERM HUP
 case "$*" in *--version*) echo 'runc version 1.1.5'; exit 0 ;; esac
-echo asked >"$ASKED"
+echo asked >"${0%/*}/../asked"
 while :; do sleep 1000; done
 RUNTIME
 chmod +x "$work/bin/runc"
-export ASKED=$work/asked
+asked=$work/asked
 began
 status=0
 "$MLENV" run --runtime "$work/bin/runc" --timeout 2s --stop-timeout 1s --no-project --no-check base:v1 -- true \
   </dev/null >"$work/out" 2>"$work/err" || status=$?
 equal "its deadline" 124 "$status"
 within 10 "the deadline of a start"
-rm -f "$ASKED"
+rm -f "$asked"
 starts run --runtime "$work/bin/runc" --no-project --no-check base:v1 -- true
-wait_until 30 test -e "$ASKED"
+wait_until 30 test -e "$asked"
 kill -INT "$pid"
 pause 0.5
 began

@@ -166,6 +166,10 @@ int main(int argc, char** argv) {
     const int fd = socket(families[i].number, families[i].type, 0);
     printf("socket %s %s\n", families[i].name, fd >= 0 ? "allowed" : "refused");
     if (fd >= 0) close(fd);
+    // The kernel takes the lower half of this argument, a filter sees all of it.
+    const long wide = syscall(SYS_socket, (1L << 32) | families[i].number, (long)families[i].type, 0L);
+    printf("socket %s_wide %s\n", families[i].name, wide >= 0 ? "allowed" : "refused");
+    if (wide >= 0) close((int)wide);
   }
   for (size_t i = 0; i < sizeof places / sizeof *places; ++i) printf("place %s %s\n", places[i], seen(places[i]));
   try_write("/proc/sys/kernel/core_pattern");

@@ -1,8 +1,10 @@
 #include "runner/engine/keeper/enter.hpp"
-#include "base/descriptors.hpp"
 
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/openat2.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +12,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+
+#include "base/descriptors.hpp"
 
 namespace mlenv::keeper {
 namespace {
@@ -26,6 +30,24 @@ int open_folder(const char* folder) {
   const long fd = ::syscall(SYS_openat2, AT_FDCWD, folder, &how, sizeof how);
   if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(fd);
   return ::open(folder, kFlags);  // before Linux 5.6: what is seen below has to do
+}
+
+/// 0, or errno.
+int filter_calls(const char* file) {
+  static std::array<sock_filter, BPF_MAXINSNS> code;
+  const int fd = ::open(file, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  const ssize_t bytes = ::read(fd, code.data(), sizeof code);  // a file in memory: all of it
+  const int error = errno;
+  ::close(fd);
+  if (bytes < 0) return error;
+  if (bytes == 0 || bytes % sizeof(sock_filter) != 0) return EINVAL;
+  const sock_fprog program{static_cast<unsigned short>(bytes / sizeof(sock_filter)), code.data()};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) {
+    return errno;
+  }
+  return 0;
 }
 
 /// The folders of a path that are absent.
@@ -104,13 +126,21 @@ int enter_folder(const char* folder) {
 }
 
 int be_first(int count, char** words) {
-  constexpr int kFewest = 3;
+  constexpr int kFewest = 4;
   if (count < kFewest) return 2;
+  (void)::prctl(PR_SET_DUMPABLE, 0);  // where fs.suid_dumpable is 1 it was traceable until here
   close_from(kReportFd + 1);
   (void)::fcntl(kReportFd, F_SETFD, FD_CLOEXEC);
-  const char* const folder = words[1];
+  const char* const filter = words[0];
+  const char* const makes = words[1];
+  const char* const folder = words[2];
+  char** const command = words + 3;
+  if (const int error = filter_calls(filter); error != 0) {
+    report(error, Failed::Step::filter);
+    return kCannotExecute;
+  }
   int error = enter_folder(folder);
-  if (error == ENOENT && std::strcmp(words[0], kMake) == 0) {
+  if (error == ENOENT && std::strcmp(makes, kMake) == 0) {
     error = make_absent(folder);
     if (error == 0) error = enter_folder(folder);
   }
@@ -118,7 +148,7 @@ int be_first(int count, char** words) {
     report(error, Failed::Step::folder);
     return kCannotExecute;
   }
-  error = execute(words + 2);
+  error = execute(command);
   report(error, Failed::Step::program);
   return error == ENOENT || error == ENOTDIR ? kNotFound : kCannotExecute;
 }

@@ -6,7 +6,7 @@
 // Linked statically against the C library alone, for it runs in any image. Usage: keeper SOCKET
 //
 // And, with other words, the first program of a container that mlenv makes itself (enter.hpp):
-// keeper enter make|need FOLDER PROGRAM [ARGUMENT…]
+// keeper enter FILTER make|need FOLDER PROGRAM [ARGUMENT…]
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>

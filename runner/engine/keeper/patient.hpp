@@ -12,6 +12,7 @@
 
 #include "base/handle.hpp"
 #include "runner/engine/keeper/protocol.hpp"
+#include "runner/engine/keeper/send.hpp"
 
 namespace mlenv::keeper {
 
@@ -65,22 +66,9 @@ inline bool read_by(int socket, std::span<char> to, Clock::time_point until, Fd*
 /// A frame; the head alone carries files (at most kMostFiles). False as read_by.
 inline bool send_by(int socket, Head head, std::span<const char> bytes, std::span<const int> files,
                     Clock::time_point until) {
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostFiles)> control{};
-  iovec part{&head, sizeof head};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (!files.empty()) {
-    message.msg_control = control.data();
-    message.msg_controllen = CMSG_SPACE(files.size_bytes());
-    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(files.size_bytes());
-    std::memcpy(CMSG_DATA(rights), files.data(), files.size_bytes());
-  }
+  const HeadMessage message{head, files};
   // So few bytes are taken whole, or not at all.
-  while (::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+  while (::sendmsg(socket, message.get(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
     if (errno == EINTR) continue;
     if (errno != EAGAIN || !wait_for(socket, POLLOUT, until)) return false;
   }

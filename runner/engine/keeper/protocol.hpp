@@ -11,7 +11,7 @@ namespace mlenv::keeper {
 inline constexpr const char* kProcessName = "mlenv-keeper";
 
 /// Its first argument where it is no keeper but the first program of a container that an OCI
-/// runtime makes (enter.hpp), and the second: whether an absent folder is made.
+/// runtime makes (enter.hpp), and the third: whether an absent folder is made.
 inline constexpr const char* kEnter = "enter";
 inline constexpr const char* kMake = "make";
 inline constexpr const char* kNeed = "need";
@@ -72,7 +72,7 @@ struct StartHead {
 };
 
 struct Failed {
-  enum class Step : std::uint32_t { files, folder, user, program, process };
+  enum class Step : std::uint32_t { files, folder, user, program, process, filter };
   std::int32_t error = 0;
   Step step = Step::files;
 };

@@ -111,8 +111,11 @@ TEST(PidNamespace, WhatIsLeftToDoIsDoneOutsideWhenItsOwnerIsKilled) {
       pipe.read_end.reset();
       enter_namespaces();
       PidNamespace processes{{[&] {
-                                const std::string own =
-                                    fs::read_symlink("/proc/self/ns/pid").string();
+                                std::string own = fs::read_symlink("/proc/self/ns/pid").string();
+                                for (const char* fd : {"0", "1", "2"}) {
+                                  own += " " +
+                                         fs::read_symlink(fs::path("/proc/self/fd") / fd).string();
+                                }
                                 write_file(folder.path() / "done", own, /*durable=*/false);
                               },
                               pipe.write_end.get()}};
@@ -128,7 +131,9 @@ TEST(PidNamespace, WhatIsLeftToDoIsDoneOutsideWhenItsOwnerIsKilled) {
   // Until the last one that holds it is gone.
   char byte = 0;
   EXPECT_EQ(::read(pipe.read_end.get(), &byte, 1), 0);
-  EXPECT_EQ(read_file(folder.path() / "done"), fs::read_symlink("/proc/self/ns/pid").string());
+  // Its streams are its own: none of them is the pipe that it holds.
+  EXPECT_EQ(read_file(folder.path() / "done"),
+            fs::read_symlink("/proc/self/ns/pid").string() + " /dev/null /dev/null /dev/null");
 }
 
 }  // namespace
