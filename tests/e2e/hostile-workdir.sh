@@ -60,7 +60,7 @@ starts() {
   nobody_out "a folder in memory"
   # The home of a container that cannot be written otherwise.
   tried "the home of a read-only image" run --no-project --read-only hostile/home:v1 -- \
-    /bin/sh -c 'cat /root/secret ~/secret; : >/root/escaped; : >~/escaped; true'
+    /bin/sh -c 'cat /root/secret ~/secret; echo >/root/escaped; echo >~/escaped; true'
 }
 
 restarts() {

@@ -15,7 +15,7 @@ hostile_image() {
 # What a program does that may have come out: it reads and writes the machine's files by way of the folder that it is
 # in, and of those above it.
 # shellcheck disable=SC2034  # for the scenarios
-look="for up in . .. ../.. ../../..; do cat \$up$host/secret; : >\$up$host/escaped; done 2>/dev/null; true"
+look="for up in . .. ../.. ../../..; do cat \$up$host/secret; echo >\$up$host/escaped; done 2>/dev/null; true"
 # nobody_out WHAT: what was said is in $work/out and $work/err.
 nobody_out() {
   if grep -qF "$secret" "$work/out" "$work/err"; then fail "$1: the machine's file was read"; fi
