@@ -83,7 +83,7 @@ int edit_command(const Options& options, Edit make, Ui& ui) {
   }
   for (const PackageEdit& change : edit->changes) ui.say(sentence(change, key));
   if (!outcome) return 0;
-  for (const std::string& change : outcome->changes) ui.answer(change);
+  ui.answer_lines(outcome->changes);
   ui.say(lock_summary(edit->recipe, *outcome));
   return 0;
 }

@@ -70,7 +70,7 @@ void answer(const Options& options, const PlatformsOutcome& built, const Ui& ui)
 void explain(const EarlierBuild& earlier, const PlatformsOutcome& built, const Ui& ui) {
   for (const BuildOutcome& outcome : built.outcomes) {
     if (built.image.index) ui.answer(outcome.lock.platform);
-    for (const std::string& line : explanation(earlier, outcome)) ui.answer(line);
+    ui.answer_lines(explanation(earlier, outcome));
   }
 }
 

@@ -100,7 +100,7 @@ void answer(const Options& options, const Checked& checked,
   if (suggestion) {
     for (std::string& line : suggestion_text(*suggestion)) lines.push_back(std::move(line));
   }
-  for (const std::string& line : lines) ui.answer(line);
+  ui.answer_lines(lines);
 }
 
 int check_command(const Options& options, Ui& ui) {

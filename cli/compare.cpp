@@ -250,7 +250,7 @@ void show(Ui& ui, const Comparison& comparison, const CompareWords& words) {
   } else if (words.markdown) {
     for (const std::string& line : compare::markdown(comparison)) ui.answer(printable(line));
   } else {
-    for (const std::string& line : compare_text(comparison, answer_width())) ui.answer(line);
+    ui.answer_lines(compare_text(comparison, answer_width()));
   }
 }
 

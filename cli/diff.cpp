@@ -40,7 +40,7 @@ int diff_environments(const Options& options, Side from, Side to, Ui& ui) {
   if (ui.options.json) {
     ui.answer(canonical(diff_json(from, to, comparison)));
   } else {
-    for (const std::string& line : diff_text(comparison)) ui.answer(line);
+    ui.answer_lines(diff_text(comparison));
   }
   return comparison.same ? 0 : kDifferent;
 }
@@ -50,7 +50,7 @@ int diff_moments(const Options& options, NamedMoment& from, NamedMoment& to, Ui&
   if (ui.options.json) {
     ui.answer(canonical(changes_json(from, to, found)));
   } else {
-    for (const std::string& line : changes_text(from, to, found, options.all)) ui.answer(line);
+    ui.answer_lines(changes_text(from, to, found, options.all));
   }
   return found.differ() ? kDifferent : 0;
 }

@@ -25,7 +25,7 @@ int facts_command(const std::string& file, const Ui& ui) {
   if (ui.options.json) {
     ui.answer(render_facts(facts));
   } else {
-    for (const std::string& line : facts_text(facts)) ui.answer(line);
+    ui.answer_lines(facts_text(facts));
   }
   return 0;
 }

@@ -180,7 +180,7 @@ int image_facts_command(const InspectOptions& options, Ui& ui) {
   if (ui.options.json) {
     ui.answer(render_image_facts(facts));
   } else {
-    for (const std::string& line : image_facts_text(facts)) ui.answer(line);
+    ui.answer_lines(image_facts_text(facts));
   }
   return 0;
 }

@@ -53,7 +53,7 @@ int lock_command(const Options& options, Ui& ui) {
     ui.answer(canonical(value));
     return 0;
   }
-  for (const std::string& change : outcome.changes) ui.answer(change);
+  ui.answer_lines(outcome.changes);
   ui.say(lock_summary(recipe, outcome));
   return 0;
 }

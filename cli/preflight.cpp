@@ -124,7 +124,7 @@ int preflight_command(const Options& options, Ui& ui) {
   if (ui.options.json) {
     ui.answer(job::render_preflight(*found));
   } else {
-    for (const std::string& line : job::preflight_text(*found)) ui.answer(line);
+    ui.answer_lines(job::preflight_text(*found));
   }
   return found->verdict == "fine" ? 0 : kNo;
 }

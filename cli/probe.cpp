@@ -23,7 +23,7 @@ int probe_command(const probe::Options& options, const Ui& ui) {
   if (ui.options.json) {
     ui.answer(canonical(json));
   } else {
-    for (const std::string& line : probe_text(json)) ui.answer(line);
+    ui.answer_lines(probe_text(json));
   }
   return probe::exit_status(answer.judgement.verdict);
 }

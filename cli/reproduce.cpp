@@ -132,7 +132,7 @@ void print(const Report& report, const Ui& ui) {
     ui.answer(render_record(report, {"mlenv.reproduce/1", "what a repeated run gave", ""}));
     return;
   }
-  for (const ComparedFile& file : report.files) ui.answer(line_of(file));
+  for (const ComparedFile& file : report.files) ui.answer_lines({line_of(file)});
   if (report.recorded_exit != report.found_exit) {
     ui.answer(fmt::format("exit status {}, now {}", report.recorded_exit, report.found_exit));
   }

@@ -42,7 +42,9 @@ int verify_command(bool repair, Ui& ui) {
                          {"repaired", repair},
                          {"damage", items}}));
   } else {
-    for (const Store::Damage& damage : damages) ui.answer(damage.what + ": " + damage.why);
+    for (const Store::Damage& damage : damages) {
+      ui.answer_lines({damage.what + ": " + damage.why});
+    }
     ui.say(fmt::format("{} checked, {} damaged{}", counted(looked_at, "item"), damages.size(),
                        repair && !damages.empty() ? " and removed" : ""));
     if (staying > 0) {

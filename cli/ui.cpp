@@ -137,6 +137,10 @@ void Ui::answer(std::string_view line) const {
   write_answer((options.json ? printable_json(line) : printable_lines(line)) + "\n");
 }
 
+void Ui::answer_lines(const std::vector<std::string>& lines) const {
+  for (const std::string& line : lines) answer(printable(line));
+}
+
 void Ui::answer_exactly(std::string_view line) const {
   if (::isatty(STDOUT_FILENO) == 1) return answer(line);
   write_answer(std::string(line) + "\n");

@@ -40,6 +40,8 @@ class Ui {
   /// A line of the answer, on stdout. What could harm a terminal is shown as an escape, here and in
   /// all that goes to stderr; what must stay on one line goes through `printable` before.
   void answer(std::string_view line) const;
+  /// Each is one line of the answer, whatever words of others it holds.
+  void answer_lines(const std::vector<std::string>& lines) const;
   /// The same with every byte as it is where stdout is no terminal: names of files for scripts.
   void answer_exactly(std::string_view line) const;
   /// A sentence beside the answer, on stderr; not with --quiet.

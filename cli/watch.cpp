@@ -108,7 +108,7 @@ void answer_json(const Ui& ui, const char* kind, const RunRecord& run, const std
 
 void give_answer(const Ui& ui, const RunRecord& run, const Answer& answer) {
   if (ui.options.json) return answer_json(ui, "answer", run, watch::render_answer(answer));
-  for (const std::string& line : watch_answer_text(answer)) ui.answer(line);
+  ui.answer_lines(watch_answer_text(answer));
   if (!answer.figures || answer.figures->seconds <= 0) return;
   std::string window = fmt::format("judged: {:.0f} s", answer.figures->seconds);
   if (answer.figures->from_seconds > 0) {

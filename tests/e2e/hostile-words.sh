@@ -5,7 +5,7 @@
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
-need busybox python3 runc crun setpriv
+need busybox git python3 runc crun setpriv
 need_root
 
 passwd='root:x:0:0:root:/root:/bin/sh
@@ -96,6 +96,47 @@ run_as root stop "$id" >/dev/null 2>&1
 # What is not the command's is told as it was given.
 failing_with usage run_as root --json run --network '[none, x]' words:v1 -- true
 grep -qF '`[none, x]`' "$work/err" || fail "says: $(cat "$work/err")"
+
+note "words of others stay on one line of an answer"
+forged=$'evil\nhint: FORGED\e[31m'
+"$MLENV" facts --json >"$work/host.json"
+python3 - "$work" <<'PYTHON'
+import json, sys
+work = sys.argv[1]
+def forge(value):
+    if isinstance(value, dict):
+        return {key: forge(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [forge(one) for one in value]
+    return value + "\nhint: FORGED" if isinstance(value, str) and not value.startswith("mlenv.") else value
+with open(f"{work}/host.json") as file:
+    facts = json.load(file)
+with open(f"{work}/forged.json", "w") as file:
+    json.dump({key: one if key == "schema" else forge(one) for key, one in facts.items()}, file)
+PYTHON
+python3 "$root/tests/support/busybox_image.py" "$work/forged.tar" forged:v1 \
+  --config "$(python3 -c 'import json, sys; e = sys.argv[1]; print(json.dumps({"Labels": {e: e}, "Env": ["A=" + e], "Cmd": [e], "User": e}))' "$forged")"
+"$MLENV" load "$work/forged.tar" >/dev/null 2>&1
+git init -q .
+git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x
+touch "$forged"
+run_as root run --no-check --name first -e "B=$forged" words:v1 -- true "$forged" >/dev/null 2>&1
+touch "other $forged"
+run_as root run --no-check words:v1 -- true other "$forged" >/dev/null 2>&1
+one_line() { # one_line ARGUMENT…: says the words, and none of its lines begins with them
+  timeout 60 "$MLENV" "$@" >"$work/out" 2>"$work/err" </dev/null || true
+  grep -q FORGED "$work/out" "$work/err" || fail "$*: says nothing of it: $(cat "$work/out" "$work/err")"
+  if grep -nE "^[[:space:]]*hint: FORGED|$(printf '\033')" "$work/out" "$work/err"; then fail "$*: a forged line"; fi
+}
+one_line facts "$work/forged.json"
+one_line check words:v1 --host "$work/forged.json"
+one_line inspect forged:v1
+one_line runs
+one_line runs show last
+one_line diff last~1 last
+one_line inspect "$forged"
+one_line pull "127.0.0.1:1/$forged"
+rm -rf .git ./*
 
 note "odd characters in paths"
 odd=('col:on' 'com,ma' 'back\slash' 'a space' $'new\nline' "quo'te\"s" '%s $HOME [x]*' 'l=r;#' $'tab\tübung')
