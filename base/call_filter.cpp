@@ -188,9 +188,10 @@ class Tree {
     std::size_t next = program_.answer(answer.always.value_or(otherwise_));
     for (auto one = answer.when.rbegin(); one != answer.when.rend(); ++one) {
       const auto& [condition, action] = *one;
-      next = program_.branch(BPF_JEQ, condition.value, program_.answer(action), next);
+      // Each goes on to what was added before it.
+      program_.branch(BPF_JEQ, condition.value, program_.answer(action), next);
       if (condition.mask != ~std::uint32_t{0}) {
-        next = program_.add(BPF_ALU | BPF_AND | BPF_K, condition.mask);
+        program_.add(BPF_ALU | BPF_AND | BPF_K, condition.mask);
       }
       static_assert(std::endian::native == std::endian::little);  // the lower half comes first
       const std::size_t place =

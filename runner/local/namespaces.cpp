@@ -96,6 +96,7 @@ void keep_alone(const std::array<int, Count>& descriptors, int first) {
 /// Whoever says or asks something reaches nobody.
 void empty_streams() {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0) ::_exit(1);
   for (int fd = 0; fd < kFirstBeyondStreams; ++fd) {
     if (::dup2(null, fd) < 0) ::_exit(1);
   }

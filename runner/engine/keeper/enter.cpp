@@ -41,8 +41,9 @@ int filter_calls(const char* file) {
   const int error = errno;
   ::close(fd);
   if (bytes < 0) return error;
-  if (bytes == 0 || bytes % sizeof(sock_filter) != 0) return EINVAL;
-  const sock_fprog program{static_cast<unsigned short>(bytes / sizeof(sock_filter)), code.data()};
+  const auto size = static_cast<std::size_t>(bytes);
+  if (size == 0 || size % sizeof(sock_filter) != 0) return EINVAL;
+  const sock_fprog program{static_cast<unsigned short>(size / sizeof(sock_filter)), code.data()};
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
       ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) {
     return errno;
