@@ -22,4 +22,20 @@ Fd open_file_beneath(int folder, const std::string& path);
 std::optional<std::string> read_file_beneath(int folder, const std::string& path,
                                              std::uint64_t limit);
 
+/// open(2) of an absolute path that had no link in it when it was looked up (realpath(3), and names
+/// that a walk found below it); O_CLOEXEC is added. Empty, with ELOOP, where a link is met now, in
+/// whichever part: somebody has put it there since.
+Fd open_canonical(const fs::path& path, int flags);
+
+/// A regular file so, for reading. Throws `file-changed` where a link or something else is in its
+/// place, or nothing any more; else as open_file() does.
+Fd open_canonical_file(const fs::path& path);
+
+/// A file below the folder of a data set, or the set itself where `path` is empty: links are
+/// followed as long as they stay below. Throws as open_canonical_file().
+Fd open_file_of_set(const fs::path& set, const std::string& path);
+
+/// Where the link `name` in the open `folder` leads. Throws where it is none.
+std::string read_link_at(int folder, const std::string& name);
+
 }  // namespace mlenv

@@ -1,11 +1,13 @@
 #include "builder/project_walk.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <algorithm>
 #include <climits>
 #include <numeric>
 
 #include "base/error.hpp"
+#include "base/files_beneath.hpp"
 #include "base/paths.hpp"
 #include "base/temporary_name.hpp"
 #include "base/text.hpp"
@@ -63,7 +65,9 @@ class Walk {
     };
     walk.sorted = true;
     walk.enter_mounts = true;
-    walk_tree(from, walk);
+    Fd top = open_canonical(from, O_RDONLY | O_DIRECTORY);
+    if (!top) throw os_error(errno, "cannot read `{}`", from.string());
+    walk_tree(std::move(top), from, walk);
   }
 
   void file(const fs::path& from, const std::string& shown, const std::string& path,
@@ -109,7 +113,7 @@ class Walk {
     if (S_ISREG(status.st_mode)) {
       file(of.from, of.shown, of.path, status);
     } else if (S_ISLNK(status.st_mode)) {
-      link(of.from, of.shown, of.path, static_cast<int>(entry.depth));
+      link(entry, of);
     } else {
       throw failure("bad-file", "`{}` is a socket, pipe or device, which no image holds", of.shown)
           .hint(fmt::format("name it in `{}`", ignores_.file));
@@ -129,11 +133,11 @@ class Walk {
     return std::find(data_.begin(), data_.end(), from) != data_.end();
   }
 
-  void link(const fs::path& from, const std::string& shown, const std::string& path, int depth) {
-    ProjectFile& file = add(ProjectFile::Kind::symlink, from, shown, path);
-    file.link = fs::read_symlink(from).string();
-    if (stays_inside(file.link, depth)) return;
-    throw failure("bad-file", "the link `{}` leads to `{}`, out of what is copied with it", shown,
+  void link(const TreeEntry& entry, const Names& of) {
+    ProjectFile& file = add(ProjectFile::Kind::symlink, of.from, of.shown, of.path);
+    file.link = read_link_at(entry.folder, entry.name);
+    if (stays_inside(file.link, static_cast<int>(entry.depth))) return;
+    throw failure("bad-file", "the link `{}` leads to `{}`, out of what is copied with it", of.shown,
                   file.link)
         .hint(fmt::format("name it in `{}`, or put what it leads to in its place", ignores_.file));
   }
@@ -236,7 +240,7 @@ struct stat open_status(const Fd& fd, const ProjectFile& file) {
 }
 
 Fd open_project_file(const ProjectFile& file) {
-  Fd fd{::open(file.from.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+  Fd fd = open_canonical(file.from, O_RDONLY | O_NONBLOCK);
   if (!fd && (errno == ELOOP || errno == ENOENT || errno == ENOTDIR)) throw changed(file);
   if (!fd) throw os_error(errno, "cannot read `{}`", file.shown);
   return fd;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/files_beneath.hpp"
 #include "base/paths.hpp"
 #include "base/tree_walk.hpp"
 
@@ -138,8 +139,8 @@ class DataWalk {
   std::vector<FoundFile> found_;
 };
 
-Digest content_digest(const fs::path& path, Activity& activity) {
-  const Fd fd = open_file(path);
+Digest content_digest(const fs::path& set, const std::string& path, Activity& activity) {
+  const Fd fd = open_file_of_set(set, path);
   FdSource source{fd.get()};
   Sha256 hash;
   FunctionSink sink{[&](ByteView bytes) {
@@ -159,7 +160,7 @@ DataList data_list(const fs::path& path, Pool& pool, Progress& progress) {
   Activity activity{progress, "read data `" + path.string() + "`", total};
   std::vector<std::optional<Digest>> digests(files.size());
   pool.for_each(files.size(), [&](std::size_t i) {
-    digests[i] = content_digest(files[i].path.empty() ? path : path / files[i].path, activity);
+    digests[i] = content_digest(path, files[i].path, activity);
   });
   DataList list;
   for (std::size_t i = 0; i < files.size(); ++i) {

@@ -2,13 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <set>
 
 #include "base/error.hpp"
-#include "base/file_digest.hpp"
+#include "base/files_beneath.hpp"
 #include "base/paths.hpp"
 #include "base/temporary_name.hpp"
 #include "base/tree_walk.hpp"
@@ -52,6 +53,14 @@ auto unless_vanished(const fs::path& path, const Read& read) {
   throw vanished(path);
 }
 
+Digest content_digest(const fs::path& path) {
+  const Fd fd = open_canonical_file(path);
+  FdSource source{fd.get()};
+  Sha256 hash;
+  copy(source, hash);
+  return hash.finish();
+}
+
 /// Folders that setuptools leaves beside a source that it built, and would take up again (its
 /// documents: `build_base`, `build_lib`, `build_temp`, `build_scripts`, `bdist_base`, strict
 /// editable installs, `egg_info`, `.eggs`). What else is in `build` is the project's own.
@@ -69,9 +78,10 @@ bool is_record(const fs::path& file) {
   const std::string ending = file.extension().string();
   if (ending != ".lock" && ending != ".built") return false;
   constexpr std::string_view kLine = "# Written by `mlenv ";
-  const Fd fd = open_file(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  SliceSource source{fd.get(), 0, std::min<std::uint64_t>(kLine.size(), fs::file_size(file))};
-  return read_all(source, kLine.size()) == kLine;
+  const Fd fd = open_canonical_file(file);
+  std::array<char, kLine.size()> begin{};
+  const ssize_t count = ::pread(fd.get(), begin.data(), begin.size(), 0);
+  return std::string_view(begin.data(), count < 0 ? 0 : static_cast<std::size_t>(count)) == kLine;
 }
 
 /// A file that is being written.
@@ -106,7 +116,9 @@ class Walk {
     walk.gone = [&](std::string_view path) { miss(std::string(path)); };
     walk.sorted = true;
     walk.enter_mounts = true;
-    walk_tree(tree_.folder, walk);
+    Fd top = open_canonical(tree_.folder, O_RDONLY | O_DIRECTORY);
+    if (!top) throw os_error(errno, "cannot read `{}`", tree_.folder.string());
+    walk_tree(std::move(top), tree_.folder, walk);
   }
 
  private:
@@ -167,7 +179,7 @@ class Walk {
     require_name(path);
     unless_vanished(from, [&] {
       const bool written = chosen && S_ISREG(mode) && is_written_here(from, choice_.home);
-      if (!written) add(from, path, mode);
+      if (!written) add(entry, path);
     });
     return false;
   }
@@ -179,14 +191,16 @@ class Walk {
         .hint("remove it, or name a folder that it is in in the ignore file");
   }
 
-  void add(const fs::path& from, const std::string& path, mode_t mode) {
+  void add(const TreeEntry& entry, const std::string& path) {
+    const fs::path from = tree_.folder / path;
+    const mode_t mode = entry.status.st_mode;
     if (S_ISLNK(mode)) {
-      std::string link = fs::read_symlink(from).string();
+      std::string link = read_link_at(entry.folder, entry.name);
       Digest content = Digest::of(link);
       tree_.files.push_back({path, FileKind::link, std::move(link), std::move(content)});
     } else if (S_ISREG(mode)) {
       const FileKind kind = (mode & S_IXUSR) != 0 ? FileKind::executable : FileKind::plain;
-      tree_.files.push_back({path, kind, {}, digest_of_file(from)});
+      tree_.files.push_back({path, kind, {}, content_digest(from)});
     } else {
       throw failure("bad-source", "`{}` is a socket, pipe or device", from.string())
           .hint("name it in the ignore file, or put it elsewhere");
@@ -199,7 +213,7 @@ class Walk {
 };
 
 SourceTree walk(const fs::path& folder, const Choice& choice) {
-  SourceTree tree{.folder = folder, .files = {}};
+  SourceTree tree{.folder = fs::canonical(folder), .files = {}};
   Walk(choice, tree).run();
   std::sort(tree.files.begin(), tree.files.end(),
             [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
@@ -250,8 +264,7 @@ void copy_source_tree(const SourceTree& tree, const fs::path& to) {
       continue;
     }
     const fs::path from = tree.folder / file.path;
-    const Fd in =
-        unless_vanished(from, [&] { return open_file(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK); });
+    const Fd in = unless_vanished(from, [&] { return open_canonical_file(from); });
     const Fd out = open_file(target, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
     FdSource source{in.get()};
     Sha256 hash;

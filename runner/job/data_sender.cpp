@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/files_beneath.hpp"
 #include "runner/job/misunderstood.hpp"
 
 namespace mlenv::job {
@@ -80,7 +81,7 @@ void DataSender::fill(Channel& channel, const FailedEvent& failed) {
 
 void DataSender::open_file(const DataFile& file) {
   const fs::path path = path_of(*set_, file);
-  file_ = mlenv::open_file(path);
+  file_ = open_file_of_set(set_->from, file.path);
   struct stat status {};
   const bool same = ::fstat(file_.get(), &status) == 0 && S_ISREG(status.st_mode) &&
                     static_cast<std::uint64_t>(status.st_size) == file.size_bytes &&

@@ -321,6 +321,17 @@ TEST_F(ProjectFilesTest, NoticesAFileThatChangesUnderIt) {
   EXPECT_TRUE(store_.verify(/*repair=*/false, [](std::string_view) {}).empty());
 }
 
+TEST_F(ProjectFilesTest, ALinkThatIsPutInAFoldersPlaceIsNotFollowed) {
+  put("src/d/note", "the same");
+  const fs::path elsewhere = project().parent_path() / "elsewhere";
+  fs::create_directories(elsewhere);
+  write_file(elsewhere / "note", "the same", /*durable=*/false);
+  const ProjectFiles files = collect("{src: /w}");
+  fs::rename(project() / "src/d", project() / "aside");
+  fs::create_symlink(elsewhere, project() / "src/d");
+  EXPECT_EQ(code_of([&] { make(files, store_); }), "file-changed");
+}
+
 TEST_F(ProjectFilesTest, KnowsWhereWhatABuildWritesWouldBeCopied) {
   put("src/a.py", "a");
   put(".mlenvignore", "src/out\n*.tar\n!src/deep/kept.tar\nimages\n!images/kept\n");

@@ -68,6 +68,16 @@ TEST_F(SourceTreeTest, TheDigestIsOfNamesContentsModesAndLinks) {
   }
 }
 
+TEST_F(SourceTreeTest, ALinkThatIsPutInAFoldersPlaceIsNotFollowed) {
+  put("x/d/note", "the same");
+  fs::create_directories(outside() / "elsewhere");
+  write_file(outside() / "elsewhere/note", "the same", /*durable=*/false);
+  const SourceTree tree = read_source_tree(home() / "x");
+  fs::rename(home() / "x/d", home() / "aside");
+  fs::create_symlink(outside() / "elsewhere", home() / "x/d");
+  EXPECT_EQ(code_of([&] { copy_source_tree(tree, home() / "copy"); }), "file-changed");
+}
+
 TEST_F(SourceTreeTest, AFileThatVanishesMeanwhileLeavesNoHalfTree) {
   for (int i = 0; i < 20; ++i) put("x/file-" + std::to_string(i), "1");
   const Digest with = read_source_tree(home() / "x").digest();
