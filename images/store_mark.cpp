@@ -93,7 +93,15 @@ bool write_mark(const fs::path& root) {
   return true;
 }
 
-/// Whatever the umask was when it was made, or is.
+/// Nobody else may write to an own folder, whatever the umask was when it was made.
+void settle_mode(const Fd& folder, const struct stat& status, bool is_private) {
+  constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
+  const mode_t wanted = is_private ? S_IRWXU : status.st_mode & 07777U & ~kOthersWrite;
+  if (status.st_uid != ::geteuid() || (status.st_mode & 07777U) == wanted) return;
+  // By the descriptor: what has this name may be another thing by now.
+  (void)::chmod(fmt::format("/proc/self/fd/{}", folder.get()).c_str(), wanted);
+}
+
 void settle_folder(const fs::path& root, const char* name) {
   const fs::path path = root / name;
   if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
@@ -104,13 +112,15 @@ void settle_folder(const fs::path& root, const char* name) {
   if (!fd || ::fstat(fd.get(), &status) != 0) {
     throw not_a_store(root, fmt::format("`{}` is a link or a file, and no folder", path.string()));
   }
-  constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
   // Trees hold set-user-ID programs: nobody else may reach them.
-  const bool is_trees = std::string_view(name) == "trees";
-  const mode_t wanted = is_trees ? S_IRWXU : status.st_mode & 07777U & ~kOthersWrite;
-  if (status.st_uid != ::geteuid() || (status.st_mode & 07777U) == wanted) return;
-  // By the descriptor: what has this name may be another thing by now.
-  (void)::chmod(fmt::format("/proc/self/fd/{}", fd.get()).c_str(), wanted);
+  settle_mode(fd, status, std::string_view(name) == "trees");
+}
+
+/// The store's own: whoever may write to it can put another folder in the place of one in it.
+void settle_root(const fs::path& root) {
+  const Fd fd = open_file(root, O_PATH | O_DIRECTORY);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) == 0) settle_mode(fd, status, /*is_private=*/false);
 }
 
 }  // namespace
@@ -127,6 +137,7 @@ void settle_store_folder(const fs::path& root) {
       throw os_error(EACCES, "cannot make `{}`", (root / kStoreMark).string());
     }
   }
+  settle_root(root);
   for (const char* name : kStoreFolders) settle_folder(root, name);
 }
 

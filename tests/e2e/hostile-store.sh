@@ -43,7 +43,7 @@ unchanged "$work/home2" 1 not-a-store env HOME="$work/home2" MLENV_STORE="$work/
 failing_with not-a-store env MLENV_STORE=/ "$MLENV" --json load "$work/small.tar"
 
 note "an empty one becomes one, also as a link, whatever the umask is; an old one goes on"
-mkdir "$work/disk"
+mkdir -m 777 "$work/disk"
 ln -s "$work/disk" "$work/link"
 (umask 0 && MLENV_STORE=$work/link "$MLENV" load "$work/small.tar" >/dev/null 2>&1)
 for runtime in crun runc; do
