@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "recipes/logins.hpp"
+#include "recipes/project_path.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -83,6 +84,21 @@ std::string excerpt(std::string_view line, int column) {
   return text + below + '^';
 }
 
+/// Words of the file that a message quotes are left out, too.
+std::string without_quoted(std::string_view message) {
+  std::string text;
+  bool inside = false;
+  for (const char c : message) {
+    if (c == '`') {
+      if (!inside) text += "`…`";
+      inside = !inside;
+    } else if (!inside) {
+      text += c;
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string shown_mistake(const fs::path& shown_path, std::string_view source, int line, int column,
@@ -96,8 +112,12 @@ std::string shown_mistake(const fs::path& shown_path, std::string_view source, i
     line = static_cast<int>(last);
     column = static_cast<int>(utf8_length(lines[row])) + 1;
   }
-  return fmt::format("{}:{}:{}: {}{}", shown_path.string(), line, column, without_logins(message),
-                     row < lines.size() ? excerpt(lines[row], column) : "");
+  // A cloned repository's link may lead to any file of this machine: its lines and words are not
+  // shown.
+  const bool quoted = !leads_out(shown_path, shown_path.parent_path());
+  return fmt::format("{}:{}:{}: {}{}", shown_path.string(), line, column,
+                     quoted ? without_logins(message) : without_quoted(message),
+                     quoted && row < lines.size() ? excerpt(lines[row], column) : "");
 }
 
 void Mistakes::add(int line, int column, std::string message) {

@@ -12,7 +12,8 @@ namespace mlenv {
 
 /// `file:line:col: message`, the line and a caret; long lines are cut around the caret. A place
 /// after the last line that holds anything is moved to the end of that line. Without `source` the
-/// first part alone.
+/// first part alone; the same, and no word of the file, where it is a link that leads out of its
+/// folder.
 std::string shown_mistake(const fs::path& shown_path, std::string_view source, int line, int column,
                           std::string_view message);
 

@@ -59,4 +59,13 @@ std::variant<fs::path, PathMistake> find_project_path(const fs::path& folder,
   return found;
 }
 
+bool leads_out(const fs::path& path, const fs::path& folder) {
+  std::error_code error;
+  const fs::path found = fs::canonical(path, error);
+  if (error) return false;
+  const fs::path real = fs::canonical(folder.empty() ? "." : folder, error);
+  if (error) return true;
+  return std::mismatch(real.begin(), real.end(), found.begin(), found.end()).first != real.end();
+}
+
 }  // namespace mlenv

@@ -23,4 +23,8 @@ std::variant<std::string, PathMistake> clean_project_path(std::string_view text)
 std::variant<fs::path, PathMistake> find_project_path(const fs::path& folder,
                                                       const std::string& path);
 
+/// Whether `path` leads to something that lies outside `folder`, by `..` or through links. What
+/// does not exist leads nowhere. An empty `folder` is the current one.
+bool leads_out(const fs::path& path, const fs::path& folder);
+
 }  // namespace mlenv

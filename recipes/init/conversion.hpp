@@ -17,7 +17,9 @@ namespace mlenv {
 class Conversion {
  public:
   /// `folder` is the one that the recipe will lie in.
-  explicit Conversion(fs::path folder) : folder_(std::move(folder)) {}
+  /// `named` is the file that the person named.
+  Conversion(fs::path folder, const fs::path& named)
+      : folder_(std::move(folder)), folder_of_named_(named.parent_path()) {}
 
   Draft draft;
 
@@ -43,7 +45,8 @@ class Conversion {
     DraftStep step;
   };
   void add_step(Step step) { steps_.push_back(std::move(step)); }
-  /// Lines of a requirements file, and of those that it names.
+  /// Lines of a requirements file, and of those that it names. What lies neither in the recipe's
+  /// folder nor in that of the file that the person named is left out.
   void requirements(const fs::path& path, const std::string& shown, const std::string& text);
   /// The default index of Python, and others beside it.
   void python_index(const SourcePlace& place, std::string_view url, bool is_default);
@@ -57,6 +60,7 @@ class Conversion {
   void package_item(const std::string& text);
   std::optional<std::string> name_for_requirements(const fs::path& real,
                                                    const std::string& text) const;
+  bool holds(const fs::path& real) const;
   void finish_steps();
 
   struct Index {
@@ -64,6 +68,7 @@ class Conversion {
     std::string url;
   };
   fs::path folder_;
+  fs::path folder_of_named_;
   std::vector<Index> extra_indexes_;
   std::vector<Step> steps_;
   std::set<fs::path> read_;

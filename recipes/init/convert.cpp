@@ -78,7 +78,7 @@ Draft convert(const fs::path& path, const fs::path& folder) {
             "requirements file `*.txt`");
   }
   const ConversionSource source{path, path.string(), source_text(path)};
-  Conversion conversion{folder};
+  Conversion conversion{folder, path};
   conversion.draft.source = source.shown;
   switch (*format) {
     case SourceFormat::requirements:

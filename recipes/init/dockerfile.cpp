@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error.hpp"
+#include "base/size_limits.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/text.hpp"
 
@@ -171,6 +173,16 @@ std::optional<std::string> braced(std::string_view inner, const DockerVariables&
   return std::nullopt;
 }
 
+/// A line that names the one before four times, and so on, would soon fill all memory.
+constexpr std::size_t kMostExpanded = size_limit::kMiB;
+
+void check_expanded(std::size_t size) {
+  if (size <= kMostExpanded) return;
+  throw failure("too-large", "variables make a text of more than {} bytes of a Dockerfile's line",
+                kMostExpanded)
+      .hint("a variable that names others over and over grows with each line: write what it holds");
+}
+
 }  // namespace
 
 std::vector<DockerInstruction> read_dockerfile(std::string_view text, const fs::path& shown_path) {
@@ -223,6 +235,7 @@ std::string expand_variables(std::string_view text, const DockerVariables& known
     }
     if (!value) complete = false;
     out += value ? *value : std::string(part);
+    if (value) check_expanded(out.size());
   }
   return out;
 }
@@ -232,6 +245,7 @@ std::vector<std::string> docker_words(std::string_view text, const DockerVariabl
   std::vector<std::string> words;
   bool in_word = false;
   char quote = 0;
+  std::size_t expanded = 0;  // of all words together
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
     const bool blank = c == ' ' || c == '\t' || c == '\n';
@@ -249,7 +263,9 @@ std::vector<std::string> docker_words(std::string_view text, const DockerVariabl
       words.back() += text[++at];
     } else if (c == '$' && quote != '\'') {
       const std::size_t end = variable_end(text, at);
-      words.back() += expand_variables(text.substr(at, end - at), known, complete);
+      const std::string value = expand_variables(text.substr(at, end - at), known, complete);
+      check_expanded(expanded += value.size());
+      words.back() += value;
       at = end - 1;
     } else {
       words.back() += c;

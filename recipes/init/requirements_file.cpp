@@ -178,11 +178,21 @@ std::optional<std::string> Conversion::name_for_requirements(const fs::path& rea
   return name;
 }
 
+/// The recipe gets the lines, and goes where others read it: they are not to come from just any
+/// file that a cloned repository names.
+bool Conversion::holds(const fs::path& real) const {
+  return !leads_out(real, folder_) || !leads_out(real, folder_of_named_);
+}
+
 void Conversion::requirements(const fs::path& path, const std::string& shown,
                               const std::string& text) {
   std::error_code unknown;
   const fs::path real = fs::weakly_canonical(path, unknown);
   if (!read_.insert(real).second) return;
+  if (!holds(real)) {
+    return leave_out({shown, 0}, shown,
+                     "it lies neither in the recipe's folder nor in that of the file converted");
+  }
   if (read_.size() > kMostFiles) return leave_out({shown, 0}, shown, "more files than mlenv reads");
   if (utf8_fault(text) != std::string::npos) {
     leave_out({shown, 0}, shown, "not UTF-8");

@@ -1,5 +1,8 @@
 #include "recipes/resolve/interpreter.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <span>
 #include <vector>
@@ -98,6 +101,24 @@ bool is_intact(const fs::path& path, const Digest& digest) {
   return hash.finish() == digest;
 }
 
+/// A recipe names it: a pipe there would be waited for without end, a device read without end.
+Fd open_archive(const fs::path& path) {
+  Fd fd = open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) throw os_error(errno, "cannot read `{}`", path.string());
+  if (!S_ISREG(status.st_mode)) {
+    throw failure("not-a-file", "`{}` is no regular file", path.string())
+        .hint("`sources.python.url` names an archive of Python");
+  }
+  return fd;
+}
+
+std::uint64_t file_size_of(const Fd& fd) {
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) throw os_error(errno, "cannot read a file's size");
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
 }  // namespace
 
 fs::path interpreter_path(const fs::path& cache, const Digest& digest) {
@@ -109,10 +130,10 @@ void fetch_interpreter(const std::string& url, const Digest& digest,
   make_own_folders(path.parent_path());
   AtomicFile file{path};
   if (url.starts_with(kFileScheme)) {
-    const Fd from = open_file(fs::path(url.substr(kFileScheme.size())));
+    const Fd from = open_archive(fs::path(url.substr(kFileScheme.size())));
     FdSource source{from.get()};
     FdSink sink{file.fd()};
-    const std::uint64_t size = size_bytes.value_or(fs::file_size(url.substr(kFileScheme.size())));
+    const std::uint64_t size = size_bytes.value_or(file_size_of(from));
     VerifyingSink verified{sink, digest, size, display_url(url)};
     copy(source, verified);
     verified.finish();

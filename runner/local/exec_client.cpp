@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -14,6 +15,7 @@
 #include "runner/local/signals.hpp"
 #include "runner/local/stage.hpp"
 #include "runner/local/terminal.hpp"
+#include "runner/local/terminal_pipes.hpp"
 
 namespace mlenv {
 namespace {
@@ -51,10 +53,15 @@ class Client {
  public:
   explicit Client(Fd connection) : connection_(std::move(connection)) {}
 
-  Exit run(const ExecRequest& request, const std::vector<int>& files) {
+  /// Without `streams` the command gets a terminal of its own.
+  Exit run(const ExecRequest& request, TerminalPipes* streams) {
+    streams_ = streams;
+    const std::vector<int> files = streams == nullptr ? std::vector<int>{} : streams->files();
     if (!send_packet(connection_.get(), render_exec(request), files)) throw gone();
+    if (streams_ != nullptr) streams_->handed_over();
     while (!outcome_) step();
     if (master_) drain();
+    if (streams_ != nullptr) streams_->drain();
     return *outcome_;
   }
 
@@ -62,10 +69,18 @@ class Client {
   static Error gone() { return failure("run-failed", "the run ended, and the command with it"); }
 
   void step() {
-    std::array<pollfd, 4> fds{{{connection_.get(), POLLIN, 0},
+    std::array<pollfd, 7> fds{{{connection_.get(), POLLIN, 0},
                                {signals_.fd(), POLLIN, 0},
                                {master_ ? master_.get() : -1, POLLIN, 0},
-                               {master_ && input_open_ ? STDIN_FILENO : -1, POLLIN, 0}}};
+                               {master_ && input_open_ ? STDIN_FILENO : -1, POLLIN, 0},
+                               {-1, 0, 0},
+                               {-1, 0, 0},
+                               {-1, 0, 0}}};
+    std::array<pollfd, 3> streams{};
+    if (streams_ != nullptr) {
+      streams = streams_->watched();
+      std::copy(streams.begin(), streams.end(), fds.begin() + kOwnFds);
+    }
     const int most = end_by_ ? kLook : -1;
     if (::poll(fds.data(), fds.size(), most) < 0 && errno != EINTR) {
       throw os_error(errno, "cannot wait for the command");
@@ -77,6 +92,10 @@ class Client {
     }
     if (fds[1].revents != 0) pass_signals();
     if (fds[3].revents != 0) input_open_ = copy_some(STDIN_FILENO, master_.get());
+    if (streams_ != nullptr) {
+      std::copy(fds.begin() + kOwnFds, fds.end(), streams.begin());
+      streams_->copy(streams);
+    }
     if (fds[2].revents != 0 && !copy_some(master_.get(), STDOUT_FILENO)) master_.reset();
     if (fds[0].revents != 0) take_packet();
   }
@@ -138,6 +157,7 @@ class Client {
   using Clock = std::chrono::steady_clock;
   static constexpr int kLook = 100;  // milliseconds
   static constexpr int kSignalBase = 128;
+  static constexpr int kOwnFds = 4;  ///< before those of the streams
 
   Fd connection_;
   HeldSignals signals_;
@@ -145,6 +165,7 @@ class Client {
   int first_signal_ = 0;  ///< of SIGINT and SIGTERM
   std::optional<Clock::time_point> end_by_{};
   Fd master_;
+  TerminalPipes* streams_ = nullptr;
   bool input_open_ = true;
   std::optional<RawTerminal> raw_;
   std::optional<Exit> outcome_;
@@ -158,10 +179,11 @@ Exit exec_in_run(const fs::path& run_folder, std::string_view id, ExecRequest re
     const winsize size = terminal_size();
     request.rows = size.ws_row;
     request.columns = size.ws_col;
-    return client.run(request, {});
+    return client.run(request, nullptr);
   }
   const Fd null = open_file("/dev/null");
-  return client.run(request, {input ? STDIN_FILENO : null.get(), STDOUT_FILENO, STDERR_FILENO});
+  TerminalPipes streams{{input ? STDIN_FILENO : null.get(), STDOUT_FILENO, STDERR_FILENO}};
+  return client.run(request, &streams);
 }
 
 void stop_run(const fs::path& run_folder, std::string_view id, const StopRequest& request) {

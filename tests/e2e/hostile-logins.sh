@@ -131,6 +131,7 @@ for mode in hidden closed; do
   none_sent "a server that does not ask, $mode"
 done
 failing_with http-status "$MLENV" --json data update --from "https://ann:s3cret@localhost:$secure/hidden"
+# shellcheck disable=SC2016 # the message's own quotes
 grep -q 'the address has a login for `localhost`' "$work/err" || fail "$(cat "$work/err")"
 printf 'default login anyone password DEFAULTSECRET\n' >"$HOME/.netrc"
 failing_with http-status "$MLENV" --json data update --from "https://localhost:$secure/hidden"

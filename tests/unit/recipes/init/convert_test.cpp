@@ -4,6 +4,7 @@
 #include <map>
 #include <random>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
@@ -355,6 +356,37 @@ TEST_F(ConvertTest, DamagedFilesMakeRecipesOrMistakes) {
     }
   }
   EXPECT_GT(recipes, 500);
+}
+
+TEST_F(ConvertTest, LinesOfFilesElsewhereAreNotCopied) {
+  const TemporaryFolder elsewhere{temporary_root()};
+  const std::string secret = (elsewhere.path() / "secret.txt").string();
+  write_file(secret, "secret\n", false);
+  fs::create_symlink(secret, folder_.path() / "link.txt");
+  put("inside.txt", "numpy\n");
+  put("sub/deep.txt", "-r ../inside.txt\n");
+  put("requirements.txt", "-r " + secret + "\n-r link.txt\n-r sub/deep.txt\n");
+  put("environment.yml", "dependencies: [pip: ['-r " + secret + "', '-r inside.txt']]\n");
+  put("cog.yaml", "build: {python_requirements: link.txt}\n");
+  EXPECT_EQ(converted("requirements.txt").packages, (Words{"numpy"}));
+  EXPECT_EQ(reasons(converted("requirements.txt")), Words{(folder_.path() / secret).string()});
+  EXPECT_EQ(converted("environment.yml").packages, (Words{"numpy"}));
+  EXPECT_EQ(converted("cog.yaml").packages, Words{});
+  EXPECT_EQ(converted("link.txt").packages, Words{});
+}
+
+TEST_F(ConvertTest, VariablesThatGrowAreAnError) {
+  std::string text = "FROM debian:bookworm\nENV A0=xxxxxxxxxxxxxxxxxxxxxxxx\n";
+  for (int i = 1; i < 12; ++i) {
+    text += fmt::format("ENV A{0}=$A{1}$A{1}$A{1}$A{1}\n", i, i - 1);
+  }
+  put("Dockerfile", text);
+  try {
+    converted("Dockerfile");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "too-large");
+  }
 }
 
 }  // namespace

@@ -128,5 +128,23 @@ TEST(ShellWords, KnowsWhatIsMoreThanACommand) {
   }
 }
 
+TEST(Dockerfile, WhatVariablesMakeIsBounded) {
+  const DockerVariables known = {{"A", std::string(600'000, 'x')}};
+  bool complete = true;
+  const auto code = [&](const auto& expand) -> std::string {
+    try {
+      expand();
+      return "";
+    } catch (const Error& error) {
+      return error.code();
+    }
+  };
+  EXPECT_EQ(code([&] { expand_variables("$A", known, complete); }), "");
+  EXPECT_EQ(code([&] { expand_variables("$A$A", known, complete); }), "too-large");
+  EXPECT_EQ(code([&] { expand_variables("${A}${A:-b}", known, complete); }), "too-large");
+  EXPECT_EQ(code([&] { docker_words("X=$A Y=b", known, complete); }), "");
+  EXPECT_EQ(code([&] { docker_words("X=$A Y=$A", known, complete); }), "too-large");
+}
+
 }  // namespace
 }  // namespace mlenv
