@@ -137,8 +137,8 @@ class Walk {
     ProjectFile& file = add(ProjectFile::Kind::symlink, of.from, of.shown, of.path);
     file.link = read_link_at(entry.folder, entry.name);
     if (stays_inside(file.link, static_cast<int>(entry.depth))) return;
-    throw failure("bad-file", "the link `{}` leads to `{}`, out of what is copied with it", of.shown,
-                  file.link)
+    throw failure("bad-file", "the link `{}` leads to `{}`, out of what is copied with it",
+                  of.shown, file.link)
         .hint(fmt::format("name it in `{}`, or put what it leads to in its place", ignores_.file));
   }
 

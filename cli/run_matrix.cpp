@@ -13,6 +13,7 @@
 #include "recipes/text.hpp"
 #include "runner/facts/probe.hpp"
 #include "runner/local/detached.hpp"
+#include "runner/local/held_mounts.hpp"
 #include "runner/matrix/drive.hpp"
 #include "runner/matrix/placeholders.hpp"
 #include "runner/matrix/share.hpp"
@@ -63,6 +64,7 @@ class Variations {
         folder_(opened.folder),
         record_(opened.record),
         store_(fs::absolute(ui.store().root())) {
+    sources_.find(job.run);
     failure_status_ = ui.failure_status.value_or(1);
     LocalRun any = job.run;
     choose_runtime(any);
@@ -98,6 +100,7 @@ class Variations {
     out.start = start_of(run, variation, devices);
     run.runtime = runtime_;
     choose_runtime(run);
+    sources_.apply(run);
     out.store = store_;
     out.most_log_bytes = job_.life.most_log_bytes;
     out.failure_status = failure_status_;
@@ -126,6 +129,7 @@ class Variations {
   const MatrixJob& job_;
   const matrix::MatrixFolder& folder_;
   const MatrixRecord& record_;
+  SettledSources sources_;  ///< what one variation puts in their place, the next does not mount
   fs::path store_;
   int failure_status_ = 1;
   std::string runtime_;

@@ -159,9 +159,8 @@ DataList data_list(const fs::path& path, Pool& pool, Progress& progress) {
   for (const FoundFile& file : files) total += static_cast<std::uint64_t>(file.status.st_size);
   Activity activity{progress, "read data `" + path.string() + "`", total};
   std::vector<std::optional<Digest>> digests(files.size());
-  pool.for_each(files.size(), [&](std::size_t i) {
-    digests[i] = content_digest(path, files[i].path, activity);
-  });
+  pool.for_each(files.size(),
+                [&](std::size_t i) { digests[i] = content_digest(path, files[i].path, activity); });
   DataList list;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const struct stat& status = files[i].status;

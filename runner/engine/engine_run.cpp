@@ -24,6 +24,7 @@
 #include "runner/engine/mount_points.hpp"
 #include "runner/local/devices.hpp"
 #include "runner/local/exec_server.hpp"
+#include "runner/local/held_mounts.hpp"
 #include "runner/local/home.hpp"
 #include "runner/local/job.hpp"
 #include "runner/local/job_checks.hpp"
@@ -202,6 +203,7 @@ void EngineRun::fill_container() {
 std::vector<Mount> EngineRun::own_mounts() {
   std::vector<Mount> mounts = job_mounts(run_);
   require_own_results(run_, mounts);
+  require_settled(run_, mounts);
   for (std::size_t i = 0; run_.throwaway_mounts && i < mounts.size(); ++i) {
     container_.layers.erase(mounts[i].target);  // of two at one target the later one counts
     if (mounts[i].read_only) continue;

@@ -44,15 +44,18 @@ Fd opened(const fs::path& around, const Mount& results) {
 
 template <class Mounts, class Use>
 void for_own_results(const LocalRun& run, Mounts& mounts, const Use& use) {
-  if (!is_variation(run)) return;
   for (auto& one : mounts) {
-    if (one.target != matrix::kOutputTarget) continue;
+    if (!is_own_results(run, one)) continue;
     const fs::path around = writable_around(mounts, one);
     if (!around.empty()) use(one, opened(around, one));
   }
 }
 
 }  // namespace
+
+bool is_own_results(const LocalRun& run, const Mount& mount) {
+  return mount.target == matrix::kOutputTarget && is_variation(run);
+}
 
 std::vector<Mount> with_own_results(const LocalRun& run, std::vector<Mount> mounts,
                                     const fs::path& place) {

@@ -14,6 +14,9 @@ namespace mlenv {
 std::vector<Mount> with_own_results(const LocalRun& run, std::vector<Mount> mounts,
                                     const fs::path& place);
 
+/// Whether that is one of job_mounts(run) which mlenv made for a variation.
+bool is_own_results(const LocalRun& run, const Mount& mount);
+
 /// For who has somebody else mount them: throws the same, a moment before.
 void require_own_results(const LocalRun& run, const std::vector<Mount>& mounts);
 

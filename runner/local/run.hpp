@@ -64,6 +64,9 @@ struct LocalRun {
   std::vector<std::string> argv;
   /// Mounted at the image's workdir (`/workspace` where it has none); nullopt: nothing.
   std::optional<fs::path> project;
+  /// Of the sources, the project among them: those that have no link in them. One that is there
+  /// when they are mounted was put there since, and is refused (held_mounts.hpp).
+  std::vector<fs::path> settled{};
   fs::path scratch;       ///< folder on a file system that overlayfs accepts as upper
   bool terminal = false;  ///< give it a terminal (ours); standard input must be one
   std::string runtime;    ///< `runc`, `crun` or a path; empty: the first that is there

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <memory>
+#include <utility>
 
 #include "base/printable.hpp"
 #include "runner/engine/engine_run.hpp"
@@ -20,6 +21,7 @@
 #include "runner/local/exec_server.hpp"
 #include "runner/local/give_back.hpp"
 #include "runner/local/group_sweep.hpp"
+#include "runner/local/held_mounts.hpp"
 #include "runner/local/home.hpp"
 #include "runner/local/job.hpp"
 #include "runner/local/job_checks.hpp"
@@ -225,6 +227,7 @@ class BuiltinRun final : public PreparedRun {
     }
     check_mounts(bundle_, image);
     check_workdir(bundle_, image);
+    held_.hold(run, bundle_.mounts, stage_.private_folder / "mounts");
     if (stage_.identity == Identity::kept_id) make_mount_points(bundle_, image);
     refusal_ = cannot_run(bundle_, image);
     if (!refusal_) make_network();
@@ -242,7 +245,7 @@ class BuiltinRun final : public PreparedRun {
     Container container{bundle_.id, bundle_.group, folder, stage_.identity, run_.terminal};
     PidNamespace processes{
         {what_is_left_to_do(container), run_.fds.layer, bundle_.network_namespace}};
-    check_mounts(bundle_, ImageRoot{stage_.root});  // an earlier attempt may have put links there
+    if (std::exchange(again_, true)) look_again();
     make_workdir(bundle_, ImageRoot{stage_.root});
     remove_tree(folder);
     make_folders(folder);
@@ -274,6 +277,14 @@ class BuiltinRun final : public PreparedRun {
     complain(refused->why, run_.fds.err >= 0 ? run_.fds.err : STDERR_FILENO);
     attempt.end.exit = {refused->status, false};
     attempt.started = false;
+  }
+
+  /// An earlier attempt may have put links there.
+  void look_again() {
+    held_.renew(bundle_.mounts);
+    Bundle named = bundle_;
+    named.mounts = held_.named(std::move(named.mounts));
+    check_mounts(named, ImageRoot{stage_.root});
   }
 
   /// When we are killed. Most ordinary users' runs leave nothing, and need no process for it.
@@ -355,6 +366,8 @@ class BuiltinRun final : public PreparedRun {
   Stage stage_;
   std::string group_folder_;  ///< before the name of a container's group
   Bundle bundle_;
+  HeldMounts held_;
+  bool again_ = false;  ///< a first attempt has begun
   std::optional<PrivateNetwork> network_;
   std::optional<CannotRun> refusal_;
 };

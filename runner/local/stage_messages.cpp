@@ -84,6 +84,7 @@ std::string render_request(const LocalRun& run) {
                    {"workdir", run.workdir},
                    {"argv", run.argv},
                    {"project", run.project ? Json(run.project->native()) : Json()},
+                   {"settled", paths(run.settled)},
                    {"scratch", run.scratch.native()},
                    {"terminal", run.terminal},
                    {"runtime", run.runtime},
@@ -123,6 +124,7 @@ LocalRun parse_request(std::string_view bytes) {
   run.workdir = value.at("workdir");
   run.argv = value.at("argv").get<std::vector<std::string>>();
   if (!value.at("project").is_null()) run.project = value.at("project").get<std::string>();
+  for (const Json& one : value.at("settled")) run.settled.emplace_back(one.get<std::string>());
   run.scratch = value.at("scratch").get<std::string>();
   run.terminal = value.at("terminal");
   run.runtime = value.at("runtime");

@@ -242,6 +242,8 @@ DetachedRun NodeJob::run_of(const StartRank& start) {
   made.run.trees = trees->second;
   check_sources(made.run);
   data_.add_to(made);
+  sources_.find(made.run);  // at the first attempt; its ranks may put links there for the next
+  sources_.apply(made.run);
   NodeGpus gpus = node_gpus(start.gpus);
   made.run.devices = std::move(gpus.edits);
   for (const CdiName& one : gpus.names) {

@@ -10,6 +10,7 @@
 
 #include "images/store.hpp"
 #include "runner/job/channel.hpp"
+#include "runner/local/held_mounts.hpp"
 #include "runner/node/data_intake.hpp"
 #include "runner/node/image_intake.hpp"
 #include "runner/node/intake.hpp"
@@ -82,8 +83,9 @@ class NodeJob {
   std::map<std::string, std::vector<fs::path>> trees_;  ///< of images that are ready, by digest
   std::string archive_;                                 ///< of code, that was offered last
   std::string code_;                                    ///< the one that is ready
-  std::string facts_;                                   ///< of this node, once they were asked
-  std::optional<TemporaryFolder> folder_;               ///< of the job
+  SettledSources sources_;
+  std::string facts_;                      ///< of this node, once they were asked
+  std::optional<TemporaryFolder> folder_;  ///< of the job
   std::vector<std::unique_ptr<Work>> works_;
   std::optional<LinkTester> links_;       ///< during a preflight
   std::optional<StorageTester> storage_;  ///< while storage is proven

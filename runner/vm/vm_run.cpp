@@ -16,6 +16,7 @@
 #include "runner/engine/engine_exec.hpp"
 #include "runner/engine/engine_files.hpp"
 #include "runner/engine/kept_process.hpp"
+#include "runner/local/held_mounts.hpp"
 #include "runner/local/home.hpp"
 #include "runner/local/job.hpp"
 #include "runner/local/job_checks.hpp"
@@ -138,7 +139,9 @@ void VmRun::prepare(const fs::path& root) {
   bundle_.terminal = run_.terminal;
   bundle_.read_only = run_.options.read_only;
   bundle_.mounts = {{machine, std::string(kMachineTarget), true}};
-  std::vector<Mount> own = with_own_results(run_, job_mounts(run_), folder_ / "results");
+  std::vector<Mount> own = job_mounts(run_);
+  require_settled(run_, own);
+  own = with_own_results(run_, std::move(own), folder_ / "results");
   if (run_.throwaway_mounts) {
     own = under_throwaway_layers(run_, std::move(own), identity_ != Identity::root);
   }

@@ -2,6 +2,7 @@
 # Logins go to whom they were given for, once that one has asked, and not over plain HTTP: ~/.netrc with its
 # `default`, docker's config.json, logins in addresses. Servers that ask without need, redirect, name token
 # servers and upload places elsewhere; an archive, an index and a repository over plain HTTP; a proxy.
+# shellcheck disable=SC2016 # what stands in single quotes is for others
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -131,7 +132,6 @@ for mode in hidden closed; do
   none_sent "a server that does not ask, $mode"
 done
 failing_with http-status "$MLENV" --json data update --from "https://ann:s3cret@localhost:$secure/hidden"
-# shellcheck disable=SC2016 # the message's own quotes
 grep -q 'the address has a login for `localhost`' "$work/err" || fail "$(cat "$work/err")"
 printf 'default login anyone password DEFAULTSECRET\n' >"$HOME/.netrc"
 failing_with http-status "$MLENV" --json data update --from "https://localhost:$secure/hidden"
