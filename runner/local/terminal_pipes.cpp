@@ -12,6 +12,11 @@
 #include "runner/local/terminal.hpp"
 
 namespace mlenv {
+namespace {
+
+constexpr std::array<std::size_t, 2> kOutputs = {STDOUT_FILENO, STDERR_FILENO};
+
+}  // namespace
 
 TerminalPipes::TerminalPipes(const std::array<int, 3>& streams) : streams_(streams) {
   for (std::size_t i = 0; i < streams.size(); ++i) {
@@ -50,7 +55,7 @@ std::array<pollfd, 3> TerminalPipes::watched() const {
 
 void TerminalPipes::copy(const std::array<pollfd, 3>& found) {
   if (found[STDIN_FILENO].revents != 0) copy_input();
-  for (const std::size_t i : {STDOUT_FILENO, STDERR_FILENO}) {
+  for (const std::size_t i : kOutputs) {
     if (found[i].revents != 0 && !copy_some(ours_[i].get(), streams_[i])) ours_[i].reset();
   }
 }
@@ -73,7 +78,7 @@ void TerminalPipes::copy_input() {
 }
 
 void TerminalPipes::drain() {
-  for (const std::size_t i : {STDOUT_FILENO, STDERR_FILENO}) {
+  for (const std::size_t i : kOutputs) {
     int left = 0;
     if (!ours_[i] || ::ioctl(ours_[i].get(), FIONREAD, &left) != 0) continue;
     std::array<char, 4096> buffer{};

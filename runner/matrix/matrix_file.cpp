@@ -159,7 +159,8 @@ std::vector<std::string> differing_parts(const MatrixRecord& from, const MatrixR
   return parts;
 }
 
-MatrixFolder::MatrixFolder(fs::path folder) : MatrixFolder(folder, {}, !fs::exists(folder)) {}
+MatrixFolder::MatrixFolder(const fs::path& folder)
+    : MatrixFolder(folder, {}, !fs::exists(folder)) {}
 
 MatrixFolder::MatrixFolder(fs::path folder, Fd open, bool made)
     : folder_(std::move(folder)),

@@ -119,7 +119,7 @@ std::vector<std::string> differing_parts(const MatrixRecord& from, const MatrixR
 class MatrixFolder {
  public:
   /// Makes it. Throws `matrix-busy` where another mlenv works on it.
-  explicit MatrixFolder(fs::path folder);
+  explicit MatrixFolder(const fs::path& folder);
   /// One that is open already; `made`: by us.
   MatrixFolder(fs::path folder, Fd open, bool made);
   const fs::path& path() const { return folder_; }

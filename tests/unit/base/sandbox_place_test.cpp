@@ -62,6 +62,42 @@ class SandboxPlaceTest : public testing::Test {
     fs::create_symlink("/proc/self/root", at("t/root"));
     folder_ = open_file(at("t"), O_PATH | O_DIRECTORY);
   }
+  std::vector<std::string> paths() const {
+    const std::string magic = "/proc/self/fd/" + std::to_string(folder_.get());
+    return {"file",
+            "file/",
+            "file/x",
+            "./deep//er/file",
+            "link",
+            "link/",
+            "link/file",
+            "link/../up",
+            "deep/up",
+            "deep/up/",
+            "absolute/er/file",
+            "absolute",
+            "..",
+            "../t/file",
+            "loop",
+            "loop/x",
+            "broken",
+            "none",
+            "none/x",
+            "magic/0",
+            "magic/" + std::to_string(folder_.get()) + "/file",
+            "root",
+            "root/etc",
+            "/",
+            "/.",
+            "/etc/..",
+            at("t/link/file").string(),
+            magic,
+            magic + "/file",
+            "/proc/self/root/etc",
+            "/proc/mounts",
+            "/proc/self/status",
+            std::string(300, 'x')};
+  }
   fs::path at(const std::string& path) const { return top_.path() / path; }
 
   TemporaryFolder top_{temporary_root()};
@@ -69,43 +105,9 @@ class SandboxPlaceTest : public testing::Test {
 };
 
 TEST_F(SandboxPlaceTest, ResolvesTheSameWithoutOpenat2) {
-  const std::string magic = "/proc/self/fd/" + std::to_string(folder_.get());
-  const std::vector<std::string> paths = {"file",
-                                          "file/",
-                                          "file/x",
-                                          "./deep//er/file",
-                                          "link",
-                                          "link/",
-                                          "link/file",
-                                          "link/../up",
-                                          "deep/up",
-                                          "deep/up/",
-                                          "absolute/er/file",
-                                          "absolute",
-                                          "..",
-                                          "../t/file",
-                                          "loop",
-                                          "loop/x",
-                                          "broken",
-                                          "none",
-                                          "none/x",
-                                          "magic/0",
-                                          "magic/" + std::to_string(folder_.get()) + "/file",
-                                          "root",
-                                          "root/etc",
-                                          "/",
-                                          "/.",
-                                          "/etc/..",
-                                          at("t/link/file").string(),
-                                          magic,
-                                          magic + "/file",
-                                          "/proc/self/root/etc",
-                                          "/proc/mounts",
-                                          "/proc/self/status",
-                                          std::string(300, 'x')};
   for (const int error : {ENOSYS, EPERM}) {
     for (const bool follow : {true, false}) {
-      for (const std::string& path : paths) {
+      for (const std::string& path : paths()) {
         const std::string expected = found(folder_.get(), path, follow);
         std::string without;
         std::thread([&] {
@@ -115,6 +117,7 @@ TEST_F(SandboxPlaceTest, ResolvesTheSameWithoutOpenat2) {
       }
     }
   }
+  const std::string magic = "/proc/self/fd/" + std::to_string(folder_.get());
   EXPECT_EQ(found(folder_.get(), magic + "/file", true), "ELOOP");
 }
 

@@ -102,6 +102,15 @@ TEST(PidNamespace, IsJoinedByItsPathAndEndsWithAllInIt) {
   EXPECT_EQ(seen, "0 1 0");
 }
 
+/// This process's namespace of processes, and what its standard streams are.
+void write_streams(const fs::path& file) {
+  std::string own = fs::read_symlink("/proc/self/ns/pid").string();
+  for (const char* fd : {"0", "1", "2"}) {
+    own += " " + fs::read_symlink(fs::path("/proc/self/fd") / fd).string();
+  }
+  write_file(file, own, /*durable=*/false);
+}
+
 TEST(PidNamespace, WhatIsLeftToDoIsDoneOutsideWhenItsOwnerIsKilled) {
   const TemporaryFolder folder{temporary_root()};
   Pipe pipe = make_pipe();
@@ -110,15 +119,8 @@ TEST(PidNamespace, WhatIsLeftToDoIsDoneOutsideWhenItsOwnerIsKilled) {
     try {
       pipe.read_end.reset();
       enter_namespaces();
-      PidNamespace processes{{[&] {
-                                std::string own = fs::read_symlink("/proc/self/ns/pid").string();
-                                for (const char* fd : {"0", "1", "2"}) {
-                                  own += " " +
-                                         fs::read_symlink(fs::path("/proc/self/fd") / fd).string();
-                                }
-                                write_file(folder.path() / "done", own, /*durable=*/false);
-                              },
-                              pipe.write_end.get()}};
+      PidNamespace processes{
+          {[&] { write_streams(folder.path() / "done"); }, pipe.write_end.get()}};
       processes.settle();
       processes.watch_over();
       (void)::raise(SIGKILL);
