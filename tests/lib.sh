@@ -42,7 +42,8 @@ remove_work() {
     "${sudo[@]}" find "$work" -xdev -type f -links 1 -size +16k -exec truncate --size 0 {} +
     "${sudo[@]}" mv "$work" "$MLENV_TEST_LATER/"
   else
-    "${sudo[@]}" rm -rf --one-file-system "$work"
+    # What a run in the background ends with may come just now.
+    "${sudo[@]}" rm -rf --one-file-system "$work" || { sleep 2 && "${sudo[@]}" rm -rf --one-file-system "$work"; }
   fi
 }
 finish_test() {
