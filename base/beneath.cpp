@@ -38,14 +38,6 @@ Fd failed(int error) {
   return {};
 }
 
-/// Where a link leads; nullopt: it is none.
-std::optional<std::string> link_at(int folder, const std::string& name) {
-  std::array<char, PATH_MAX> target{};
-  const ssize_t size = ::readlinkat(folder, name.c_str(), target.data(), target.size());
-  if (size < 0) return std::nullopt;
-  return std::string(target.data(), static_cast<std::size_t>(size));
-}
-
 class Walk {
  public:
   Walk(int root, Links links) : links_(links) {
@@ -155,6 +147,13 @@ Fd open_beneath(int root, const std::string& path, int flags, Links links, mode_
     if (errno != EAGAIN && errno != EINTR) return {};
   }
   return walk_beneath(root, path, flags, links, mode);
+}
+
+std::optional<std::string> link_at(int folder, const std::string& name) {
+  std::array<char, PATH_MAX> target{};
+  const ssize_t size = ::readlinkat(folder, name.c_str(), target.data(), target.size());
+  if (size < 0) return std::nullopt;
+  return std::string(target.data(), static_cast<std::size_t>(size));
 }
 
 }  // namespace mlenv

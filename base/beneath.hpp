@@ -3,6 +3,7 @@
 // resolved below an open folder. Whatever is opened on their behalf comes by here, so that neither
 // a link nor `..` makes mlenv touch anything else, also while they rename folders meanwhile.
 #include <sys/types.h>
+#include <optional>
 #include <string>
 
 #include "base/handle.hpp"
@@ -26,5 +27,9 @@ Fd open_beneath(int root, const std::string& path, int flags, Links links, mode_
 
 /// The same, part by part.
 Fd walk_beneath(int root, const std::string& path, int flags, Links links, mode_t mode = 0);
+
+/// Where the link `name` in the open `folder` leads; with an empty name `folder` is itself one
+/// (O_PATH | O_NOFOLLOW). Nothing, with errno, where it is none.
+std::optional<std::string> link_at(int folder, const std::string& name);
 
 }  // namespace mlenv

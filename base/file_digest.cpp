@@ -2,9 +2,10 @@
 
 namespace mlenv {
 
-Digest digest_of_file(const fs::path& path) {
-  const Fd fd = open_file(path);
-  FdSource source{fd.get()};
+Digest digest_of_file(const fs::path& path) { return digest_of_file(open_file(path)); }
+
+Digest digest_of_file(const Fd& file) {
+  FdSource source{file.get()};
   Sha256 hash;
   copy(source, hash);
   return hash.finish();

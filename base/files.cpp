@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "base/descriptor_path.hpp"
 #include "base/error.hpp"
 #include "base/folder_entries.hpp"
 #include "base/lock_wait.hpp"
@@ -150,13 +151,11 @@ fs::path temporary_beside(const fs::path& file) {
   return file.parent_path() / (std::string(kTemporaryPrefix) + random_name());
 }
 
-std::string handle_path(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
-
 /// A file without a name (open(2), O_TMPFILE): however its process ends, nothing is left of it.
 /// None where the file system knows no such files, or without /proc, through which they get names.
 Fd open_nameless(const fs::path& folder, mode_t mode) {
   Fd fd{::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode)};
-  if (fd && ::access(handle_path(fd).c_str(), F_OK) != 0) fd.reset();
+  if (fd && ::access(descriptor_path(fd).c_str(), F_OK) != 0) fd.reset();
   return fd;
 }
 
@@ -180,8 +179,8 @@ void AtomicFile::commit(bool durable) {
   if (temporary_.empty()) {
     // A link never takes the place of what is there; only a rename does.
     const fs::path name = temporary_beside(target_);
-    if (::linkat(AT_FDCWD, handle_path(fd_).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) !=
-        0) {
+    if (::linkat(AT_FDCWD, descriptor_path(fd_).c_str(), AT_FDCWD, name.c_str(),
+                 AT_SYMLINK_FOLLOW) != 0) {
       throw os_error(errno, "cannot put `{}` in place", target_.string());
     }
     temporary_ = name;

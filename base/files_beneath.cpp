@@ -2,10 +2,8 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
-#include <array>
 #include <cerrno>
-#include <climits>
+#include <utility>
 
 #include "base/beneath.hpp"
 #include "base/error.hpp"
@@ -59,6 +57,12 @@ Fd open_canonical(const fs::path& path, int flags) {
   return open_beneath(root.get(), below.empty() ? "." : below, flags, Links::none);
 }
 
+Fd open_canonical_folder(const fs::path& path) {
+  Fd folder = open_canonical(path, O_RDONLY | O_DIRECTORY);
+  if (!folder) throw os_error(errno, "cannot read `{}`", path.string());
+  return folder;
+}
+
 Fd open_canonical_file(const fs::path& path) {
   return require_file(open_canonical(path, kReading), path);
 }
@@ -70,10 +74,9 @@ Fd open_file_of_set(const fs::path& set, const std::string& path) {
 }
 
 std::string read_link_at(int folder, const std::string& name) {
-  std::array<char, PATH_MAX> target{};
-  const ssize_t size = ::readlinkat(folder, name.c_str(), target.data(), target.size());
-  if (size < 0) throw os_error(errno, "cannot read the link `{}`", name);
-  return {target.data(), static_cast<std::size_t>(size)};
+  std::optional<std::string> target = link_at(folder, name);
+  if (!target) throw os_error(errno, "cannot read the link `{}`", name);
+  return *std::move(target);
 }
 
 }  // namespace mlenv

@@ -27,6 +27,9 @@ std::optional<std::string> read_file_beneath(int folder, const std::string& path
 /// whichever part: somebody has put it there since.
 Fd open_canonical(const fs::path& path, int flags);
 
+/// A folder so, for listing; throws where it cannot be opened.
+Fd open_canonical_folder(const fs::path& path);
+
 /// A regular file so, for reading. Throws `file-changed` where a link or something else is in its
 /// place, or nothing any more; else as open_file() does.
 Fd open_canonical_file(const fs::path& path);

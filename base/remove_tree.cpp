@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/descriptor_path.hpp"
 #include "base/error.hpp"
 #include "base/tree_walk.hpp"
 
@@ -18,7 +19,7 @@ constexpr std::size_t kMostStuck = 10000;
 /// By the descriptor: chmod(2) follows links, and no descriptor for listing is to be had yet.
 bool open_up(int folder, const std::string& name) {
   const Fd fd{::openat(folder, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
-  return fd && ::chmod(fmt::format("/proc/self/fd/{}", fd.get()).c_str(), S_IRWXU) == 0;
+  return fd && ::chmod(descriptor_path(fd).c_str(), S_IRWXU) == 0;
 }
 
 class Removal {

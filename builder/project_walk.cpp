@@ -65,9 +65,7 @@ class Walk {
     };
     walk.sorted = true;
     walk.enter_mounts = true;
-    Fd top = open_canonical(from, O_RDONLY | O_DIRECTORY);
-    if (!top) throw os_error(errno, "cannot read `{}`", from.string());
-    walk_tree(std::move(top), from, walk);
+    walk_tree(open_canonical_folder(from), from, walk);
   }
 
   void file(const fs::path& from, const std::string& shown, const std::string& path,

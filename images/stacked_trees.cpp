@@ -6,13 +6,12 @@
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-#include <array>
 #include <cerrno>
-#include <climits>
 #include <deque>
 #include <set>
 
 #include "base/beneath.hpp"
+#include "base/descriptor_path.hpp"
 #include "base/error.hpp"
 #include "base/tree_walk.hpp"
 #include "images/tree_paths.hpp"
@@ -32,8 +31,6 @@ bool is_opaque(const fs::path& folder) {
 }
 
 /// What is open there, whatever has its name by now.
-fs::path opened(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
-
 void split(std::string_view path, std::deque<std::string>& parts) {
   std::vector<std::string> found;
   while (!path.empty()) {
@@ -50,10 +47,9 @@ std::string parent_of(const std::string& path) {
 }
 
 std::string link_target(int fd) {
-  std::array<char, PATH_MAX> target{};
-  const ssize_t size = ::readlinkat(fd, "", target.data(), target.size());
-  if (size < 0) throw os_error(errno, "cannot read a link of an image");
-  return {target.data(), static_cast<std::size_t>(size)};
+  std::optional<std::string> target = link_at(fd, "");
+  if (!target) throw os_error(errno, "cannot read a link of an image");
+  return *std::move(target);
 }
 
 /// false: the file system cannot, and an empty file is there; or nothing, and why is told later.
@@ -141,7 +137,7 @@ StackedTrees::Entry StackedTrees::open(std::size_t layer, const std::string& pat
 bool StackedTrees::hides_below(std::size_t layer, const std::string& path) const {
   for (std::string at = parent_of(path);; at = parent_of(at)) {
     const Entry entry = open(layer, at);
-    if (entry.fd && (!S_ISDIR(entry.status.st_mode) || has_opaque_mark(opened(entry.fd))))
+    if (entry.fd && (!S_ISDIR(entry.status.st_mode) || has_opaque_mark(descriptor_path(entry.fd))))
       return true;
     if (at.empty()) return false;
   }
@@ -201,7 +197,7 @@ std::optional<std::string> StackedTrees::read(std::string_view path, std::uint64
   std::string real;
   const std::optional<Entry> entry = follow(path, real);
   if (!entry || !S_ISREG(entry->status.st_mode)) return std::nullopt;
-  const Fd file = open_file(opened(entry->fd), O_RDONLY);
+  const Fd file = open_file(descriptor_path(entry->fd), O_RDONLY);
   FdSource source{file.get()};
   return read_all(source, limit);
 }
@@ -220,7 +216,7 @@ std::vector<std::string> StackedTrees::list(std::string_view path) const {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Entry entry = open(i, *folder);
     if (!entry.fd || !S_ISDIR(entry.status.st_mode)) continue;
-    for (const fs::path& one : list_folder(opened(entry.fd))) {
+    for (const fs::path& one : list_folder(descriptor_path(entry.fd))) {
       names.insert(one.filename().string());
     }
   }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 
+#include "base/descriptor_path.hpp"
 #include "base/error.hpp"
 #include "base/own_entries.hpp"
 #include "base/text.hpp"
@@ -99,7 +100,7 @@ void settle_mode(const Fd& folder, const struct stat& status, bool is_private) {
   const mode_t wanted = is_private ? S_IRWXU : status.st_mode & 07777U & ~kOthersWrite;
   if (status.st_uid != ::geteuid() || (status.st_mode & 07777U) == wanted) return;
   // By the descriptor: what has this name may be another thing by now.
-  (void)::chmod(fmt::format("/proc/self/fd/{}", folder.get()).c_str(), wanted);
+  (void)::chmod(descriptor_path(folder).c_str(), wanted);
 }
 
 void settle_folder(const fs::path& root, const char* name) {

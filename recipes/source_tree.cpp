@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/file_digest.hpp"
 #include "base/files_beneath.hpp"
 #include "base/paths.hpp"
 #include "base/temporary_name.hpp"
@@ -51,14 +52,6 @@ auto unless_vanished(const fs::path& path, const Read& read) {
     if (is_there(path)) throw;
   }
   throw vanished(path);
-}
-
-Digest content_digest(const fs::path& path) {
-  const Fd fd = open_canonical_file(path);
-  FdSource source{fd.get()};
-  Sha256 hash;
-  copy(source, hash);
-  return hash.finish();
 }
 
 /// Folders that setuptools leaves beside a source that it built, and would take up again (its
@@ -116,9 +109,7 @@ class Walk {
     walk.gone = [&](std::string_view path) { miss(std::string(path)); };
     walk.sorted = true;
     walk.enter_mounts = true;
-    Fd top = open_canonical(tree_.folder, O_RDONLY | O_DIRECTORY);
-    if (!top) throw os_error(errno, "cannot read `{}`", tree_.folder.string());
-    walk_tree(std::move(top), tree_.folder, walk);
+    walk_tree(open_canonical_folder(tree_.folder), tree_.folder, walk);
   }
 
  private:
@@ -200,7 +191,7 @@ class Walk {
       tree_.files.push_back({path, FileKind::link, std::move(link), std::move(content)});
     } else if (S_ISREG(mode)) {
       const FileKind kind = (mode & S_IXUSR) != 0 ? FileKind::executable : FileKind::plain;
-      tree_.files.push_back({path, kind, {}, content_digest(from)});
+      tree_.files.push_back({path, kind, {}, digest_of_file(open_canonical_file(from))});
     } else {
       throw failure("bad-source", "`{}` is a socket, pipe or device", from.string())
           .hint("name it in the ignore file, or put it elsewhere");

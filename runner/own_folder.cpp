@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "base/descriptor_path.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -48,7 +49,7 @@ OwnFolder::OwnFolder(const fs::path& path) {
   }
 }
 
-fs::path OwnFolder::inside() const { return fmt::format("/proc/self/fd/{}", fd_.get()); }
+fs::path OwnFolder::inside() const { return descriptor_path(fd_); }
 
 std::optional<std::string> OwnFolder::read(const std::string& name) const {
   if (!fd_) return std::nullopt;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/descriptor_path.hpp"
 #include "base/error.hpp"
 #include "base/paths.hpp"
 #include "builder/debian/beneath.hpp"
@@ -166,7 +167,7 @@ void Tree::finish_folders() {
   for (const auto& [path, mode] : folder_modes_) {
     const Fd folder = open_real(fd_.get(), path, O_DIRECTORY);
     // chmod(2) takes no O_PATH descriptor; its name in /proc leads to what it stands for.
-    const std::string name = fmt::format("/proc/self/fd/{}", folder.get());
+    const std::string name = descriptor_path(folder);
     if (!folder || ::chmod(name.c_str(), mode) != 0) {
       throw os_error(errno, "cannot set the mode of `/{}`", path);
     }

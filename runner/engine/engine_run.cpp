@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/beneath.hpp"
+#include "base/descriptor_path.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/paths.hpp"
@@ -301,7 +302,7 @@ KeptProcess EngineRun::job() const {
 std::uint64_t EngineRun::memory_kills_so_far() const {
   if (run_.engine->controllers.empty()) return 0;
   const Fd open = open_beneath(kept_->root().get(), "sys/fs/cgroup", O_PATH, Links::inside);
-  const std::string groups = fmt::format("/proc/self/fd/{}", open.get());
+  const std::string groups = descriptor_path(open);
   return std::max(memory_kills(groups), memory_kills(groups + "/memory"));
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/descriptor_path.hpp"
 #include "base/error.hpp"
 #include "base/files_beneath.hpp"
 #include "runner/local/job.hpp"
@@ -63,8 +64,6 @@ Error bad_mount(const Mount& mount, int error) {
       .because(errno_text(error));
 }
 
-std::string path_of(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
-
 /// Where no mount of `/` brings what is below it along.
 void make_unbindable(const fs::path& folder) {
   make_folders(folder);
@@ -117,7 +116,7 @@ void HeldMounts::hold(const LocalRun& run, std::vector<Mount>& mounts, fs::path 
     if (!fd) throw bad_mount(*mount, errno);
     std::error_code error;
     Held held;
-    held.real = fs::read_symlink(path_of(fd), error);
+    held.real = fs::read_symlink(descriptor_path(fd), error);
     if (error) throw bad_mount(*mount, error.value());
     bind(fd, held, *mount);
     held_.push_back(std::move(held));
@@ -133,7 +132,8 @@ void HeldMounts::bind(const Fd& fd, Held& held, Mount& mount) {
   } else {
     write_file(place, "", /*durable=*/false);
   }
-  if (::mount(path_of(fd).c_str(), place.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) {
+  if (::mount(descriptor_path(fd).c_str(), place.c_str(), nullptr, MS_BIND | MS_REC, nullptr) !=
+      0) {
     throw bad_mount(mount, errno);
   }
   held.device = status.st_dev;

@@ -3,11 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <climits>
 
 #include "base/beneath.hpp"
+#include "base/descriptor_path.hpp"
 #include "base/error.hpp"
 #include "base/folder_entries.hpp"
 
@@ -37,10 +36,7 @@ bool ImageRoot::is_folder(const std::string& path) const {
 
 std::optional<std::string> ImageRoot::link(const std::string& path) const {
   const Fd fd = open(path, O_PATH | O_NOFOLLOW);
-  std::array<char, PATH_MAX> target{};
-  const ssize_t size = fd ? ::readlinkat(fd.get(), "", target.data(), target.size()) : -1;
-  if (size <= 0) return std::nullopt;
-  return std::string(target.data(), static_cast<std::size_t>(size));
+  return fd ? link_at(fd.get(), "") : std::nullopt;
 }
 
 std::vector<std::string> ImageRoot::list(const std::string& path) const {
@@ -111,7 +107,7 @@ fs::path ImageRoot::on_host(const std::string& path) const {
     throw failure("image-root", "cannot find `{}` in the container", path)
         .because(errno_text(errno));
   }
-  return fs::read_symlink(fmt::format("/proc/self/fd/{}", fd.get()));
+  return fs::read_symlink(descriptor_path(fd));
 }
 
 void ImageRoot::make_folder(const std::string& path, std::uint32_t uid, std::uint32_t gid) const {

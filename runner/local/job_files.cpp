@@ -5,10 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
-#include <array>
-#include <climits>
 
 #include "base/beneath.hpp"
+#include "base/descriptor_path.hpp"
 #include "base/paths.hpp"
 
 namespace mlenv {
@@ -20,12 +19,10 @@ constexpr int kMaxLinks = 40;            // as the kernel (path_resolution(7))
 constexpr std::size_t kHeadBytes = 256;  // what the kernel reads of a program (BINPRM_BUF_SIZE)
 
 /// What is open there, whatever has its name by now.
-std::string opened(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
-
 Program host_program(const Fd& fd) {
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) return Program::absent;
-  return S_ISREG(status.st_mode) && ::access(opened(fd).c_str(), X_OK) == 0
+  return S_ISREG(status.st_mode) && ::access(descriptor_path(fd).c_str(), X_OK) == 0
              ? Program::found
              : Program::not_executable;
 }
@@ -110,10 +107,7 @@ std::optional<std::string> JobFiles::link(const std::string& path) const {
   // What is mounted is never a link, even if its source on the host is.
   if (path == mount->target) return std::nullopt;
   const Fd fd = open_on_host(path, O_PATH | O_NOFOLLOW);
-  std::array<char, PATH_MAX> target{};
-  const ssize_t size = fd ? ::readlinkat(fd.get(), "", target.data(), target.size()) : -1;
-  if (size <= 0) return std::nullopt;
-  return std::string(target.data(), static_cast<std::size_t>(size));
+  return fd ? link_at(fd.get(), "") : std::nullopt;
 }
 
 /// A real path in a mount, which programs may change meanwhile: no link is followed, but what the

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/beneath.hpp"
+#include "base/descriptor_path.hpp"
 #include "base/error.hpp"
 #include "base/paths.hpp"
 #include "runner/matrix/placeholders.hpp"
@@ -61,8 +62,8 @@ std::vector<Mount> with_own_results(const LocalRun& run, std::vector<Mount> moun
                                     const fs::path& place) {
   for_own_results(run, mounts, [&](Mount& results, const Fd& fd) {
     make_folders(place);
-    const std::string from = fmt::format("/proc/self/fd/{}", fd.get());
-    if (::mount(from.c_str(), place.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) {
+    if (::mount(descriptor_path(fd).c_str(), place.c_str(), nullptr, MS_BIND | MS_REC, nullptr) !=
+        0) {
       throw usage_error("bad-mount", "cannot mount `{}` at `{}`", results.source.string(),
                         results.target)
           .because(errno_text(errno));

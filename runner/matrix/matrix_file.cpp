@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/beneath.hpp"
+#include "base/descriptor_path.hpp"
 #include "base/printable.hpp"
 #include "base/record_json.hpp"
 #include "base/size_limits.hpp"
@@ -169,7 +170,7 @@ MatrixFolder::MatrixFolder(fs::path folder, Fd open, bool made)
       made_lock_(!fs::exists(fs::symlink_status(inside() / kLockFile))),
       lock_(held(folder_, inside())) {}
 
-fs::path MatrixFolder::inside() const { return fmt::format("/proc/self/fd/{}", open_.get()); }
+fs::path MatrixFolder::inside() const { return descriptor_path(open_); }
 
 std::string MatrixFolder::real_path() const { return fs::read_symlink(inside()).string(); }
 

@@ -4,12 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <climits>
 #include <functional>
 
 #include "base/beneath.hpp"
+#include "base/descriptor_path.hpp"
 #include "base/digest.hpp"
 #include "base/error.hpp"
 #include "base/paths.hpp"
@@ -79,8 +79,6 @@ PlacedOutput placed(const LocalRun& run, const std::string& path,
 }
 
 /// What is open there, whatever has its name by now.
-fs::path opened(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
-
 /// The run may have put a link in the place of any folder: none is followed.
 class OutputWalk {
  public:
@@ -100,7 +98,7 @@ class OutputWalk {
     } else if (S_ISLNK(status.st_mode)) {
       add_link("", file.get(), "");
     } else if (S_ISREG(status.st_mode)) {
-      add_content("", Fd{::open(opened(file).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)});
+      add_content("", Fd{::open(descriptor_path(file).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)});
     } else {
       throw failure("io", "`{}` is a socket, pipe or device", at(""));
     }
@@ -127,11 +125,9 @@ class OutputWalk {
   }
 
   void add_link(std::string_view within, int folder, const std::string& name) {
-    std::array<char, PATH_MAX> target{};
-    const ssize_t size = ::readlinkat(folder, name.c_str(), target.data(), target.size());
-    if (size < 0) throw os_error(errno, "cannot read `{}`", at(within));
-    const std::string leads(target.data(), static_cast<std::size_t>(size));
-    files_.push_back({std::string(within), "link", leads.size(), Digest::of(leads).str()});
+    const std::optional<std::string> leads = link_at(folder, name);
+    if (!leads) throw os_error(errno, "cannot read `{}`", at(within));
+    files_.push_back({std::string(within), "link", leads->size(), Digest::of(*leads).str()});
   }
 
   void add_content(std::string_view within, const Fd& fd) {
