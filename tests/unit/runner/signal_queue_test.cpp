@@ -48,7 +48,7 @@ TEST(SignalQueue, WhatNobodyTookArrivesAfterIt) {
 
 /// By whatever it is that does not go on.
 void be_held_up() {
-  std::signal(SIGINT, SIG_DFL);  // a shell has what it starts in the background ignore it
+  (void)std::signal(SIGINT, SIG_DFL);  // a shell has what it starts in the background ignore it
   const SignalQueue queue{SignalQueue::Impatience::ends, std::chrono::milliseconds(20)};
   ::kill(::getpid(), SIGTERM);
   (void)has_some(queue);
