@@ -317,6 +317,17 @@ bool LimitGroup::killed_for_memory() const {
   });
 }
 
+void LimitGroup::explain(Error& error) const {
+  const bool refused = std::any_of(groups_.begin(), groups_.end(), [](const Group& one) {
+    if (one.controller != "pids") return false;
+    const std::string text = read_file_if_exists(one.folder / "pids.events").value_or("");
+    const auto count = line_value(text, "max", ' ');
+    return count && number_of(*count).value_or(0) > 0;
+  });
+  if (!refused) return;
+  error.hint("`--pids-limit` holds for the runtime's own processes and threads too: give it more");
+}
+
 Child start_within(const LimitGroup* limits, const Command& command) {
   if (limits == nullptr) return Child{command};
   limits->enter();
@@ -324,8 +335,9 @@ Child start_within(const LimitGroup* limits, const Command& command) {
     Child child{command};
     limits->leave();
     return child;
-  } catch (const Error&) {
+  } catch (Error& error) {
     limits->leave();
+    limits->explain(error);
     throw;
   }
 }

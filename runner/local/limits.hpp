@@ -1,5 +1,6 @@
 #pragma once
 // A job's limits, applied: a limit that cannot be had is an error, never left out.
+#include "base/error.hpp"
 #include "base/process.hpp"
 #include "runner/local/limit_place.hpp"
 
@@ -35,6 +36,9 @@ class LimitGroup {
   std::vector<fs::path> folders() const;
   /// Whether the kernel has killed a process in it, or in a group below it, for want of memory.
   bool killed_for_memory() const;
+  /// Adds what to do where the kernel has refused somebody in it a process (`pids.events`), which
+  /// is why the runtime itself may not have come up.
+  void explain(Error& error) const;
 
  private:
   explicit LimitGroup(std::string name);

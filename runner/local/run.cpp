@@ -85,7 +85,8 @@ Mount Mount::of(std::string_view text, std::string_view source, std::string_view
   std::error_code error;
   if (!fs::exists(mount.source, error)) {
     throw usage_error("bad-mount", "cannot mount `{}`", mount.source.string())
-        .because(error ? error.message() : errno_text(ENOENT));
+        .because(error ? error.message() : errno_text(ENOENT))
+        .hint("make the folder first: what a run writes there then belongs to you");
   }
   return mount;
 }

@@ -190,19 +190,31 @@ void tell(int socket, std::string_view bytes) {
   (void)::send(socket, frame.data(), frame.size(), MSG_NOSIGNAL);
 }
 
+/// Where the run's own complaints go: its log, for one in the background.
+void complain_of(const LocalRun& run, const std::string& line) {
+  complain(line, run.fds.err >= 0 ? run.fds.err : STDERR_FILENO);
+}
+
 /// In words, where the kernel says more than the status does.
 void tell_of_memory(const LocalRun& run) {
   const auto& most = run.options.limits.memory_bytes;
-  complain("the kernel killed a process of this run for want of memory" +
-               (most ? fmt::format("; `--memory` allows {} MiB", *most >> 20U) : std::string()),
-           run.fds.err >= 0 ? run.fds.err : STDERR_FILENO);
+  complain_of(run,
+              "the kernel killed a process of this run for want of memory" +
+                  (most ? fmt::format("; `--memory` allows {} MiB", *most >> 20U) : std::string()));
 }
 
 void tell_of_the_rest(const LocalRun& run) {
-  complain(
-      "a process of this run does not end, though it was killed: it is left to the kernel, which "
-      "may wait for storage or a driver",
-      run.fds.err >= 0 ? run.fds.err : STDERR_FILENO);
+  complain_of(run,
+              "a process of this run does not end, though it was killed: it is left to the kernel, "
+              "which may wait for storage or a driver");
+}
+
+void tell_of_time(const LocalRun& run) {
+  constexpr double kMilliseconds = 1000;
+  const auto allowed =
+      static_cast<double>(run.life.timeout.value_or(std::chrono::milliseconds{}).count());
+  complain_of(run,
+              fmt::format("this run is ended: `--timeout` allows {} s", allowed / kMilliseconds));
 }
 
 /// The container's namespaces, limits, network, overlay and bundle, in which the command is run
@@ -274,7 +286,7 @@ class BuiltinRun final : public PreparedRun {
   void tell_why(const keeper::Failed& problem, Attempt& attempt) const {
     const std::optional<CannotRun> refused = refused_by_kernel(problem, bundle_.argv.front());
     if (!refused) throw cannot_enter(bundle_.workdir, problem);
-    complain(refused->why, run_.fds.err >= 0 ? run_.fds.err : STDERR_FILENO);
+    complain_of(run_, refused->why);
     attempt.end.exit = {refused->status, false};
     attempt.started = false;
   }
@@ -421,7 +433,10 @@ StageOutcome run_container(const LocalRun& run, int signals, int socket) {
   outcome.ended_by = watch.ended_by();
   outcome.usage = prepared->usage();
   outcome.vm = prepared->vm();
-  if (outcome.ended_by == EndedBy::timeout) outcome.exit = {kTimedOutStatus, false};
+  if (outcome.ended_by == EndedBy::timeout) {
+    outcome.exit = {kTimedOutStatus, false};
+    tell_of_time(run);
+  }
   return {outcome, {}};
 }
 

@@ -50,10 +50,11 @@ bool is_out_of_memory(const Runtime& runtime, const Container& container,
   return false;
 }
 
-Error no_container(const Runtime& runtime, const Exit& exit) {
-  return failure("run-failed", "`{}` started no container", runtime.program.string())
-      .because(fmt::format("it ended with status {}", exit.code))
-      .hint("`--runtime` wants `runc`, `crun`, or a path to one");
+Error no_container(const Runtime& runtime, const Exit& exit, const LimitGroup* limits) {
+  Error error = failure("run-failed", "`{}` started no container", runtime.program.string())
+                    .because(fmt::format("it ended with status {}", exit.code));
+  if (limits != nullptr) limits->explain(error);
+  return std::move(error).hint("`--runtime` wants `runc`, `crun`, or a path to one");
 }
 
 /// Killed, and not gone: the kernel takes it away when that lets it.
@@ -86,7 +87,8 @@ JobEnd run_attached(const Runtime& runtime, const Container& container, PidNames
   const Exit exit = child.wait().value_or(Exit{});
   processes.end();
   const Exit explained = exit.code == 0 ? exit : explain_exit(exit, runtime, container);
-  if (explained == exit && !fs::exists(pid_file(container))) throw no_container(runtime, exit);
+  if (explained == exit && !fs::exists(pid_file(container)))
+    throw no_container(runtime, exit, meanwhile.limits);
   // The runtime has removed its own groups.
   return {explained, meanwhile.limits != nullptr && meanwhile.limits->killed_for_memory(),
           report.look()};
@@ -112,11 +114,11 @@ JobEnd run_detached(const Runtime& runtime, const Container& container, PidNames
     // Somebody ended the run while the container was on its way; that is no failure of the runtime.
     if (watch.must_end()) return {Exit{128 + SIGKILL, true}};
     const Exit exit = explain_exit(started, runtime, container);
-    if (exit == started) throw no_container(runtime, started);
+    if (exit == started) throw no_container(runtime, started, meanwhile.limits);
     return {exit};
   }
   const std::optional<std::string> number = read_file_if_exists(pid_file(container));
-  if (!number) throw no_container(runtime, started);
+  if (!number) throw no_container(runtime, started, meanwhile.limits);
   const auto job = static_cast<pid_t>(std::stol(*number));
   if (!report.wait()) {
     meanwhile.started();

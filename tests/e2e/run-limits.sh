@@ -83,6 +83,8 @@ equal "others than there are" 125 "$(status_of --cpuset-cpus 8000 small -- true)
 grep -q '^error: .*cpuset-cpus.* cannot be applied here' "$work/err" || fail "$(cat "$work/err")"
 
 note "processes"
+equal "none for the runtime" 125 "$(status_of --pids-limit 1 small -- true)"
+grep -q "^hint: .--pids-limit. holds for the runtime" "$work/err" || fail "$(cat "$work/err")"
 # shellcheck disable=SC2016  # for the shell inside
 equal "too many" 1 "$(status_of --pids-limit 20 small -- python3 -c '
 import os, sys

@@ -116,8 +116,9 @@ for runtime in runc crun; do
   run --user 1000:1000 small -- sh -c 'exit 7' || status=$?
   equal "status" 7 "$status"
   status=0
-  run --user 1000:1000 --timeout 1s --stop-signal INT small -- sleep 100 || status=$?
+  run --user 1000:1000 --timeout 1s --stop-signal INT small -- sleep 100 2>"$work/err" || status=$?
   equal "timeout" 124 "$status"
+  equal "told" 'mlenv: this run is ended: `--timeout` allows 1 s' "$(cat "$work/err")"
   run -d --name back --user 1000:1000 small -- sleep 1000 >/dev/null
   equal "exec" 1000 "$(m exec back -- id -u)"
   m stop --time 1s back >/dev/null
