@@ -25,10 +25,10 @@ export UV_SYSTEM_CERTS=${UV_SYSTEM_CERTS:-true} UV_NATIVE_TLS=${UV_NATIVE_TLS:-t
 : "${MLENV_TEST_SHARED:=$work/shared}" "${MLENV_TEST_LONG:=0}"
 mkdir -p "$XDG_CACHE_HOME" "$MLENV_TEST_SHARED"
 
-# What looks after runs and jobs of the test's store in the background, of a test that failed midway.
+# What looks after runs and jobs of the test's stores in the background, of a test that failed midway.
 own_keepers() {
   pgrep -f -- 'mlenv __(supervise|drive|release)' | while read -r pid; do
-    if grep -qzxF "MLENV_STORE=$MLENV_STORE" "/proc/$pid/environ" 2>/dev/null; then echo "$pid"; fi
+    if "${sudo[@]}" grep -qzF "MLENV_STORE=$work/" "/proc/$pid/environ" 2>/dev/null; then echo "$pid"; fi
   done || true
 }
 # ext4 without a journal passes by each inode removed in the last minutes before it makes a file, which took up to
@@ -50,7 +50,8 @@ finish_test() {
   local status=$? pid
   trap - EXIT
   if declare -F nodes_down >/dev/null; then nodes_down; fi
-  for pid in "${started[@]}" $(own_keepers); do kill "$pid" 2>/dev/null || true; done
+  for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
+  for pid in $(own_keepers); do "${sudo[@]}" kill "$pid" 2>/dev/null || true; done
   for pid in "${started[@]}"; do wait "$pid" 2>/dev/null || true; done
   grep -oE " $work/[^ ]+" /proc/self/mounts | LC_ALL=C sort -r | xargs -r "${sudo[@]}" umount -l || true
   chmod -R u+rwX "$work" 2>/dev/null || true
