@@ -206,8 +206,19 @@ std::size_t count_processes(int proc) {
   return count;
 }
 
+/// False: nobody here can start a process, whoever's limit that is.
+bool can_start_process() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  if (child < 0) return errno != EAGAIN;
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return true;
+}
+
 /// Looks now and then how many processes there are: where nobody else counts, a program that forks
-/// without end takes the machine.
+/// without end takes the machine; where somebody does (a control group, a limit of the user's that
+/// other programs have a part of), it goes on at that limit for ever.
 class ProcessWatch {
  public:
   explicit ProcessWatch(int proc) : proc_(proc) {}
@@ -216,11 +227,17 @@ class ProcessWatch {
     const auto now = Clock::now();
     if (now < next_) return false;
     next_ = now + kPause;
-    return count_processes(proc_) > most_;
+    const std::size_t count = count_processes(proc_);
+    at_limit_ = count < kCrowd || can_start_process() ? 0 : at_limit_ + 1;
+    return count > most_ || at_limit_ >= kMostAtLimit;
   }
   static constexpr std::chrono::milliseconds kPause{200};
 
  private:
+  /// Fewer do not take all that there may be.
+  static constexpr std::size_t kCrowd = 32;
+  /// Looks in a row, five seconds: a program that starts as many as it can waits for some of them.
+  static constexpr int kMostAtLimit = 25;
   using Clock = std::chrono::steady_clock;
   /// What the caller's own limit allows is reached a little below it.
   static std::size_t most() {
@@ -230,6 +247,7 @@ class ProcessWatch {
   }
   int proc_;
   std::size_t most_ = most();
+  int at_limit_ = 0;
   Clock::time_point next_ = Clock::now() + kPause;
 };
 

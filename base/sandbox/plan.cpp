@@ -122,7 +122,9 @@ Result decode_result(std::string_view bytes) {
   const json value = from_bytes(bytes);
   if (value.at("too_many").get<bool>()) {
     throw failure("too-many-processes", "the program made processes without end and was ended")
-        .because(fmt::format("more than {} of them ran at once", kMostProcesses));
+        .because(
+            fmt::format("more than {} of them ran at once, or for seconds as many as there may be",
+                        kMostProcesses));
   }
   Result result;
   if (const json& exit = value.at("exit"); !exit.is_null()) {

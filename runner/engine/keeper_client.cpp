@@ -167,7 +167,11 @@ std::optional<Keeper::Started> Keeper::start(const KeptProcess& process, keeper:
   if (!send(Word::start, render_start(process), process.streams)) throw gone();
   Frame frame = receive();
   if (!frame.is_there) throw gone();
-  if (frame.kind == Word::started) return Started{std::move(frame.file)};
+  if (frame.kind == Word::started) {
+    // Whoever speaks in the keeper's place gets no keyboard that nobody meant for it.
+    const bool is_master = process.terminal && frame.file && ::isatty(frame.file.get()) == 1;
+    return Started{is_master ? std::move(frame.file) : Fd{}};
+  }
   problem = value_of<keeper::Failed>(frame.bytes);
   return std::nullopt;
 }

@@ -37,7 +37,7 @@ struct KeptProcess {
 class Keeper {
  public:
   struct Started {
-    Fd master;  ///< with a terminal
+    Fd master;  ///< with a terminal; whatever else is sent in its place is closed
   };
   struct End {
     Exit exit;

@@ -271,9 +271,13 @@ void check(const RankEnded& ended) {
 void check(const WantData& want) {
   require_digest("a digest", want.digest);
   require_at_most("an offset", want.offset, kMostBytes);
+  // Each file once: who is asked looks at all that stand in a range, and sends them.
+  std::uint64_t next = 0;
   for (const DataRange& one : want.ranges) {
     require_at_most("a file's number", one.first, kMostBytes);
     require_at_most("a number of files", one.count, kMostBytes);
+    if (one.first < next) refuse("the number of the next file", one.first);
+    next = one.first + one.count;
   }
 }
 

@@ -33,7 +33,7 @@ PeerFetches::Peer& PeerFetches::peer(const FetchPiece& piece) {
 
 void PeerFetches::fetch(const FetchPiece& piece, std::uint64_t length) {
   Peer& from = peer(piece);
-  if (from.asked.empty()) from.heard = Clock::now();
+  if (from.asked.empty()) from.heard = from.turn = Clock::now();
   const std::uint64_t offset = piece.piece * kPieceBytes;
   from.asked.push_back({piece, offset, length});
   from.out += render_request_line({piece.digest, offset, length});
@@ -72,6 +72,7 @@ void PeerFetches::tick() {
     if (!one->fd) why = "it cannot be connected to";
     if (!idle && !one->connected && silent > kMostConnecting) why = "it does not answer";
     if (!idle && silent > kMostSilence) why = "it gives nothing any more";
+    if (why.empty() && !idle && now - one->turn > most_of_piece_) why = "it gives too little";
     if (why.empty()) {
       ++one;
       continue;
@@ -151,6 +152,7 @@ std::string PeerFetches::take(Peer& peer, std::string_view bytes) {
     if (first.left > 0) continue;
     const FetchPiece piece = first.piece;
     peer.asked.pop_front();
+    peer.turn = Clock::now();
     events_.whole(piece);
   }
   return {};

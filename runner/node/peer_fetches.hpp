@@ -25,7 +25,11 @@ struct PeerFetchEvents {
 
 class PeerFetches {
  public:
-  explicit PeerFetches(PeerFetchEvents events) : events_(std::move(events)) {}
+  /// Of a piece of which a byte comes now and then: others may have it.
+  static constexpr std::chrono::milliseconds kMostOfPiece{60'000};
+
+  explicit PeerFetches(PeerFetchEvents events, std::chrono::milliseconds most = kMostOfPiece)
+      : events_(std::move(events)), most_of_piece_(most) {}
 
   void set_token(std::string token) { token_ = std::move(token); }
   /// `length`: of that piece.
@@ -36,7 +40,7 @@ class PeerFetches {
   /// As NodeJob has them.
   void add_to(std::vector<pollfd>& fds) const;
   const pollfd* hear(const pollfd* seen);
-  /// Gives up whoever gives nothing.
+  /// Gives up whoever gives nothing, or so little that nobody can wait for it.
   void tick();
 
  private:
@@ -56,6 +60,7 @@ class PeerFetches {
     std::string line{};  ///< its answer, as far as it came
     std::deque<Asked> asked{};
     Clock::time_point heard = Clock::now();
+    Clock::time_point turn = Clock::now();  ///< since when the first one is awaited
   };
   Peer& peer(const FetchPiece& piece);
   /// Empty: all is well; else why it is given up.
@@ -66,6 +71,7 @@ class PeerFetches {
   void give_up(Peer& peer, const std::string& why);
 
   PeerFetchEvents events_;
+  std::chrono::milliseconds most_of_piece_;
   std::string token_;
   std::list<Peer> peers_;
 };

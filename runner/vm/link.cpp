@@ -100,7 +100,9 @@ std::optional<std::string> Link::expect(Kind kind) {
 
 void Link::note(std::string_view kind, std::string_view text) {
   std::string line{kind};
-  line.append(text.substr(0, kMostNote)).push_back('\n');
+  line += text.substr(0, kMostNote);
+  std::replace(line.begin(), line.end(), '\n', ' ');  // else it would be notes of other kinds
+  line += '\n';
   if (ends_.notes < 0 || line == last_note_ || noted_bytes_ > kMostNotes) return;
   noted_bytes_ += line.size();
   (void)!::write(ends_.notes, line.data(), line.size());

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -63,10 +64,12 @@ SocketPair socket_pair() {
   ::_exit(link.run() ? 0 : 1);
 }
 
+/// Of what a guest or QEMU said.
+constexpr std::size_t kMostShown = 300;
+
 std::string last_lines(const std::string& text) {
-  constexpr std::size_t kMost = 300;
   const std::string_view all = trim(text);
-  return std::string(all.size() > kMost ? all.substr(all.size() - kMost) : all);
+  return std::string(all.size() > kMostShown ? all.substr(all.size() - kMostShown) : all);
 }
 
 /// What lines of the notes say that begin so; the last one counts.
@@ -159,7 +162,8 @@ std::string VirtualMachine::end() {
   }
   const std::string kernel = said_by_kernel();
   if (const std::size_t at = kernel.find("Kernel panic - "); at != std::string::npos) {
-    return fmt::format("its kernel says: {}", trim(kernel.substr(at, kernel.find('\n', at) - at)));
+    const std::string line = kernel.substr(at, std::min(kernel.find('\n', at) - at, kMostShown));
+    return fmt::format("its kernel says: {}", trim(line));
   }
   const std::string qemu = said_by_qemu();
   return qemu.empty() ? "it was shut down from within" : qemu;

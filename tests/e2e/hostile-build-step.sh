@@ -167,5 +167,22 @@ note "user: within a lower limit of the caller's, too"
 rm -rf "$user_home/store-bomb"
 ends_with 1 build user bomb prlimit --nproc=300:300
 grep -q 'made processes without end' "$work/err" || fail "$(tail "$work/err")"
+note "user: where others of the user's have a part of that limit"
+# They end with their input.
+exec {others}> >(as_user python3 -c '
+import os, sys
+ends = os.pipe()
+for _ in range(200):
+    if os.fork() == 0:
+        os.close(ends[1])
+        os.read(ends[0], 1)
+        os._exit(0)
+print("there", flush=True)
+sys.stdin.read()' >"$work/others")
+wait_until 20 grep -q there "$work/others"
+rm -rf "$user_home/store-bomb"
+ends_with 1 build user bomb timeout 60 prlimit --nproc=300:300
+exec {others}>&-
+grep -q 'made processes without end' "$work/err" || fail "$(tail "$work/err")"
 cd "$work/home/root-bomb"
 failing_with too-many-processes env MLENV_STORE="$work/store-again" "$MLENV" --json build bomb.yaml

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <cstdlib>
 #include <string>
 
 #include "base/files.hpp"
@@ -71,6 +73,29 @@ TEST(KeeperPatience, AnAnswerOfAnotherKindIsNone) {
   Keeper client{std::move(link.ours)};
   EXPECT_FALSE(client.ended());
   EXPECT_EQ(code_of([&] { client.set_mode("/x", 0755); }), "run-failed");
+}
+
+/// Whether a terminal is had of a keeper that says it has started the command, and sends `file`.
+bool has_terminal(bool asked, int file) {
+  Ends link = ends();
+  EXPECT_TRUE(
+      keeper::send_by(link.theirs.get(), {0, keeper::Word::started}, {}, {&file, 1}, soon()));
+  KeptProcess process;
+  process.terminal = asked;
+  keeper::Failed problem;
+  Keeper client{std::move(link.ours)};
+  const std::optional<Keeper::Started> started = client.start(process, problem);
+  EXPECT_TRUE(started);
+  return started && started->master;
+}
+
+TEST(KeeperPatience, OnlyATerminalThatWasAskedForIsTaken) {
+  const Fd terminal{::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
+  const Fd null = open_file("/dev/null");
+  ASSERT_TRUE(terminal);
+  EXPECT_TRUE(has_terminal(true, terminal.get()));
+  EXPECT_FALSE(has_terminal(false, terminal.get()));
+  EXPECT_FALSE(has_terminal(true, null.get()));
 }
 
 TEST(KeeperPatience, AFileComesWithItsHead) {

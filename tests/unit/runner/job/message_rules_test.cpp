@@ -87,6 +87,10 @@ TEST(MessageRules, NumbersAreOfTheirRange) {
   EXPECT_EQ(heard(RankEnded{0, 0, {}, false, RunFailure{"run-failed", "no"}, ""}), "bad-stream");
   EXPECT_EQ(heard(FreePorts{{1, 0}}), "bad-stream");
   EXPECT_EQ(heard(WantData{kDigest, {{UINT64_MAX, 2}}, 0}), "bad-stream");
+  // All of a data set many times over, and what was asked for before.
+  EXPECT_EQ(heard(WantData{kDigest, {{0, 9}, {0, 9}}, 0}), "bad-stream");
+  EXPECT_EQ(heard(WantData{kDigest, {{5, 2}, {1, 2}}, 0}), "bad-stream");
+  EXPECT_EQ(heard(WantData{kDigest, {{0, 9}, {9, 1}, {12, 3}}, 0}), "ok");
   EXPECT_EQ(heard(RankUsed{0, {-1.0, 0, 1, false, "running", ""}}), "bad-stream");
   EXPECT_EQ(heard(DataAt{{"corpus", kDigest, "found", "/d", 0, 0, 1e300}}), "bad-stream");
   EXPECT_EQ(heard(SignalRank{0, 0}), "bad-stream");

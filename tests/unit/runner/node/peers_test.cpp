@@ -109,6 +109,31 @@ TEST_F(PeersTest, NobodyAtThatPort) {
   ASSERT_TRUE(until([&] { return failed_.size() == 2; }));
 }
 
+TEST_F(PeersTest, WhoGivesAByteNowAndThenIsGivenUp) {
+  std::uint16_t port = 0;
+  const Fd listening = listen_at("127.0.0.1", port);
+  PeerFetches impatient{
+      {[](const FetchPiece&, std::uint64_t, std::string_view) {}, [](const FetchPiece&) {},
+       [this](const FetchPiece&, const std::string& why) { failed_.push_back(why); }},
+      std::chrono::milliseconds{200}};
+  impatient.fetch({"127.0.0.1", port, kHere, 0}, length(0));
+  Fd slow;
+  ASSERT_TRUE(until([&] {
+    if (!slow) {
+      slow = Fd{::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+      if (slow) (void)write_quietly(slow.get(), "OK\n");
+    }
+    if (slow) (void)write_quietly(slow.get(), "x");
+    std::vector<pollfd> fds;
+    impatient.add_to(fds);
+    (void)::poll(fds.data(), fds.size(), 0);
+    (void)impatient.hear(fds.data());
+    impatient.tick();
+    return !failed_.empty();
+  }));
+  EXPECT_EQ(failed_[0], "it gives too little");
+}
+
 TEST(PeerWords, LinesAreReadAsTheyAreWritten) {
   const PieceRequest request{"sha256:12", 5, 7};
   std::string line = render_request_line(request);

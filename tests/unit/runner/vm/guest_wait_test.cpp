@@ -106,18 +106,20 @@ void add(std::string& bytes, const Value& value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
+std::string frame_of(vm::Kind kind, const std::string& text) {
+  std::string all;
+  vm::FrameHead head;
+  head.bytes = static_cast<std::uint32_t>(text.size());
+  head.kind = kind;
+  add(all, head);
+  return all + text;
+}
+
 /// What a guest sends that tells `count` times that its memory was too little, each time another
 /// number.
 std::string memory_frames(int count) {
   std::string all;
-  for (int i = 0; i < count; ++i) {
-    const std::string text = std::to_string(i);
-    vm::FrameHead head;
-    head.bytes = static_cast<std::uint32_t>(text.size());
-    head.kind = vm::Kind::memory;
-    add(all, head);
-    all += text;
-  }
+  for (int i = 0; i < count; ++i) all += frame_of(vm::Kind::memory, std::to_string(i));
   return all;
 }
 
@@ -141,6 +143,11 @@ TEST(Link, AGuestCannotFillTheHostWithWhatItTellsOfItself) {
   const std::string many = notes_of(memory_frames(kMany));
   EXPECT_GT(many.size(), std::size_t{60} << 10U);
   EXPECT_LT(many.size(), std::size_t{70} << 10U);
+}
+
+TEST(Link, ANoteOfAGuestIsOneNote) {
+  EXPECT_EQ(notes_of(frame_of(vm::Kind::failed, "no disk\noutput 28")),
+            "failed no disk output 28\n");
 }
 
 }  // namespace
