@@ -27,13 +27,12 @@ std::chrono::milliseconds jittered(std::chrono::milliseconds pause) {
 }
 
 std::string_view reason_phrase(long status) {
-  constexpr std::array<std::pair<long, std::string_view>, 16> kPhrases{{
+  constexpr std::array<std::pair<long, std::string_view>, 15> kPhrases{{
       {400, "Bad Request"},
       {401, "Unauthorized"},
       {403, "Forbidden"},
       {404, "Not Found"},
       {405, "Method Not Allowed"},
-      {407, "Proxy Authentication Required"},
       {408, "Request Timeout"},
       {409, "Conflict"},
       {410, "Gone"},
@@ -108,8 +107,6 @@ Error status_error(const HttpResponse& response, std::string_view url) {
   Error error = failure("http-status", "`{}` answered {} {}", display_url(url), response.status,
                         reason_phrase(response.status));
   if (const std::string words = excerpt(response); !words.empty()) error.because(words);
-  if (response.status == 407)
-    error.hint("put user and password into the proxy's URL (HTTPS_PROXY)");
   if (response.no_login.empty()) return error;
   error.because(response.no_login);
   if (response.status != 401) error.hint(std::string(kHowToBeAsked));

@@ -10,42 +10,6 @@
 namespace mlenv::http {
 namespace {
 
-Broken::Sort sort_of(CURLcode code) {
-  switch (code) {
-    case CURLE_COULDNT_RESOLVE_PROXY:
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_CONNECT:
-    case CURLE_SSL_CONNECT_ERROR:
-      return Broken::Sort::unreachable;
-    case CURLE_PEER_FAILED_VERIFICATION:
-      return Broken::Sort::untrusted;
-    case CURLE_OPERATION_TIMEDOUT:
-    case CURLE_PARTIAL_FILE:
-    case CURLE_GOT_NOTHING:
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR:
-    case CURLE_ABORTED_BY_CALLBACK:
-    case CURLE_AGAIN:
-      return Broken::Sort::interrupted;
-    default:
-      return Broken::Sort::hopeless;
-  }
-}
-
-std::string hint_of(CURLcode code, const Url& url) {
-  switch (code) {
-    case CURLE_COULDNT_RESOLVE_PROXY:
-      return "correct the proxy's name in HTTPS_PROXY or http_proxy";
-    case CURLE_COULDNT_RESOLVE_HOST:
-      return fmt::format(
-          "check the name `{}`, and whether this machine needs a proxy (HTTPS_PROXY)", url.host);
-    case CURLE_SSL_CACERT_BADFILE:
-      return "correct the file name in CURL_CA_BUNDLE or SSL_CERT_FILE";
-    default:
-      return {};
-  }
-}
-
 /// What Content-Length promises; 0 where it says nothing.
 std::uint64_t told_length(const HttpResponse& response) {
   const std::string text = response.header("content-length").value_or("");
@@ -54,47 +18,7 @@ std::uint64_t told_length(const HttpResponse& response) {
   return length;
 }
 
-// X509_V_ERR_… of OpenSSL's x509_vfy.h, which CURLINFO_SSL_VERIFYRESULT gives.
-constexpr long kNotYetValid = 9;
-constexpr long kExpired = 10;
-
-/// `DNS:a.example, DNS:b.example` of the server's certificate; empty where libcurl does not tell.
-std::string names_in_certificate(CURL* curl) {
-  curl_certinfo* chain = nullptr;
-  curl_easy_getinfo(curl, CURLINFO_CERTINFO, &chain);
-  if (chain == nullptr || chain->num_of_certs < 1) return {};
-  constexpr std::string_view kNames = "Subject Alternative Name:";
-  for (const curl_slist* line = chain->certinfo[0]; line != nullptr; line = line->next) {
-    const std::string_view text{line->data};
-    const std::size_t at = text.find(kNames);
-    if (at == std::string_view::npos) continue;
-    constexpr std::size_t kLongest = 300;
-    return std::string(trim(text.substr(at + kNames.size()))).substr(0, kLongest);
-  }
-  return {};
-}
-
 }  // namespace
-
-void judge_certificate(CURL* curl, const Running& running, const Exchange& exchange,
-                       Broken& broken) {
-  long verdict = 0;
-  curl_easy_getinfo(curl, CURLINFO_SSL_VERIFYRESULT, &verdict);
-  const std::string_view text{running.reason.data()};
-  const auto says = [&](std::string_view words) { return text.find(words) != text.npos; };
-  if (verdict == kExpired || verdict == kNotYetValid || says("expired") || says("not yet valid")) {
-    broken.hint = fmt::format(
-        "check this machine's clock (`date`); if it is right, whoever runs `{}` has to renew its "
-        "certificate",
-        exchange.url.host);
-  } else if (says("subject name") || says("subjectAltName") || says("does not match")) {
-    const std::string names = names_in_certificate(curl);
-    broken.hint = fmt::format("use the server by a name that its certificate has{}{}",
-                              names.empty() ? "" : ": ", names);
-  } else {
-    broken.hint = std::string(kPrivateAuthorityHint);
-  }
-}
 
 void Running::configure(CURL* curl) {
   curl_easy_setopt(curl, CURLOPT_URL, exchange_.url.text.c_str());
@@ -256,35 +180,6 @@ void Running::watch_rate(Clock::time_point now, std::uint64_t bytes) {
   slow = static_cast<double>(bytes - window_bytes_) <
          static_cast<double>(exchange_.least_rate) * seconds;
   start_window(now, bytes);
-}
-
-Broken describe(CURL* curl, CURLcode code, const Running& running, const Exchange& exchange) {
-  long os_errno = 0;
-  curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &os_errno);
-  Broken broken;
-  broken.sort = sort_of(code);
-  broken.hint = hint_of(code, exchange.url);
-  if (code == CURLE_PEER_FAILED_VERIFICATION) judge_certificate(curl, running, exchange, broken);
-  const double seconds = std::chrono::duration<double>(exchange.stall_timeout).count();
-  if (running.slow || running.late) broken.sort = Broken::Sort::slow;
-  if (running.slow) {
-    broken.reason = fmt::format("fewer than {} bytes came in each second, over {:.0f} seconds",
-                                exchange.least_rate, seconds);
-  } else if (running.late) {
-    broken.reason = fmt::format("the answer was not whole within {:.0f} seconds",
-                                std::chrono::duration<double>(exchange.answer_timeout).count());
-  } else if (running.stalled) {
-    broken.reason = fmt::format("no byte moved for {:.0f} seconds", seconds);
-  } else {
-    const std::string_view text{running.reason.data()};
-    broken.reason = text.empty() ? std::string(curl_easy_strerror(code)) : std::string(text);
-    if (code == CURLE_COULDNT_CONNECT && os_errno != 0) {
-      broken.reason = broken.reason.substr(0, broken.reason.find(" after ")) + ": " +
-                      errno_text(static_cast<int>(os_errno));
-    }
-  }
-  while (broken.reason.ends_with('.') || broken.reason.ends_with('\n')) broken.reason.pop_back();
-  return broken;
 }
 
 }  // namespace mlenv::http

@@ -109,9 +109,9 @@ class Running {
   std::uint64_t window_bytes_ = 0;
 };
 
-/// What helps when the server's certificate is refused: the clock, another name, an authority.
-void judge_certificate(CURL* curl, const Running& running, const Exchange& exchange,
-                       Broken& broken);
+/// Proxy Authentication Required (RFC 9110 §15.5.8): of a proxy, never of a server.
+inline constexpr long kProxyLogin = 407;
+Broken proxy_wants_login();
 
 /// Why `curl_easy_perform` gave `code`.
 Broken describe(CURL* curl, CURLcode code, const Running& running, const Exchange& exchange);

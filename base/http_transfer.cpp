@@ -44,6 +44,10 @@ EnvironmentTrust environment_trust() {
   return trust;
 }
 
+std::string_view trust_variable() {
+  return environment("CURL_CA_BUNDLE").empty() ? "SSL_CERT_FILE" : "CURL_CA_BUNDLE";
+}
+
 std::string environment_netrc() {
   if (std::string named = environment("NETRC"); !named.empty()) return named;
   const std::string home = environment("HOME");
@@ -107,6 +111,18 @@ Connections::Trust Connections::trust_of(const std::string& origin) {
   return special == special_.end() ? trust_ : special->second;
 }
 
+void Connections::check_files(const Trust& trust) {
+  const auto check = [](const std::string& file, std::string_view doing) {
+    if (file.empty()) return;
+    while_doing(doing, [&] { check_small_file(file, size_limit::kCertificates); });
+  };
+  if (trust.verify && trust.bundle.empty()) {
+    check(trust.file, fmt::format("reading the certificates that {} names", trust_variable()));
+  }
+  check(trust.certificate, "reading this machine's certificate");
+  check(trust.key, "reading the key of this machine's certificate");
+}
+
 Connections::Handle Connections::take(const std::string& origin) {
   const std::lock_guard lock{mutex_};
   // The newest with a connection to the same place, else the oldest.
@@ -145,7 +161,12 @@ void Connections::prepare(Handle& handle, const Trust& trust) const {
   curl_easy_setopt(curl, CURLOPT_CERTINFO, 1L);  // names for a message
   curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, trust.verify ? 1L : 0L);
   curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, trust.verify ? 2L : 0L);
-  if (!trust.bundle.empty()) {
+  // A proxy may be asked with TLS, too. What holds for the server alone is none of its.
+  if (!trust_.file.empty()) curl_easy_setopt(curl, CURLOPT_PROXY_CAINFO, trust_.file.c_str());
+  if (!trust_.folder.empty()) curl_easy_setopt(curl, CURLOPT_PROXY_CAPATH, trust_.folder.c_str());
+  if (!trust.verify) {
+    // libcurl would read them all the same.
+  } else if (!trust.bundle.empty()) {
     std::string text = trust.bundle;
     curl_blob blob{text.data(), text.size(), CURL_BLOB_COPY};
     curl_easy_setopt(curl, CURLOPT_CAINFO_BLOB, &blob);
@@ -155,16 +176,19 @@ void Connections::prepare(Handle& handle, const Trust& trust) const {
   if (!trust.certificate.empty()) {
     curl_easy_setopt(curl, CURLOPT_SSLCERT, trust.certificate.c_str());
     curl_easy_setopt(curl, CURLOPT_SSLKEY, trust.key.c_str());
+    curl_easy_setopt(curl, CURLOPT_KEYPASSWD, "");  // else OpenSSL asks at the terminal, and waits
   }
-  if (!trust.folder.empty()) curl_easy_setopt(curl, CURLOPT_CAPATH, trust.folder.c_str());
+  if (trust.verify && !trust.folder.empty())
+    curl_easy_setopt(curl, CURLOPT_CAPATH, trust.folder.c_str());
 }
 
 Outcome Connections::perform(const Exchange& exchange) {
   const Clock::time_point start = Clock::now();
   const std::string origin = origin_of(exchange.url);
+  const Trust trust = trust_of(origin);
+  if (exchange.url.scheme == "https") check_files(trust);
   Handle handle = take(origin);
   CURL* const curl = handle.curl.get();
-  const Trust trust = trust_of(origin);
   prepare(handle, trust);
   Running running{exchange};
   running.configure(curl);
@@ -172,6 +196,8 @@ Outcome Connections::perform(const Exchange& exchange) {
   Outcome& outcome = running.outcome;
   if (code != CURLE_OK && !running.enough) {
     outcome.broken = describe(curl, code, running, exchange);
+  } else if (outcome.response.status == kProxyLogin) {
+    outcome.broken = proxy_wants_login();
   } else {
     curl_off_t seconds = 0;
     curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &seconds);

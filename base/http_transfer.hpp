@@ -47,7 +47,7 @@ struct Broken {
     interrupted,  ///< broke while under way: worth all tries
     slow,         ///< below the least rate, or past the answer's deadline: worth one more try
     hopeless,     ///< the same again next time
-    untrusted     ///< the server's certificate
+    untrusted     ///< the server's certificate, or our files to check it with
   };
   Sort sort = Sort::interrupted;
   std::string reason;
@@ -91,6 +91,8 @@ class Connections {
   /// Trusts the authorities of these files too.
   static void add_authorities(Trust& trust, const std::vector<std::string>& files);
   Trust trust_of(const std::string& origin);
+  /// libcurl opens files by name, and would wait for a pipe in the place of one.
+  static void check_files(const Trust& trust);
   void prepare(Handle& handle, const Trust& trust) const;
 
   std::string user_agent_;
@@ -108,6 +110,8 @@ struct EnvironmentTrust {
   std::string file, folder;
 };
 EnvironmentTrust environment_trust();
+/// The one of these variables that names the file of authorities, or would, for messages.
+std::string_view trust_variable();
 /// $NETRC, else ~/.netrc; empty where there is no home.
 std::string environment_netrc();
 

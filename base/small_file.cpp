@@ -36,18 +36,24 @@ std::string read_up_to(const Fd& fd, const fs::path& path, std::uint64_t limit,
   return text;
 }
 
-std::string read_opened(const Fd& fd, const fs::path& path, std::uint64_t limit) {
+/// Its size; 0 also for the null device.
+std::uint64_t judge_opened(const Fd& fd, const fs::path& path, std::uint64_t limit) {
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) throw os_error(errno, "cannot read `{}`", path.string());
   // It says nothing: `NETRC=/dev/null`, or a link to it that masks somebody's settings.
   const dev_t null_device = makedev(1, 3);
-  if (S_ISCHR(status.st_mode) && status.st_rdev == null_device) return {};
+  if (S_ISCHR(status.st_mode) && status.st_rdev == null_device) return 0;
   if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {  // read(2) refuses a folder
     throw failure("not-a-file", "`{}` is {}, not a file", path.string(), kind_of(status.st_mode))
         .hint("put a regular file there, or take it away");
   }
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (S_ISREG(status.st_mode) && size > limit) throw too_large(path, limit);
+  return size;
+}
+
+std::string read_opened(const Fd& fd, const fs::path& path, std::uint64_t limit) {
+  const std::uint64_t size = judge_opened(fd, path, limit);
   return read_up_to(fd, path, limit, size);
 }
 
@@ -69,6 +75,11 @@ std::optional<std::string> read_small_file_if_exists(const fs::path& path, std::
     throw os_error(errno, "cannot open `{}`", path.string());
   }
   return read_opened(fd, path, limit);
+}
+
+void check_small_file(const fs::path& path, std::uint64_t limit) {
+  const Fd fd = open_file(path, kFlags);
+  judge_opened(fd, path, limit);
 }
 
 std::string read_named_file(const fs::path& path, std::uint64_t limit) {

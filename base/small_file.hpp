@@ -16,6 +16,9 @@ std::string read_small_file(const fs::path& path, std::uint64_t limit);
 /// nullopt when it does not exist.
 std::optional<std::string> read_small_file_if_exists(const fs::path& path, std::uint64_t limit);
 
+/// Throws as `read_small_file` does, for whom libcurl or another library reads the file.
+void check_small_file(const fs::path& path, std::uint64_t limit);
+
 /// What was named on the command line: one of this process's own descriptors (`<(command)`,
 /// /dev/stdin) may be a pipe, and is read up to the limit.
 std::string read_named_file(const fs::path& path, std::uint64_t limit);

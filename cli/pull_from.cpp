@@ -60,11 +60,6 @@ void require_same(const Registry::Manifest& found, const Reference& where, const
                         image.digest().str(), where.str(), where.str()));
 }
 
-Error no_such_image(const Reference& where) {
-  return failure("not-found", "the registry has no image `{}`", where.str())
-      .hint("check repository and tag; a registry may also hide what it does not let you read");
-}
-
 }  // namespace
 
 void add_pull_from(CLI::App& app, std::string& reference) {
@@ -80,7 +75,7 @@ job::PullFrom pull_from_of(Ui& ui, const PullFromWords& words, const Image& imag
     Registry registry{ui.http(), where, access_to(where, words.plain_http)};
     if (!names_no_image(words, where)) {
       const auto found = registry.get_unresolved(where.manifest_name());
-      if (!found) throw no_such_image(where);
+      if (!found) throw registry.no_image(where);
       require_same(*found, where, image);
     }
     const Registry::BlobAccess access = registry.blob_access(image.digest());
@@ -96,7 +91,7 @@ Image image_without_layers(Ui& ui, const PullFromWords& words, const std::string
     options.platform = platform;
     Registry registry{ui.http(), where, options};
     std::optional<Registry::Manifest> found = registry.get_manifest(where.manifest_name());
-    if (!found) throw no_such_image(where);
+    if (!found) throw registry.no_image(where);
     const Descriptor config = config_of_manifest(found->bytes);
     Store& store = ui.store();
     if (!store.has(config.digest)) {

@@ -44,11 +44,6 @@ void check_platform(const Image& image, const Reference& from, const std::string
   throw failure("not-found", "`{}` is an image for {}, not for {}", from.str(), found, platform);
 }
 
-Error no_image(const Reference& from) {
-  return failure("not-found", "the registry has no image `{}`", from.str())
-      .hint("check repository and tag; a registry may also hide what it does not let you read");
-}
-
 /// What pulling needs to know at each step.
 struct Pull {
   Store& store;
@@ -115,7 +110,7 @@ void get_part(const Pull& pull, const ImageIndex::Entry& part, ImageSet& set) {
 
 ImageSet get_set(const Pull& pull, const Reference& from) {
   std::optional<Registry::Manifest> top = pull.source.get_unresolved(from.manifest_name());
-  if (!top) throw no_image(from);
+  if (!top) throw pull.source.no_image(from);
   if (!is_index(top->media_type, top->bytes)) {
     return get_image(pull, std::move(top->bytes), [](const Image&) {});
   }
@@ -163,7 +158,7 @@ Image fetch_image(Store& store, Http& http, const Reference& from, const Registr
   return while_doing(fmt::format("pulling `{}`", from.str()), [&] {
     PullSource source{http, from, options};
     std::optional<Registry::Manifest> manifest = source.get_manifest(from.manifest_name());
-    if (!manifest) throw no_image(from);
+    if (!manifest) throw source.no_image(from);
     return get_image({store, source, options.uploads, progress}, std::move(manifest->bytes),
                      [&](const Image& image) { check_platform(image, from, options.platform); });
   });

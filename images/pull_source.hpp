@@ -25,6 +25,7 @@ class PullSource {
   /// As Registry's: a mirror's word is taken for what a tag means.
   std::optional<Registry::Manifest> get_manifest(const std::string& name);
   std::optional<Registry::Manifest> get_unresolved(const std::string& name);
+  Error no_image(const Reference& from) const { return places_.back().registry.no_image(from); }
   /// As `fetch_blob`: every byte is held against the digest, whoever gives it.
   void fetch_blob(Store& store, const Descriptor& blob, Activity& activity);
 

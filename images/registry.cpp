@@ -160,6 +160,7 @@ Error Registry::State::refused(const HttpResponse& response, std::string_view wh
   const std::string code = response.status == 404 ? "not-found" : "registry";
   Error error = failure(code, "`{}` did not {}", place, what);
   error.because(words);
+  if (response.status == 404) error.because(authorizer.told());
   if (response.status == 429) error.hint("wait a while, then run the same command again");
   if (response.status == 413) error.hint("raise the body limit of the proxy before the registry");
   return error;
@@ -181,6 +182,14 @@ std::string Registry::State::manifest_place(const std::string& name) const {
 Registry::Registry(Http& http, const Reference& where, RegistryOptions options)
     : state_(std::make_unique<State>(http, where, std::move(options))) {}
 Registry::~Registry() = default;
+
+std::string Registry::login_told() const { return state_->authorizer.told(); }
+
+Error Registry::no_image(const Reference& from) const {
+  return failure("not-found", "the registry has no image `{}`", from.str())
+      .because(login_told())
+      .hint("check repository and tag; a registry may also hide what it does not let you read");
+}
 
 bool Registry::has_blob(const Digest& digest) {
   HttpRequest request;
@@ -217,7 +226,14 @@ void Registry::download_blob(const Descriptor& blob, int file,
   };
   while_doing(fmt::format("fetching blob {} of `{}/{}`", blob.digest.brief(), state_->where.host(),
                           state_->where.repository()),
-              [&] { state_->http.download(what, file, count); });
+              [&] {
+                try {
+                  state_->http.download(what, file, count);
+                } catch (Error& error) {
+                  if (error.code() == "http-status") error.because(login_told());
+                  throw;
+                }
+              });
 }
 
 std::optional<Registry::Manifest> Registry::get_unresolved(const std::string& name) {
@@ -269,6 +285,7 @@ Registry::BlobAccess Registry::blob_access(const Digest& manifest) {
   const std::string place = state_->where.host() + "/" + state_->where.repository();
   if (!has_manifest(manifest)) {
     throw failure("not-found", "`{}` has no image {}", place, manifest.str())
+        .because(login_told())
         .hint(fmt::format("`mlenv push IMAGE {}` brings one there", place));
   }
   BlobAccess access;

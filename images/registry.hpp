@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/error.hpp"
 #include "base/http.hpp"
 #include "base/progress.hpp"
 #include "images/oci.hpp"
@@ -40,6 +41,10 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
+  /// Which login the last request went with, or why with none; a sentence for messages.
+  std::string login_told() const;
+  /// `not-found`, for whoever got no manifest of that name.
+  Error no_image(const Reference& from) const;
   bool has_blob(const Digest& digest);
   /// POST, then PATCH with the whole body from `open(offset)`, then PUT (small blobs: POST and
   /// PUT). After a break it goes on where the registry says it is, else with a new session (3 at

@@ -231,6 +231,22 @@ std::string Authorizer::fetch_token(const Challenge& challenge, const TokenScope
   throw failure("registry", "the answer of `{}` holds no token", display_url(realm));
 }
 
+std::string Authorizer::told() const {
+  const std::lock_guard lock{mutex_};
+  return login_told();
+}
+
+std::string Authorizer::login_told() const {
+  const std::string& host = where_.host();
+  if (!held_back_.empty()) return "its login was not sent: " + held_back_;
+  if (!looked_) return fmt::format("no login was sent: `{}` has not asked for one", host);
+  if (!credentials_) return fmt::format("no login was sent: `{}` holds none for it", keeper_);
+  if (!credentials_->identity_token.empty()) {
+    return fmt::format("the identity token in `{}` was used", keeper_);
+  }
+  return fmt::format("the login of `{}` in `{}` was used", credentials_->user, keeper_);
+}
+
 Error Authorizer::denied(std::string_view headline, std::string_view reason) const {
   const std::lock_guard lock{mutex_};
   return denied_error(headline, reason);
@@ -241,10 +257,16 @@ Error Authorizer::denied_error(std::string_view headline, std::string_view reaso
   if (!reason.empty()) error.because(std::string(reason));
   const std::string& host = where_.host();
   if (!held_back_.empty()) {
-    error.because("its login was not sent: " + held_back_);
+    error.because(login_told());
     error.hint(
         "use the registry with TLS; plain HTTP on this machine's own loopback has logins where "
         "`--plain-http` or a file about registries says so");
+  } else if (!looked_) {
+    error.because(login_told());
+    error.hint(fmt::format(
+        "check the repository's name; a login is sent to who asks for it: `{}` would have to "
+        "answer 401 with `WWW-Authenticate` to those who have not logged in",
+        host));
   } else if (!credentials_) {
     error.hint(
         fmt::format("log in with `docker login {}`; `{}` holds no login for it", host, keeper_));

@@ -43,12 +43,15 @@ class Authorizer {
   /// Throws what `find_credentials` throws, the same for every thread that asks, and `denied` or
   /// `registry` when no token is to be had.
   bool renew(const HttpResponse& refusal, const std::string& used);
+  /// Which login the last request went with, or why with none; a sentence for messages.
+  std::string told() const;
   /// `denied`, with what to do.
   Error denied(std::string_view headline, std::string_view reason) const;
 
  private:
   // These want the lock held.
   Error denied_error(std::string_view headline, std::string_view reason) const;
+  std::string login_told() const;
   void look_up();
   /// Gives the login up, with the reason for messages, when the policy does not let it go to
   /// `realm` (a token server) or, where that is empty, to the registry itself.

@@ -51,7 +51,7 @@ Reference moved(const RegistryRule& rule, const std::string& location, const Ref
     return Reference::parse(text);
   } catch (const Error& error) {
     throw usage_error("config-invalid", "`{}` sends `{}` to `{}`, which is no reference",
-                      rule.said_in, name, text)
+                      rule.said_in, name, display_url(text))  // a login may stand before `@`
         .because(error.frames().back());
   }
 }

@@ -137,12 +137,18 @@ void take_over(std::vector<RegistryRule>& rules, std::vector<RegistryRule> later
   }
 }
 
-/// Of a file that is another tool's: what may not be read says nothing to us.
+/// Of a file that is another tool's: what may not be read says nothing to us. Anything else might
+/// block a registry, and is no reason to do without.
+void pass_over_if_forbidden(const Error& error) {
+  if (error.code() != "permission") throw;
+  log::debug("passed over: {}", error.what());
+}
+
 std::optional<std::string> read_if_allowed(const fs::path& path) {
   try {
     return read_small_file_if_exists(path, size_limit::kMachineConfig);
   } catch (const Error& error) {
-    log::debug("passed over: {}", error.what());
+    pass_over_if_forbidden(error);
     return std::nullopt;
   }
 }
@@ -151,7 +157,7 @@ std::vector<fs::path> list_if_allowed(const fs::path& folder) {
   try {
     return list_folder(folder);
   } catch (const Error& error) {
-    log::debug("passed over: {}", error.what());
+    pass_over_if_forbidden(error);
     return {};
   }
 }

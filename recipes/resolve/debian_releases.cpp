@@ -97,6 +97,7 @@ class Releases {
   std::optional<Release> verified(const Suite& suite, const std::string& text);
   std::optional<Release> from_cache(const Suite& suite);
   std::optional<Release> instead(const Suite& suite, Fetched fetched);
+  void refuse_if_known(const Suite& suite);
   bool is_other_peoples(const Suite& suite, const std::string& text) const;
   void pass_over(const Suite& suite, std::string_view why) {
     progress_.note(fmt::format("passing over {}: {}", suite.what(), why));
@@ -157,8 +158,11 @@ std::optional<Release> Releases::verified(const Suite& suite, const std::string&
     throw;
   }
   const std::string& origin = suite.source->origin;
-  if (!origin.empty() && release.origin != origin) return std::nullopt;
-  return release;
+  if (origin.empty() || release.origin == origin) return release;
+  // `Debian Backports` in the place of `Debian`: the distribution's keys sign other suites, too,
+  // and who answers with one of these would have the right one passed over.
+  if (release.origin.starts_with(origin)) check_release(release, checks_of(suite), what);
+  return std::nullopt;
 }
 
 std::optional<Release> Releases::from_cache(const Suite& suite) {
@@ -173,13 +177,16 @@ std::optional<Release> Releases::from_cache(const Suite& suite) {
 
 /// What there is when nothing could be fetched.
 std::optional<Release> Releases::instead(const Suite& suite, Fetched fetched) {
-  if (fetched.absent && suite.source->optional) {
+  std::optional<Release> cached = from_cache(suite);
+  if (fetched.absent && suite.source->optional && !cached) {
     pass_over(suite, "there is no such suite");
     return std::nullopt;
   }
-  std::optional<Release> cached;
-  if (!fetched.absent) cached = from_cache(suite);
-  if (!cached) throw std::move(fetched.fault);
+  if (fetched.absent && cached) {
+    fetched.fault.because(
+        fmt::format("the suite was there before, of {}", render_time(cached->date)));
+  }
+  if (fetched.absent || !cached) throw std::move(fetched.fault);
   // Who keeps the archive's answers back must not hold this machine at an old state for ever.
   try {
     check_release(*cached, checks_of(suite), suite.what());
@@ -192,10 +199,22 @@ std::optional<Release> Releases::instead(const Suite& suite, Fetched fetched) {
   return cached;
 }
 
+/// Whoever can answer in the archive's place must not get its suite, with corrections of security,
+/// left out by somebody else's signature.
+void Releases::refuse_if_known(const Suite& suite) {
+  const std::optional<Release> cached = from_cache(suite);
+  if (!cached) return;
+  throw failure("release-mismatch", "{} is another archive than before", suite.what())
+      .because(fmt::format("it was the distribution's own, of {}", render_time(cached->date)))
+      .hint(fmt::format("use another mirror; if this one has changed hands, remove `{}`",
+                        cached_path(suite).string()));
+}
+
 std::optional<Release> Releases::accept(const Suite& suite, Fetched fetched) {
   if (!fetched.text) return instead(suite, std::move(fetched));
   std::optional<Release> fresh = verified(suite, *fetched.text);
   if (!fresh) {
+    refuse_if_known(suite);
     pass_over(suite, "it is not the distribution's own archive");
     return std::nullopt;
   }

@@ -8,6 +8,8 @@
 #include "base/error.hpp"
 #include "base/http.hpp"
 #include "base/log.hpp"
+#include "base/proxy_words.hpp"
+#include "recipes/logins.hpp"
 #include "recipes/resolve/host_logins.hpp"
 #include "recipes/text.hpp"
 
@@ -89,6 +91,11 @@ bool batch_ssh() {
   return batch;
 }
 
+/// git's, without a login of the address or of a proxy.
+std::string public_words(std::string_view said) {
+  return without_logins(without_proxy(std::string(trim(said))));
+}
+
 }  // namespace
 
 std::vector<std::string> git_environment(const std::vector<std::string>& own, bool batch) {
@@ -108,7 +115,7 @@ std::vector<std::string> git_environment(const std::vector<std::string>& own, bo
 
 Captured run_git(const std::vector<std::string>& arguments, std::chrono::milliseconds deadline) {
   Captured said = run_captured(git_command(arguments, batch_ssh()), deadline);
-  log::debug("git {}: exit {}, {}", arguments.front(), said.exit.code, trim(said.err));
+  log::debug("git {}: exit {}, {}", arguments.front(), said.exit.code, public_words(said.err));
   return said;
 }
 
@@ -128,7 +135,7 @@ Error git_error(const std::string& url, const Captured& said) {
   std::string_view rest = said.err;
   while (!rest.empty() && error.frames().size() < 6) {
     const std::size_t end = rest.find('\n');
-    std::string line(trim(rest.substr(0, end)));
+    std::string line = public_words(rest.substr(0, end));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     std::smatch found;
     if (std::regex_search(line, found, address)) {

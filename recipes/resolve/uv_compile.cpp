@@ -9,6 +9,7 @@
 #include "base/scratch_folder.hpp"
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
+#include "recipes/logins.hpp"
 #include "recipes/requirement_files.hpp"
 #include "recipes/resolve/direct_search.hpp"
 #include "recipes/resolve/host_logins.hpp"
@@ -180,7 +181,7 @@ Captured run_uv(const UvQuestion& question, const WheelRequest& request, const U
   command.env = std::move(environment);
   command.folder = folder;
   Captured said = while_uv_works([&] { return run_captured(std::move(command), kDeadline); });
-  log::debug("uv: exit {}, {}", said.exit.code, trim(said.err));
+  log::debug("uv: exit {}, {}", said.exit.code, without_logins(trim(said.err)));
   return said;
 }
 
@@ -226,7 +227,7 @@ AskedExtras ask_extras(const UvQuestion& question, const WheelRequest& request, 
   const Captured said = run_uv(question, request, {uv, cache}, Answer::extras, folder.path());
   if (said.exit.code != 0) {
     throw failure("uv-failed", "uv does not tell which extras the packages ask for")
-        .because(std::string(trim(said.err)).substr(0, kLongestCause));
+        .because(without_logins(trim(said.err)).substr(0, kLongestCause));
   }
   AskedExtras all;
   const std::string text = read_small_file(folder.path() / "requirements.txt", size_limit::kLock);

@@ -10,6 +10,7 @@
 #include "base/own_entries.hpp"
 #include "base/process.hpp"
 #include "base/zip.hpp"
+#include "recipes/logins.hpp"
 #include "recipes/resolve/host_logins.hpp"
 #include "recipes/resolve/uv.hpp"
 #include "recipes/resolve/versions.hpp"
@@ -92,7 +93,7 @@ std::optional<fs::path> uv_on_path(const fs::path& cache, Progress& progress) {
 /// The last line that pip wrote, which holds the reason.
 std::string last_line(std::string_view text) {
   text = trim(text);
-  return std::string(trim(text.substr(text.rfind('\n') + 1)));
+  return without_logins(trim(text.substr(text.rfind('\n') + 1)));
 }
 
 Error no_uv(std::string cause) {

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/proxy_words.hpp"
 #include "base/text.hpp"
 #include "images/partial_blob.hpp"
 
@@ -44,7 +45,7 @@ std::string reason_in(std::string_view said) {
   std::string text{trim(said.substr(0, said.find('\n')))};
   const std::size_t end = text.starts_with("curl: (") ? text.find(") ") : std::string::npos;
   if (end != std::string::npos) text.erase(0, end + 2);
-  return text;
+  return without_proxy(std::move(text));
 }
 
 }  // namespace

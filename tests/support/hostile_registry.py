@@ -6,6 +6,7 @@ How it behaves is the first part of a path, so that one server serves many quest
     ok               as it should be
     basic            wants a login (401, Basic) and takes any
     hidden, closed   404 or 403 to who shows no login, and does not ask for one
+    lacks            wants a login, and has nothing
     moved.PORT       blobs, and all that is no registry's, are redirected to that port of 127.0.0.1
     moved-basic.PORT the same, for who has shown a login
     realm.PORT       wants a token of the server at that port of 127.0.0.1
@@ -118,7 +119,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.send(200, b'{"token": "t0ken"}')
         if mode in ("hidden", "closed") and not login:
             return self.send(404 if mode == "hidden" else 403)
-        if mode in ("basic", "elsewhere", "moved-basic") and not login:
+        if mode in ("basic", "elsewhere", "lacks", "moved-basic") and not login:
             return self.send(401, WWW_Authenticate='Basic realm="x"')
         if mode == "realm" and not login:
             return self.send(401, WWW_Authenticate='Bearer realm="%s/token/give",service="s"' % there)
@@ -126,6 +127,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.send(401, WWW_Authenticate='Bearer realm="http://127.0.0.1:%d/token/give",service="s"' % port)
         if mode in ("moved", "moved-basic") and (blob or not registry):
             return self.send(307, Location=there + "/basic/stolen")
+        if mode == "lacks":
+            return self.send(404)
         if mode == "heads":
             return self.forever(b"HTTP/1.1 200 OK\r\n", b"X-A: " + b"y" * 1000 + b"\r\n")
         if mode == "continues":

@@ -243,7 +243,6 @@ TEST(Debian, PassesOverOtherPeoplesArchives) {
   test::FaultServer server;
   OnlineArchive archive{server};
   archive.source.origin = "Debian";
-  EXPECT_EQ(archive.names({}), kBase);
   OnlineArchive::serve(server, "InRelease", fixture::kThirdParty);
   EXPECT_EQ(archive.fault(), "no-sources");
   ASSERT_EQ(archive.progress.notes.size(), 1U);
@@ -258,6 +257,29 @@ TEST(Debian, PassesOverAnAbsentSuiteOnlyWhereItWasGuessed) {
   EXPECT_EQ(archive.fault(), "http-status");
   archive.source.optional = true;
   EXPECT_EQ(archive.fault(), "no-sources");
+}
+
+TEST(Debian, PassesOverNothingThatItHasSeenBefore) {
+  test::FaultServer server;
+  OnlineArchive archive{server};
+  archive.source.origin = "Debian";
+  archive.source.optional = true;
+  EXPECT_EQ(archive.names({}), kBase);
+  OnlineArchive::serve(server, "InRelease", fixture::kThirdParty);
+  EXPECT_EQ(archive.fault(), "release-mismatch");
+  OnlineArchive::refuse(server, "InRelease", 404);
+  EXPECT_EQ(archive.fault(), "http-status");
+  EXPECT_TRUE(archive.progress.notes.empty());
+}
+
+TEST(Debian, RefusesAnotherSuiteOfTheSameKeys) {
+  test::FaultServer server;
+  OnlineArchive archive{server};
+  archive.source.origin = "Deb";  // of the fixture's `Debian`, as `Debian` is of `Debian Backports`
+  archive.source.suite = "bookworm-security";
+  server.script("/debian/dists/bookworm-security/InRelease",
+                {test::reply(200, std::string(fixture::kInRelease))});
+  EXPECT_EQ(archive.fault(), "release-mismatch");
 }
 
 TEST(Debian, RefusesABadSignatureWhateverTheCacheHolds) {
