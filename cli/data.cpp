@@ -20,13 +20,23 @@ Error differs(const fs::path& path, const RecipeData& one, const Digest& found) 
                       found.str()));
 }
 
+Error no_data(const std::string& name, const fs::path& path) {
+  return failure("no-data", "the data `{}` is not at `{}`", name, path.string())
+      .hint("put it there, or a link to it");
+}
+
 }  // namespace
 
-void verify_data(Ui& ui, const Recipe& recipe) {
+std::vector<VerifiedData> verify_data(Ui& ui, const Recipe& recipe) {
+  std::vector<VerifiedData> sets;
   for (const RecipeData& one : recipe.data) {
     const fs::path path = path_of(recipe, one);
+    const fs::path whole = fs::absolute(path).lexically_normal();
     std::error_code error;
-    if (!fs::exists(path, error)) {
+    // Looked up once: what a link leads to is verified, and that is mounted.
+    const fs::path real = fs::canonical(path, error);
+    sets.push_back({one.name.text, whole, real, one.to});
+    if (error) {
       if (one.digest.empty()) {
         throw recipe_error(recipe, one.name,
                            fmt::format("`{}` has no `digest`, and `{}`, of which it could be told, "
@@ -37,7 +47,7 @@ void verify_data(Ui& ui, const Recipe& recipe) {
                          path.string()));
       continue;
     }
-    const Digest found = known_data_digest(ui.store(), path, ui.progress());
+    const Digest found = known_data_digest(ui.store(), real == whole ? path : real, ui.progress());
     if (one.digest.empty()) {
       throw recipe_error(recipe, one.name,
                          fmt::format("`{}` has no `digest`; of what is here now it is `digest: {}`",
@@ -45,6 +55,7 @@ void verify_data(Ui& ui, const Recipe& recipe) {
     }
     if (one.digest != found.str()) throw differs(path, one, found);
   }
+  return sets;
 }
 
 std::vector<Mount> mounts_of(const std::vector<std::string>& texts, const StorageNames& storage) {
@@ -67,20 +78,23 @@ void require_storage(const std::vector<Mount>& mounts) {
   }
 }
 
-void add_data(std::vector<Mount>& mounts, const fs::path& recipe_path) {
+void require_data(const fs::path& recipe_path) {
   const Recipe recipe = read_recipe(recipe_path);
-  std::vector<Mount> data;
   for (const RecipeData& one : recipe.data) {
     const fs::path path = fs::absolute(path_of(recipe, one));
     std::error_code error;
-    if (!fs::exists(path, error)) {
-      throw failure("no-data", "the data `{}` is not at `{}`", one.name.text, path.string())
-          .hint("put it there, or a link to it");
-    }
-    data.push_back({fs::canonical(path), one.to, true});
+    if (!fs::exists(path, error)) throw no_data(one.name.text, path);
   }
-  for (Mount& mount : mounts) data.push_back(std::move(mount));
-  mounts = std::move(data);
+}
+
+void add_data(LocalRun& run, const std::vector<VerifiedData>& data) {
+  std::vector<Mount> mounts;
+  for (const VerifiedData& one : data) {
+    if (one.real.empty()) throw no_data(one.name, one.from);
+    mounts.push_back({one.real, one.to, true});
+    run.settled.push_back(one.real);
+  }
+  run.mounts.insert(run.mounts.begin(), mounts.begin(), mounts.end());
 }
 
 std::vector<job::DataSet> data_sets_of(Ui& ui, const fs::path& recipe_path) {

@@ -96,12 +96,14 @@ std::optional<std::string> read_beside(const fs::path& path, std::string_view co
 }
 
 LockOutcome choose_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice) {
-  verify_data(ui, recipe);
-  if (choice.locked) return {require_lock(recipe), false, {}};
+  std::vector<VerifiedData> data = verify_data(ui, recipe);
+  if (choice.locked) return {require_lock(recipe), false, {}, std::move(data)};
   const fs::path path = lock_path(recipe.path);
   const std::optional<LockSet> previous = read_lock(path);
   const bool moves = choice.upgrade || !choice.moved_names.empty();
-  if (previous && !moves && is_current(recipe, *previous)) return {*previous, false, {}};
+  if (previous && !moves && is_current(recipe, *previous)) {
+    return {*previous, false, {}, std::move(data)};
+  }
   if (previous) require_known_revision(previous->locks.front());
   ResolveOptions options;
   if (!choice.moved_names.empty())
@@ -127,7 +129,7 @@ LockOutcome choose_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice) 
   const bool changed = !previous || *previous != locks;
   std::vector<std::string> changes;
   if (previous) changes = lock_set_differences(*previous, locks);
-  return {std::move(locks), changed, std::move(changes)};
+  return {std::move(locks), changed, std::move(changes), std::move(data)};
 }
 
 LockOutcome provide_lock(Ui& ui, const Recipe& recipe, const LockChoice& choice) {

@@ -13,10 +13,18 @@
 
 namespace mlenv::cli {
 
+/// A data set of the recipe, held against its digest.
+struct VerifiedData {
+  std::string name;
+  fs::path from;  ///< as the recipe says it, absolute
+  fs::path real;  ///< what was verified: a path without links; empty: it is not here
+  std::string to;
+};
 struct LockOutcome {
   LockSet locks;  ///< of the recipe's platforms
   bool written = false;
   std::vector<std::string> changes;  ///< against the lock that was there
+  std::vector<VerifiedData> data{};
 };
 struct LockChoice {
   bool locked = false;

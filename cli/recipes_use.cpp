@@ -273,7 +273,7 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   require_files(recipe);  // a misspelt path is not to be told after minutes
   require_apart(recipe, choice.outputs);
   const std::string platform = build_platform(recipe, choice.platform);
-  const LockOutcome locked = provide_lock_aloud(ui, recipe, choice.lock);
+  LockOutcome locked = provide_lock_aloud(ui, recipe, choice.lock);
   const Lock& lock = *locked.locks.find(platform);
   const Digest digest = lock_digest(lock);
   const fs::path record = built_path(recipe.path);
@@ -324,14 +324,18 @@ BuildOutcome build_recipe(Ui& ui, const fs::path& recipe_path, const BuildChoice
   }
   remember_built_facts(ui.store(), result.image, lock);
   sync_in_background(ui.store());
-  return {lock, std::move(options.files), std::move(result)};
+  return {lock, std::move(options.files), std::move(result), std::move(locked.data)};
 }
 
-Image built_image(Ui& ui, const fs::path& recipe_path, bool locked) {
+BuildOutcome built_here(Ui& ui, const fs::path& recipe_path, bool locked) {
   BuildChoice choice;
   choice.lock.locked = locked;
   choice.platform = machine_platform();
-  return build_recipe(ui, recipe_path, choice).result.image;
+  return build_recipe(ui, recipe_path, choice);
+}
+
+Image built_image(Ui& ui, const fs::path& recipe_path, bool locked) {
+  return built_here(ui, recipe_path, locked).result.image;
 }
 
 bool is_recipe_path(std::string_view argument) {

@@ -29,6 +29,7 @@ struct BuildOutcome {
   Lock lock;
   ProjectFiles files;
   BuildResult result;
+  std::vector<VerifiedData> data{};
 };
 /// Locks (saying on stderr what changed), builds for one platform, tags `NAME:latest` (tag_for).
 /// Throws `no-platform` where the recipe is not for it. The result is held against
@@ -46,6 +47,8 @@ LockOutcome provide_lock_aloud(Ui& ui, const Recipe& recipe, const LockChoice& c
 void record_index(const Ui& ui, const Recipe& recipe, const ImageSet& index);
 /// The image for this machine alone, ready to run.
 Image built_image(Ui& ui, const fs::path& recipe_path, bool locked);
+/// The same with all that is known of it.
+BuildOutcome built_here(Ui& ui, const fs::path& recipe_path, bool locked);
 
 /// Whether an argument means a recipe file rather than an image name.
 bool is_recipe_path(std::string_view argument);

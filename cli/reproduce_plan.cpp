@@ -13,6 +13,9 @@
 #include "cli/settings.hpp"
 #include "images/unpack.hpp"
 #include "recipes/text.hpp"
+#include "runner/local/held_mounts.hpp"
+#include "runner/local/job.hpp"
+#include "runner/local/own_results.hpp"
 #include "runner/local/rdma.hpp"
 #include "runner/record/code_state.hpp"
 #include "runner/record/secrets.hpp"
@@ -121,10 +124,12 @@ void restore_mounts(const RunStart& start, LocalRun& run) {
     if (!fs::exists(mount.source)) {
       throw failure("mount-gone", "`{}`, which the run had at `{}`, is not there", mount.source,
                     mount.target)
-          .hint("bring it back, or a link to it");
+          .hint("bring it back");
     }
     run.mounts.push_back(
         {mount.source, mount.target, mount.read_only, {}, mount.storage.value_or("")});
+    // But for a variation's results, whose path is the person's (own_results.hpp).
+    if (!is_own_results(run, run.mounts.back())) run.settled.emplace_back(mount.source);
   }
 }
 
@@ -288,6 +293,8 @@ Reproduction plan_reproduction(Ui& ui, const ReproduceOptions& options, const Ru
   std::vector<std::string> paths;
   for (const DeclaredOutput& output : start.outputs) paths.push_back(output.path);
   if (start.project) run.project = *start.project;
+  if (run.project) run.settled.push_back(*run.project);
+  require_settled(run, job_mounts(run));  // before the code there is read
   plan.outputs = placed_outputs(run, paths);
   if (start.project) run.project = code_folder(options, record, scratch, plan);
   run.throwaway_mounts = true;

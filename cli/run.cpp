@@ -49,9 +49,12 @@ PreparedRun prepare(const AskedWords& options, Ui& ui, std::vector<Mount> mounts
   LocalRun run;
   run.mounts = std::move(mounts);
   const bool on_nodes = job && !job->script;  // a script mounts data from where it lies
-  if (of_recipe && !on_nodes) add_data(run.mounts, options.image);
-  Image image =
-      of_recipe ? built_image(ui, options.image, options.locked) : image_named(ui, options.image);
+  const bool with_data = of_recipe && !on_nodes;
+  if (with_data) require_data(options.image);  // it is not to be told after minutes
+  std::optional<BuildOutcome> built;
+  if (of_recipe) built = built_here(ui, options.image, options.locked);
+  if (with_data) add_data(run, built->data);
+  Image image = built ? std::move(built->result.image) : image_named(ui, options.image);
   require_runnable(image, options.image);
   std::vector<job::DataSet> data;
   if (of_recipe && on_nodes) data = data_sets_of(ui, options.image);
@@ -140,6 +143,7 @@ void take_callers_values(std::vector<std::string>& env) {
 
 int run_as_job(Ui& ui, const AskedWords& options, const Asked& asked, PreparedRun prepared) {
   LocalRun& run = prepared.run;
+  run.settled.clear();  // sources are of the nodes
   // A script has those of whoever starts it.
   if (!asked.job->script) take_callers_values(run.env);
   if (asked.job->code) run.project = fs::absolute(asked.job->code->folder).lexically_normal();
@@ -199,6 +203,7 @@ int run_image(AskedWords options, Ui& ui) {
   record_life(asked.life, start);
   start.after = asked.after;
   const std::vector<PlacedOutput> outputs = declare_repeat(options.repeat, run, start);
+  settle_sources(run, start);
   if (asked.life.detach) {
     return run_detached(ui, std::move(run), std::move(start), asked.life,
                         url_in_background(ui, notebook));

@@ -6,6 +6,7 @@
 #include "cli/slurm_array_follow.hpp"
 #include "recipes/text.hpp"
 #include "runner/job/attached_job.hpp"
+#include "runner/local/held_mounts.hpp"
 #include "runner/node/version.hpp"
 
 namespace mlenv::cli {
@@ -29,6 +30,11 @@ class Jobs {
     shared_.file.engine = job.choice.engine;
     shared_.file.store = fs::absolute(ui.store().root());
     shared_.file.plan = drive_plan(ui, job);
+    if (job.choice.engine != "local") return;  // sources are of the nodes
+    // What one variation's ranks put in their place, the next one's do not mount.
+    SettledSources sources;
+    sources.find(shared_.file.plan.run);
+    sources.apply(shared_.file.plan.run);
   }
 
   std::unique_ptr<Supervised> start(std::size_t index, std::size_t slot) const {

@@ -101,6 +101,7 @@ class Variations {
     run.runtime = runtime_;
     choose_runtime(run);
     sources_.apply(run);
+    record_settled(run, out.start);
     out.store = store_;
     out.most_log_bytes = job_.life.most_log_bytes;
     out.failure_status = failure_status_;

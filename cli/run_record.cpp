@@ -14,6 +14,7 @@
 #include "recipes/logins.hpp"
 #include "recipes/text.hpp"
 #include "runner/job/storage_proof.hpp"
+#include "runner/local/held_mounts.hpp"
 #include "runner/local/life.hpp"
 #include "runner/record/run_records.hpp"
 #include "runner/record/secrets.hpp"
@@ -391,6 +392,22 @@ RunStart run_start(const LocalRun& run, const Image& image, const RunBackground&
   if (!run.runtime.empty()) start.runtime = run.runtime;
   if (run.engine) start.runtime = run.engine->title();
   return start;
+}
+
+void settle_sources(LocalRun& run, RunStart& start) {
+  SettledSources sources;
+  sources.find(run);
+  sources.apply(run);
+  record_settled(run, start);
+}
+
+void record_settled(const LocalRun& run, RunStart& start) {
+  const auto record = [&](const fs::path& source, std::string& into) {
+    if (is_settled(run, source)) into = source.string();
+  };
+  if (run.project && start.project) record(*run.project, *start.project);
+  const std::size_t count = std::min(start.mounts.size(), run.mounts.size());
+  for (std::size_t i = 0; i < count; ++i) record(run.mounts[i].source, start.mounts[i].source);
 }
 
 RecordedMount recorded_mount(const Mount& mount) {

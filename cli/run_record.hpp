@@ -21,6 +21,13 @@ struct RunBackground {
 RunStart run_start(const LocalRun& run, const Image& image, const RunBackground& background);
 
 RecordedMount recorded_mount(const Mount& mount);
+
+/// Sources of the run, whose record has none but them, are where they are found now, by paths
+/// without links: so they are mounted (`LocalRun::settled`), and recorded.
+void settle_sources(LocalRun& run, RunStart& start);
+/// Notes in the record of a run where its settled sources lie.
+void record_settled(const LocalRun& run, RunStart& start);
+
 /// `/mnt/scratch/bert at /checkpoints, storage scratch`
 std::string mount_text(const RecordedMount& mount);
 

@@ -34,8 +34,8 @@ Error mount_changed(const Mount& mount, const fs::path& real, int error) {
     made.because(errno_text(error));
   } else {
     std::error_code ignored;
-    made.because(fmt::format("`{}` is a link to `{}` now, and was none when the command began",
-                             link.string(), fs::read_symlink(link, ignored).string()));
+    made.because(fmt::format("`{}` is a link to `{}` now, and was none before", link.string(),
+                             fs::read_symlink(link, ignored).string()));
   }
   return std::move(made).hint(
       "a program that may write there has done it; bring back what was there, and start again");
@@ -55,13 +55,23 @@ Fd reopened(const Mount& mount, const fs::path& real) {
   return fd;
 }
 
-bool is_settled(const LocalRun& run, const fs::path& source) {
-  return std::find(run.settled.begin(), run.settled.end(), source) != run.settled.end();
-}
-
 Error bad_mount(const Mount& mount, int error) {
   return usage_error("bad-mount", "cannot mount `{}` at `{}`", mount.source.string(), mount.target)
       .because(errno_text(error));
+}
+
+/// What `fd` is, at `place`, which is made.
+void bind_at(const Fd& fd, const struct stat& status, Mount& mount, const fs::path& place) {
+  if (S_ISDIR(status.st_mode)) {
+    make_folders(place);
+  } else {
+    write_file(place, "", /*durable=*/false);
+  }
+  if (::mount(descriptor_path(fd).c_str(), place.c_str(), nullptr, MS_BIND | MS_REC, nullptr) !=
+      0) {
+    throw bad_mount(mount, errno);
+  }
+  mount.source = place;
 }
 
 /// Where no mount of `/` brings what is below it along.
@@ -75,9 +85,14 @@ void make_unbindable(const fs::path& folder) {
 
 }  // namespace
 
+bool is_settled(const LocalRun& run, const fs::path& source) {
+  return std::find(run.settled.begin(), run.settled.end(), source) != run.settled.end();
+}
+
 void SettledSources::find(const LocalRun& run) {
   for (const Mount& one : job_mounts(run)) {
-    if (found_.contains(one.source) || is_own_results(run, one)) continue;
+    const bool is_known = found_.contains(one.source) || is_settled(run, one.source);
+    if (is_known || is_own_results(run, one)) continue;
     std::error_code error;
     fs::path real = fs::canonical(one.source, error);
     if (!error) found_[one.source] = std::move(real);  // else whoever mounts it complains
@@ -93,6 +108,14 @@ void SettledSources::apply(LocalRun& run) const {
   };
   if (run.project) settle(*run.project);
   for (Mount& one : run.mounts) settle(one.source);
+}
+
+void bind_settled(const LocalRun& run, Mount& mount, const fs::path& place) {
+  if (!is_settled(run, mount.source)) return;
+  const Fd fd = reopened(mount, mount.source);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) throw bad_mount(mount, errno);
+  bind_at(fd, status, mount, place);
 }
 
 void require_settled(const LocalRun& run, const std::vector<Mount>& mounts) {
@@ -126,20 +149,10 @@ void HeldMounts::hold(const LocalRun& run, std::vector<Mount>& mounts, fs::path 
 void HeldMounts::bind(const Fd& fd, Held& held, Mount& mount) {
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) throw bad_mount(mount, errno);
-  const fs::path place = folder_ / std::to_string(places_++);
-  if (S_ISDIR(status.st_mode)) {
-    make_folders(place);
-  } else {
-    write_file(place, "", /*durable=*/false);
-  }
-  if (::mount(descriptor_path(fd).c_str(), place.c_str(), nullptr, MS_BIND | MS_REC, nullptr) !=
-      0) {
-    throw bad_mount(mount, errno);
-  }
+  held.place = folder_ / std::to_string(places_++);
+  bind_at(fd, status, mount, held.place);
   held.device = status.st_dev;
   held.inode = status.st_ino;
-  held.place = place;
-  mount.source = place;
 }
 
 void HeldMounts::renew(std::vector<Mount>& mounts) {

@@ -14,7 +14,8 @@ namespace mlenv {
 /// them. Links in what the person named are followed then, and not again.
 class SettledSources {
  public:
-  /// Looks up those that are new. Not the results of a variation (own_results.hpp).
+  /// Looks up those that are new and not settled yet. Not the results of a variation
+  /// (own_results.hpp).
   void find(const LocalRun& run);
   /// The known ones of `run` are mounted from where they were found (`LocalRun::settled`).
   void apply(LocalRun& run) const;
@@ -23,9 +24,16 @@ class SettledSources {
   std::map<fs::path, fs::path> found_;
 };
 
+/// Whether that source is one of `run.settled`.
+bool is_settled(const LocalRun& run, const fs::path& source);
+
 /// For who has somebody else mount `mounts` (job_mounts(run)), a moment before: throws
 /// `mount-changed` where a link is in the way of one of `run.settled`.
 void require_settled(const LocalRun& run, const std::vector<Mount>& mounts);
+
+/// For who mounts here, in a mount namespace of its own, something over the source: one of
+/// `run.settled` is bound at `place`, which is made, and that is the source then. Throws the same.
+void bind_settled(const LocalRun& run, Mount& mount, const fs::path& place);
 
 /// Sources of a run here, bound in this process's own mount namespace, so that the runtime looks up
 /// none of them by its name.

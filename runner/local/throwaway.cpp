@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "runner/local/held_mounts.hpp"
 
 namespace mlenv {
 namespace {
@@ -88,10 +89,13 @@ std::vector<Mount> under_throwaway_layers(const LocalRun& run, std::vector<Mount
                                           bool user_xattr) {
   for (std::size_t i = 0; i < mounts.size(); ++i) {
     if (mounts[i].read_only) continue;
-    const fs::path source = mounts[i].source;
+    const std::string shown = mounts[i].source.string();
+    const fs::path folder = throwaway_folder(run.scratch, i).parent_path();
+    make_folders(folder);
+    bind_settled(run, mounts[i], folder / "source");
     mounts[i].source =
-        while_doing(fmt::format("giving the run a throwaway layer over `{}`", source.string()),
-                    [&] { return mounted(throwaway_layer(run, i, source), user_xattr); });
+        while_doing(fmt::format("giving the run a throwaway layer over `{}`", shown),
+                    [&] { return mounted(throwaway_layer(run, i, mounts[i].source), user_xattr); });
   }
   return mounts;
 }

@@ -182,6 +182,8 @@ void DataIntake::add_to(DetachedRun& run) const {
   for (std::size_t i = 0; i < places_.size(); ++i) {
     mounts.push_back({places_[i].path, sets_[i].to, true});
     recorded.push_back({places_[i].path, sets_[i].to, true});
+    // Where it was verified, without links; what is kept lies in the store, which may have them.
+    if (places_[i].how == "found") run.run.settled.emplace_back(places_[i].path);
   }
   run.run.mounts.insert(run.run.mounts.begin(), mounts.begin(), mounts.end());
   run.start.mounts.insert(run.start.mounts.begin(), recorded.begin(), recorded.end());

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <utility>
 
 #include <fmt/core.h>
 
 #include "base/error.hpp"
 #include "base/files_beneath.hpp"
 #include "base/paths.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "base/tree_walk.hpp"
 #include "runner/local/machine.hpp"
@@ -245,6 +247,54 @@ void copy_tree(const fs::path& from, const std::string& name, const fs::path& to
   if (top) walk_tree(std::move(top), from / name, walk);
 }
 
+NotKnown no_file(const fs::path& path) {
+  return NotKnown(fmt::format("`{}` is a pipe or a device, and git would wait for it",
+                              printable(path.string())));
+}
+
+bool blocks(const struct stat& status) {
+  return !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode) && !S_ISLNK(status.st_mode);
+}
+
+/// What is moved meanwhile ends the look: the deadline is for the rest.
+void look(const fs::path& top, TreeWalk walk) {
+  walk.unreadable = [](std::string_view, int) {};  // git says so
+  try {
+    walk_tree(top, walk);
+  } catch (const Error& error) {
+    if (error.code() != "file-changed") throw;
+  }
+}
+
+/// git opens objects, and what else lies with them, by their names.
+void require_objects(const fs::path& objects) {
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    struct stat target = entry.status;
+    if (S_ISLNK(entry.status.st_mode) &&
+        ::fstatat(entry.folder, entry.name.c_str(), &target, 0) != 0) {
+      return true;
+    }
+    if (blocks(target)) throw no_file(objects / entry.path);
+    return true;
+  };
+  look(objects, std::move(walk));
+}
+
+/// It opens these too, in each folder of the work tree. Of a large one the rest is not looked at.
+void require_settings_in(const fs::path& top) {
+  constexpr std::size_t kMostLookedAt = 20'000;
+  std::size_t seen = 0;
+  TreeWalk walk;
+  walk.visit = [&](const TreeEntry& entry) {
+    const bool is_read =
+        entry.name == ".gitignore" || entry.name == ".gitattributes" || entry.name == ".gitmodules";
+    if (is_read && blocks(entry.status)) throw no_file(top / entry.path);
+    return ++seen < kMostLookedAt && entry.name != ".git";
+  };
+  look(top, std::move(walk));
+}
+
 /// `ref: refs/heads/main`: that name. Empty where it is a commit, or nothing that git would write.
 std::string link_in(const std::string& text) {
   constexpr std::string_view kPrefix = "ref:";
@@ -266,6 +316,8 @@ const OwnGitSettings& own_git_settings() {
 GitRepository::GitRepository(const fs::path& project, References references)
     : folders_(find_git_folders(project)), project_(fs::canonical(project)) {
   check_owner(folders_);
+  require_objects(folders_.common / "objects");
+  require_settings_in(folders_.top);
   copy_files(references);
   write_settings();
 }

@@ -44,9 +44,12 @@ std::string host_name() {
 /// The folder of the matrix's results, by its path in the project; what variations write there is
 /// no change of the code.
 std::optional<std::string> results_in_project(const RunStart& start) {
-  if (!start.variation || *start.project == start.variation->results) return std::nullopt;
-  if (!is_beneath(start.variation->results, *start.project)) return std::nullopt;
-  return fs::path(start.variation->results).lexically_relative(*start.project).string();
+  if (!start.variation) return std::nullopt;
+  std::error_code error;  // a project that was mounted is recorded without links
+  const fs::path project = fs::weakly_canonical(*start.project, error);
+  const fs::path results = fs::weakly_canonical(start.variation->results, error);
+  if (results == project || !is_beneath(results.string(), project.string())) return std::nullopt;
+  return results.lexically_relative(project).string();
 }
 
 void refuse_taken_name(const RunRecords& records, const std::string& name) {

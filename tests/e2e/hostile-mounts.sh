@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # A program that puts a link in the place of what is mounted, where it may write: in the project. Neither the next
-# attempt of the run, nor that of a job's rank, nor the next variation of a matrix mounts what the link leads to; a
-# link of the person's own goes on working. By root and by an ordinary user, crun and runc.
+# attempt of the run, nor that of a job's rank, nor the next variation of a matrix, nor the run when it is reproduced
+# mounts what the link leads to; a data set is mounted from where it was verified; a link of the person's own goes on
+# working. By root and by an ordinary user, crun and runc.
 # shellcheck disable=SC2016  # for the shells inside
 set -euo pipefail
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 # shellcheck source=tests/support/hostile.sh
 . "$root/tests/support/hostile.sh"
+need jq
 beside=1
 # shellcheck source=tests/support/both.sh
 . "$root/tests/support/both.sh"
@@ -16,7 +18,7 @@ hostile_image plain
 mkdir "$work/p"
 cd "$work/p"
 fresh() {
-  rm -rf data old corpus shared
+  rm -rf data old corpus shared out real go
   mkdir data corpus shared shared/checkpoints
   echo 1 >data/a
   echo 1 >corpus/a
@@ -69,7 +71,53 @@ for runtime in crun runc; do
     /bin/sh -c "cat /data/corpus/secret >/output/secret; cd /workspace; mv corpus old && ln -s $host corpus; true"
   grep -q 'cannot be mounted at .* again' "$work/err" || fail "a matrix: $(cat "$work/err")"
   if grep -rqF "$secret" matrix; then fail "a matrix: the machine's file was read"; fi
+
+  note "$runtime: a run that is reproduced"
+  for mode in '' :ro; do
+    fresh
+    run --outputs out -v "./data:/data$mode" hostile/plain:v1 -- /bin/sh -c \
+      "cat /data/secret; echo 1 >/data/escaped; echo 1 >out; mv data old && ln -s $host data; true" >"$work/out" 2>"$work/err" </dev/null
+    refused "reproduced, data$mode" "$MLENV" reproduce --with-present-code last
+  done
+  failing_with mount-changed "$MLENV" --json reproduce --with-present-code last
+  fresh
+  mv data real
+  ln -s real data
+  run --outputs out -v ./data:/data hostile/plain:v1 -- /bin/sh -c 'cat /data/a >out' >"$work/out" 2>"$work/err" </dev/null
+  equal "where it lies" "$work/p/real" "$("$MLENV" --json runs show last | jq -r '.start.mounts[0].source')"
+  "$MLENV" reproduce --with-present-code last >"$work/out" 2>"$work/err" </dev/null || fail "a link of the person's: $(cat "$work/err")"
+
+  note "$runtime: a data set between its check and its mount"
+  fresh
+  mkfifo go
+  "$MLENV" run -d --no-check --name "swap-$runtime" hostile/plain:v1 -- /bin/sh -c "read x <go; mv corpus old; ln -s $host corpus" >/dev/null
+  run --after "swap-$runtime" recipe.yaml -- /bin/sh -c 'cat /data/corpus/secret' >"$work/out" 2>"$work/err" </dev/null &
+  pid=$!
+  started+=("$pid")
+  queued() { [ "$("$MLENV" --json runs show last | jq -r .state)" = queued ]; }
+  wait_until 60 queued
+  echo >go
+  if wait "$pid"; then fail "a data set: something was mounted"; fi
+  nobody_out "a data set"
+  grep -q 'cannot be mounted at .* again' "$work/err" || fail "a data set: $(cat "$work/err")"
 done
+
+note "the project of a run that is reproduced"
+fresh
+mkdir real
+(cd real && "$MLENV" run --no-check --outputs out hostile/plain:v1 -- /bin/sh -c 'cat secret; echo 1 >out' >"$work/out" 2>"$work/err" </dev/null)
+id=$("$MLENV" --json runs show last | jq -r .start.id)
+"$MLENV" run --no-check hostile/plain:v1 -- /bin/sh -c "mv real old; ln -s $host real" </dev/null
+refused "a project" "$MLENV" reproduce --with-present-code "$id"
+rm real
+
+note "the next variation's job"
+fresh
+tried "a matrix of jobs" "$MLENV" run --no-check --nodes 1 --parallel 1 --name jobs --matrix n=1,2 -v "$work/p/shared:/shared" \
+  --checkpoints "$work/p/shared/checkpoints" hostile/plain:v1 -- /bin/sh -c \
+  "cat /checkpoints/secret >/output/secret; touch /checkpoints/escaped; cd /shared; mv checkpoints old && ln -s $host checkpoints; true"
+if grep -rqF "$secret" matrix; then fail "a matrix of jobs: the machine's file was read"; fi
+grep -rq 'cannot be mounted at .* again' "$work/err" matrix || fail "a matrix of jobs: $(cat "$work/err")"
 
 note "another attempt of a job"
 fresh

@@ -330,7 +330,9 @@ TEST_F(GitLayoutsTest, CodeOfASeparateFolderIsNotPassedOnUntilItSaysWhoseItIs) {
 
 TEST_F(GitLayoutsTest, PipesAreNotWaitedFor) {
   begin();
-  for (const char* name : {"HEAD", "index", "config", "packed-refs", "commondir", "info/exclude"}) {
+  for (const char* name : {"HEAD", "index", "config", "packed-refs", "commondir", "info/exclude",
+                           "objects/info/alternates", "objects/pack/pack-0.idx", "../.gitignore",
+                           "../.gitattributes"}) {
     const fs::path path = project() / ".git" / name;
     if (fs::exists(path)) fs::rename(path, beside("kept"));
     ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
