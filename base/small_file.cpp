@@ -19,7 +19,13 @@ std::string_view kind_of(mode_t mode) {
   if (S_ISFIFO(mode)) return "a pipe";
   if (S_ISSOCK(mode)) return "a socket";
   if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  if (S_ISDIR(mode)) return "a folder";
   return "no regular file";
+}
+
+Error not_a_file(const fs::path& path, std::string_view kind) {
+  return failure("not-a-file", "`{}` is {}, not a file", path.string(), kind)
+      .hint("put a regular file there, or take it away");
 }
 
 /// At most one byte more than the limit, so that a file which grows meanwhile is noticed.
@@ -43,12 +49,9 @@ std::uint64_t judge_opened(const Fd& fd, const fs::path& path, std::uint64_t lim
   // It says nothing: `NETRC=/dev/null`, or a link to it that masks somebody's settings.
   const dev_t null_device = makedev(1, 3);
   if (S_ISCHR(status.st_mode) && status.st_rdev == null_device) return 0;
-  if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {  // read(2) refuses a folder
-    throw failure("not-a-file", "`{}` is {}, not a file", path.string(), kind_of(status.st_mode))
-        .hint("put a regular file there, or take it away");
-  }
+  if (!S_ISREG(status.st_mode)) throw not_a_file(path, kind_of(status.st_mode));
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (S_ISREG(status.st_mode) && size > limit) throw too_large(path, limit);
+  if (size > limit) throw too_large(path, limit);
   return size;
 }
 
@@ -57,19 +60,33 @@ std::string read_opened(const Fd& fd, const fs::path& path, std::uint64_t limit)
   return read_up_to(fd, path, limit, size);
 }
 
-/// Without O_NONBLOCK a pipe that nobody writes to is not even opened.
-constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+/// Empty, and errno. Without O_NONBLOCK a pipe that nobody writes to is not even opened; a socket
+/// never is (ENXIO, open(2)).
+Fd try_open(const fs::path& path) {
+  Fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+  struct stat status {};
+  if (!fd && errno == ENXIO && ::stat(path.c_str(), &status) == 0) {
+    throw not_a_file(path, kind_of(status.st_mode));
+  }
+  return fd;
+}
+
+Fd opened(const fs::path& path) {
+  Fd fd = try_open(path);
+  if (!fd) throw os_error(errno, "cannot open `{}`", path.string());
+  return fd;
+}
 
 }  // namespace
 
 std::string read_small_file(const fs::path& path, std::uint64_t limit) {
-  const Fd fd = open_file(path, kFlags);
+  const Fd fd = opened(path);
   return while_doing("reading `" + path.string() + "`",
                      [&] { return read_opened(fd, path, limit); });
 }
 
 std::optional<std::string> read_small_file_if_exists(const fs::path& path, std::uint64_t limit) {
-  const Fd fd{::open(path.c_str(), kFlags)};
+  const Fd fd = try_open(path);
   if (!fd) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
     throw os_error(errno, "cannot open `{}`", path.string());
@@ -78,7 +95,7 @@ std::optional<std::string> read_small_file_if_exists(const fs::path& path, std::
 }
 
 void check_small_file(const fs::path& path, std::uint64_t limit) {
-  const Fd fd = open_file(path, kFlags);
+  const Fd fd = opened(path);
   judge_opened(fd, path, limit);
 }
 

@@ -11,7 +11,7 @@ namespace mlenv {
 
 /// A regular file of at most `limit` bytes (base/size_limits.hpp), or what a link leads to that is
 /// one. Opened without waiting, and judged before a byte is read. Throws `absent`, `permission`,
-/// `io`, `not-a-file` for a pipe, socket or device, and `too-large`.
+/// `io`, `not-a-file` for a pipe, socket, device or folder, and `too-large`.
 std::string read_small_file(const fs::path& path, std::uint64_t limit);
 /// nullopt when it does not exist.
 std::optional<std::string> read_small_file_if_exists(const fs::path& path, std::uint64_t limit);

@@ -1,6 +1,7 @@
 #include "images/archive_load.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <memory>
@@ -308,13 +309,24 @@ fs::path spooled(const TemporaryFolder& scratch, int from, Progress& progress,
   return path;
 }
 
+/// A pipe may be somebody's `<(command)`; a device has no end.
+Fd open_named(const fs::path& path) {
+  Fd fd = open_file(path);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) == 0 && (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode))) {
+    throw failure("not-a-file", "`{}` is a device, not an archive", path.string())
+        .hint("name an archive's file, an OCI layout's folder, or `-` for standard input");
+  }
+  return fd;
+}
+
 std::vector<LoadedImage> load(Store& store, const LoadSource& from, const LoadSettings& settings,
                               Progress& progress) {
   std::optional<TemporaryFolder> scratch;
   fs::path path = from.path;
   if (must_be_spooled(from)) {
     scratch.emplace(store.scratch());
-    const Fd opened = from.is_stdin() ? Fd{} : open_file(path);
+    const Fd opened = from.is_stdin() ? Fd{} : open_named(path);
     path = spooled(*scratch, opened ? opened.get() : STDIN_FILENO, progress, from.shown());
     if (mlenv::file_size(path) == 0) {
       throw failure("absent", "`{}` is empty", from.shown())

@@ -39,7 +39,8 @@ remove_work() {
   "${sudo[@]}" rm -rf "$programs"
   read -r free_gigabytes free_inodes < <(df -BG --output=avail,iavail "$work" | tail -n 1 | tr -d G)
   if [ -d "${MLENV_TEST_LATER:-}" ] && [ "$free_gigabytes" -gt 20 ] && [ "$free_inodes" -gt 1000000 ]; then
-    "${sudo[@]}" find "$work" -xdev -type f -links 1 -size +16k -exec truncate --size 0 {} +
+    # A program there may still run: mlenv writes a store to disk in the background.
+    "${sudo[@]}" find "$work" -xdev -type f -links 1 -size +16k -exec truncate --size 0 {} + 2>/dev/null || true
     "${sudo[@]}" mv "$work" "$MLENV_TEST_LATER/"
   else
     # What a run in the background ends with may come just now.

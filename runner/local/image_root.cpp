@@ -61,8 +61,11 @@ Fd ImageRoot::make_folders(const fs::path& path) const {
       next = open(so_far.string(), O_PATH | O_DIRECTORY);
     }
     if (!next) {
+      const bool is_link = errno == EEXIST;  // one that leads nowhere, as far as the image goes
       throw failure("image-root", "cannot make the folder `{}` in the container", so_far.string())
-          .because(errno_text(errno));
+          .because(is_link ? "a link or file of the image, or of a run kept in it, is in its place"
+                           : errno_text(errno))
+          .hint("take another image, or another run for `--from`");
     }
     parent = std::move(next);
   }

@@ -54,6 +54,7 @@ in_place not-a-file other.yaml "$MLENV" --json lock other.yaml
 printf 'name: x\nbase: debian:bookworm\nrequirements: requirements.txt\n' >recipe.yaml
 in_place recipe-invalid requirements.txt "$MLENV" --json lock recipe.yaml
 in_place not-a-file job.yaml "$MLENV" --json run job.yaml
+failing_with not-a-file timeout 30 "$MLENV" --json load /dev/zero
 in_place not-a-file facts.json "$MLENV" --json facts facts.json
 in_place bad-env-file .env "$MLENV" --json run --no-project --no-check --env-file .env x -- true
 ends not-found "$MLENV" --json run --no-project --no-check --env-file <(echo A=b) x -- true

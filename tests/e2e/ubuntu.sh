@@ -98,6 +98,9 @@ export MLENV_DEBIAN_SOURCES=$work/ubuntu.list
 lock || fail "lock: $(cat "$work/err")"
 diff <(debs_of "$work/own.lock") <(debs_of "$work/project/recipe.lock") || fail "other packages"
 archive Debian
+refuses 'is another archive than before'
+ln -s ubuntu "$work/www/never-seen"
+printf 'deb [signed-by=%s] %s noble main universe\n' "$work/ubuntu.gpg" "$served/never-seen" >"$work/ubuntu.list"
 refuses 'none of the package sources has the suite `noble`'
 archive Ubuntu
 printf 'deb %s noble main universe\n' "$served/ubuntu" >"$work/ubuntu.list"

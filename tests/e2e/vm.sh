@@ -33,10 +33,13 @@ nothing_left() { # no process, and no socket but the one in the record's folder
   done
   [ -z "$(find "$MLENV_STORE" "$XDG_CACHE_HOME" -type s ! -path "$MLENV_STORE/runs/*")" ]
 }
+no_scratch() {
+  verify_store # which takes away what a killed run left in there, if nobody holds it any more
+  [ -z "$(find "$MLENV_STORE/tmp" -mindepth 1)" ]
+}
 leaves_nothing() {
   wait_until 20 nothing_left
-  verify_store # which takes away what a killed run left in there, if nobody holds it any more
-  equal "scratch folders" "" "$(find "$MLENV_STORE/tmp" -mindepth 1)"
+  wait_until 20 no_scratch
 }
 gone() { ! kill -0 "$1" 2>/dev/null; }
 

@@ -39,13 +39,15 @@ TEST_F(SmallFileTest, FilesWithoutASizeHaveTheLimitToo) {
   EXPECT_EQ(code_of([] { (void)read_small_file("/proc/self/status", 10); }), "too-large");
 }
 
-TEST_F(SmallFileTest, PipesAndDevicesAreNotWaitedFor) {
+TEST_F(SmallFileTest, WhatIsNoFileIsNotWaitedFor) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  ASSERT_EQ(::mknod(path("socket").c_str(), S_IFSOCK | 0600, 0), 0);
   fs::create_symlink("/dev/zero", path("zero"));
   fs::create_symlink("pipe", path("link"));
-  for (const char* name : {"pipe", "zero", "link"}) {
+  for (const char* name : {"pipe", "zero", "link", "socket", "."}) {
     EXPECT_EQ(code_of([&] { (void)read_small_file(path(name), 100); }), "not-a-file") << name;
     EXPECT_EQ(code_of([&] { (void)read_small_file_if_exists(path(name), 100); }), "not-a-file");
+    EXPECT_EQ(code_of([&] { check_small_file(path(name), 100); }), "not-a-file") << name;
   }
 }
 
