@@ -144,6 +144,18 @@ bool Connections::put_back(Handle handle, bool reached) {
   return known;
 }
 
+void Connections::set_authorities(const Handle& handle, const Trust& trust) {
+  CURL* const curl = handle.curl.get();
+  if (!trust.bundle.empty()) {
+    std::string text = trust.bundle;
+    curl_blob blob{text.data(), text.size(), CURL_BLOB_COPY};
+    curl_easy_setopt(curl, CURLOPT_CAINFO_BLOB, &blob);
+  } else if (!trust.file.empty()) {
+    curl_easy_setopt(curl, CURLOPT_CAINFO, trust.file.c_str());
+  }
+  if (!trust.folder.empty()) curl_easy_setopt(curl, CURLOPT_CAPATH, trust.folder.c_str());
+}
+
 void Connections::prepare(Handle& handle, const Trust& trust) const {
   CURL* const curl = handle.curl.get();
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
@@ -164,22 +176,12 @@ void Connections::prepare(Handle& handle, const Trust& trust) const {
   // A proxy may be asked with TLS, too. What holds for the server alone is none of its.
   if (!trust_.file.empty()) curl_easy_setopt(curl, CURLOPT_PROXY_CAINFO, trust_.file.c_str());
   if (!trust_.folder.empty()) curl_easy_setopt(curl, CURLOPT_PROXY_CAPATH, trust_.folder.c_str());
-  if (!trust.verify) {
-    // libcurl would read them all the same.
-  } else if (!trust.bundle.empty()) {
-    std::string text = trust.bundle;
-    curl_blob blob{text.data(), text.size(), CURL_BLOB_COPY};
-    curl_easy_setopt(curl, CURLOPT_CAINFO_BLOB, &blob);
-  } else if (!trust.file.empty()) {
-    curl_easy_setopt(curl, CURLOPT_CAINFO, trust.file.c_str());
-  }
+  if (trust.verify) set_authorities(handle, trust);  // else libcurl would read them all the same
   if (!trust.certificate.empty()) {
     curl_easy_setopt(curl, CURLOPT_SSLCERT, trust.certificate.c_str());
     curl_easy_setopt(curl, CURLOPT_SSLKEY, trust.key.c_str());
     curl_easy_setopt(curl, CURLOPT_KEYPASSWD, "");  // else OpenSSL asks at the terminal, and waits
   }
-  if (trust.verify && !trust.folder.empty())
-    curl_easy_setopt(curl, CURLOPT_CAPATH, trust.folder.c_str());
 }
 
 Outcome Connections::perform(const Exchange& exchange) {

@@ -93,6 +93,7 @@ class Connections {
   Trust trust_of(const std::string& origin);
   /// libcurl opens files by name, and would wait for a pipe in the place of one.
   static void check_files(const Trust& trust);
+  static void set_authorities(const Handle& handle, const Trust& trust);
   void prepare(Handle& handle, const Trust& trust) const;
 
   std::string user_agent_;

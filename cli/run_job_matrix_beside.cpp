@@ -32,9 +32,7 @@ class Jobs {
     shared_.file.plan = drive_plan(ui, job);
     if (job.choice.engine != "local") return;  // sources are of the nodes
     // What one variation's ranks put in their place, the next one's do not mount.
-    SettledSources sources;
-    sources.find(shared_.file.plan.run);
-    sources.apply(shared_.file.plan.run);
+    settle(shared_.file.plan.run);
   }
 
   std::unique_ptr<Supervised> start(std::size_t index, std::size_t slot) const {

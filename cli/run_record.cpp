@@ -395,9 +395,7 @@ RunStart run_start(const LocalRun& run, const Image& image, const RunBackground&
 }
 
 void settle_sources(LocalRun& run, RunStart& start) {
-  SettledSources sources;
-  sources.find(run);
-  sources.apply(run);
+  settle(run);
   record_settled(run, start);
 }
 

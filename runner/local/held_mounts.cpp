@@ -60,8 +60,10 @@ Error bad_mount(const Mount& mount, int error) {
       .because(errno_text(error));
 }
 
-/// What `fd` is, at `place`, which is made.
-void bind_at(const Fd& fd, const struct stat& status, Mount& mount, const fs::path& place) {
+/// What `fd` is, at `place`, which is made; its status.
+struct stat bind_at(const Fd& fd, Mount& mount, const fs::path& place) {
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) throw bad_mount(mount, errno);
   if (S_ISDIR(status.st_mode)) {
     make_folders(place);
   } else {
@@ -72,6 +74,7 @@ void bind_at(const Fd& fd, const struct stat& status, Mount& mount, const fs::pa
     throw bad_mount(mount, errno);
   }
   mount.source = place;
+  return status;
 }
 
 /// Where no mount of `/` brings what is below it along.
@@ -110,12 +113,15 @@ void SettledSources::apply(LocalRun& run) const {
   for (Mount& one : run.mounts) settle(one.source);
 }
 
+void settle(LocalRun& run) {
+  SettledSources sources;
+  sources.find(run);
+  sources.apply(run);
+}
+
 void bind_settled(const LocalRun& run, Mount& mount, const fs::path& place) {
   if (!is_settled(run, mount.source)) return;
-  const Fd fd = reopened(mount, mount.source);
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) throw bad_mount(mount, errno);
-  bind_at(fd, status, mount, place);
+  (void)bind_at(reopened(mount, mount.source), mount, place);
 }
 
 void require_settled(const LocalRun& run, const std::vector<Mount>& mounts) {
@@ -147,10 +153,8 @@ void HeldMounts::hold(const LocalRun& run, std::vector<Mount>& mounts, fs::path 
 }
 
 void HeldMounts::bind(const Fd& fd, Held& held, Mount& mount) {
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) throw bad_mount(mount, errno);
   held.place = folder_ / std::to_string(places_++);
-  bind_at(fd, status, mount, held.place);
+  const struct stat status = bind_at(fd, mount, held.place);
   held.device = status.st_dev;
   held.inode = status.st_ino;
 }

@@ -24,6 +24,9 @@ class SettledSources {
   std::map<fs::path, fs::path> found_;
 };
 
+/// For one run alone.
+void settle(LocalRun& run);
+
 /// Whether that source is one of `run.settled`.
 bool is_settled(const LocalRun& run, const fs::path& source);
 

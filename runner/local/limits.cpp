@@ -56,6 +56,14 @@ int write_once(const fs::path& file, const std::string& text) noexcept {
   return error;
 }
 
+/// Of that name in a group's file of counts.
+std::optional<std::uint64_t> count_in(const fs::path& file, std::string_view name) {
+  const std::string text = read_file_if_exists(file).value_or("");
+  const auto count = line_value(text, name, ' ');
+  if (!count) return std::nullopt;
+  return number_of(*count).value_or(0);
+}
+
 std::string read_word(const fs::path& file) {
   return std::string(trim(read_file_if_exists(file).value_or("")));
 }
@@ -319,10 +327,7 @@ bool LimitGroup::killed_for_memory() const {
 
 void LimitGroup::explain(Error& error) const {
   const bool refused = std::any_of(groups_.begin(), groups_.end(), [](const Group& one) {
-    if (one.controller != "pids") return false;
-    const std::string text = read_file_if_exists(one.folder / "pids.events").value_or("");
-    const auto count = line_value(text, "max", ' ');
-    return count && number_of(*count).value_or(0) > 0;
+    return one.controller == "pids" && count_in(one.folder / "pids.events", "max").value_or(0) > 0;
   });
   if (!refused) return;
   error.hint("`--pids-limit` holds for the runtime's own processes and threads too: give it more");
@@ -344,10 +349,7 @@ Child start_within(const LimitGroup* limits, const Command& command) {
 
 std::uint64_t memory_kills(const fs::path& group) {
   for (const char* const file : {"memory.events", "memory.oom_control"}) {
-    const std::string text = read_file_if_exists(group / file).value_or("");
-    if (const auto count = line_value(text, "oom_kill", ' ')) {
-      return number_of(*count).value_or(0);
-    }
+    if (const auto count = count_in(group / file, "oom_kill")) return *count;
   }
   return 0;
 }
