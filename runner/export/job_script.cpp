@@ -98,7 +98,7 @@ std::string after_text(const JobScript& script) {
 std::string head(const JobScript& script) {
   const NodeCount& nodes = script.job.nodes;
   std::string text = fmt::format("# {} on {} node{}, {} on each, written by `mlenv export`.\n",
-                                 script.name, nodes.most, nodes.most == 1 ? "" : "s",
+                                 printable(script.name), nodes.most, nodes.most == 1 ? "" : "s",
                                  script.job.ranks_per_node == 1
                                      ? "one rank"
                                      : fmt::format("{} ranks", script.job.ranks_per_node));
@@ -117,7 +117,7 @@ std::string head(const JobScript& script) {
   text += after_text(script);
   const bool image = script.with != With::pyxis;
   if (!image && !script.code) return text;
-  text += fmt::format("# What it needs lies in `{}` beside it{}:\n", script.files,
+  text += fmt::format("# What it needs lies in `{}` beside it{}:\n", printable(script.files),
                       script.form == Form::ssh ? "" : ", on storage that all nodes share");
   if (script.with == With::builtin) text += kNeeds[0];
   if (image) text += kNeeds[1];
@@ -142,11 +142,18 @@ std::string directives(const JobScript& script) {
 
 /// A variable of the caller's is looked up when the script is started, as is one that by its name,
 /// or for a login in an address, is a secret: a script is copied, shown and kept.
-std::string variable_word(const std::string& one) {
+BashWord variable_word(const std::string& one) {
   const std::string name = one.substr(0, one.find('='));
-  if (name.size() < one.size() && !holds_secret(one)) return one;
-  return fmt::format("{}\"{}=${{{}?is to be passed on to ranks, and is not set}}\"", kAsItIs, name,
-                     name);
+  if (name.size() < one.size() && !holds_secret(one)) return BashWord::quoted(one);
+  if (!is_env_name(name)) {
+    throw usage_error("bad-job", "the variable `{}` cannot be in a script", printable(name))
+        .because(
+            "its value is looked up where the script is started, and a shell has no variable of "
+            "that name")
+        .hint("give it a name of letters, digits and `_` that does not begin with a digit");
+  }
+  return BashWord::code(
+      fmt::format("\"{0}=${{{0}?is to be passed on to ranks, and is not set}}\"", name));
 }
 
 /// To ranks by a pipe or a file of their user's: what stands in arguments is seen by every user of
@@ -171,20 +178,34 @@ std::vector<std::string> builtin_options(const JobScript& script) {
   return words;
 }
 
-std::vector<std::string> other_options(const JobScript& script) {
-  const std::string& workdir = script.workdir.empty() ? script.code_target : script.workdir;
-  if (script.with == With::pyxis) {
-    return {std::string(1, kAsItIs) +
-                "\"--container-image=${IMAGE:?is to be the image in a registry, where mlenv "
-                "push wrote it: REGISTRY#NAME:TAG}\"",
-            "--container-workdir=" + workdir, "--no-container-mount-home",
-            "--no-container-entrypoint", "--container-writable"};
-  }
+std::vector<std::string> apptainer_options(const JobScript& script, const std::string& workdir) {
   std::vector<std::string> words = {"--contain", "--cleanenv", "--writable-tmpfs"};
   if (!script.gpus.empty()) words.emplace_back("--nv");
   for (const Mount& one : script.mounts) words.insert(words.end(), {"--bind", mount_word(one)});
   words.insert(words.end(), {"--pwd", workdir});
   return words;
+}
+
+std::vector<BashWord> pyxis_options(const std::string& workdir) {
+  return {
+      BashWord::code("\"--container-image=${IMAGE:?is to be the image in a registry, where mlenv "
+                     "push wrote it: REGISTRY#NAME:TAG}\""),
+      BashWord::quoted("--container-workdir=" + workdir),
+      BashWord::quoted("--no-container-mount-home"), BashWord::quoted("--no-container-entrypoint"),
+      BashWord::quoted("--container-writable")};
+}
+
+std::string options_array(const JobScript& script) {
+  const std::string& workdir = script.workdir.empty() ? script.code_target : script.workdir;
+  switch (script.with) {
+    case With::builtin:
+      return bash_array("options", builtin_options(script));
+    case With::pyxis:
+      return bash_array("options", pyxis_options(workdir));
+    case With::apptainer:
+      break;
+  }
+  return bash_array("options", apptainer_options(script, workdir));
 }
 
 /// Of each node: a number, or `all` that a node has.
@@ -227,7 +248,8 @@ std::string files_of(const JobScript& script) {
                                  ? "${SLURM_SUBMIT_DIR:-$PWD}"
                                  : "$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd)";
   const char* const sign = script.with == With::builtin ? "mlenv-node" : "image/index.json";
-  std::string text = fmt::format("files=${{MLENV_FILES:-{}/{}}}\n", folder, script.files);
+  std::string text =
+      fmt::format("files=${{MLENV_FILES:-{}/{}}}\n", folder, shell_word(script.files));
   if (script.with == With::pyxis && !script.code) return text + "mkdir -p \"$files\"\n";
   if (script.with == With::pyxis) return text;
   return text + fmt::format(
@@ -251,10 +273,9 @@ std::string settings(const JobScript& script) {
   text += "interface=" + (job.interface.empty() ? "''" : shell_word(job.interface)) +
           " # by which nodes meet; empty: the one that has the node's address\n";
   const bool builtin = script.with == With::builtin;
-  text += "# Of each container.\n" +
-          bash_array("options", builtin ? builtin_options(script) : other_options(script));
+  text += "# Of each container.\n" + options_array(script);
   if (!builtin || !script.env.empty()) {
-    std::vector<std::string> env;
+    std::vector<BashWord> env;
     for (const std::string& one : script.env) env.push_back(variable_word(one));
     text += bash_array("env", env);
     if (!env.empty()) text += kGiveEnv;

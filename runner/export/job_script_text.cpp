@@ -255,13 +255,23 @@ std::string role_lines(const Job& job) {
 
 }  // namespace
 
+BashWord BashWord::quoted(const std::string& text) {
+  return {shell_word(text), text.starts_with('-')};
+}
+
 std::string bash_array(std::string_view name, const std::vector<std::string>& words) {
+  std::vector<BashWord> quoted;
+  for (const std::string& word : words) quoted.push_back(BashWord::quoted(word));
+  return bash_array(name, quoted);
+}
+
+std::string bash_array(std::string_view name, const std::vector<BashWord>& words) {
   constexpr std::size_t kWidth = 100;
   std::vector<std::string> lines(1);
   for (std::size_t i = 0; i < words.size(); ++i) {
-    std::string word = words[i].starts_with(kAsItIs) ? words[i].substr(1) : shell_word(words[i]);
+    const std::string& word = words[i].written;
     // An option stays with its word.
-    const bool behind_option = i > 0 && words[i - 1].starts_with('-');
+    const bool behind_option = i > 0 && words[i - 1].option;
     const bool fits = lines.back().size() + word.size() + 3 < kWidth;
     if (!lines.back().empty() && !fits && !behind_option) lines.emplace_back();
     lines.back() += (lines.back().empty() ? "" : " ") + word;

@@ -2,16 +2,27 @@
 // Pieces of bash that scripts of jobs are made of. For runner/export/job_script*.cpp only.
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runner/export/job_script.hpp"
 
 namespace mlenv::job {
 
+/// A word of bash_array(), as it stands there.
+struct BashWord {
+  std::string written;
+  bool option = false;  ///< it begins with `-`
+
+  /// Bash gives back this text, whatever is in it.
+  static BashWord quoted(const std::string& text);
+  /// What bash is to look into: it has quotes of its own, and nobody else's text in it.
+  static BashWord code(std::string text) { return {std::move(text), false}; }
+};
 /// `NAME=(a 'b c' …)`, in lines of a readable width.
+std::string bash_array(std::string_view name, const std::vector<BashWord>& words);
+/// The same of words that are all quoted.
 std::string bash_array(std::string_view name, const std::vector<std::string>& words);
-/// Before a word of bash_array() that bash is to look into: it has quotes of its own.
-inline constexpr char kAsItIs = '\1';
 /// A line that divides parts of a script.
 std::string bash_heading(std::string_view text);
 

@@ -181,6 +181,50 @@ TEST(JobScript, words_reach_bash_as_they_are) {
   EXPECT_EQ(by_bash(text), expected);
 }
 
+/// Text of others stands in a script in quotes alone: in no comment's next line, no name that bash
+/// looks up, and without a mark that would have bash look into it.
+TEST(JobScript, no_text_of_others_is_run) {
+  const TemporaryFolder folder{temporary_root()};
+  const fs::path trap = folder.path() / "trap";
+  const std::string touch = "$(touch " + trap.string() + ")";
+  JobScript script = script_of(job_with(Framework::none));
+  script.name = script.files =
+      "x\ntouch " + trap.string() + "\n" + touch + "`touch " + trap.string() + "`'}";
+  script.hosts = {{"a", 0, "", "", 0}, {"b", 0, "", "", 0}};
+  for (const char* const mark : {"", "\1", "\1\"", "'", "\n", "-"}) {
+    const std::string odd = mark + touch;
+    script.argv = {odd};
+    script.env = {odd + "=" + odd, "A=" + odd};
+    script.workdir = odd;
+    Mount mount;
+    mount.source = odd;
+    mount.target = "/" + odd;
+    script.mounts = {mount};
+    script.job.interface = odd;
+    script.job.options.user = odd;
+    for (const auto form : {JobScript::Form::slurm, JobScript::Form::ssh, JobScript::Form::mpi}) {
+      script.form = form;
+      script.with = JobScript::With::builtin;
+      Command command{Purpose{"test"}};
+      // Nothing of it is there: it ends by itself.
+      write_file(folder.path() / "script", job_script(script));
+      command.argv = {"/bin/bash", (folder.path() / "script").string()};
+      command.env = std::vector<std::string>{"PATH=/usr/bin:/bin", "SLURM_JOB_ID=1"};
+      const Captured ran = run_captured(command, std::chrono::seconds(30));
+      EXPECT_NE(ran.err.find("what this job needs is not in "), std::string::npos) << ran.err;
+      EXPECT_NE(ran.err.find(script.files), std::string::npos) << ran.err;
+      EXPECT_FALSE(fs::exists(trap)) << job_script(script);
+    }
+  }
+  for (const char* const name : {"x[$(id)]", "A B", "A;id;B", "1A", "A\nid", "", "\1id"}) {
+    for (const std::string& one : {name + std::string("_TOKEN=1"), std::string(name)}) {
+      script.env = {one};
+      if (one == "_TOKEN=1") continue;
+      EXPECT_EQ(code_of([&] { (void)job_script(script); }), "bad-job") << one;
+    }
+  }
+}
+
 TEST(JobScript, a_variable_of_the_callers_is_looked_up_when_it_starts) {
   JobScript script = script_of(job_with(Framework::none));
   script.env = {"TOKEN"};
