@@ -57,6 +57,15 @@ void add_once(std::vector<Reference>& names, std::optional<Reference> name) {
   if (!known) names.push_back(*std::move(name));
 }
 
+/// A digest in a name is a promise to who runs the image by it, which an archive's words do not
+/// keep.
+LoadedImage loaded(ImageSet image, std::vector<Reference> names) {
+  const Digest digest = image.digest();
+  std::erase_if(names,
+                [&](const Reference& name) { return name.digest().value_or(digest) != digest; });
+  return {std::move(image), std::move(names)};
+}
+
 /// Images that index.json lists, each once.
 struct Listed {
   Digest digest;  ///< of a manifest or an index
@@ -72,7 +81,7 @@ class Loader {
     std::vector<LoadedImage> all;
     for (Listed& one : listed()) {
       if (std::optional<ImageSet> set = image_set(one.digest)) {
-        all.push_back({*std::move(set), std::move(one.names)});
+        all.push_back(loaded(*std::move(set), std::move(one.names)));
       }
     }
     require_some(all);
@@ -114,7 +123,7 @@ class Loader {
     std::vector<Image> images = blobs_.docker_images(entries);
     std::vector<LoadedImage> all;
     for (std::size_t i = 0; i < images.size(); ++i) {
-      if (fits(images[i])) all.push_back({std::move(images[i]), std::move(names[i])});
+      if (fits(images[i])) all.push_back(loaded(std::move(images[i]), std::move(names[i])));
     }
     require_some(all);
     for (const LoadedImage& one : all) put(one.image);

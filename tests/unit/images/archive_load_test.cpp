@@ -141,6 +141,24 @@ TEST_F(ArchiveLoadTest, ATagAloneIsNoName) {
   EXPECT_EQ(names(load(path("layout")).at(0)), Names{});
 }
 
+/// Who runs `host/train@sha256:…` relies on getting just that.
+TEST_F(ArchiveLoadTest, ADigestInANameIsTheImagesOwn) {
+  write(image_, "oci:" + path("layout"), "host/train:v1");
+  json index = index_of("layout");
+  const auto named = [&](const std::string& name) {
+    index["manifests"][0]["annotations"] = {{"io.containerd.image.name", name},
+                                            {"org.opencontainers.image.ref.name", name}};
+    put_index("layout", index);
+    return names(load(path("layout")).at(0));
+  };
+  const std::string own = image_.digest().str();
+  const std::string other = "sha256:" + std::string(64, '0');
+  EXPECT_EQ(named("host/train@" + own), Names{"host/train@" + own});
+  EXPECT_EQ(named("host/train:v1@" + own), Names{"host/train:v1@" + own});
+  EXPECT_EQ(named("host/train@" + other), Names{});
+  EXPECT_EQ(named("host/train:v1@" + other), Names{});
+}
+
 TEST_F(ArchiveLoadTest, WhatDockerCallsByAShortNameHasIt) {
   write(image_, "oci:" + path("layout"), "docker.io/library/train:v1");
   EXPECT_EQ(names(load(path("layout")).at(0)), (Names{"docker.io/library/train:v1"}));
