@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.hpp"
+#include "base/size_limits.hpp"
 #include "cli/answer_file.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/ui.hpp"
@@ -73,6 +74,11 @@ void take_framework(const Options& options, Draft& draft) {
 
 /// What it says is read back before it is written: a recipe that mlenv itself refuses is a bug.
 void check_readable(const std::string& text, const fs::path& path) {
+  if (text.size() > size_limit::kRecipe) {
+    throw failure("too-large", "the recipe would have more than {} MiB",
+                  size_limit::kRecipe / size_limit::kMiB)
+        .hint("a recipe is to be read by people: convert what is needed of the file");
+  }
   try {
     parse_recipe(text, path);
   } catch (const Error& error) {

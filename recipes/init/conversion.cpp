@@ -98,13 +98,28 @@ std::string image_name_from(std::string_view text) {
   return is_image_name(name) ? name : "environment";
 }
 
+void Conversion::check_source(const fs::path& path) const {
+  if (holds(path)) return;
+  throw usage_error("source-invalid", "`{}` leads out of its folder", path.string())
+      .because("a recipe goes where others read it, and would hold lines of a file elsewhere")
+      .hint("name the file that it leads to");
+}
+
+void Conversion::check_count(std::size_t count, std::string_view what, std::size_t most) const {
+  if (count <= most) return;
+  throw failure("too-large", "`{}` has more than {} {}", draft.source, most, what)
+      .hint("a recipe is to be read by people: convert what is needed of it");
+}
+
 void Conversion::leave_out(const SourcePlace& place, std::string_view text, std::string_view why) {
+  check_count(draft.left_out.size() + 1, "lines that a recipe cannot say");
   draft.left_out.push_back({place, shown_text(text), shown_text(why)});
 }
 
 void Conversion::package_item(const std::string& text) {
   std::vector<std::string>& packages = draft.packages;
   if (std::find(packages.begin(), packages.end(), text) == packages.end()) packages.push_back(text);
+  check_count(packages.size(), "packages");
 }
 
 void Conversion::local_version(const SourcePlace& place, Requirement& requirement) {
@@ -169,6 +184,7 @@ void Conversion::system_package(const SourcePlace& place, std::string_view text)
   }
   std::vector<std::string>& system = draft.system;
   if (std::find(system.begin(), system.end(), text) == system.end()) system.emplace_back(text);
+  check_count(system.size(), "packages");
 }
 
 void Conversion::env(const SourcePlace& place, std::string_view name, std::string_view value) {
@@ -182,6 +198,7 @@ void Conversion::env(const SourcePlace& place, std::string_view name, std::strin
     return;
   }
   draft.env.emplace_back(name, value);
+  check_count(draft.env.size(), "variables", kMostVariables);
 }
 
 void Conversion::python_version(const SourcePlace& place, std::string_view text) {
@@ -244,6 +261,7 @@ void Conversion::python_index(const SourcePlace& place, std::string_view url, bo
               "`sources` without it");
   } else if (!is_default) {
     extra_indexes_.push_back({place, std::string(url)});
+    check_count(extra_indexes_.size(), "indexes");
   } else if (draft.indexes.empty()) {
     draft.indexes.emplace_back(url);
   } else if (draft.indexes.front() != url) {

@@ -25,6 +25,13 @@ class Conversion {
 
   const fs::path& folder() const { return folder_; }
   void leave_out(const SourcePlace& place, std::string_view text, std::string_view why);
+  /// Throws `source-invalid` where the file that is converted is a link to what lies elsewhere.
+  void check_source(const fs::path& path) const;
+  /// Throws `too-large` where the source has more of one kind: each is looked for among the others,
+  /// and variables in each line.
+  static constexpr std::size_t kMostEntries = 10'000;
+  static constexpr std::size_t kMostVariables = 1'000;
+  void check_count(std::size_t count, std::string_view what, std::size_t most = kMostEntries) const;
 
   /// A requirement (PEP 508) of Python. PyTorch, TensorFlow and JAX become the framework, and what
   /// their extras and local versions say of CUDA becomes `cuda`.

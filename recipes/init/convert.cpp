@@ -77,8 +77,9 @@ Draft convert(const fs::path& path, const fs::path& folder) {
             "name a `Dockerfile`, `environment.yml`, `cog.yaml`, `pyproject.toml` or a "
             "requirements file `*.txt`");
   }
-  const ConversionSource source{path, path.string(), source_text(path)};
   Conversion conversion{folder, path};
+  conversion.check_source(path);
+  const ConversionSource source{path, path.string(), source_text(path)};
   conversion.draft.source = source.shown;
   switch (*format) {
     case SourceFormat::requirements:

@@ -47,7 +47,9 @@ class DockerConversion {
       : source_(source), to_(to), files_(source.path.parent_path(), to) {}
 
   void convert() {
-    for (DockerInstruction& one : read_dockerfile(source_.text, source_.path)) {
+    std::vector<DockerInstruction> all = read_dockerfile(source_.text, source_.path);
+    to_.check_count(all.size(), "instructions");
+    for (DockerInstruction& one : all) {
       if (one.keyword == "FROM") {
         from(std::move(one));
       } else if (stages_.empty()) {
@@ -97,6 +99,7 @@ class DockerConversion {
     for (const std::string& word : docker_words(one.text, known_here, complete)) {
       const std::size_t equal = word.find('=');
       const std::string name = word.substr(0, equal);
+      to_.check_count(known_here.size() + 1, "variables", Conversion::kMostVariables);
       if (equal != std::string::npos) {
         known_here[name] = word.substr(equal + 1);
       } else if (const auto global = globals_.find(name); global != globals_.end()) {

@@ -262,8 +262,8 @@ std::string render_draft(const Draft& draft, std::string_view file) {
   if (!draft.left_out.empty()) {
     writer.text += fmt::format("\n# Not carried over from {}:\n", shown_text(draft.source));
     for (const LeftOut& left_out : draft.left_out) {
-      writer.text +=
-          fmt::format("#   {}:{}: {}\n", left_out.place.file, left_out.place.line, left_out.text);
+      writer.text += fmt::format("#   {}:{}: {}\n", shown_text(left_out.place.file),
+                                 left_out.place.line, left_out.text);
       writer.text += fmt::format("#     {}\n", left_out.why);
     }
   }

@@ -45,6 +45,25 @@ printf -- '-r %s\n-r own.txt\n' "$work/secret.txt" >requirements.txt
 if grep -qF "$secret" new.yaml "$work/said"; then fail "lines of another file were copied"; fi
 grep -q numpy new.yaml || fail "the folder's own list was left out: $(cat new.yaml)"
 
+note "A link to a file elsewhere in the place of what is converted: no line is copied"
+echo "$secret: x" >"$work/secret.txt"
+for name in environment.yml Dockerfile pyproject.toml cog.yaml linked.txt; do
+  ln -sf "$work/secret.txt" "$name"
+  failing_with source-invalid "$MLENV" --json init --from "$name" --recipe copied.yaml
+  if grep -qF "$secret" "$work/out" "$work/err"; then fail "$name: a line of another file is shown"; fi
+  [ ! -e copied.yaml ] || fail "$name: a recipe was made of it"
+  rm "$name"
+done
+
+note "More than a recipe is for"
+for words in '"RUN make\n" * 20000' '"RUN pip install a-package-of-a-long-name\n" * 20000' '"RUN true" + " && true \\\n" * 200000 + " && make\n"'; do
+  python3 -c "print('FROM debian:bookworm\n' + $words)" >Dockerfile
+  failing_with too-large timeout 30 "$MLENV" --json init --from Dockerfile --recipe big.yaml
+done
+python3 -c 'print("[project]\nname=\"x\"\ndependencies=[" + ",".join(f"\"p{i}\"" for i in range(50000)) + "]")' >pyproject.toml
+failing_with too-large timeout 30 "$MLENV" --json init --from pyproject.toml --recipe big.yaml
+rm pyproject.toml
+
 note "A Dockerfile whose variables grow"
 {
   echo 'FROM debian:bookworm'

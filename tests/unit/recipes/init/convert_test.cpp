@@ -11,6 +11,7 @@
 #include "recipes/init/conversion.hpp"
 #include "recipes/init/host_choice.hpp"
 #include "recipes/recipe.hpp"
+#include "tests/support/error_code.hpp"
 
 namespace mlenv {
 namespace {
@@ -372,7 +373,52 @@ TEST_F(ConvertTest, LinesOfFilesElsewhereAreNotCopied) {
   EXPECT_EQ(reasons(converted("requirements.txt")), Words{(folder_.path() / secret).string()});
   EXPECT_EQ(converted("environment.yml").packages, (Words{"numpy"}));
   EXPECT_EQ(converted("cog.yaml").packages, Words{});
-  EXPECT_EQ(converted("link.txt").packages, Words{});
+  EXPECT_EQ(code_of([&] { converted("link.txt"); }), "source-invalid");
+}
+
+/// A cloned repository's link may lead to any file of this machine, whose lines a recipe would
+/// hold.
+TEST_F(ConvertTest, ALinkOutOfItsFolderIsNotConverted) {
+  const TemporaryFolder elsewhere{temporary_root()};
+  const fs::path secret = elsewhere.path() / "secret";
+  write_file(secret, "root: a-secret\n");
+  const char* const names[] = {"a.yml", "cog.yaml", "Dockerfile", "pyproject.toml", "b.txt"};
+  for (const char* const name : names) {
+    fs::create_symlink(secret, folder_.path() / name);
+    const Error error = error_of([&] { converted(name); });
+    EXPECT_EQ(error.code(), "source-invalid") << name;
+    EXPECT_EQ(std::string(error.what()).find("a-secret"), std::string::npos) << error.what();
+  }
+  put("docker/own.yml", "dependencies: [numpy]\n");
+  fs::create_symlink("docker/own.yml", folder_.path() / "own.yml");
+  EXPECT_EQ(converted("own.yml").packages, Words{"numpy"});
+}
+
+TEST_F(ConvertTest, MoreOfAKindThanPeopleWriteIsAnError) {
+  const auto repeated = [](int count, const auto& line) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += line(i);
+    return text;
+  };
+  const auto too_large = [&](const char* name, const std::string& text) {
+    put(name, text);
+    EXPECT_EQ(code_of([&] { converted(name); }), "too-large") << name << text.substr(0, 100);
+  };
+  const std::string from = "FROM debian:bookworm\n";
+  too_large("a.txt", repeated(10'001, [](int i) { return fmt::format("p{}\n", i); }));
+  too_large("b.txt", repeated(10'001, [](int i) { return fmt::format("--p{}\n", i); }));
+  too_large("c.txt", repeated(10'001, [](int i) {
+              return fmt::format("--extra-index-url https://h{}/x\n", i);
+            }));
+  too_large("Dockerfile", from + repeated(10'000, [](int) { return "RUN make\n"; }));
+  too_large("a.dockerfile", from + "RUN apt-get install -y" +
+                                repeated(10'001, [](int i) { return fmt::format(" p{}", i); }));
+  too_large("b.dockerfile",
+            from + repeated(1'001, [](int i) { return fmt::format("ENV V{}=1\n", i); }));
+  too_large("c.dockerfile",
+            from + repeated(1'001, [](int i) { return fmt::format("ARG V{}=1\n", i); }));
+  put("d.txt", repeated(1'000, [](int i) { return fmt::format("p{}\n", i); }));
+  EXPECT_EQ(converted("d.txt").packages.size(), 1'000U);
 }
 
 TEST_F(ConvertTest, VariablesThatGrowAreAnError) {
