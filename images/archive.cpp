@@ -31,10 +31,10 @@ class TarFile {
     out_.write(as_bytes(text));
     end_file(text.size());
   }
-  void add_blob(const std::string& path, const Store& store, const Digest& digest,
-                std::uint64_t size_bytes) {
+  void add_blob(const std::string& path, const Store& store, const ImageSet& image,
+                const Digest& digest, std::uint64_t size_bytes) {
     begin_file(path, size_bytes);
-    copy_blob(store, digest, size_bytes, out_);
+    copy_blob(store, image, digest, size_bytes, out_);
     end_file(size_bytes);
   }
   void finish() { out_.write(tar_end()); }
@@ -73,7 +73,7 @@ void write_tar(const Store& store, const ImageSet& image, const Reference& name,
   tar.add_folder("blobs");
   tar.add_folder("blobs/sha256");
   for (const auto& [digest, size_bytes] : image.blobs()) {
-    tar.add_blob(blob_path(digest), store, digest, size_bytes);
+    tar.add_blob(blob_path(digest), store, image, digest, size_bytes);
   }
   tar.add_text("index.json", index_text(json::array({index_entry(image, name, name.tag())})));
   if (format == Output::Format::docker_archive) {
@@ -110,7 +110,12 @@ std::string activity_name(const Output& output) {
 
 }  // namespace
 
-void copy_blob(const Store& store, const Digest& digest, std::uint64_t size_bytes, Sink& out) {
+void copy_blob(const Store& store, const ImageSet& image, const Digest& digest,
+               std::uint64_t size_bytes, Sink& out) {
+  for (const Image& one : image.images) {
+    if (digest == one.digest()) return out.write(as_bytes(one.manifest));
+    if (digest == one.config_descriptor.digest) return out.write(as_bytes(one.config));
+  }
   const auto source = store.open(digest);
   VerifyingSink checked{out, digest, size_bytes, "the blob `" + digest.str() + "`"};
   copy(*source, checked);

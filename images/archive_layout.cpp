@@ -25,6 +25,8 @@ bool holds(const fs::path& path, const Digest& digest, std::uint64_t size_bytes)
 /// gone; one that was cut short before its text is completed.
 FileLock lock_layout(const fs::path& folder) {
   const fs::path layout = folder / "oci-layout";
+  // Everybody may read it, as what lies beside it.
+  (void)open_file(layout, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0644);
   FileLock lock = FileLock::wait(layout, FileLock::Mode::exclusive);
   if (mlenv::file_size(layout) == 0) {
     const Fd fd = open_file(layout, O_WRONLY);
@@ -49,7 +51,7 @@ void write_layout(const Store& store, const ImageSet& image, const Reference& na
     }
     AtomicFile file{target};
     Counted counted{file, activity};
-    copy_blob(store, digest, size_bytes, counted);
+    copy_blob(store, image, digest, size_bytes, counted);
     file.commit();
   }
   const FileLock lock = lock_layout(folder);

@@ -17,8 +17,10 @@ std::string full_name(const Reference& name);
 /// Where a link to a file leads, else the path itself.
 fs::path real_file(const fs::path& path);
 
-/// Verified while it passes.
-void copy_blob(const Store& store, const Digest& digest, std::uint64_t size_bytes, Sink& out);
+/// One of `image.blobs()`: manifest and config from the image itself, which may be one that no
+/// store has; the others from the store, verified while they pass.
+void copy_blob(const Store& store, const ImageSet& image, const Digest& digest,
+               std::uint64_t size_bytes, Sink& out);
 
 /// The line in index.json of an image, or of an index. `ref_name` is what programs select it by in
 /// a layout; empty: none.

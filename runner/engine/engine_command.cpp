@@ -42,6 +42,12 @@ Words mount_words(const ContainerEngine& engine, const Mount& mount) {
   const std::string source = mount.source.string();
   const bool has_comma = (source + mount.target).find_first_of(",\"\n") != std::string::npos;
   const bool has_colon = (source + mount.target).find(':') != std::string::npos;
+  // Docker's reader of such lines takes `\r\n` for `\n`: another folder's name.
+  if (!engine.is_podman() && (source + '\0' + mount.target).find("\r\n") != std::string::npos) {
+    throw usage_error("bad-mount", "docker cannot mount `{}` at `{}`", source, mount.target)
+        .because("a carriage return before a line's end gets lost on the way to it")
+        .hint("rename it, or leave `--runtime docker` out");
+  }
   if (engine.is_podman() && has_comma) {
     if (has_colon) {
       throw usage_error("bad-mount", "podman cannot mount `{}`", source)
@@ -61,9 +67,11 @@ Words layer_words(const ContainerEngine& engine, const ThrowawayLayer& layer,
   const std::string source = layer.source.string();
   const std::string upper = layer.upper.string();
   const std::string work = layer.work.string();
-  if ((source + upper + work + target).find_first_of(",:\"\\\n") != std::string::npos) {
+  if ((source + upper + work + target).find_first_of(",:\"\\\n\r") != std::string::npos) {
     throw failure("no-overlay", "{} cannot put a throwaway layer over `{}`", engine.name, source)
-        .because("the paths of its layers must be without commas, colons, quotes and backslashes")
+        .because(
+            "the paths of its layers must be without commas, colons, quotes, backslashes and line "
+            "ends")
         .hint("`--runtime builtin`");
   }
   if (engine.is_podman()) {

@@ -1,5 +1,6 @@
 #include "runner/engine/engine_image.hpp"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 
@@ -21,15 +22,46 @@ constexpr std::chrono::seconds kAnswer{60};
 constexpr std::chrono::hours kLongest{2};
 constexpr std::string_view kRepository = "localhost/mlenv";
 
+/// `type` in the OCI's words, as Docker has others.
+std::string plain_type(std::string_view type) {
+  std::string plain{kLayerGzipType.substr(0, kLayerGzipType.rfind('+'))};
+  if (type.ends_with("gzip")) plain += "+gzip";
+  if (type.ends_with("zstd")) plain += "+zstd";
+  return plain;
+}
+
+bool is_nothing(const Json& value) {
+  return value.is_string() ? value.get_ref<const std::string&>().empty() : value.empty();
+}
+
+/// Nothing that an engine, its hooks or its runtime heed of an image.
+bool is_bare(const Json& shown) {
+  const auto says_nothing = [](const Json& in, const char* name) {
+    const auto found = in.find(name);
+    return found == in.end() || is_nothing(*found);
+  };
+  if (!says_nothing(shown, "Annotations")) return false;
+  const auto config = shown.find("Config");
+  if (config == shown.end() || config->is_null()) return true;
+  constexpr std::array kHeeded{"Env",        "Labels",       "Volumes", "Healthcheck",
+                               "StopSignal", "ExposedPorts", "OnBuild"};
+  return config->is_object() && std::all_of(kHeeded.begin(), kHeeded.end(), [&](const char* one) {
+           return says_nothing(*config, one);
+         });
+}
+
 /// The layers by their tars' digests, which both engines count alike, whatever they call an image.
 bool has_image(const ContainerEngine& engine, const std::string& name, const Image& image) {
-  const Captured answer =
-      ask(engine, {"image", "inspect", "--format", "{{json .RootFS.Layers}}", name}, kAnswer);
-  const Json layers = Json::parse(answer.out, nullptr, false);
-  if (answer.exit.code != 0 || !layers.is_array()) return false;
+  const Captured answer = ask(engine, {"image", "inspect", name}, kAnswer);
+  const Json all = Json::parse(answer.out, nullptr, false);
+  if (answer.exit.code != 0 || !all.is_array() || all.size() != 1) return false;
+  const Json& shown = all.front();
+  if (!shown.is_object()) return false;
+  const auto root = shown.find("RootFS");
+  if (root == shown.end() || !root->is_object() || !root->contains("Layers")) return false;
   Json wanted = Json::array();
   for (const Layer& layer : image.layers) wanted.push_back(layer.diff_id.str());
-  return layers == wanted;
+  return root->at("Layers") == wanted && is_bare(shown);
 }
 
 Error not_taken(const ContainerEngine& engine, const std::string& words) {
@@ -96,7 +128,7 @@ void load_into_docker(const Store& store, const Image& image, const Reference& n
 void load_into_podman(const Store& store, const Image& image, const Reference& name,
                       const ContainerEngine& engine, Progress& progress) {
   const TemporaryFolder scratch = store.scratch();
-  constexpr const char* kLayout = "layout";
+  constexpr const char* kLayout = "mlenv";  // it becomes a name in podman: `localhost/mlenv`
   // What lies whole in the store need not be copied.
   const fs::path blobs = scratch.path() / kLayout / "blobs" / "sha256";
   make_folders(blobs);
@@ -121,17 +153,31 @@ std::string engine_image_name(const Digest& manifest) {
   return fmt::format("{}:{}", kRepository, manifest.hex());
 }
 
+Image bare_image(const Image& image) {
+  ImageConfig config;
+  config.architecture = image.settings.architecture;
+  config.variant = image.settings.variant;
+  config.os = image.settings.os;
+  std::vector<Layer> layers = image.layers;
+  for (Layer& one : layers) {
+    one.title.clear();
+    one.blob.media_type = plain_type(one.blob.media_type);
+  }
+  return compose_image(config, layers, 0);
+}
+
 void bring_image(const Store& store, const Image& image, ContainerEngine& engine,
                  Progress& progress) {
   engine.image = engine_image_name(image.digest());
   if (has_image(engine, engine.image, image)) return;
   log::debug("{} gets the image {}", engine.name, engine.image);
   const Reference name = Reference::parse(engine.image);
+  const Image bare = bare_image(image);
   while_doing(fmt::format("handing the image to {}", engine.name), [&] {
-    engine.is_podman() ? load_into_podman(store, image, name, engine, progress)
-                       : load_into_docker(store, image, name, engine, progress);
+    engine.is_podman() ? load_into_podman(store, bare, name, engine, progress)
+                       : load_into_docker(store, bare, name, engine, progress);
     if (has_image(engine, engine.image, image)) return;
-    throw failure("engine-image", "{} has other layers than the image that it got", engine.name);
+    throw failure("engine-image", "{} has another image than the one that it got", engine.name);
   });
 }
 

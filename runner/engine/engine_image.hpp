@@ -10,7 +10,12 @@ namespace mlenv {
 /// `localhost/mlenv:HEX`
 std::string engine_image_name(const Digest& manifest);
 
-/// Hands it over unless it is there with these very layers, and sets `engine.image`. Throws
+/// Its layers under no settings and annotations. mlenv says to the engine itself what it needs of
+/// those: an engine, its hooks and its OCI runtime heed more, such as `NVIDIA_VISIBLE_DEVICES`,
+/// labels for capabilities, and annotations by which a runtime writes files of this machine.
+Image bare_image(const Image& image);
+
+/// Hands it over, bare, unless it is there with these very layers, and sets `engine.image`. Throws
 /// `engine-image` where the engine does not take it.
 void bring_image(const Store& store, const Image& image, ContainerEngine& engine,
                  Progress& progress);

@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <array>
@@ -84,6 +86,17 @@ Fd mounted_at(const Fd& root, const std::string& target) {
                         (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
   if (is_mount) return fd;
   throw failure("no-overlay", "the container has no throwaway layer at `{}`", target);
+}
+
+/// Of the container's control group at `path`; 0 where something else is there: a mount of the
+/// person's may have links and pipes by the names of the kernel's files.
+std::uint64_t kills_at(const Fd& root, const std::string& path) {
+  const Fd group = open_beneath(root.get(), path, O_PATH | O_DIRECTORY, Links::inside);
+  struct statfs system {};
+  const bool is_group =
+      group && ::fstatfs(group.get(), &system) == 0 &&
+      (system.f_type == CGROUP_SUPER_MAGIC || system.f_type == CGROUP2_SUPER_MAGIC);
+  return is_group ? memory_kills(descriptor_path(group)) : 0;
 }
 
 class EngineJob final : public WatchedJob {
@@ -301,9 +314,8 @@ KeptProcess EngineRun::job() const {
 /// As the container itself sees its control group.
 std::uint64_t EngineRun::memory_kills_so_far() const {
   if (run_.engine->controllers.empty()) return 0;
-  const Fd open = open_beneath(kept_->root().get(), "sys/fs/cgroup", O_PATH, Links::inside);
-  const std::string groups = descriptor_path(open);
-  return std::max(memory_kills(groups), memory_kills(groups + "/memory"));
+  return std::max(kills_at(kept_->root(), "/sys/fs/cgroup"),
+                  kills_at(kept_->root(), "/sys/fs/cgroup/memory"));
 }
 
 PreparedRun::Attempt EngineRun::run(JobWatch& watch, const std::function<void()>& started) {

@@ -27,7 +27,7 @@ void add_line(const ImageRoot& image, const char* path, const std::string& line)
 /// Whether it is theirs to write, or nobody's yet.
 bool is_good_home(const ContainerUser& user, const ImageRoot& image) {
   // It becomes part of engines' options, and comes from the image.
-  if (user.home.find_first_of(",\"\n\t") != std::string::npos) return false;
+  if (user.home.find_first_of(",\"\n\r\t") != std::string::npos) return false;
   if (user.home.empty() || user.home.front() != '/' || user.home == "/nonexistent") return false;
   // All of the image looks as theirs where an ordinary user is shown as somebody else than root.
   if (user.uid != 0 && user.home == "/") return false;

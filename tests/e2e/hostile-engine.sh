@@ -50,7 +50,7 @@ done
 
 note "somebody else's container has the name"
 printf '{"ServerVersion":"20.10.24"}' >"$work/answers/info"
-echo "$layers" >"$work/answers/image"
+echo "[{\"RootFS\": {\"Layers\": $layers}, \"Config\": {}}]" >"$work/answers/image"
 echo 1 >"$work/answers/run.status"
 echo 'docker: Error response from daemon: Conflict. The container name "/mlenv-x" is already in use' >"$work/answers/run.err"
 printf 'not an id\n--all\n' >"$work/answers/ps"
@@ -68,11 +68,14 @@ grep -qxF "rm --force --volumes $id" "$work/answers/asked" || fail "did not remo
 
 note "an image that was made for an engine"
 printf 'root:x:0:0:root:/root,type=bind,source=/,target=/host:/bin/sh\n' >"$work/passwd"
-python3 "$root/tests/support/busybox_image.py" "$work/made.tar" hostile/made:v1 --file "etc/passwd=$work/passwd" --config '{
+python3 "$root/tests/support/busybox_image.py" "$work/made.tar" hostile/made:v1 --file "etc/passwd=$work/passwd" --annotations '{
+  "io.containers.trace-syscall": "of:/tmp/trace", "run.oci.hooks.stdout": "/owned", "example.org/x": "y"}' --config '{
   "Entrypoint": ["/bin/sh", "-c", "echo ENTRYPOINT"], "Cmd": ["/bin/sh"], "User": "0:0", "WorkingDir": "/opt/../../..",
-  "Env": ["PATH=/bin", "LD_PRELOAD=/opt/x.so", "GLIBC_TUNABLES=glibc.malloc.check=3", "LISTEN_FDS=9", "NOTIFY_SOCKET=/x"],
-  "Labels": {"dev.mlenv.run": "other", "io.podman.annotations.privileged": "TRUE"}, "StopSignal": "SIGKILL",
-  "Volumes": {"/etc": {}, "/run": {}}, "OnBuild": ["RUN false"],
+  "Env": ["PATH=/bin", "LD_PRELOAD=/opt/x.so", "GLIBC_TUNABLES=glibc.malloc.check=3", "LISTEN_FDS=9", "NOTIFY_SOCKET=/x", "=x",
+    "NVIDIA_VISIBLE_DEVICES=all"],
+  "Labels": {"dev.mlenv.run": "other", "io.podman.annotations.privileged": "TRUE",
+    "io.containers.capabilities": "NET_BIND_SERVICE"}, "StopSignal": "SIGNONE", "ExposedPorts": {"80/tcp": {}},
+  "Volumes": {"/etc": {}, "/run": {}, "/": {}, "/proc": {}, "/run/mlenv/keeper": {}}, "OnBuild": ["RUN false"],
   "Healthcheck": {"Test": ["CMD-SHELL", "echo HEALTH >/tmp/health"], "Interval": 1000000000}}'
 "$MLENV" -q load "$work/made.tar" >/dev/null
 # shellcheck disable=SC2119  # no options
@@ -100,3 +103,31 @@ for engine in podman docker; do
   equal "containers that are left" "" "$(as_engine_root "$engine" ps -aq)"
 done
 equal "volumes that are left" "" "$(as_engine_root docker volume ls -q)"
+
+note "an image that somebody else put under our name"
+name=localhost/mlenv:$("$MLENV" inspect hostile/made:v1 --json | jq -r '.digest[7:]')
+for engine in podman docker; do
+  as_engine_root "$engine" image inspect "$name" >"$work/shown"
+  equal "$engine: what it knows of the image's settings" '[{},[]]' \
+    "$(jq -c '[.[0].Annotations // {}, [.[0].Config | (.Env, .Labels, .Volumes, .StopSignal) | select(. != null and . != "")]]' "$work/shown")"
+done
+python3 "$root/tests/support/busybox_image.py" "$work/oci.tar" "$name" --file "etc/passwd=$work/passwd" --config '{"Env": ["HELD=x"]}'
+as_engine_root podman load --quiet --input "$work/oci.tar" >/dev/null
+"$MLENV" -q load "$work/oci.tar" >/dev/null
+"$MLENV" save "$name" "docker-archive:$work/docker.tar" 2>/dev/null
+as_engine_root docker load --quiet --input "$work/docker.tar" >/dev/null
+for engine in podman docker; do
+  equal "$engine: it has another" 1 "$(as_engine_root "$engine" image inspect "$name" | grep -c HELD=x)"
+  m run --runtime "$engine" hostile/made:v1 -- true >"$work/out" 2>"$work/err" </dev/null || fail "$engine: $(cat "$work/err")"
+  equal "$engine: it has ours" 0 "$(as_engine_root "$engine" image inspect "$name" | grep -c HELD=x || true)"
+done
+
+note "pipes and links in the place of the control group's files"
+mkdir -p "$work/groups/memory"
+mkfifo "$work/groups/memory.events" "$work/groups/memory/memory.oom_control"
+ln -s /dev/zero "$work/groups/memory/memory.events"
+for engine in podman docker; do
+  # shellcheck disable=SC2016  # for that shell
+  ends_with 0 timeout --kill-after=1 60 "${root_words[@]}" MLENV_STORE="$MLENV_STORE" "$MLENV" run --runtime "$engine" --no-project \
+    -v "$work/groups:/sys/fs/cgroup" hostile/base:v1 -- true
+done

@@ -2,7 +2,7 @@
 """busybox_image.py FILE NAME [OPTION…] [WORD…]: an OCI image of this machine's static busybox, as an archive for `mlenv load`.
 
 It has busybox under all its names in /bin, /etc/passwd and /etc/group, and the usual empty folders. No package source is needed.
-Options: --config JSON over the image's configuration; --passwd TEXT; --group TEXT; --file TARGET=PATH, a file of this machine.
+Options: --config JSON over the image's configuration; --annotations JSON of its manifest; --passwd TEXT; --group TEXT; --file TARGET=PATH, a file of this machine.
 Words: SETTING=VALUE of the configuration (WorkingDir=/w, User=7, Cmd=["a","b"]); PATH@ a folder; PATH@TARGET a link; PATH=TEXT a file
 (0755 where it begins with `#!`); PATH alone, a program of this machine in /opt.
 """
@@ -59,7 +59,7 @@ def layer(given, entries):
     return out.getvalue()
 
 
-def image(tar, settings):
+def image(tar, settings, annotations):
     """Its blobs by digest, and the descriptor of its manifest."""
     blobs = {}
 
@@ -73,7 +73,7 @@ def image(tar, settings):
         "architecture": {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine], "os": "linux", "config": settings,
         "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(tar).hexdigest()]}}).encode())
     manifest = put(json.dumps({
-        "schemaVersion": 2, "mediaType": oci + "manifest.v1+json",
+        "schemaVersion": 2, "mediaType": oci + "manifest.v1+json", **({"annotations": annotations} if annotations else {}),
         "config": {"mediaType": oci + "config.v1+json", **config},
         "layers": [{"mediaType": oci + "layer.v1.tar+gzip", **put(gzip.compress(tar, 1, mtime=0))}]}).encode())
     return blobs, {"mediaType": oci + "manifest.v1+json", **manifest}
@@ -84,6 +84,7 @@ def main():
     arguments.add_argument("out")
     arguments.add_argument("name")
     arguments.add_argument("--config", default="{}")
+    arguments.add_argument("--annotations", default="{}")
     arguments.add_argument("--passwd",
                            default="root:x:0:0:root:/root:/bin/sh\nsomebody:x:1000:1000::/home/somebody:/bin/sh\n")
     arguments.add_argument("--group", default="root:x:0:\nsomebody:x:1000:\n")
@@ -96,7 +97,7 @@ def main():
             settings[key] = json.loads(value) if value.startswith("[") else value
         else:
             entries.append(word)
-    blobs, manifest = image(layer(given, entries), settings)
+    blobs, manifest = image(layer(given, entries), settings, json.loads(given.annotations))
     index = json.dumps({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [
         {**manifest, "annotations": {"io.containerd.image.name": given.name,
                                      "org.opencontainers.image.ref.name": given.name}}]}).encode()

@@ -46,6 +46,22 @@ TEST(EngineCommand, QuotesPaths) {
   EXPECT_THROW((void)run_command(engine("podman"), one), Error);
 }
 
+TEST(EngineCommand, MountsNothingOfAnotherName) {
+  for (const Mount& mount : {Mount{"/a\r\nb", "/data", false}, Mount{"/a", "/da\r\nta", true}}) {
+    EngineContainer one = container();
+    one.mounts = {mount};
+    EXPECT_EQ(code_of([&] { (void)run_command(engine("docker"), one); }), "bad-mount");
+    EXPECT_TRUE(holds(run_command(engine("podman"), one),
+                      {"--volume", fmt::format("{}:{}:rbind,rprivate{}", mount.source.string(),
+                                               mount.target, mount.read_only ? ",ro" : "")}));
+  }
+  EngineContainer one = container();
+  one.mounts = {{"/a\nb", "/data", false}, {"/a\rb", "/more", false}};
+  EXPECT_TRUE(holds(run_command(engine("docker"), one),
+                    {"--mount", "type=bind,\"source=/a\nb\",target=/data,bind-propagation=rprivate",
+                     "--mount", "type=bind,source=/a\rb,target=/more,bind-propagation=rprivate"}));
+}
+
 TEST(EngineCommand, HasOneThingAtEachTarget) {
   EngineContainer one = container();
   one.memory = {{"/mem", {"size=1"}}};
