@@ -113,10 +113,28 @@ bool is_host(std::string_view first) {
   return first.find_first_of(".:") != std::string_view::npos || first == "localhost";
 }
 
+/// `USER:PASSWORD@HOST/…`, as addresses have it: what is behind the `@`. Else nothing.
+std::string_view behind_login(std::string_view text) {
+  if (const std::size_t scheme = text.find("://"); scheme != std::string_view::npos) {
+    text.remove_prefix(scheme + 3);
+  }
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return {};
+  const std::size_t at = text.substr(0, slash).rfind('@');
+  if (at == std::string_view::npos || text.substr(at + 1).starts_with("sha256:")) return {};
+  return text.substr(at + 1);
+}
+
 }  // namespace
 
 Reference Reference::parse(std::string_view text) {
   Reference reference;
+  // Not repeated, as messages are kept where others read them.
+  if (const std::string_view place = behind_login(text); !place.empty()) {
+    throw bad("…@" + std::string(place), "it has a login in it")
+        .hint(fmt::format("write `{}`, and log in with `docker login {}`", place,
+                          place.substr(0, place.find('/'))));
+  }
   if (text.empty()) throw bad(text, "it is empty");
   if (const std::size_t scheme = text.find("://"); scheme != std::string_view::npos) {
     throw bad(text, fmt::format("it begins with `{}`", text.substr(0, scheme + 3)))

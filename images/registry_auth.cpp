@@ -115,6 +115,20 @@ void Authorizer::look_up() {
   }
 }
 
+/// It is for who asks the registry a mistake of the registry's, and none of theirs.
+std::string Authorizer::realm_of(const Challenge& challenge) const {
+  std::string realm = parameter(challenge, "realm");
+  try {
+    (void)http::parse_url(realm);
+  } catch (const Error& error) {
+    throw failure("registry", "`{}` names no token server for `{}`", where_.host(),
+                  where_.repository())
+        .because(error.what())
+        .hint("tell who runs the registry: `realm` in its `WWW-Authenticate` has to be an address");
+  }
+  return realm;
+}
+
 void Authorizer::hold_back_login(const HttpResponse& refusal, const std::string& realm) {
   if (!credentials_) return;
   const http::Url registry = http::parse_url(refusal.url);
@@ -136,7 +150,7 @@ bool Authorizer::renew(const HttpResponse& refusal, const std::string& used) {
   // Another thread was faster. Its token may be good for less than this request needs.
   if (authorization_ != used && scopes_.hold(scope)) return true;
   look_up();
-  hold_back_login(refusal, is_token ? parameter(*bearer, "realm") : std::string{});
+  hold_back_login(refusal, is_token ? realm_of(*bearer) : std::string{});
   if (is_token) {
     TokenScopes scopes = scopes_;
     scopes.add(scope);
@@ -205,7 +219,7 @@ void Authorizer::trust_token_server(const std::string& realm, std::string_view r
 
 std::string Authorizer::fetch_token(const Challenge& challenge, const TokenScopes& scopes,
                                     std::string_view registry_url) {
-  const std::string realm = parameter(challenge, "realm");
+  const std::string realm = realm_of(challenge);
   trust_token_server(realm, registry_url);
   const HttpRequest request = token_request(realm, parameter(challenge, "service"), scopes.str());
   const HttpResponse response = http_.send(request);
@@ -227,6 +241,12 @@ std::string Authorizer::fetch_token(const Challenge& challenge, const TokenScope
   if (status != 200) throw failure("registry", "{}", headline).because(reason);
   const nlohmann::json answer = parse_secret_json(response.body, display_url(realm));
   std::string token = token_in(answer);
+  // It goes into a header: a line's end in it would begin another one.
+  if (!std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < '\x7f'; })) {
+    throw failure("registry", "{}", headline)
+        .because(fmt::format("what `{}` calls one has characters that no token has",
+                             display_url(realm)));
+  }
   if (!token.empty()) return token;
   throw failure("registry", "the answer of `{}` holds no token", display_url(realm));
 }

@@ -53,6 +53,8 @@ class Authorizer {
   Error denied_error(std::string_view headline, std::string_view reason) const;
   std::string login_told() const;
   void look_up();
+  /// The token server of a challenge. Throws `registry` where that is no address.
+  std::string realm_of(const Challenge& challenge) const;
   /// Gives the login up, with the reason for messages, when the policy does not let it go to
   /// `realm` (a token server) or, where that is empty, to the registry itself.
   void hold_back_login(const HttpResponse& refusal, const std::string& realm);

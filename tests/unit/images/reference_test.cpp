@@ -65,19 +65,32 @@ TEST_P(BadReference, SaysWhichPart) {
 
 INSTANTIATE_TEST_SUITE_P(
     Forms, BadReference,
-    testing::Values(BadCase{"", "empty"}, BadCase{":v1", "no repository name"},
-                    BadCase{"Jax", "upper-case"}, BadCase{"localhost:5000/Team/jax", "`Team`"},
-                    BadCase{"jax:", "nothing follows"}, BadCase{"jax:.v1", "tag `.v1`"},
-                    BadCase{"jax:" + std::string(129, 'a'), "longer than 128"},
-                    BadCase{"a//b", "empty part"}, BadCase{"a/", "empty part"},
-                    BadCase{"-a", "begin and end"}, BadCase{"a..b", "`..`"},
-                    BadCase{"a___b", "`___`"}, BadCase{"a b", "character ` `"},
-                    BadCase{"jax@sha256:12", "sha256:12"}, BadCase{"jax@", "digest"},
-                    BadCase{"https://host.org/x", "begins with `https://`"},
-                    BadCase{"host.org:port/x", "port `port`"}, BadCase{"host_.org/x", "host name"},
-                    BadCase{"[::1/x", "lacks its `]`"}, BadCase{"[xyz]:5/x", "IPv6"},
-                    BadCase{"user:pw@host.org/x", "digest"},
-                    BadCase{std::string(256, 'a'), "longer than 255"}));
+    testing::Values(
+        BadCase{"", "empty"}, BadCase{":v1", "no repository name"}, BadCase{"Jax", "upper-case"},
+        BadCase{"localhost:5000/Team/jax", "`Team`"}, BadCase{"jax:", "nothing follows"},
+        BadCase{"jax:.v1", "tag `.v1`"}, BadCase{"jax:" + std::string(129, 'a'), "longer than 128"},
+        BadCase{"a//b", "empty part"}, BadCase{"a/", "empty part"}, BadCase{"-a", "begin and end"},
+        BadCase{"a..b", "`..`"}, BadCase{"a___b", "`___`"}, BadCase{"a b", "character ` `"},
+        BadCase{"jax@sha256:12", "sha256:12"}, BadCase{"jax@", "digest"},
+        BadCase{"https://host.org/x", "begins with `https://`"},
+        BadCase{"host.org:port/x", "port `port`"}, BadCase{"host_.org/x", "host name"},
+        BadCase{"[::1/x", "lacks its `]`"}, BadCase{"[xyz]:5/x", "IPv6"},
+        BadCase{"user:pw@host.org/x", "login"}, BadCase{std::string(256, 'a'), "longer than 255"}));
+
+TEST(ReferenceTest, APasswordIsNotRepeated) {
+  for (const char* text :
+       {"user:pw@host.org/x", "https://user:pw@host.org:5/x:v1", "user:p@w@host.org/x"}) {
+    try {
+      Reference::parse(text);
+      FAIL() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), "bad-reference");
+      const std::string said = error.what() + (" " + error.hint());
+      EXPECT_EQ(said.find("pw"), std::string::npos) << said;
+      EXPECT_EQ(said.find("p@w"), std::string::npos) << said;
+    }
+  }
+}
 
 TEST(ReferenceTest, ManifestName) {
   EXPECT_EQ(Reference::parse("x:t").manifest_name(), "t");

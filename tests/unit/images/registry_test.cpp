@@ -358,6 +358,35 @@ TEST_F(TokenTest, ATokenServerElsewhereGetsNoLoginOverPlainHttp) {
   EXPECT_EQ(server.seen(path).at(1).header("authorization"), "Bearer anonymous");
 }
 
+TEST_F(TokenTest, WhatWouldBeAnotherHeaderIsNoToken) {
+  FaultServer other;
+  const std::string path = "/v2/team/x/manifests/v1";
+  for (const char* token :
+       {R"(a\r\nX-Other: b)", R"(a\nb)", R"(a\u0000b)", R"(a b)", R"(a\u007f)"}) {
+    other.script("/token", {status(200, {}, fmt::format(R"({{"token": "{}"}})", token))});
+    server.script(path, {status(401, {{"WWW-Authenticate", fmt::format(R"(Bearer realm="{}")",
+                                                                       other.url("/token"))}})});
+    Registry from = registry();
+    const Error error = error_of([&] { from.get_manifest("v1"); });
+    EXPECT_EQ(error.code(), "registry") << token;
+    EXPECT_NE(std::string(error.what()).find("characters that no token has"), std::string::npos);
+  }
+  EXPECT_EQ(server.seen(path).size(), 5U);  // nothing was sent with one
+}
+
+TEST_F(TokenTest, ATokenServerHasAnAddress) {
+  log_in("ann", "secret");
+  const std::string path = "/v2/team/x/manifests/v1";
+  for (const char* realm : {"/token", "", "file:///etc/passwd", "ftp://127.0.0.1/x"}) {
+    server.script(
+        path, {status(401, {{"WWW-Authenticate", fmt::format(R"(Bearer realm="{}")", realm)}})});
+    Registry from = registry();
+    const Error error = error_of([&] { from.get_manifest("v1"); });
+    EXPECT_EQ(error.code(), "registry") << realm;
+    EXPECT_NE(std::string(error.what()).find("names no token server"), std::string::npos) << realm;
+  }
+}
+
 TEST_F(TokenTest, LoginOfAHelperGoesToTheTokenServer) {
   test::HelperPrograms programs;
   programs.add_login("x", server.host(), "ann", "secret");
