@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "runner/local/exec_server.hpp"
+#include "runner/local/first_report.hpp"
 #include "runner/local/program.hpp"
 #include "runner/local/stage.hpp"
 
@@ -39,9 +40,7 @@ KeptProcess process_of(KeptProcess process, const Bundle& bundle, const AskedCom
 
 RunOutcome not_started(const keeper::Failed& problem, const KeptProcess& process) {
   if (problem.step == keeper::Failed::Step::folder) {
-    throw usage_error("bad-workdir", "the command cannot start in its folder")
-        .because(errno_text(problem.error))
-        .hint("name a folder that is there with `-w`");
+    throw cannot_enter(process.workdir, problem);
   }
   const std::optional<CannotRun> refused = refused_by_kernel(problem, process.argv.front());
   if (refused) return {{refused->status, false}};

@@ -27,6 +27,7 @@
 #include "runner/engine/mount_points.hpp"
 #include "runner/local/devices.hpp"
 #include "runner/local/exec_server.hpp"
+#include "runner/local/first_report.hpp"
 #include "runner/local/held_mounts.hpp"
 #include "runner/local/home.hpp"
 #include "runner/local/job.hpp"
@@ -328,6 +329,7 @@ PreparedRun::Attempt EngineRun::run(JobWatch& watch, const std::function<void()>
   keeper::Failed problem;
   const std::optional<Keeper::Started> begun = keeper.start(process, problem);
   if (!begun) {
+    if (problem.step == keeper::Failed::Step::folder) throw cannot_enter(process.workdir, problem);
     if (const auto why = refused_by_kernel(problem, bundle_.argv.front())) {
       return {{{why->status, false}}};
     }

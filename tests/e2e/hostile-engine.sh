@@ -122,6 +122,12 @@ for engine in podman docker; do
   equal "$engine: it has ours" 0 "$(as_engine_root "$engine" image inspect "$name" | grep -c HELD=x || true)"
 done
 
+note "a folder that cannot be entered is named"
+for engine in podman docker; do
+  failing_with bad-workdir m --json run --runtime "$engine" --no-check --no-project -w /proc/1/cwd hostile/base:v1 -- true
+  grep -qF '/proc/1/cwd' "$work/err" || fail "$engine: $(cat "$work/err")"
+done
+
 note "pipes and links in the place of the control group's files"
 mkdir -p "$work/groups/memory"
 mkfifo "$work/groups/memory.events" "$work/groups/memory/memory.oom_control"
