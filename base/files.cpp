@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
@@ -31,6 +33,19 @@ std::string random_name() {
 void sync_folder(const fs::path& folder) {
   const Fd fd = open_file(folder, O_RDONLY | O_DIRECTORY);
   if (::fsync(fd.get()) != 0) throw os_error(errno, "cannot write `{}` to disk", folder.string());
+}
+
+/// Somebody may have put a pipe or a device there, which would be waited for or read for ever.
+void require_end(const Fd& fd, const fs::path& path) {
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) throw os_error(errno, "cannot read `{}`", path.string());
+  const dev_t null_device = makedev(1, 3);
+  const bool is_device =
+      S_ISBLK(status.st_mode) || (S_ISCHR(status.st_mode) && status.st_rdev != null_device);
+  if (!is_device && !S_ISFIFO(status.st_mode)) return;
+  throw failure("not-a-file", "`{}` is {}, not a file", path.string(),
+                is_device ? "a device" : "a pipe")
+      .hint("put a regular file there, or take it away");
 }
 
 }  // namespace
@@ -63,11 +78,12 @@ std::string read_file(const fs::path& path) {
 }
 
 std::optional<std::string> read_file_if_exists(const fs::path& path) {
-  const Fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  const Fd fd{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
   if (!fd) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
     throw os_error(errno, "cannot open `{}`", path.string());
   }
+  require_end(fd, path);
   FdSource source{fd.get()};
   return read_all(source, 1ULL << 31);
 }
@@ -222,9 +238,19 @@ fs::path temporary_root() {
 }
 
 namespace {
+/// A lock's file is its owner's alone: whoever may read one may hold it. No link leads to one: it
+/// would be made elsewhere.
+Fd open_lock(const fs::path& path) {
+  Fd fd{::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600)};
+  if (fd) return fd;
+  if (errno != ELOOP) throw os_error(errno, "cannot open `{}`", path.string());
+  throw failure("not-a-file", "`{}` is a link, not a file", path.string())
+      .hint("put a regular file there, or take it away");
+}
+
 /// Without a descriptor when somebody else holds it.
 Fd lock_file(const fs::path& path, int operation) {
-  Fd fd = open_file(path, O_RDWR | O_CREAT, 0644);
+  Fd fd = open_lock(path);
   while (::flock(fd.get(), operation) != 0) {
     if (errno == EWOULDBLOCK) return {};
     if (errno != EINTR) throw os_error(errno, "cannot lock `{}`", path.string());
@@ -241,7 +267,7 @@ int lock_operation(FileLock::Mode mode) {
 FileLock FileLock::wait(const fs::path& path, Mode mode) {
   const int operation = lock_operation(mode);
   if (auto lock = attempt(path, mode)) return *std::move(lock);
-  Fd fd = open_file(path, O_RDWR | O_CREAT, 0644);
+  Fd fd = open_lock(path);
   constexpr std::chrono::seconds kSilently{3};
   constexpr int kMostPause = 50;  // milliseconds
   const auto until = std::chrono::steady_clock::now() + kSilently;

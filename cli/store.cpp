@@ -25,13 +25,15 @@ std::size_t count_staying(const std::vector<Store::Damage>& damages, const fs::p
 }
 
 int verify_command(bool repair, Ui& ui) {
+  // Before other users' ids look all the same.
+  const Store& store = ui.store();
   // Before there are threads. Where it cannot be had, shut folders of trees are opened up for a
   // while.
   (void)read_own_past_modes();
   std::size_t looked_at = 0;
   const std::vector<Store::Damage> damages =
-      ui.store().verify(repair, [&](std::string_view) { ++looked_at; });
-  const std::size_t staying = repair ? count_staying(damages, ui.store().root()) : 0;
+      store.verify(repair, [&](std::string_view) { ++looked_at; });
+  const std::size_t staying = repair ? count_staying(damages, store.root()) : 0;
   if (ui.options.json) {
     nlohmann::json items = nlohmann::json::array();
     for (const Store::Damage& damage : damages) {

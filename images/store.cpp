@@ -85,7 +85,7 @@ std::optional<std::uint64_t> Store::size_of(const Digest& digest) const {
 std::unique_ptr<Source> Store::open(const Digest& digest, std::uint64_t offset) const {
   if (!folder_->has_blob(digest) && folder_->find_spliced(digest)) {
     return open_spliced(
-        open_file(folder_->spliced(digest)),
+        open_item(folder_->spliced(digest)),
         [folder = folder_.get()](const Digest& blob) { return folder->open_blob(blob); }, offset);
   }
   Fd fd = folder_->open_blob(digest);

@@ -48,7 +48,7 @@ fs::path prepare(const fs::path& root) {
 
 /// The file now at `path` has this digest.
 bool hashes_to(const fs::path& path, const Digest& digest) {
-  const Fd fd = open_file(path);
+  const Fd fd = open_item(path);
   FdSource source{fd.get()};
   Sha256 hash;
   copy(source, hash);
@@ -79,6 +79,23 @@ std::optional<Digest> digest_of_name(const fs::path& file) {
 }
 
 bool is_there(const fs::path& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+/// Somebody may have put a link, a pipe or a device there, which are not followed or waited for.
+Fd open_item_if_there(const fs::path& path) {
+  Fd fd{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+  if (!fd && errno == ENOENT) return fd;
+  if (!fd && errno != ELOOP) throw os_error(errno, "cannot open `{}`", path.string());
+  struct stat status {};
+  const bool is_file = fd && ::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode);
+  if (is_file) return fd;
+  throw failure("damaged", "`{}` in the store is no file", path.string())
+      .hint("run `mlenv store verify --repair`, then build or pull again");
+}
+
+Fd open_item(const fs::path& path) {
+  if (Fd fd = open_item_if_there(path)) return fd;
+  throw os_error(ENOENT, "cannot open `{}`", path.string());
+}
 
 Error absent_blob(const Digest& digest) {
   return failure("absent", "the store has no `{}`", digest.str())
@@ -206,9 +223,7 @@ bool StoreFolder::has_blob(const Digest& digest) {
 
 Fd StoreFolder::open_blob(const Digest& digest) {
   if (has_blob(digest)) {
-    Fd fd{::open(blob(digest).c_str(), O_RDONLY | O_CLOEXEC)};
-    if (fd) return fd;
-    if (errno != ENOENT) throw os_error(errno, "cannot open `{}`", blob(digest).string());
+    if (Fd fd = open_item_if_there(blob(digest))) return fd;
   }
   throw absent_blob(digest);
 }
@@ -220,11 +235,8 @@ bool StoreFolder::has_tree(const Digest& diff_id) {
 
 std::optional<SplicedHeader> StoreFolder::find_spliced(const Digest& digest) {
   if (!work_.use(spliced(digest))) return std::nullopt;
-  const Fd fd{::open(spliced(digest).c_str(), O_RDONLY | O_CLOEXEC)};
-  if (!fd) {
-    if (errno == ENOENT) return std::nullopt;
-    throw os_error(errno, "cannot open `{}`", spliced(digest).string());
-  }
+  const Fd fd = open_item_if_there(spliced(digest));
+  if (!fd) return std::nullopt;
   if (!settle(Item::spliced, digest, [&] { return is_spliced_whole(fd.get()); })) {
     return std::nullopt;
   }

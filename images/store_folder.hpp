@@ -68,6 +68,10 @@ Error absent_blob(const Digest& digest);
 
 bool is_there(const fs::path& path);
 
+/// A blob, or a layer's pieces, to read: a regular file. `damaged` for anything else.
+Fd open_item(const fs::path& path);
+Fd open_item_if_there(const fs::path& path);  ///< empty: there is none
+
 /// Of a blob, layer, tree or key, by the name of its file; nullopt: it has none.
 std::optional<Digest> digest_of_name(const fs::path& file);
 

@@ -26,8 +26,9 @@ bool is_gone(int error) { return error == ENOENT || error == ENOTDIR; }
 
 /// Begins as a JSON object does.
 bool is_text(const fs::path& path, const struct stat& status) {
+  if (!S_ISREG(status.st_mode)) return false;
   if (static_cast<std::uint64_t>(status.st_size) > kLargestText) return false;
-  const Fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  const Fd fd{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
   std::array<char, 64> begin{};
   const ssize_t count = fd ? ::read(fd.get(), begin.data(), begin.size()) : -1;
   if (count < 0) {
@@ -150,7 +151,7 @@ std::vector<Digest> Inventory::needs_of(const Digest& digest) const {
 /// Of a file that is damaged none are known, and nobody can use it.
 std::vector<Digest> Inventory::slices_of(const Digest& layer) const {
   try {
-    const Fd fd = open_file(folder_.spliced(layer));
+    const Fd fd = open_item(folder_.spliced(layer));
     return read_spliced_header(fd.get()).blobs;
   } catch (const Error& error) {
     if (error.code() != "damaged" && error.code() != "absent") throw;

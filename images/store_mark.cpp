@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/own_entries.hpp"
 #include "base/text.hpp"
+#include "images/store_strangers.hpp"
 
 namespace mlenv {
 namespace {
@@ -94,34 +95,24 @@ bool write_mark(const fs::path& root) {
   return true;
 }
 
-/// Nobody else may write to an own folder, whatever the umask was when it was made.
-void settle_mode(const Fd& folder, const struct stat& status, bool is_private) {
-  constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
-  const mode_t wanted = is_private ? S_IRWXU : status.st_mode & 07777U & ~kOthersWrite;
-  if (status.st_uid != ::geteuid() || (status.st_mode & 07777U) == wanted) return;
-  // By the descriptor: what has this name may be another thing by now.
-  (void)::chmod(descriptor_path(folder).c_str(), wanted);
-}
-
-void settle_folder(const fs::path& root, const char* name) {
+void require_folder(const fs::path& root, const char* name) {
   const fs::path path = root / name;
   if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
     throw os_error(errno, "cannot make the folder `{}`", path.string());
   }
-  const Fd fd{::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
-  struct stat status {};
-  if (!fd || ::fstat(fd.get(), &status) != 0) {
-    throw not_a_store(root, fmt::format("`{}` is a link or a file, and no folder", path.string()));
-  }
-  // Trees hold set-user-ID programs: nobody else may reach them.
-  settle_mode(fd, status, std::string_view(name) == "trees");
+  if (is_folder(path)) return;
+  throw not_a_store(root, fmt::format("`{}` is a link or a file, and no folder", path.string()));
 }
 
 /// The store's own: whoever may write to it can put another folder in the place of one in it.
-void settle_root(const fs::path& root) {
+void shut_root(const fs::path& root) {
   const Fd fd = open_file(root, O_PATH | O_DIRECTORY);
   struct stat status {};
-  if (::fstat(fd.get(), &status) == 0) settle_mode(fd, status, /*is_private=*/false);
+  constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
+  if (::fstat(fd.get(), &status) != 0 || status.st_uid != ::geteuid()) return;
+  if ((status.st_mode & kOthersWrite) == 0) return;
+  // By the descriptor: what has this name may be another thing by now.
+  (void)::chmod(descriptor_path(fd).c_str(), status.st_mode & 07777U & ~kOthersWrite);
 }
 
 }  // namespace
@@ -138,8 +129,9 @@ void settle_store_folder(const fs::path& root) {
       throw os_error(EACCES, "cannot make `{}`", (root / kStoreMark).string());
     }
   }
-  settle_root(root);
-  for (const char* name : kStoreFolders) settle_folder(root, name);
+  for (const char* name : kStoreFolders) require_folder(root, name);
+  shut_others_out(root);
+  shut_root(root);
 }
 
 }  // namespace mlenv

@@ -14,6 +14,7 @@ namespace {
 
 /// Without /proc no boot can be told from another: then every mark is another boot's.
 constexpr std::string_view kUnknownBoot = "unknown";
+constexpr std::size_t kHexDigits = 64;  // of a SHA-256
 
 /// A boot's id is a UUID.
 bool is_boot_folder(const fs::path& folder) {
@@ -26,6 +27,16 @@ bool is_boot_folder(const fs::path& folder) {
   struct stat status {};
   return (is_id || name == kUnknownBoot) && ::lstat(folder.c_str(), &status) == 0 &&
          S_ISDIR(status.st_mode);
+}
+
+/// `KIND.HEX.UNIQUE`: all else may be anybody's.
+bool is_mark(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const std::size_t dot = name.find('.');
+  if (dot == std::string::npos || name.rfind('.') != dot + 1 + kHexDigits) return false;
+  const std::string_view kind = std::string_view(name).substr(0, dot);
+  return (kind == "blob" || kind == "spliced" || kind == "tree") &&
+         is_digest_name(std::string_view(name).substr(dot + 1, kHexDigits));
 }
 
 std::string read_boot_id() {
@@ -54,8 +65,13 @@ std::string item_name(StoreMarks::Kind kind, const Digest& digest) {
 
 StoreMarks::StoreMarks(fs::path folder) : folder_(std::move(folder)), boot_id_(read_boot_id()) {
   for (const fs::path& boot : list_folder(folder_)) {
-    if (boot.filename() == boot_id_ && boot_id_ != kUnknownBoot) continue;
-    if (!is_boot_folder(boot)) continue;
+    const bool is_present = boot.filename() == boot_id_ && boot_id_ != kUnknownBoot;
+    if (is_present && !is_boot_folder(boot)) {
+      throw failure("not-a-store", "`{}` is not a store of mlenv", folder_.parent_path().string())
+          .because(fmt::format("`{}` is a link or a file, and no folder", boot.string()))
+          .hint("take it away: what is in the store is looked at again where that is needed");
+    }
+    if (is_present || !is_boot_folder(boot)) continue;
     const std::vector<fs::path> marks = list_folder(boot);
     // Goes with the first store that finds it empty; a mark in it makes this fail.
     if (marks.empty()) ::rmdir(boot.c_str());
@@ -113,6 +129,10 @@ void StoreMarks::clear(Kind kind, const Digest& digest) {
   suspects_.erase(found);
 }
 
-std::vector<fs::path> StoreMarks::current() const { return list_folder(folder_ / boot_id_); }
+std::vector<fs::path> StoreMarks::current() const {
+  std::vector<fs::path> marks = list_folder(folder_ / boot_id_);
+  std::erase_if(marks, [](const fs::path& mark) { return !is_mark(mark); });
+  return marks;
+}
 
 }  // namespace mlenv

@@ -1,5 +1,6 @@
 // Whether everything in the store is what it is called.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <map>
@@ -32,6 +33,12 @@ constexpr std::uint64_t kManifestLimit = size_limit::kManifest;
 bool tells_of_content(const Error& error) {
   return error.code() != "no-space" && error.code() != "permission" && error.code() != "io" &&
          error.code() != "no-memory";
+}
+
+/// Or gone by now. Nobody reads a pipe, or what a link leads to, for a name or a key.
+bool is_regular(const fs::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode);
 }
 
 std::string hash_flaw(Source& source, const Digest& digest,
@@ -116,7 +123,7 @@ class Verifier {
 
   std::string blob_flaw(const Digest& digest) {
     return flaw_of([&]() -> std::string {
-      const Fd fd = open_file(folder_.blob(digest));
+      const Fd fd = open_item(folder_.blob(digest));
       FdSource source{fd.get()};
       std::string flaw = hash_flaw(source, digest);
       if (flaw.empty()) {
@@ -138,7 +145,7 @@ class Verifier {
 
   std::string layer_flaw(const Digest& digest) {
     return flaw_of([&]() -> std::string {
-      Fd fd = open_file(folder_.spliced(digest));
+      Fd fd = open_item(folder_.spliced(digest));
       if (!is_spliced_whole(fd.get())) return "its list of pieces is damaged";
       const std::uint64_t size_bytes = read_spliced_header(fd.get()).size_bytes;
       const auto source = open_spliced(
@@ -239,7 +246,7 @@ class Verifier {
   void check_names() {
     for (const fs::path& path : list_folder(folder_.names())) {
       const auto name = name_of_file(path.filename().string());
-      if (!name) {
+      if (!name || !is_regular(path)) {
         stray(path);
         continue;
       }
@@ -297,7 +304,7 @@ class Verifier {
   void check_keys() {
     for (const fs::path& path : list_folder(folder_.root() / "keys")) {
       const auto digest = digest_of_name(path);
-      if (!digest) {
+      if (!digest || !is_regular(path)) {
         stray(path);
       } else if (!store_.find_key(*digest) && is_there(path)) {
         damage_.push_back({"key " + digest->str(), "its checksum is wrong"});

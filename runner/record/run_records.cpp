@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
@@ -16,6 +17,7 @@
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
 #include "base/text.hpp"
+#include "images/store_strangers.hpp"
 #include "runner/record/record_files.hpp"
 #include "runner/record/run_order.hpp"
 
@@ -51,7 +53,7 @@ RunStart start_of(const fs::path& path) {
 /// Whether the mlenv of the run lives, here or in a container that shares the store.
 bool is_held(const fs::path& folder) {
   // For reading alone: the store may be somebody else's, or on a disk that is read-only.
-  const Fd fd{::open((folder / kHeldFile).c_str(), O_RDONLY | O_CLOEXEC)};
+  const Fd fd{::open((folder / kHeldFile).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
   return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
@@ -95,13 +97,19 @@ bool is_run_name(std::string_view name) {
          is_alphanumeric(name.front()) && std::all_of(name.begin(), name.end(), is_later);
 }
 
-fs::path runs_folder(const fs::path& store_root) { return store_root / "runs"; }
+fs::path runs_folder(const fs::path& store_root) { return own_part_of_store(store_root, "runs"); }
 
 std::vector<std::string> RunRecords::ids() const {
   std::vector<std::string> ids;
+  struct stat whole {};
+  if (::stat(folder_.c_str(), &whole) != 0) return ids;
   for (const fs::path& path : list_folder(folder_)) {
     std::string name = path.filename().string();
-    if (is_time_name(name) && fs::is_directory(path)) ids.push_back(std::move(name));
+    struct stat status {};
+    if (!is_time_name(name) || ::lstat(path.c_str(), &status) != 0) continue;
+    // What others put here, when they could, is no record of a run.
+    const bool is_record = S_ISDIR(status.st_mode) && may_make(status.st_uid, whole.st_uid);
+    if (is_record) ids.push_back(std::move(name));
   }
   sort_runs(folder_, ids);
   return ids;
@@ -194,7 +202,7 @@ bool RunRecords::goes_on(const std::string& id) const { return is_held(folder_ /
 
 void RunRecords::wait_for_end(const std::string& id) const {
   // Not FileLock: the store may be one that cannot be written.
-  const Fd fd{::open((folder_ / id / kHeldFile).c_str(), O_RDONLY | O_CLOEXEC)};
+  const Fd fd{::open((folder_ / id / kHeldFile).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
   while (fd && ::flock(fd.get(), LOCK_SH) != 0) {
     if (errno != EINTR) throw os_error(errno, "cannot wait for run `{}`", id);
   }

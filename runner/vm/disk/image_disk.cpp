@@ -1,8 +1,11 @@
 #include "runner/vm/disk/image_disk.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <optional>
 
 #include "base/disk_use.hpp"
@@ -221,6 +224,28 @@ std::string disk_name(const Digest& image) {
   return fmt::format("{}-{}.ext4", image.hex(), kDiskFormat);
 }
 
+/// By its first block, as the kernel's documentation of ext4 has it: it is of that image, and the
+/// file is as long as it says. A link, a pipe or a device is none.
+bool is_disk_of(const fs::path& path, const Digest& image) {
+  constexpr std::size_t kBlocksAt = 1024 + 0x4;
+  constexpr std::size_t kIdAt = 1024 + 0x68;
+  constexpr std::size_t kIdBytes = 16;
+  constexpr std::uint64_t kBlockBytes = 4096;
+  const Fd fd{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  std::uint32_t blocks = 0;
+  std::array<unsigned char, kIdBytes> id{};
+  if (::pread(fd.get(), &blocks, sizeof blocks, kBlocksAt) != sizeof blocks ||
+      ::pread(fd.get(), id.data(), id.size(), kIdAt) != static_cast<ssize_t>(id.size())) {
+    return false;
+  }
+  std::string hex;
+  for (const unsigned char byte : id) hex += fmt::format("{:02x}", byte);
+  return image.hex().starts_with(hex) &&
+         static_cast<std::uint64_t>(status.st_size) == blocks * kBlockBytes;
+}
+
 }  // namespace
 
 void write_image_disk(const Store& store, const Image& image, const fs::path& path,
@@ -268,8 +293,7 @@ std::uint64_t remove_stale_disks(const Store& store, bool only_look) {
 
 fs::path provide_image_disk(const Store& store, const Image& image, Progress& progress) {
   fs::path disk = disks_folder(store) / disk_name(image.digest());
-  std::error_code error;
-  if (fs::exists(disk, error)) return disk;
+  if (is_disk_of(disk, image.digest())) return disk;
   make_own_folders(disks_folder(store));
   (void)remove_stale_disks(store, false);
   const TemporaryFolder scratch = store.scratch();

@@ -1,6 +1,7 @@
 // An image as an ext4 disk; e2fsck and debugfs, which are not ours, say what is on it.
 #include <sys/stat.h>
 #include <unistd.h>
+#include <functional>
 
 #include <gtest/gtest.h>
 
@@ -141,6 +142,40 @@ TEST_F(Disk, IsTheSameForTheSameImage) {
   const fs::path two = disk_of(layers, "two");
   const Captured compared = run({"cmp", one.string(), two.string()});
   EXPECT_EQ(compared.exit.code, 0) << compared.out;
+}
+
+TEST_F(Disk, ThatIsNoWholeDiskOfTheImageIsMadeAnew) {
+  const Image image = random_image(store_, 1, 1);
+  QuietProgress progress;
+  const fs::path disk = provide_image_disk(store_, image, progress);
+  const auto size = fs::file_size(disk);
+  const auto inode = [&] {
+    struct stat status {};
+    return ::lstat(disk.c_str(), &status) == 0 ? status.st_ino : 0;
+  };
+  const ino_t first = inode();
+  EXPECT_EQ(provide_image_disk(store_, image, progress), disk);
+  EXPECT_EQ(inode(), first) << "a whole one is used as it is";
+  const fs::path elsewhere = folder_.path() / "elsewhere";
+  write_file(elsewhere, "secret");
+  const std::vector<std::function<void()>> damages = {
+      [&] { fs::resize_file(disk, size - 4096); },
+      [&] { fs::resize_file(disk, 0); },
+      [&] { write_file(disk, std::string("QFI\xfb\0\0\0\3", 8) + std::string(4096, '\0')); },
+      [&] { fs::resize_file(disk, std::uintmax_t{1} << 40U); },
+      [&] { fs::create_symlink(elsewhere, disk); },
+      [&] { fs::create_symlink("/dev/zero", disk); },
+      [&] { ASSERT_EQ(::mkfifo(disk.c_str(), 0600), 0); },
+  };
+  for (std::size_t i = 0; i < damages.size(); ++i) {
+    if (i > 3) fs::remove(disk);
+    damages[i]();
+    EXPECT_EQ(provide_image_disk(store_, image, progress), disk);
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(disk))) << i;
+    EXPECT_EQ(fs::file_size(disk), size) << i;
+  }
+  expect_sound(disk);
+  EXPECT_EQ(read_file(elsewhere), "secret");
 }
 
 TEST_F(Disk, ThatIsTooSmallIsFull) {
