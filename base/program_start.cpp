@@ -37,8 +37,13 @@ void put_descriptors_in_order(int argc, char** argv) {
   }
 }
 
+extern "C" void go_on(int /*signal*/) {}
+
 void put_signals_in_order() {
   for (const int number : {SIGCHLD, SIGPIPE}) (void)std::signal(number, SIG_DFL);
+  // What is larger than the caller lets a file be (`ulimit -f`) is an error, EFBIG, and no end
+  // without a word. A program that is started has no handler of ours.
+  if (std::signal(SIGXFSZ, &go_on) == SIG_IGN) (void)std::signal(SIGXFSZ, SIG_IGN);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);  // NOLINT(concurrency-mt-unsafe): one thread

@@ -110,11 +110,25 @@ void choose_failure_status(Ui& ui, const CLI::App& app) {
   }
 }
 
+/// Whatever needs the current folder fails in one that was removed.
+Error explained(const fs::filesystem_error& error) {
+  std::error_code gone;
+  (void)fs::current_path(gone);
+  if (gone != std::errc::no_such_file_or_directory) {
+    return Error{Kind::internal, "internal", "an unexpected error"}.because(error.what());
+  }
+  return failure("folder-gone", "the current folder is not there any more")
+      .because("somebody removed it while this shell was in it")
+      .hint("`cd` to another one; where it was made again, `cd .`");
+}
+
 int run_main_command(Ui& ui, const Action& action) {
   try {
     return action(ui);
   } catch (const Error& error) {
     return ui.report(explained_by_store(error));
+  } catch (const fs::filesystem_error& error) {
+    return ui.report(explained(error));
   } catch (const std::bad_alloc&) {
     return ui.report(failure("no-memory", "there is not enough memory"));
   } catch (const std::exception& error) {

@@ -183,7 +183,23 @@ for runtime in runc crun; do
   grep -E 'LISTEN_|NOTIFY_' "$work/out" && fail "by $runtime: variables of a service manager in the container"
 done
 
+note "a folder that is gone"
+gone() { # gone COMMAND…: in a folder that was removed
+  (mkdir "$work/gone" && cd "$work/gone" && rmdir "$work/gone" && timeout 60 "$@")
+}
+for words in 'run hostile/base:v1 -- true' 'run --nodes 1 hostile/base:v1 -- true' 'run -v x:/x hostile/base:v1 -- true' init \
+  'export slurm hostile/base:v1 -- true'; do
+  # shellcheck disable=SC2086  # words
+  failing_with folder-gone gone "$MLENV" --json $words
+done
+gone "$MLENV" run --no-project hostile/base:v1 -- true || fail "a run that needs no folder"
+
 note "limits: an error at most, and a store that verifies"
+# Through a pipe, since no file can be written.
+said=$( (ulimit -f 0 && MLENV_STORE=$work/none "$MLENV" -q load "$work/base.tar") 2>&1) || true
+[[ $said == *'File too large'* ]] || fail "the limit of a file's size is not told: $said"
+equal "the signal of that limit in a container" 153 \
+  "$(ulimit -f 4000 && "$MLENV" run hostile/base:v1 -- sh -c 'head -c 5000000 /dev/zero >/tmp/x; echo $?')"
 for limit in '-f 8' '-n 12' '-n 30' '-f 0'; do
   status=0
   # shellcheck disable=SC2086  # words
