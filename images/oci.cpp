@@ -72,15 +72,6 @@ void read_optional(const json& value, const char* key, T& out) {
   if (found != value.end() && !found->is_null()) found->get_to(out);
 }
 
-/// The kernel and whatever starts programs end a word at a NUL, each in its own way.
-void require_words(const std::vector<std::string>& words) {
-  for (const std::string& one : words) {
-    if (one.find('\0') == std::string::npos) continue;
-    throw failure("bad-image", "the image's settings have a word with a NUL in it")
-        .because("it begins `" + one.substr(0, one.find('\0')) + "`");
-  }
-}
-
 ImageConfig read_settings(const json& value) {
   ImageConfig out;
   read_optional(value, "architecture", out.architecture);
@@ -94,8 +85,6 @@ ImageConfig read_settings(const json& value) {
   read_optional(*config, "WorkingDir", out.workdir);
   read_optional(*config, "User", out.user);
   read_optional(*config, "Labels", out.labels);
-  require_words({out.workdir, out.user});
-  for (const auto* words : {&out.env, &out.entrypoint, &out.command}) require_words(*words);
   return out;
 }
 

@@ -27,8 +27,20 @@ std::string plain_path(const fs::path& path) {
   return folder;
 }
 
+/// Of the image's settings. Whatever starts programs ends a word at a NUL, each in its own way.
+void require_words(const std::vector<std::string>& words) {
+  for (const std::string& one : words) {
+    const std::size_t end = one.find('\0');
+    if (end == std::string::npos) continue;
+    throw failure("bad-image", "the image's settings have a word with a NUL in it")
+        .because("it begins `" + one.substr(0, end) + "`")
+        .hint("take another image");
+  }
+}
+
 /// The image's workdir; empty where it has none that is good for anything.
 std::string image_workdir(const LocalRun& run) {
+  require_words({run.config.workdir});
   const std::string folder = plain_path(run.config.workdir);
   return folder.empty() || folder.front() != '/' || folder == "/" ? "" : folder;
 }
@@ -39,6 +51,7 @@ std::vector<std::string> job_argv(const LocalRun& run) {
   if (!run.argv.empty()) return run.argv;
   std::vector<std::string> argv = run.config.entrypoint;
   argv.insert(argv.end(), run.config.command.begin(), run.config.command.end());
+  require_words(argv);
   if (argv.empty()) {
     throw usage_error("no-command", "there is nothing to run: the image names no command")
         .hint("name one: `mlenv run IMAGE -- python train.py`");
@@ -49,6 +62,7 @@ std::vector<std::string> job_argv(const LocalRun& run) {
 std::vector<std::string> job_environment(const LocalRun& run,
                                          const std::vector<std::string>& machine,
                                          const Variables& caller, const std::string& home) {
+  require_words(run.config.env);
   Variables environment{{"HOME", home}, {"PATH", kDefaultPath}};
   set_variables(environment, machine);
   if (run.terminal) {

@@ -45,18 +45,6 @@ TEST(Oci, SizesAreLookedAtBeforeBytes) {
   EXPECT_EQ(code_of([] { (void)parse_settings(std::string(5U << 20U, ' ')); }), "too-large");
 }
 
-TEST(Oci, NoWordOfTheSettingsEndsEarly) {
-  for (const char* settings :
-       {R"({"WorkingDir":"/w\u0000x"})", R"({"User":"root\u0000x"})",
-        R"({"Env":["A=1","B\u0000=2"]})", R"({"Entrypoint":["/bin/sh\u0000"]})",
-        R"({"Cmd":["a","\u0000"]})"}) {
-    const std::string config = fmt::format(R"({{"config":{}}})", settings);
-    EXPECT_EQ(code_of([&] { (void)parse_settings(config); }), "bad-image") << settings;
-  }
-  EXPECT_EQ(parse_settings(R"({"config":{"WorkingDir":"/w","Labels":{"a":"b\u0000"}}})").workdir,
-            "/w");
-}
-
 TEST(Oci, AnImageIsTheSameForEver) {
   const Image image = an_image();
   EXPECT_EQ(image.digest(), Digest::of(image.manifest));

@@ -29,6 +29,19 @@ TEST(Job, ArgvOfThePersonElseOfTheImage) {
   EXPECT_EQ(code_of([] { (void)job_argv(LocalRun{}); }), "no-command");
 }
 
+TEST(Job, NoWordOfTheImageEndsEarly) {
+  using namespace std::string_literals;
+  LocalRun run;
+  run.config.workdir = "/w\0x"s;
+  EXPECT_EQ(code_of([&] { (void)job_workdir(run); }), "bad-image");
+  run.config.env = {"A=1", "B\0=2"s};
+  EXPECT_EQ(code_of([&] { (void)job_environment(run, {}, {}, "/root"); }), "bad-image");
+  run.config.entrypoint = {"/bin/sh\0"s};
+  EXPECT_EQ(code_of([&] { (void)job_argv(run); }), "bad-image");
+  run.argv = {"mine"};
+  EXPECT_EQ(job_argv(run), Words{"mine"});
+}
+
 TEST(Job, EnvironmentHasAnOrder) {
   LocalRun run = image_run();
   run.terminal = true;
