@@ -98,6 +98,11 @@ void ArchiveBlobs::reading(const std::string& what, const std::function<void()>&
 }
 
 Error ArchiveBlobs::lacks(const std::string& name) const {
+  if (members_.has(name)) {
+    return failure("too-large", "`{}` of `{}` is not read", name, shown_)
+        .because("an archive's texts may have 4 MiB each, and 256 MiB together")
+        .hint("write an archive with fewer images");
+  }
   return failure("bad-image", "`{}` has no `{}`", shown_, name)
       .hint("it was not written whole, or is no image: write it again");
 }

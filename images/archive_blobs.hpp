@@ -40,11 +40,12 @@ class ArchiveBlobs {
   const std::string& shown() const { return shown_; }
 
   bool has_document(const std::string& name) const { return members_.has(name); }
-  /// A JSON file that the form is not without. Throws `bad-image` where it is absent or malformed.
+  /// A JSON file that the form is not without. Throws `bad-image` where it is absent or malformed,
+  /// `too-large` where ArchiveMembers::text() does not keep it.
   nlohmann::json document(const std::string& name);
   /// Runs `read`; what the JSON library throws becomes `bad-image`.
   static void reading(const std::string& what, const std::function<void()>& read);
-  /// The bytes of a manifest, config or index. Throws `bad-image` where the layout lacks it,
+  /// The bytes of a manifest, config or index. Throws as document() where the layout lacks it,
   /// `digest-mismatch`.
   std::string blob(const Digest& digest);
   bool holds(const Digest& digest) const;  ///< the layout, whatever the store has

@@ -290,5 +290,17 @@ TEST_F(ArchiveLoadTest, OtherThingsAreRefused) {
   EXPECT_EQ(code(path("layout")), "not-found");
 }
 
+TEST_F(ArchiveLoadTest, AnIndexThatIsTooLargeIsNotCalledAbsent) {
+  write(image_, "oci:" + path("layout"), "train:v1");
+  const std::string index =
+      read_file(folder_.path() / "layout" / "index.json") + std::string(5U << 20U, ' ');
+  write_file(folder_.path() / "layout" / "index.json", index);
+  EXPECT_EQ(code(path("layout")), "too-large");
+  EXPECT_NE(message_.find("index.json"), std::string::npos) << message_;
+  write_file(path("large.tar"),
+             test_tar({test_file("oci-layout", "{}"), test_file("index.json", index)}));
+  EXPECT_EQ(code(path("large.tar")), "too-large");
+}
+
 }  // namespace
 }  // namespace mlenv
