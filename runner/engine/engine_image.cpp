@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
+#include "base/tar.hpp"
 #include "base/text.hpp"
 #include "images/archive.hpp"
 #include "runner/runtime_variables.hpp"
@@ -51,7 +52,8 @@ bool is_bare(const Json& shown) {
 }
 
 /// The layers by their tars' digests, which both engines count alike, whatever they call an image.
-bool has_image(const ContainerEngine& engine, const std::string& name, const Image& image) {
+bool has_image(const ContainerEngine& engine, const std::string& name,
+               const std::vector<Layer>& layers) {
   const Captured answer = ask(engine, {"image", "inspect", name}, kAnswer);
   const Json all = Json::parse(answer.out, nullptr, false);
   if (answer.exit.code != 0 || !all.is_array() || all.size() != 1) return false;
@@ -60,7 +62,7 @@ bool has_image(const ContainerEngine& engine, const std::string& name, const Ima
   const auto root = shown.find("RootFS");
   if (root == shown.end() || !root->is_object() || !root->contains("Layers")) return false;
   Json wanted = Json::array();
-  for (const Layer& layer : image.layers) wanted.push_back(layer.diff_id.str());
+  for (const Layer& layer : layers) wanted.push_back(layer.diff_id.str());
   return root->at("Layers") == wanted && is_bare(shown);
 }
 
@@ -134,6 +136,7 @@ void load_into_podman(const Store& store, const Image& image, const Reference& n
   make_folders(blobs);
   write_file(scratch.path() / kLayout / "oci-layout", "",
              /*durable=*/false);  // filled by the writer
+  write_file(blobs / image.layers.back().blob.digest.hex(), device_folder_tar(), /*durable=*/false);
   for (const Layer& layer : image.layers) {
     const std::optional<fs::path> whole = store.path_of(layer.blob.digest);
     if (whole) fs::create_symlink(fs::absolute(*whole), blobs / layer.blob.digest.hex());
@@ -153,7 +156,15 @@ std::string engine_image_name(const Digest& manifest) {
   return fmt::format("{}:{}", kRepository, manifest.hex());
 }
 
-Image bare_image(const Image& image) {
+std::string device_folder_tar() {
+  TarEntry folder;
+  folder.path = "dev";
+  folder.type = TarEntry::Type::folder;
+  folder.mode = 0755;
+  return std::string{as_text(tar_header(folder))} + std::string{as_text(tar_end())};
+}
+
+Image bare_image(const Image& image, Over over) {
   ImageConfig config;
   config.architecture = image.settings.architecture;
   config.variant = image.settings.variant;
@@ -163,20 +174,25 @@ Image bare_image(const Image& image) {
     one.title.clear();
     one.blob.media_type = plain_type(one.blob.media_type);
   }
+  if (over == Over::device_folder) {
+    const std::string tar = device_folder_tar();
+    const Digest digest = Digest::of(tar);
+    layers.push_back({{plain_type(""), digest, tar.size()}, digest, tar.size(), ""});
+  }
   return compose_image(config, layers, 0);
 }
 
 void bring_image(const Store& store, const Image& image, ContainerEngine& engine,
                  Progress& progress) {
   engine.image = engine_image_name(image.digest());
-  if (has_image(engine, engine.image, image)) return;
+  const Image bare = bare_image(image, engine.is_podman() ? Over::device_folder : Over::nothing);
+  if (has_image(engine, engine.image, bare.layers)) return;
   log::debug("{} gets the image {}", engine.name, engine.image);
   const Reference name = Reference::parse(engine.image);
-  const Image bare = bare_image(image);
   while_doing(fmt::format("handing the image to {}", engine.name), [&] {
     engine.is_podman() ? load_into_podman(store, bare, name, engine, progress)
                        : load_into_docker(store, bare, name, engine, progress);
-    if (has_image(engine, engine.image, image)) return;
+    if (has_image(engine, engine.image, bare.layers)) return;
     throw failure("engine-image", "{} has another image than the one that it got", engine.name);
   });
 }

@@ -64,6 +64,12 @@ void check_mount(const Bundle& bundle, const ImageRoot& image, const Wanted& wan
                     "links of the image or of another mount lead from there to `/proc`, or in a "
                     "circle");
   }
+  // What the runtime makes there would be made in the person's folder.
+  if (*real == "/dev" || *real == "/sys") {
+    throw bad_mount(wanted, fmt::format("links of the image or of another mount lead from there to "
+                                        "the container's own `{}`",
+                                        *real));
+  }
   const Found kind = files.kind(wanted.target);
   if (kind == Found::other && wanted.is_folder) {
     throw bad_mount(wanted, "the source is a folder, and the target is a file");
@@ -87,6 +93,17 @@ void check_mount(const Bundle& bundle, const ImageRoot& image, const Wanted& wan
 }
 
 }  // namespace
+
+void check_system_folders(const ImageRoot& image) {
+  for (const char* path : {"/dev", "/proc", "/sys"}) {
+    const std::optional<std::string> link = image.link(path);
+    if (!link && (image.is_folder(path) || !image.exists(path))) continue;
+    throw failure("image-root", "`{}` of the image is {}", path,
+                  link ? fmt::format("a link to `{}`", *link) : "no folder")
+        .because("a container has its own folder there, and none of this machine's")
+        .hint(fmt::format("make `{}` a folder in the image, or take another image", path));
+  }
+}
 
 void check_mounts(const Bundle& bundle, const ImageRoot& image) {
   for (const Mount& mount : bundle.mounts) {

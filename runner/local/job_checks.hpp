@@ -6,8 +6,14 @@
 
 namespace mlenv {
 
+/// A runtime makes links in the container's `/dev` by its path on this machine: where the image has
+/// a link there they would be made, and a file of theirs removed, wherever on this machine it
+/// leads. Throws `image-root` where `/dev`, `/proc` or `/sys` is there and is no folder.
+void check_system_folders(const ImageRoot& image);
+
 /// Of mounts and folders in memory: throws `bad-mount` (usage) when a folder would lie on a file or
-/// a file on a folder, or when a target is absent where it cannot be made.
+/// a file on a folder, when a target is absent where it cannot be made, or when links lead from it
+/// to what is the container's own.
 void check_mounts(const Bundle& bundle, const ImageRoot& image);
 
 /// Throws `bad-workdir` (usage) when the job's folder is a file, or is absent and would be made in

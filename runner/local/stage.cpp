@@ -237,6 +237,7 @@ class BuiltinRun final : public PreparedRun {
     if (runtime_.is_crun) {
       for (CdiHook& hook : bundle_.hooks) hook = patient_hook(hook);
     }
+    check_system_folders(image);
     check_mounts(bundle_, image);
     check_workdir(bundle_, image);
     held_.hold(run, bundle_.mounts, stage_.private_folder / "mounts");
@@ -296,7 +297,9 @@ class BuiltinRun final : public PreparedRun {
     held_.renew(bundle_.mounts);
     Bundle named = bundle_;
     named.mounts = held_.named(std::move(named.mounts));
-    check_mounts(named, ImageRoot{stage_.root});
+    const ImageRoot image{stage_.root};
+    check_system_folders(image);
+    check_mounts(named, image);
   }
 
   /// When we are killed. Most ordinary users' runs leave nothing, and need no process for it.

@@ -104,6 +104,20 @@ for engine in podman docker; do
 done
 equal "volumes that are left" "" "$(as_engine_root docker volume ls -q)"
 
+note "an image whose /dev leads to the machine"
+mkdir "$work/machine"
+echo kept >"$work/machine/ptmx"
+for way in "" ../../../../../../../../../../../..; do
+  python3 "$root/tests/support/busybox_image.py" "$work/dev.tar" hostile/dev:v1 "dev@$way$work/machine"
+  "$MLENV" -q load "$work/dev.tar" >/dev/null
+  for engine in podman docker; do
+    m run --runtime "$engine" --no-check --no-project hostile/dev:v1 -- ls -l /dev/fd >"$work/out" 2>"$work/err" </dev/null ||
+      fail "$engine: $(cat "$work/err")"
+    equal "$engine: the machine's folder" "ptmx kept" "$(ls -A "$work/machine") $(cat "$work/machine/ptmx")"
+    grep -q /proc/self/fd "$work/out" || fail "$engine: $(cat "$work/out")"
+  done
+done
+
 note "an image that somebody else put under our name"
 name=localhost/mlenv:$("$MLENV" inspect hostile/made:v1 --json | jq -r '.digest[7:]')
 for engine in podman docker; do

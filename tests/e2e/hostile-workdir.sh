@@ -15,6 +15,11 @@ hostile_image relative WorkingDir=/w w@x x@../proc/1/./root
 hostile_image nested WorkingDir=/a/b a@ a/b@/proc/1/cwd
 hostile_image own WorkingDir=/w w@/proc/self/root/proc/1/root/..
 hostile_image target t@/proc/1/root
+for place in dev proc sys; do
+  hostile_image "$place" "$place@$host"
+  hostile_image "$place-up" "$place@../../../../../../../../../../../..$host"
+done
+hostile_image on-dev t@/dev workspace@dev
 hostile_image home "root@$host" "${host#/}@"
 user_store
 project=$work/project
@@ -42,6 +47,15 @@ starts() {
     tried "the folder of the image $image" run --no-project "hostile/$image:v1" -- /bin/sh -c "$look; echo began"
     if grep -q began "$work/out"; then fail "$image: a command began"; fi
     grep -q 'cannot start in its folder' "$work/err" || fail "$image: $(cat "$work/err")"
+  done
+  # What the runtime itself makes, `/dev/fd` and others, in a folder that the image has made a link.
+  for image in dev dev-up proc proc-up sys sys-up; do
+    failing_with image-root m --json run --runtime "$runtime" --no-check --no-project "hostile/$image:v1" -- /bin/sh -c "$look"
+    nobody_out "$image"
+  done
+  for target in /t /workspace; do
+    failing_with bad-mount m --json run --runtime "$runtime" --no-check --no-project -v "$project:$target" hostile/on-dev:v1 -- /bin/true
+    equal "what lies in the project" "" "$(ls -A "$project")"
   done
   # A folder that is named by the person, and made a link in the project by an earlier run.
   run hostile/plain:v1 -- /bin/sh -c 'mkdir sub; ln -s /proc/1/root sub/deep' >/dev/null

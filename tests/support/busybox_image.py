@@ -33,7 +33,7 @@ def layer(given, entries):
             info.type, info.linkname, info.mode, info.size = kind, target, mode, len(data)
             tar.addfile(info, io.BytesIO(data))
 
-        for folder in FOLDERS:
+        for folder in sorted(set(FOLDERS) - {entry.partition("@")[0] for entry in entries}):  # podman takes no two of a name
             add(folder, mode=0o1777 if folder == "tmp" else 0o755, kind=tarfile.DIRTYPE)
         busybox = shutil.which("busybox")
         add("bin/busybox", read(busybox))

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/tar.hpp"
+
 namespace mlenv {
 namespace {
 
@@ -39,6 +41,28 @@ TEST(EngineImage, HasLayersAndNothingElse) {
   }
   EXPECT_EQ(manifest.at("layers").at(1).at("digest"), Digest::of("blob b").str());
   EXPECT_EQ(bare.digest(), Digest::of(bare.manifest));
+}
+
+TEST(EngineImage, HasAFolderForDevicesOverAll) {
+  const std::string oci = "application/vnd.oci.image.layer.v1.tar";
+  const Image image = compose_image({}, {a_layer(oci, "a")}, 0);
+  const Image bare = bare_image(image, Over::device_folder);
+  ASSERT_EQ(bare.layers.size(), 2);
+  const Layer& top = bare.layers.back();
+  const std::string tar = device_folder_tar();
+  EXPECT_EQ(top.blob.media_type, oci);
+  EXPECT_EQ(top.blob.digest, Digest::of(tar));
+  EXPECT_EQ(top.blob.size_bytes, tar.size());
+  EXPECT_EQ(top.diff_id, Digest::of(tar));
+  EXPECT_EQ(bare_image(image).layers.size(), 1);
+  std::vector<std::string> found;
+  MemorySource source{as_bytes(tar)};
+  read_tar(source, [&](const TarEntry& entry, Source&) {
+    EXPECT_EQ(entry.type, TarEntry::Type::folder);
+    EXPECT_EQ(entry.mode, 0755);
+    found.push_back(entry.path);
+  });
+  EXPECT_EQ(found, std::vector<std::string>{"dev"});
 }
 
 }  // namespace

@@ -43,6 +43,50 @@ class JobChecksTest : public testing::Test {
   Bundle bundle_;
 };
 
+TEST_F(JobChecksTest, SystemFoldersAreFolders) {
+  const ImageRoot image{folder_.path() / "image"};
+  check_system_folders(image);  // absent: a runtime makes them
+  for (const char* name : {"dev", "proc", "sys"}) {
+    const fs::path place = folder_.path() / "image" / name;
+    const auto refused = [&] {
+      try {
+        check_system_folders(image);
+      } catch (const Error& error) {
+        return error.code() + ": " + error.frames().front();
+      }
+      return std::string{};
+    };
+    for (const fs::path& target : {folder_.path() / "project", fs::path("etc"), fs::path("none")}) {
+      fs::create_symlink(target, place);
+      EXPECT_EQ(refused(), fmt::format("image-root: `/{}` of the image is a link to `{}`", name,
+                                       target.string()));
+      fs::remove(place);
+    }
+    write_file(place, "", false);
+    EXPECT_EQ(refused(), fmt::format("image-root: `/{}` of the image is no folder", name));
+    fs::remove(place);
+    make_folders(place);
+    EXPECT_EQ(refused(), "");
+  }
+}
+
+TEST_F(JobChecksTest, MountsDoNotLieOnSystemFoldersByLinks) {
+  for (const char* name : {"dev", "sys"}) {
+    make_folders(folder_.path() / "image" / name);
+    fs::create_symlink(fmt::format("/{}", name),
+                       folder_.path() / "image" / fmt::format("to-{}", name));
+    fs::create_symlink(fmt::format("../{}", name),
+                       folder_.path() / "project" / fmt::format("to-{}", name));
+    const std::string refused = fmt::format(
+        "bad-mount: links of the image or of another mount lead from there to the container's own "
+        "`/{}`",
+        name);
+    EXPECT_EQ(of_mount("sub", fmt::format("/to-{}", name)), refused);
+    EXPECT_EQ(of_mount("sub", fmt::format("/workspace/to-{}", name)), refused);
+  }
+  EXPECT_EQ(of_mount("sub", "/to-dev/own"), "");
+}
+
 TEST_F(JobChecksTest, MountsFitWhatIsBelow) {
   EXPECT_EQ(of_mount("sub", "/etc"), "");
   EXPECT_EQ(of_mount("file", "/etc/passwd"), "");
