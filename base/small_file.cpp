@@ -20,6 +20,7 @@ std::string_view kind_of(mode_t mode) {
   if (S_ISSOCK(mode)) return "a socket";
   if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
   if (S_ISDIR(mode)) return "a folder";
+  if (S_ISLNK(mode)) return "a link";
   return "no regular file";
 }
 
@@ -97,6 +98,17 @@ std::optional<std::string> read_small_file_if_exists(const fs::path& path, std::
 void check_small_file(const fs::path& path, std::uint64_t limit) {
   const Fd fd = opened(path);
   judge_opened(fd, path, limit);
+}
+
+Fd open_to_write(const fs::path& path, int flags, mode_t mode) {
+  constexpr int kAsItIs = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  Fd fd{::open(path.c_str(), kAsItIs | flags, mode)};
+  const int error = errno;
+  struct stat status {};
+  const bool is_seen = fd ? ::fstat(fd.get(), &status) == 0 : ::lstat(path.c_str(), &status) == 0;
+  if (is_seen && !S_ISREG(status.st_mode)) throw not_a_file(path, kind_of(status.st_mode));
+  if (!fd) throw os_error(error, "cannot open `{}`", path.string());
+  return fd;
 }
 
 std::string read_named_file(const fs::path& path, std::uint64_t limit) {

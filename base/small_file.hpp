@@ -19,6 +19,10 @@ std::optional<std::string> read_small_file_if_exists(const fs::path& path, std::
 /// Throws as `read_small_file` does, for whom libcurl or another library reads the file.
 void check_small_file(const fs::path& path, std::uint64_t limit);
 
+/// To be written, made where it is absent: `flags` are added to O_WRONLY | O_CREAT. `not-a-file`
+/// where a link, folder, pipe, socket or device is in its place: none is followed or waited for.
+Fd open_to_write(const fs::path& path, int flags, mode_t mode);
+
 /// What was named on the command line: one of this process's own descriptors (`<(command)`,
 /// /dev/stdin) may be a pipe, and is read up to the limit.
 std::string read_named_file(const fs::path& path, std::uint64_t limit);

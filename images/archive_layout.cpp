@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include "base/error.hpp"
+#include "base/small_file.hpp"
 #include "images/archive_parts.hpp"
 
 namespace mlenv {
@@ -26,7 +27,7 @@ bool holds(const fs::path& path, const Digest& digest, std::uint64_t size_bytes)
 FileLock lock_layout(const fs::path& folder) {
   const fs::path layout = folder / "oci-layout";
   // Everybody may read it, as what lies beside it.
-  (void)open_file(layout, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0644);
+  (void)open_to_write(layout, 0, 0644);
   FileLock lock = FileLock::wait(layout, FileLock::Mode::exclusive);
   if (mlenv::file_size(layout) == 0) {
     const Fd fd = open_file(layout, O_WRONLY);

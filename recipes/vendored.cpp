@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "base/small_file.hpp"
 #include "recipes/text.hpp"
 
 namespace mlenv {
@@ -41,7 +42,7 @@ void mark_vendored(const fs::path& folder, const std::set<std::string>& names) {
   }
   if (text.empty()) return;
   // In one piece, so that lines of another process stay whole.
-  const Fd mark = open_file(folder / kVendorMark, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0644);
+  const Fd mark = open_to_write(folder / kVendorMark, O_APPEND, 0644);
   write_all(mark.get(), as_bytes(text));
 }
 

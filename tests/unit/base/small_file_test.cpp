@@ -1,5 +1,6 @@
 #include "base/small_file.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <gtest/gtest.h>
@@ -49,6 +50,24 @@ TEST_F(SmallFileTest, WhatIsNoFileIsNotWaitedFor) {
     EXPECT_EQ(code_of([&] { (void)read_small_file_if_exists(path(name), 100); }), "not-a-file");
     EXPECT_EQ(code_of([&] { check_small_file(path(name), 100); }), "not-a-file") << name;
   }
+}
+
+TEST_F(SmallFileTest, WhatIsNoFileIsNotWrittenTo) {
+  write_all(open_to_write(path("new"), 0, 0600).get(), as_bytes("1"));
+  write_all(open_to_write(path("new"), O_APPEND, 0600).get(), as_bytes("2"));
+  EXPECT_EQ(read_file(path("new")), "12");
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  fs::create_directory(path("folder"));
+  fs::create_symlink("new", path("link"));
+  fs::create_symlink("absent", path("dangling"));
+  for (const char* name : {"pipe", "folder", "link", "dangling"}) {
+    EXPECT_EQ(code_of([&] { (void)open_to_write(path(name), 0, 0600); }), "not-a-file") << name;
+  }
+  const Fd reader{::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+  EXPECT_EQ(code_of([&] { (void)open_to_write(path("pipe"), 0, 0600); }), "not-a-file");
+  EXPECT_EQ(code_of([&] { (void)open_to_write("/dev/null", 0, 0600); }), "not-a-file");
+  EXPECT_EQ(code_of([&] { (void)open_to_write(path("none") / "a", 0, 0600); }), "absent");
+  EXPECT_FALSE(fs::exists(path("absent")));
 }
 
 TEST_F(SmallFileTest, APipeOfOursIsReadUpToTheLimit) {

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/process.hpp"
+#include "tests/support/error_code.hpp"
 #include "tests/support/random_image.hpp"
 
 namespace mlenv {
@@ -253,6 +254,17 @@ TEST_F(ArchiveTest, FolderOfOtherFilesIsLeftAlone) {
   write_file(folder / "thesis.tex", "x");
   EXPECT_THROW(write("oci:" + folder.string(), "image:one"), Error);
   EXPECT_EQ(list_folder(folder).size(), 1U);
+}
+
+TEST_F(ArchiveTest, WhatIsNoFileInAFolderIsNamed) {
+  for (const char* name : {"oci-layout", "index.json"}) {
+    const fs::path folder = path(std::string("layout-") + name);
+    make_folders(folder);
+    write_file(folder / "oci-layout", "");
+    fs::remove(folder / name);
+    ASSERT_EQ(::mkfifo((folder / name).c_str(), 0600), 0);
+    EXPECT_EQ(code_of([&] { write("oci:" + folder.string(), "image:one"); }), "not-a-file") << name;
+  }
 }
 
 TEST_F(ArchiveTest, FolderWithAForeignIndexIsLeftAlone) {

@@ -206,6 +206,7 @@ TEST_F(SourceTreeTest, AMarkThatIsNoFileMarksNothing) {
   fs::create_symlink(home() / "other", home() / "link" / kVendorMark);
   for (const char* folder : {"pipe", "folder", "link"}) {
     EXPECT_TRUE(vendored_names(home() / folder).empty()) << folder;
+    EXPECT_EQ(code_of([&] { mark_vendored(home() / folder, {"a"}); }), "not-a-file") << folder;
   }
 }
 
