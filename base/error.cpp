@@ -46,6 +46,7 @@ Error make_os_error(int error_number, std::string headline) {
   if (error_number == ENOSPC || error_number == EDQUOT) {
     error.hint("free some space, then run the same command again; what is finished is kept");
   }
+  if (error_number == EMFILE) error.hint("let a process open more files: `ulimit -n 1024`");
   return error;
 }
 

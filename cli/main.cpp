@@ -1,4 +1,5 @@
 // The whole command line on one screen. Errors are caught and printed here alone.
+#include <sys/resource.h>
 #include <algorithm>
 #include <array>
 #include <new>
@@ -122,8 +123,25 @@ Error explained(const fs::filesystem_error& error) {
       .hint("`cd` to another one; where it was made again, `cd .`");
 }
 
+/// With less, a program ends without a word, or says of something else that it is wrong.
+void require_room() {
+  constexpr rlim_t kLeastStack = rlim_t{256} << 10U;
+  constexpr rlim_t kLeastFiles = 32;
+  rlimit stack{};
+  rlimit files{};
+  if (::getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < kLeastStack) {
+    throw failure("small-limits", "a stack of {} KiB is too small for mlenv", stack.rlim_cur >> 10U)
+        .hint("`ulimit -s 8192`");
+  }
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < kLeastFiles) {
+    throw failure("small-limits", "{} open files are too few for mlenv", files.rlim_cur)
+        .hint("`ulimit -n 1024`");
+  }
+}
+
 int run_main_command(Ui& ui, const Action& action) {
   try {
+    require_room();
     return action(ui);
   } catch (const Error& error) {
     return ui.report(explained_by_store(error));

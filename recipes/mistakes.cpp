@@ -84,6 +84,25 @@ std::string excerpt(std::string_view line, int column) {
   return text + below + '^';
 }
 
+/// What a message quotes may be as long as a whole file.
+std::string with_short_quotes(std::string_view message) {
+  constexpr std::size_t kMost = 400;
+  std::string text;
+  while (!message.empty()) {
+    const std::size_t quote = std::min(message.find('`'), message.size());
+    std::size_t shown = quote;
+    if (shown > kMost) {
+      shown = kMost;
+      while ((static_cast<unsigned>(message[shown]) & 0xC0U) == 0x80) --shown;
+    }
+    text += message.substr(0, shown);
+    if (shown < quote) text += "…";
+    if (quote < message.size()) text += '`';
+    message.remove_prefix(std::min(quote + 1, message.size()));
+  }
+  return text;
+}
+
 /// Words of the file that a message quotes are left out, too.
 std::string without_quoted(std::string_view message) {
   std::string text;
@@ -116,7 +135,7 @@ std::string shown_mistake(const fs::path& shown_path, std::string_view source, i
   // shown.
   const bool quoted = !leads_out(shown_path, shown_path.parent_path());
   return fmt::format("{}:{}:{}: {}{}", shown_path.string(), line, column,
-                     quoted ? without_logins(message) : without_quoted(message),
+                     quoted ? with_short_quotes(without_logins(message)) : without_quoted(message),
                      quoted && row < lines.size() ? excerpt(lines[row], column) : "");
 }
 

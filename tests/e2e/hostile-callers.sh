@@ -200,13 +200,25 @@ said=$( (ulimit -f 0 && MLENV_STORE=$work/none "$MLENV" -q load "$work/base.tar"
 [[ $said == *'File too large'* ]] || fail "the limit of a file's size is not told: $said"
 equal "the signal of that limit in a container" 153 \
   "$(ulimit -f 4000 && "$MLENV" run hostile/base:v1 -- sh -c 'head -c 5000000 /dev/zero >/tmp/x; echo $?')"
-for limit in '-f 8' '-n 12' '-n 30' '-f 0'; do
+for limit in '-f 8' '-n 12' '-n 33' '-f 0'; do
   status=0
   # shellcheck disable=SC2086  # words
   (ulimit $limit && MLENV_STORE=$work/limited timeout 60 "$MLENV" -q load "$work/base.tar") >"$work/out" 2>&1 || status=$?
   [ "$status" != 124 ] || fail "with ulimit $limit: does not end"
   [ "$status" != 70 ] || fail "with ulimit $limit: $(cat "$work/out")"
 done
+limited() { # limited LIMIT COMMAND…
+  # shellcheck disable=SC2086  # two words
+  (ulimit $1 && timeout 60 "${@:2}")
+}
+for limit in '-s 16' '-s 64' '-n 8' '-n 16' '-n 31'; do
+  for words in images 'run hostile/base:v1 -- true'; do
+    # shellcheck disable=SC2086  # words
+    failing_with small-limits limited "$limit" "$MLENV" --json $words
+    grep -q "ulimit ${limit% *} " "$work/err" || fail "does not say what helps: $(cat "$work/err")"
+  done
+done
+limited '-s 256' "$MLENV" run hostile/base:v1 -- true || fail "a stack of 256 KiB"
 MLENV_STORE=$work/limited "$MLENV" -q load "$work/base.tar" >/dev/null
 verify_store "$work/limited"
 verify_store

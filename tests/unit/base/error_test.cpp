@@ -37,6 +37,7 @@ TEST(Error, OsErrorsAreSortedByErrno) {
   EXPECT_EQ(os_error(EIO, "x").code(), "io");
   EXPECT_EQ(os_error(ENOENT, "x").frames().back(), "No such file or directory");
   EXPECT_FALSE(os_error(ENOSPC, "x").hint().empty());
+  EXPECT_EQ(os_error(EMFILE, "x").hint(), "let a process open more files: `ulimit -n 1024`");
 }
 
 TEST(Error, WhileDoingAddsAFrameAndGivesTheResult) {

@@ -117,6 +117,15 @@ TEST(Recipe, HasDefaults) {
   EXPECT_FALSE(recipe.wants_python());
 }
 
+TEST(Recipe, LongValuesAreNotRepeatedWhole) {
+  std::string name(399, 'A');
+  for (int i = 0; i < 50'000; ++i) name += "é";
+  const std::string said = mistakes("name: \"" + name + "\"\nbase: debian:bookworm\n");
+  EXPECT_LT(said.size(), 1000U);
+  EXPECT_NE(said.find("`" + std::string(399, 'A') + "…` is not an image name"), std::string::npos);
+  EXPECT_NE(said.find("joined by single `.`, `_`, `-` or `/`\n"), std::string::npos);
+}
+
 TEST(Recipe, ReportsAllMistakesInOrderWithLineAndCaret) {
   EXPECT_EQ(mistakes("name: Bert\nframwork: pytorch\nbase: debain:bookworm\ngpus: sm_80\n"),
             "r.yaml:1:7: `Bert` is not an image name: lower-case letters and digits, joined by "
