@@ -14,6 +14,7 @@
 #include "images/platform.hpp"
 #include "recipes/ignore.hpp"
 #include "recipes/text.hpp"
+#include "recipes/vendored.hpp"
 
 namespace mlenv::cli {
 namespace {
@@ -31,6 +32,17 @@ void require_apart(const Recipe& recipe, const fs::path& folder) {
       .because("the image would hold its own packages")
       .hint(fmt::format("name another folder, or write `{}` into `{}`", *place,
                         read_ignores(recipe.folder()).file));
+}
+
+/// A repository's link leads anywhere. Whoever has a disk for such copies names it once.
+void require_own(const fs::path& folder) {
+  if (!fs::is_symlink(folder)) return;
+  const std::vector<fs::path> there = list_folder(folder);
+  if (there.empty() || !vendored_names(folder).empty()) return;
+  const std::string place = fs::canonical(folder).string();
+  throw usage_error("bad-output", "`{}` is a link to `{}`", folder.string(), place)
+      .because("other things lie there, and no copies that `mlenv vendor` made")
+      .hint("name it once, where that is meant: `mlenv vendor RECIPE DIR`");
 }
 
 void answer(const Recipe& recipe, const LockSet& locks, const fs::path& folder,
@@ -65,6 +77,7 @@ int vendor_command(const Options& options, Ui& ui) {
   const fs::path folder =
       options.folder.empty() ? usual_vendor_folder(recipe) : fs::path(options.folder);
   require_apart(recipe, folder);
+  if (options.folder.empty()) require_own(folder);
   const LockOutcome locked = provide_lock(ui, recipe, options.lock);
   for (const std::string& change : locked.changes) ui.say(change);
   if (locked.written) ui.say(lock_summary(recipe, locked));

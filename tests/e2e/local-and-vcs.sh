@@ -174,6 +174,15 @@ tar -C libs -czf "$work/served/mylib-0.1.tar.gz" --transform 's,^mylib,mylib-0.1
 recipe_of archive "packages: [\"mylib @ http://127.0.0.1:$files_port/mylib-0.1.tar.gz\"]"
 "$MLENV" lock archive.yaml
 "$MLENV" -q vendor archive.yaml >/dev/null
+mv vendor "$work/disk"
+ln -s "$work/disk" vendor
+"$MLENV" -q vendor archive.yaml >/dev/null
+ln -sfn "$PWD/libs" vendor
+before=$(ls -A libs)
+failing_with bad-output "$MLENV" --json vendor archive.yaml
+equal "what others have there" "$before" "$(ls -A libs)"
+rm vendor
+mv "$work/disk" vendor
 mv "$work/served" "$work/gone"
 sed -i 's/^packages: \[/&"attrs", /' own.yaml
 "$MLENV" lock own.yaml
