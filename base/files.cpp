@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "base/folder_entries.hpp"
 #include "base/lock_wait.hpp"
+#include "base/small_file.hpp"
 #include "base/temporary_name.hpp"
 
 namespace mlenv {
@@ -43,9 +44,7 @@ void require_end(const Fd& fd, const fs::path& path) {
   const bool is_device =
       S_ISBLK(status.st_mode) || (S_ISCHR(status.st_mode) && status.st_rdev != null_device);
   if (!is_device && !S_ISFIFO(status.st_mode)) return;
-  throw failure("not-a-file", "`{}` is {}, not a file", path.string(),
-                is_device ? "a device" : "a pipe")
-      .hint("put a regular file there, or take it away");
+  throw not_a_file(path, is_device ? "a device" : "a pipe");
 }
 
 }  // namespace
@@ -243,9 +242,8 @@ namespace {
 Fd open_lock(const fs::path& path) {
   Fd fd{::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600)};
   if (fd) return fd;
-  if (errno != ELOOP) throw os_error(errno, "cannot open `{}`", path.string());
-  throw failure("not-a-file", "`{}` is a link, not a file", path.string())
-      .hint("put a regular file there, or take it away");
+  if (errno == ELOOP) throw not_a_file(path, "a link");
+  throw os_error(errno, "cannot open `{}`", path.string());
 }
 
 /// Without a descriptor when somebody else holds it.

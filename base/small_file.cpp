@@ -24,11 +24,6 @@ std::string_view kind_of(mode_t mode) {
   return "no regular file";
 }
 
-Error not_a_file(const fs::path& path, std::string_view kind) {
-  return failure("not-a-file", "`{}` is {}, not a file", path.string(), kind)
-      .hint("put a regular file there, or take it away");
-}
-
 /// At most one byte more than the limit, so that a file which grows meanwhile is noticed.
 std::string read_up_to(const Fd& fd, const fs::path& path, std::uint64_t limit,
                        std::uint64_t expected) {
@@ -79,6 +74,11 @@ Fd opened(const fs::path& path) {
 }
 
 }  // namespace
+
+Error not_a_file(const fs::path& path, std::string_view kind) {
+  return failure("not-a-file", "`{}` is {}, not a file", path.string(), kind)
+      .hint("put a regular file there, or take it away");
+}
 
 std::string read_small_file(const fs::path& path, std::uint64_t limit) {
   const Fd fd = opened(path);

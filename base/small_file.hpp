@@ -4,10 +4,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/files.hpp"
 
 namespace mlenv {
+
+class Error;
+
+/// `not-a-file`: `kind` (`a pipe`) lies where mlenv wants a file.
+Error not_a_file(const fs::path& path, std::string_view kind);
 
 /// A regular file of at most `limit` bytes (base/size_limits.hpp), or what a link leads to that is
 /// one. Opened without waiting, and judged before a byte is read. Throws `absent`, `permission`,

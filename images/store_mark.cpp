@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <charconv>
 
-#include "base/descriptor_path.hpp"
 #include "base/error.hpp"
 #include "base/own_entries.hpp"
 #include "base/text.hpp"
@@ -104,17 +103,6 @@ void require_folder(const fs::path& root, const char* name) {
   throw not_a_store(root, fmt::format("`{}` is a link or a file, and no folder", path.string()));
 }
 
-/// The store's own: whoever may write to it can put another folder in the place of one in it.
-void shut_root(const fs::path& root) {
-  const Fd fd = open_file(root, O_PATH | O_DIRECTORY);
-  struct stat status {};
-  constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
-  if (::fstat(fd.get(), &status) != 0 || status.st_uid != ::geteuid()) return;
-  if ((status.st_mode & kOthersWrite) == 0) return;
-  // By the descriptor: what has this name may be another thing by now.
-  (void)::chmod(descriptor_path(fd).c_str(), status.st_mode & 07777U & ~kOthersWrite);
-}
-
 }  // namespace
 
 void settle_store_folder(const fs::path& root) {
@@ -131,7 +119,6 @@ void settle_store_folder(const fs::path& root) {
   }
   for (const char* name : kStoreFolders) require_folder(root, name);
   shut_others_out(root);
-  shut_root(root);
 }
 
 }  // namespace mlenv

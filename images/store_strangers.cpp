@@ -48,6 +48,13 @@ uid_t owner_of(const fs::path& root, const struct stat& status) {
   return status.st_uid;
 }
 
+/// Of a folder of this user's; whether it had another. By the descriptor: what has its name may be
+/// another thing by now.
+bool set_mode(const Fd& folder, const struct stat& status, mode_t wanted) {
+  return status.st_uid == ::geteuid() && (status.st_mode & 07777U) != wanted &&
+         ::chmod(descriptor_path(folder).c_str(), wanted) == 0;
+}
+
 class Doors {
  public:
   Doors(fs::path root, uid_t owner) : root_(std::move(root)), owner_(owner) {}
@@ -61,9 +68,7 @@ class Doors {
     const mode_t mode = status.st_mode & 07777U;
     const mode_t wanted = is_private ? S_IRWXU : mode & ~kOthersWrite;
     const bool is_open = (mode & kOthersWrite) != 0;
-    // By the descriptor: what has this name may be another thing by now.
-    const bool is_changed = status.st_uid == ::geteuid() && mode != wanted &&
-                            ::chmod(descriptor_path(fd).c_str(), wanted) == 0;
+    const bool is_changed = set_mode(fd, status, wanted);
     if (!is_open || look == Look::itself) return;
     try {
       look_into(path, look);
@@ -124,6 +129,11 @@ void shut_others_out(const fs::path& root) {
     doors.shut(root / name, look_of(name), is_private, was_open);
   }
   for (const char* name : kLaterFolders) doors.shut(root / name, look_of(name), false, was_open);
+  // The store's own: whoever may write to it can put another folder in the place of one in it.
+  const Fd whole = open_file(root, O_PATH | O_DIRECTORY);
+  if (::fstat(whole.get(), &status) == 0) {
+    (void)set_mode(whole, status, status.st_mode & 07777U & ~kOthersWrite);
+  }
 }
 
 }  // namespace mlenv

@@ -14,9 +14,9 @@ bool may_make(uid_t maker, uid_t owner);
 /// throws `not-a-store`.
 fs::path own_part_of_store(const fs::path& root, const char* name);
 
-/// Folders of the store that others may write to lose that, if they are this user's. Of a folder
-/// that others could write to until now everything in it is looked at: throws `not-a-store` for
-/// what a stranger made.
+/// Folders of the store, and its own at last, that others may write to lose that, if they are this
+/// user's. Of a folder that others could write to until now everything in it is looked at: throws
+/// `not-a-store` for what a stranger made.
 void shut_others_out(const fs::path& root);
 
 }  // namespace mlenv
