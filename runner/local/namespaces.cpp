@@ -31,6 +31,10 @@
 namespace mlenv {
 namespace {
 
+// Of folders in memory that nobody else sees.
+constexpr const char* kPrivateMode = "mode=0755";
+constexpr unsigned long kPrivateFlags = MS_NOSUID | MS_NODEV;
+
 bool file_says(const char* path, char first) {
   const std::optional<std::string> text = read_file_if_exists(path);
   return text && !text->empty() && text->front() == first;
@@ -207,12 +211,13 @@ void wait_for_end(int lifeline) {
 
 /// The whole life of the process that does what is left to do when the namespace's owner is killed.
 /// The init sees that end, too, and the kernel then kills and reaps all that is in the namespace.
-[[noreturn]] void be_guard(int lifeline, int init, const PidNamespace::Terms& terms) noexcept {
+[[noreturn]] void be_guard(int lifeline, int init, const std::function<void()>& orphaned,
+                           int held) noexcept {
   constexpr int kLongest = 10'000;  // milliseconds: whoever reaps there is not in our hands
   constexpr int kOwner = kFirstBeyondStreams;
   constexpr int kInit = kOwner + 1;
   empty_streams();
-  keep_alone(std::array{lifeline, init, terms.held >= 0 ? terms.held : init}, kOwner);
+  keep_alone(std::array{lifeline, init, held >= 0 ? held : init}, kOwner);
   ::setsid();
   (void)std::signal(SIGCHLD, SIG_IGN);
   ::prctl(PR_SET_NAME, "mlenv-guard");
@@ -223,7 +228,7 @@ void wait_for_end(int lifeline) {
   pollfd ended{kInit, POLLIN, 0};
   while (::poll(&ended, 1, kLongest) < 0 && errno == EINTR) {
   }
-  if (terms.orphaned) terms.orphaned();
+  orphaned();
   ::_exit(0);
 }
 
@@ -264,13 +269,17 @@ Identity enter_namespaces(const std::optional<ContainerUser>& shown_as) {
 fs::path mount_private_folder(const fs::path& scratch) {
   fs::path folder = scratch / "run";
   make_folders(folder);
-  mount_memory(folder);
+  // In few large pages (tmpfs(5)), where the kernel has them: its files are written at each start.
+  const std::string options = std::string(kPrivateMode) + ",huge=within_size";
+  if (::mount("tmpfs", folder.c_str(), "tmpfs", kPrivateFlags, options.c_str()) != 0) {
+    mount_memory(folder);
+  }
   return folder;
 }
 
 void mount_memory(const fs::path& folder, std::optional<std::uint64_t> bytes) {
-  const std::string options = "mode=0755" + (bytes ? fmt::format(",size={}", *bytes) : "");
-  if (::mount("tmpfs", folder.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, options.c_str()) != 0) {
+  const std::string options = kPrivateMode + (bytes ? fmt::format(",size={}", *bytes) : "");
+  if (::mount("tmpfs", folder.c_str(), "tmpfs", kPrivateFlags, options.c_str()) != 0) {
     throw failure("no-namespace", "cannot mount a tmpfs on `{}`", folder.string())
         .because(errno_text(errno));
   }
@@ -288,13 +297,13 @@ void make_network_namespace(const fs::path& file) {
   if (status != 0) throw no_namespace(WEXITSTATUS(status), "network namespace");
 }
 
-PidNamespace::PidNamespace(Terms terms) : terms_(std::move(terms)), owner_(::getpid()) {
+PidNamespace::PidNamespace(const fs::path& network) : owner_(::getpid()) {
   Pipe lifeline = make_pipe();
   Pipe answer = make_pipe();
   // Like fork, but the child is the first process of a new PID namespace.
   const long pid = ::syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
   if (pid < 0) throw no_namespace(errno, "clone");
-  if (pid == 0) be_init(lifeline.read_end.get(), answer.write_end.get(), terms_.network);
+  if (pid == 0) be_init(lifeline.read_end.get(), answer.write_end.get(), network);
   init_ = static_cast<pid_t>(pid);
   lifeline_ = std::move(lifeline.write_end);
   lifeline_end_ = std::move(lifeline.read_end);
@@ -316,12 +325,12 @@ void PidNamespace::settle() {
   if (error != 0) throw no_namespace(error, "its first process");
 }
 
-void PidNamespace::watch_over() {
-  if (terms_.orphaned) {
+void PidNamespace::watch_over(const std::function<void()>& orphaned, int held) {
+  if (orphaned) {
     const Fd init = open_pidfd(init_);
     guard_ = ::fork();
     if (guard_ < 0) throw os_error(errno, "cannot start a process");
-    if (guard_ == 0) be_guard(lifeline_end_.get(), init.get(), terms_);
+    if (guard_ == 0) be_guard(lifeline_end_.get(), init.get(), orphaned, held);
   }
   lifeline_end_.reset();
 }
@@ -339,6 +348,7 @@ void PidNamespace::end() noexcept {
   constexpr std::chrono::seconds kMostDying{30};
   const auto until = Clock::now() + kMostDying;
   const Fd gone{static_cast<int>(::syscall(SYS_pidfd_open, init_, 0))};
+  bool told = false;  // dead, which may be a moment before it can be reaped
   while (init_ > 0) {
     const pid_t ended = ::waitpid(-1, nullptr, gone ? WNOHANG : 0);
     if (ended == guard_) guard_ = -1;
@@ -347,15 +357,15 @@ void PidNamespace::end() noexcept {
     if (Clock::now() >= until) return leave();
     constexpr int kPause = 20;  // milliseconds: others are reaped, too, for which it waits
     pollfd one{gone.get(), POLLIN, 0};
-    // It may be told as dead a moment before it can be reaped.
-    if (::poll(&one, 1, kPause) > 0) ::poll(nullptr, 0, 1);
+    if (told) {
+      ::poll(nullptr, 0, 1);
+    } else {
+      told = ::poll(&one, 1, kPause) > 0;
+    }
   }
-  // Not before: were this process killed meanwhile, it would have its work to do.
-  if (guard_ <= 0) return;
-  ::kill(guard_, SIGKILL);
-  while (::waitpid(guard_, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  guard_ = -1;
+  // Not before: were this process killed meanwhile, it would have its work to do. Nobody waits for
+  // its end, which is reaped with those of a next namespace, or of this process.
+  if (guard_ > 0) ::kill(std::exchange(guard_, -1), SIGKILL);
 }
 
 void PidNamespace::leave() noexcept {

@@ -48,25 +48,19 @@ void make_network_namespace(const fs::path& file);
 /// into it (`PR_SET_DUMPABLE`, prctl(2)).
 class PidNamespace {
  public:
-  struct Terms {
-    /// Done by a process outside the namespace, in this process's other namespaces, when this
-    /// process is killed and everything in the namespace is gone: nobody else is left to do it. No
-    /// exceptions.
-    std::function<void()> orphaned{};
-    int held = -1;       ///< a descriptor that stays open until that is done
-    fs::path network{};  ///< namespace of networks that the init moves to; empty: it stays
-  };
-  PidNamespace() : PidNamespace(Terms{}) {}
-  /// The init goes on by itself: nobody else may be in the namespace before `settle`. Throws
-  /// `no-namespace`.
-  explicit PidNamespace(Terms terms);
+  /// Its init moves to the namespace of networks at `network`, where that is not empty, and goes on
+  /// by itself: nobody else may be in the namespace before `settle`. Throws `no-namespace`.
+  explicit PidNamespace(const fs::path& network = {});
   PidNamespace(const PidNamespace&) = delete;
   PidNamespace& operator=(const PidNamespace&) = delete;
   ~PidNamespace() { end(); }
   /// Waits until the init has nothing left. Throws `no-namespace`.
   void settle();
-  /// From here on `Terms::orphaned` is done.
-  void watch_over();
+  /// From here on, when this process is killed and everything in the namespace is gone, a process
+  /// outside it and in this process's other namespaces does what nobody else is left to do; `held`
+  /// is a descriptor that stays open until then. Nothing to do: no such process. No exceptions from
+  /// `orphaned`.
+  void watch_over(const std::function<void()>& orphaned, int held = -1);
   /// What an OCI runtime joins; a path for children of this process too.
   std::string path() const;
   /// The namespace itself (nsfs).
@@ -83,7 +77,6 @@ class PidNamespace {
   void leave() noexcept;
 
  private:
-  Terms terms_;
   pid_t init_ = -1;
   pid_t guard_ = -1;  ///< does what is to be done when this process is killed
   pid_t owner_ = -1;  ///< this process

@@ -29,8 +29,10 @@ bool ends_within(pid_t pid, const Fd& ended, std::chrono::milliseconds most) {
     constexpr std::int64_t kWithout = 20;  // where the kernel gives no descriptor
     pollfd one{ended.get(), POLLIN, 0};
     const int wait = static_cast<int>(ended ? left : std::min(left, kWithout));
+    if (::poll(&one, 1, wait) <= 0) continue;
     // It may be told as dead a moment before it can be reaped.
-    if (::poll(&one, 1, wait) > 0) ::poll(nullptr, 0, 1);
+    if (is_reaped(pid)) return true;
+    ::poll(nullptr, 0, 1);
   }
   return true;
 }

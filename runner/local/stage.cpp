@@ -229,6 +229,8 @@ class BuiltinRun final : public PreparedRun {
     if (run.options.limits != JobLimits{}) limits_.emplace(run.options.limits);
     stage_.identity = enter_namespaces(shown_as(run));
     if (runtime_.is_crun) tell_crun_of_groups();
+    // Its init gets ready beside all that follows.
+    if (run.options.network == "host") processes_.emplace();
     stage_.root = mount_overlay(overlay_of(run, stage_.identity));
     upper_ = run.layer && run.layer->to_write ? upper_of(run.layer->folder) : run.scratch / "upper";
     stage_.private_folder = mount_private_folder(run.scratch);
@@ -247,7 +249,10 @@ class BuiltinRun final : public PreparedRun {
   }
   BuiltinRun(const BuiltinRun&) = delete;
   BuiltinRun& operator=(const BuiltinRun&) = delete;
-  ~BuiltinRun() override { give_layer_back(); }
+  ~BuiltinRun() override {
+    processes_.reset();
+    give_layer_back();
+  }
   const std::optional<CannotRun>& refusal() const override { return refusal_; }
 
   Attempt run(JobWatch& watch, const std::function<void()>& started) override {
@@ -256,13 +261,12 @@ class BuiltinRun final : public PreparedRun {
     const fs::path folder = stage_.private_folder / "bundle";
     Attempt attempt;
     Container container{bundle_.id, bundle_.group, folder, stage_.identity, run_.terminal};
-    PidNamespace processes{
-        {what_is_left_to_do(container), run_.fds.layer, bundle_.network_namespace}};
+    if (!processes_) processes_.emplace(bundle_.network_namespace);
     if (std::exchange(again_, true)) look_again();
     make_workdir(bundle_, ImageRoot{stage_.root});
     remove_tree(folder);
     make_folders(folder);
-    bundle_.pid_namespace = processes.path();
+    bundle_.pid_namespace = processes_->path();
     write_file(folder / "config.json", render_bundle(bundle_), false);
     if (::chdir("/") != 0) throw os_error(errno, "cannot enter `/`");
     container.stdout_fd = run_.fds.out;
@@ -276,8 +280,9 @@ class BuiltinRun final : public PreparedRun {
         [&](const ExecRequest& request, std::vector<Fd> files, Fd connection) {
           server.start(request, std::move(files), std::move(connection));
         },
-        limits()};
-    attempt.end = supervise(runtime_, container, processes, watch, meanwhile);
+        limits(), what_is_left_to_do(container), run_.fds.layer};
+    attempt.end = supervise(runtime_, container, *processes_, watch, meanwhile);
+    processes_.reset();
     sweep_own_groups();
     if (attempt.end.not_started) tell_why(*attempt.end.not_started, attempt);
     return attempt;
@@ -382,7 +387,8 @@ class BuiltinRun final : public PreparedRun {
   std::string group_folder_;  ///< before the name of a container's group
   Bundle bundle_;
   HeldMounts held_;
-  bool again_ = false;  ///< a first attempt has begun
+  bool again_ = false;                     ///< a first attempt has begun
+  std::optional<PidNamespace> processes_;  ///< the next attempt's
   std::optional<PrivateNetwork> network_;
   std::optional<CannotRun> refusal_;
 };

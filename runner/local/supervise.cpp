@@ -70,7 +70,8 @@ Child start_runtime(Command command, const Meanwhile& meanwhile, PidNamespace& p
   processes.settle();
   Child runtime = start_within(meanwhile.limits, command);
   report.is_on_its_way();
-  processes.watch_over();  // beside the runtime, which takes far longer to make anything
+  // Beside the runtime, which takes far longer to make anything.
+  processes.watch_over(meanwhile.orphaned, meanwhile.held);
   return runtime;
 }
 

@@ -18,6 +18,8 @@ struct Meanwhile {
   std::function<void()> started;  ///< once it runs
   JobWatch::Exec exec;
   const LimitGroup* limits = nullptr;  ///< the container begins in it; may be absent
+  std::function<void()> orphaned{};    ///< what is left to do when this process is killed
+  int held = -1;                       ///< open until then (PidNamespace::watch_over)
 };
 
 /// Runs the bundle to its end with our standard streams, or those of `container`, and returns how

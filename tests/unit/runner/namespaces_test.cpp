@@ -131,10 +131,9 @@ TEST(PidNamespace, WhatIsLeftToDoIsDoneOutsideWhenItsOwnerIsKilled) {
     try {
       pipe.read_end.reset();
       enter_namespaces();
-      PidNamespace processes{
-          {[&] { write_streams(folder.path() / "done"); }, pipe.write_end.get()}};
+      PidNamespace processes;
       processes.settle();
-      processes.watch_over();
+      processes.watch_over([&] { write_streams(folder.path() / "done"); }, pipe.write_end.get());
       (void)::raise(SIGKILL);
     } catch (const Error&) {
     }
