@@ -207,11 +207,11 @@ for limit in '-f 8' '-n 12' '-n 33' '-f 0'; do
   [ "$status" != 124 ] || fail "with ulimit $limit: does not end"
   [ "$status" != 70 ] || fail "with ulimit $limit: $(cat "$work/out")"
 done
-# A stack of 16 KiB is too small for the loader, at times, before mlenv has its say.
 limited() { # limited LIMIT COMMAND…
   # shellcheck disable=SC2086  # two words
   (ulimit $1 && timeout 60 "${@:2}")
 }
+# A stack of 16 KiB is too small for the loader, at times, before mlenv has its say.
 for limit in '-s 32' '-s 64' '-n 8' '-n 16' '-n 31'; do
   for words in images 'run hostile/base:v1 -- true'; do
     # shellcheck disable=SC2086  # words
