@@ -9,7 +9,12 @@
 namespace mlenv::inflate {
 namespace {
 
+using deflate::kCodeLengthOrder;
+using deflate::kCodeLengthSymbols;
 using deflate::kMaxMatch;
+using deflate::kTypeDynamic;
+using deflate::kTypeFixed;
+using deflate::kTypeStored;
 using deflate::kWindow;
 
 constexpr std::size_t kInputBytes = std::size_t{128} << 10;
@@ -28,12 +33,6 @@ constexpr std::size_t kTurnInput = 32;
 /// What one turn may write: three literals, or a match and what its copy writes beyond.
 constexpr std::size_t kTurnOutput = kMaxMatch + 64;
 
-constexpr unsigned kTypeStored = 0;
-constexpr unsigned kTypeFixed = 1;
-constexpr unsigned kTypeDynamic = 2;
-constexpr std::size_t kCodeLengthSymbols = 19;
-constexpr std::array<std::uint8_t, kCodeLengthSymbols> kCodeLengthOrder{
-    16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
 /// Alphabets as the fixed code has them, with two symbols each that stand for nothing.
 constexpr std::size_t kLitLenAlphabet = 288;
 constexpr std::size_t kDistanceAlphabet = 32;
