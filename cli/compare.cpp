@@ -9,6 +9,7 @@
 
 #include "base/own_entries.hpp"
 #include "base/printable.hpp"
+#include "base/process.hpp"
 #include "base/size_limits.hpp"
 #include "base/small_file.hpp"
 #include "base/text.hpp"
@@ -316,8 +317,7 @@ int compare_command(const CompareWords& words, Ui& ui) {
     ui.say(fmt::format("kept in `{}`", kept.file.string()));
   }
   if (kept.problem) throw Error(*kept.problem);
-  constexpr int kSignalled = 128;
-  return signals.came() == 0 ? 0 : kSignalled + signals.came();
+  return signals.came() == 0 ? 0 : kSignalBase + signals.came();
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/printable.hpp"
+#include "base/process.hpp"
 #include "base/utf8.hpp"
 #include "cli/progress_detail.hpp"
 #include "cli/run_record.hpp"
@@ -112,7 +113,6 @@ std::string summary(const MatrixRecord& record) {
 }  // namespace
 
 std::string state_text(const Variation& variation) {
-  constexpr std::uint64_t kSignalBase = 128;
   const std::uint64_t code = variation.exit_code.value_or(0);
   if (variation.state == "failed" && code != 0) return fmt::format("failed ({})", code);
   if (variation.state != "killed" || code <= kSignalBase) return variation.state;

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "base/process.hpp"
 #include "runner/job/job_folders.hpp"
 #include "runner/job/job_json.hpp"
 #include "runner/job/job_output.hpp"
@@ -130,7 +131,6 @@ class Follower {
   }
 
   job::SlurmState left() {
-    constexpr int kSignalBase = 128;
     note(
         fmt::format("job {} of Slurm was cancelled; Slurm has not said yet that it is over: "
                     "`squeue -j {}` tells",

@@ -15,7 +15,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20U;
+constexpr std::uint64_t kMostFileBytes = std::uint64_t{16} << 20U;
 
 bool is_own_file(const struct stat& info) {
   return S_ISREG(info.st_mode) && info.st_uid == ::geteuid();
@@ -58,7 +58,7 @@ std::optional<std::string> OwnFolder::read(const std::string& name) const {
   if (!file || ::fstat(file.get(), &info) != 0 || !is_own_file(info)) return std::nullopt;
   try {
     FdSource source{file.get()};
-    return read_all(source, kMostBytes);
+    return read_all(source, kMostFileBytes);
   } catch (const Error& error) {
     log::debug("`{}` is not remembered: {}", name, error.what());
     return std::nullopt;

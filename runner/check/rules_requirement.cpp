@@ -14,7 +14,7 @@ constexpr const char* kRule = "requirement-unmet";
 constexpr std::string_view kPrefix = "NVIDIA_REQUIRE_";
 
 /// As Go's strconv.ParseBool has it.
-bool is_true(std::string_view text) {
+bool is_go_true(std::string_view text) {
   return text == "1" || text == "t" || text == "T" || text == "true" || text == "TRUE" ||
          text == "True";
 }
@@ -22,7 +22,7 @@ bool is_true(std::string_view text) {
 std::vector<Variable> requirements_of(const ImageFacts& image) {
   std::vector<Variable> all;
   const std::string* disabled = variable_of(image, "NVIDIA_DISABLE_REQUIRE");
-  if (disabled != nullptr && is_true(*disabled)) return all;
+  if (disabled != nullptr && is_go_true(*disabled)) return all;
   for (const Variable& one : image.environment) {
     const bool is_one = one.name.starts_with(kPrefix) &&
                         !one.name.starts_with("NVIDIA_REQUIRE_JETPACK") && !trim(one.value).empty();
@@ -57,7 +57,7 @@ std::string driver_that_meets(std::string_view requirement, const Text& own) {
   return {};
 }
 
-std::string remedy_for(const Variable& asked, const Facts& host) {
+std::string requirement_remedy(const Variable& asked, const Facts& host) {
   const std::string driver = driver_that_meets(asked.value, driver_of(host));
   const Text cuda = driver_cuda(host);
   return fmt::format(
@@ -88,10 +88,11 @@ void judge_one(Case& here, const Variable& asked, const Gpu* gpu) {
     }
     return;
   }
-  here.find(kRule,
-            {fmt::format("{}={}", asked.name, asked.value),
-             fmt::format("{}{}", shown_driver(host), gpu == nullptr ? "" : ", " + shown(*gpu)),
-             fmt::format("image environment; {}", driver_source(host)), remedy_for(asked, host)});
+  here.find(
+      kRule,
+      {fmt::format("{}={}", asked.name, asked.value),
+       fmt::format("{}{}", shown_driver(host), gpu == nullptr ? "" : ", " + shown(*gpu)),
+       fmt::format("image environment; {}", driver_source(host)), requirement_remedy(asked, host)});
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint64_t kKibi = 1024;
 
 /// `65808988 kB`
-std::optional<std::uint64_t> bytes_of(std::string_view text) {
+std::optional<std::uint64_t> parsed_bytes(std::string_view text) {
   const auto words = words_of(text);
   if (words.size() != 2 || words[1] != "kB") return std::nullopt;
   const auto number = number_of(words[0]);
@@ -29,7 +29,7 @@ Fact<std::vector<NumaNode>> numa(const FactSources& from) {
           node.memory_bytes =
               derived<std::uint64_t>(named_value(file_text(from, folder / name / "meminfo"),
                                                  "Node " + std::to_string(*id) + " MemTotal", ':'),
-                                     bytes_of);
+                                     parsed_bytes);
           nodes.push_back(std::move(node));
         }
         std::sort(nodes.begin(), nodes.end(),
@@ -58,7 +58,7 @@ Fact<Limit> memory_limit(const FactSources& from) {
 MemoryFacts probe_memory(const FactSources& from) {
   const Text info = file_text(from, "/proc/meminfo");
   const auto line = [&](std::string_view name) {
-    return derived<std::uint64_t>(named_value(info, name, ':'), bytes_of);
+    return derived<std::uint64_t>(named_value(info, name, ':'), parsed_bytes);
   };
   MemoryFacts facts;
   facts.total_bytes = line("MemTotal");

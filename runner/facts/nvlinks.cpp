@@ -5,8 +5,8 @@
 namespace mlenv::nvidia {
 namespace {
 
-constexpr unsigned kMostLinks = 36;  // more than any NVML_NVLINK_MAX_LINKS so far
-constexpr const char* kState = "nvmlDeviceGetNvLinkState";
+constexpr unsigned kMostNvlinks = 36;  // more than any NVML_NVLINK_MAX_LINKS so far
+constexpr const char* kLinkStateCall = "nvmlDeviceGetNvLinkState";
 constexpr const char* kRemote = "nvmlDeviceGetNvLinkRemotePciInfo_v2";
 
 unsigned led_to(const Links& links, const Text& address) {
@@ -18,10 +18,10 @@ unsigned led_to(const Links& links, const Text& address) {
 
 Fact<Links> links_of(const Calls& nvml, Device device) {
   Links links;
-  for (unsigned link = 0; link < kMostLinks; ++link) {
+  for (unsigned link = 0; link < kMostNvlinks; ++link) {
     unsigned is_up = 0;
     const auto wrong =
-        nvml.failure<Status(Device, unsigned, unsigned*)>(kState, device, link, &is_up);
+        nvml.failure<Status(Device, unsigned, unsigned*)>(kLinkStateCall, device, link, &is_up);
     constexpr Status kInvalid = 2;
     constexpr Status kNotSupported = 3;
     if (wrong && (nvml.status() == kInvalid || nvml.status() == kNotSupported)) break;
@@ -36,7 +36,7 @@ Fact<Links> links_of(const Calls& nvml, Device device) {
       ++links.ends[other.bus_id.data()];
     }
   }
-  return known(std::move(links), kState);
+  return known(std::move(links), kLinkStateCall);
 }
 
 Number count_of(const Fact<Links>& links) {

@@ -25,7 +25,7 @@ using Fate = IgnoreRules::Fate;
 constexpr const char* kIgnoreFile = ".mlenvignore";
 
 /// nullopt: it is gone.
-std::optional<mode_t> mode_of(const fs::path& path) {
+std::optional<mode_t> mode_if_there(const fs::path& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) return status.st_mode;
   if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return std::nullopt;
@@ -121,11 +121,11 @@ class Collector {
     Fate fate = fate_of(path);
     if (tracked) fate.withheld = false;
     if (!fate.left_out()) require_name(folder_, path, found_.ignore_file);
-    const auto mode = mode_of(folder_ / path);
+    const auto mode = mode_if_there(folder_ / path);
     if (!mode) return;
     if (!S_ISDIR(*mode)) return take(path, fate, *mode);
     if (fate.left_out() && !rules_.may_return(path, fate)) return;
-    if (mode_of(folder_ / path / ".git")) {
+    if (mode_if_there(folder_ / path / ".git")) {
       ask_git(path);  // a submodule, or a repository that lies within
     }
   }

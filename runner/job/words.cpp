@@ -36,7 +36,7 @@ std::string_view name_in(std::span<const Word<Value>> words, Value value) {
 }
 
 template <class Value>
-std::optional<Value> value_in(std::span<const Word<Value>> words, std::string_view name) {
+std::optional<Value> word_value(std::span<const Word<Value>> words, std::string_view name) {
   for (const Word<Value>& word : words) {
     if (word.name == name) return word.value;
   }
@@ -51,13 +51,13 @@ std::vector<std::string_view> names_in(std::span<const Word<Value>> words) {
   return names;
 }
 
-constexpr std::uint64_t kMostNodes = 65535;
+constexpr std::uint64_t kMostNodesAsked = 65535;
 
-std::optional<std::uint64_t> count_of(std::string_view text) {
+std::optional<std::uint64_t> node_count_in(std::string_view text) {
   constexpr std::size_t kDigits = 5;
   if (text.empty() || text.size() > kDigits || !all_digits(text)) return std::nullopt;
   const std::uint64_t count = std::stoul(std::string(text));
-  if (count == 0 || count > kMostNodes) return std::nullopt;
+  if (count == 0 || count > kMostNodesAsked) return std::nullopt;
   return count;
 }
 
@@ -70,11 +70,11 @@ std::string_view name_of(Framework framework) {
   return name_in(std::span<const Word<Framework>>(kFrameworks), framework);
 }
 std::optional<Strategy> strategy_of(std::string_view name) {
-  return value_in(std::span<const Word<Strategy>>(kStrategies), name);
+  return word_value(std::span<const Word<Strategy>>(kStrategies), name);
 }
 std::optional<Framework> framework_of(std::string_view name) {
   if (name == "pytorch") return Framework::torch;
-  return value_in(std::span<const Word<Framework>>(kFrameworks), name);
+  return word_value(std::span<const Word<Framework>>(kFrameworks), name);
 }
 std::vector<std::string_view> strategy_names() {
   return names_in(std::span<const Word<Strategy>>(kStrategies));
@@ -85,8 +85,8 @@ std::vector<std::string_view> framework_names() {
 
 std::optional<NodeCount> node_count_of(std::string_view text) {
   const std::size_t colon = text.find(':');
-  const auto least = count_of(text.substr(0, colon));
-  const auto most = colon == std::string_view::npos ? least : count_of(text.substr(colon + 1));
+  const auto least = node_count_in(text.substr(0, colon));
+  const auto most = colon == std::string_view::npos ? least : node_count_in(text.substr(colon + 1));
   if (!least || !most || *least > *most) return std::nullopt;
   return NodeCount{*least, *most};
 }

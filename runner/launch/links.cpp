@@ -80,7 +80,7 @@ ifinfomsg link_of(int index, bool on) {
   return link;
 }
 
-Error no_network(std::string_view what, int error) {
+Error no_node_network(std::string_view what, int error) {
   Error refusal = failure("no-node", "cannot make a network for nodes on this machine");
   refusal.because(fmt::format("{}: {}", what, errno_text(error)));
   if (error == EOPNOTSUPP || error == EAFNOSUPPORT) {
@@ -100,7 +100,7 @@ std::string shown(const Address& address) {
 }
 
 Links::Links() : socket_(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE)) {
-  if (!socket_) throw no_network("netlink", errno);
+  if (!socket_) throw no_node_network("netlink", errno);
   // The kernel answers at once; a wait without an end would be one all the same.
   constexpr timeval kMost{10, 0};
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &kMost, sizeof kMost);
@@ -110,20 +110,20 @@ void Links::ask(std::string_view request, std::string_view what) {
   std::string bytes(request);
   const std::uint32_t sequence = ++sequence_;
   std::memcpy(bytes.data() + offsetof(nlmsghdr, nlmsg_seq), &sequence, sizeof sequence);
-  if (::send(socket_.get(), bytes.data(), bytes.size(), 0) < 0) throw no_network(what, errno);
+  if (::send(socket_.get(), bytes.data(), bytes.size(), 0) < 0) throw no_node_network(what, errno);
   std::array<char, 8192> answer{};
   while (true) {
     const ssize_t count = ::recv(socket_.get(), answer.data(), answer.size(), 0);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw no_network(what, errno);
+    if (count < 0) throw no_node_network(what, errno);
     nlmsghdr header{};
     nlmsgerr verdict{};
     constexpr std::size_t kWhole = NLMSG_HDRLEN + sizeof verdict.error;
-    if (static_cast<std::size_t>(count) < kWhole) throw no_network(what, EPROTO);
+    if (static_cast<std::size_t>(count) < kWhole) throw no_node_network(what, EPROTO);
     std::memcpy(&header, answer.data(), sizeof header);
     std::memcpy(&verdict.error, answer.data() + NLMSG_HDRLEN, sizeof verdict.error);
     if (header.nlmsg_type != NLMSG_ERROR || header.nlmsg_seq != sequence) continue;
-    if (verdict.error != 0) throw no_network(what, -verdict.error);
+    if (verdict.error != 0) throw no_node_network(what, -verdict.error);
     return;
   }
 }

@@ -55,7 +55,7 @@ class StartingChild final : public ChildJob {
   }
 };
 
-void answer(int connection, const Error& error) {
+void answer_failure(int connection, const Error& error) {
   (void)send_packet(connection, render_outcome(error));
 }
 
@@ -66,11 +66,11 @@ Error between_attempts() {
 }
 
 void answer_where(int connection, const WatchedJob* job) {
-  if (job == nullptr) return answer(connection, between_attempts());
+  if (job == nullptr) return answer_failure(connection, between_attempts());
   const std::optional<pid_t> pid = job->first_process();
   if (!pid) {
     const auto [why, hint] = job->elsewhere();
-    return answer(
+    return answer_failure(
         connection,
         failure("run-unseen", "the processes of this run cannot be seen").because(why).hint(hint));
   }
@@ -80,7 +80,7 @@ void answer_where(int connection, const WatchedJob* job) {
     if (job->process_space() >= 0) files.push_back(job->process_space());
     (void)send_packet(connection, render_outcome(Exit{}), files);
   } catch (const Error& error) {
-    answer(connection, error);  // whoever asks must not end the run
+    answer_failure(connection, error);  // whoever asks must not end the run
   }
 }
 
@@ -258,10 +258,11 @@ void JobWatch::take_request(const Target& target, Fd connection) {
   } else if (request.where) {
     answer_where(connection.get(), target.job);
   } else if (!request.exec) {
-    answer(connection.get(), failure("run-failed", "the run's mlenv does not understand this")
-                                 .because("it is of another version"));
+    answer_failure(connection.get(),
+                   failure("run-failed", "the run's mlenv does not understand this")
+                       .because("it is of another version"));
   } else if (target.exec == nullptr) {
-    answer(connection.get(), between_attempts());
+    answer_failure(connection.get(), between_attempts());
   } else {
     (*target.exec)(*request.exec, std::move(packet.files), std::move(connection));
   }

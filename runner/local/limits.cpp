@@ -88,7 +88,7 @@ constexpr std::array kResources = {
     Resource{"stack", RLIMIT_STACK},
 };
 
-std::string shown(rlim_t value) {
+std::string rlimit_text(rlim_t value) {
   return value == RLIM_INFINITY ? "unlimited" : std::to_string(value);
 }
 
@@ -115,8 +115,8 @@ void check_ulimits(const std::vector<Ulimit>& ulimits) {
       const rlimit raised{now.rlim_cur, hard};
       if (::setrlimit(resource.number, &raised) == 0) continue;
       throw no_limit(fmt::format("--ulimit {}", wanted.name),
-                     fmt::format("{} is above the hard limit of this process, {}", shown(hard),
-                                 shown(now.rlim_max)))
+                     fmt::format("{} is above the hard limit of this process, {}",
+                                 rlimit_text(hard), rlimit_text(now.rlim_max)))
           .hint("ask for no more than that, or run as root");
     }
   }

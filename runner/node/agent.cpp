@@ -23,7 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = Channel::Clock;
 
-constexpr std::string_view kArgument = "__node";
+constexpr std::string_view kAgentArgument = "__node";
 /// Before the controller has said how long it may be silent.
 constexpr milliseconds kUntilMet{60'000};
 /// Until ranks that were stopped are killed, once the agent ends.
@@ -224,7 +224,7 @@ int serve_as_node(NodeStream stream, const AgentSettings& settings) {
 
 std::optional<int> node_main(int argc, char** argv) {
   if (const std::optional<int> status = work_main(argc, argv)) return status;
-  if (argc < 2 || argv[1] != kArgument) return std::nullopt;
+  if (argc < 2 || argv[1] != kAgentArgument) return std::nullopt;
   return serve_standard_streams(argc > 2 ? argv[2] : "");
 }
 

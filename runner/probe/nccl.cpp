@@ -9,7 +9,7 @@
 namespace mlenv::probe {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 using Communicator = void*;  // ncclComm_t
 constexpr int kUint32 = 3;   // ncclUint32
 constexpr int kSum = 0;      // ncclSum
@@ -174,9 +174,9 @@ class Ranks {
 void measure(const Ranks& ranks, NcclReport& report) {
   constexpr int kTimes = 5;
   for (int i = 0; i < kTimes; ++i) {
-    const auto began = Clock::now();
+    const auto began = steady_clock::now();
     ranks.reduce();
-    const std::chrono::duration<double> took = Clock::now() - began;
+    const std::chrono::duration<double> took = steady_clock::now() - began;
     report.each_seconds.push_back(std::max(took.count(), 1e-9));
   }
   report.seconds = *std::min_element(report.each_seconds.begin(), report.each_seconds.end());

@@ -91,8 +91,6 @@ bool is_commit(std::string_view text) {
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
 CodeState unknown_code(const std::string& why) {
   return {unknown<std::string>(why), unknown<std::string>(why),
           unknown<std::vector<std::string>>(why), unknown<std::string>(why)};
@@ -129,7 +127,7 @@ CodeState code_state(const fs::path& project, const std::vector<std::string>& wi
     const GitRepository repository{project};
     const auto fact = [&](const char* source, const std::vector<std::string>& words) -> Text {
       try {
-        return known(first_line(repository.ask(words)), source);
+        return known(std::string(first_line(repository.ask(words))), source);
       } catch (const std::exception& error) {
         return unknown<std::string>(error.what());
       }

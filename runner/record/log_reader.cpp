@@ -13,7 +13,7 @@ constexpr std::size_t kRead = std::size_t{256} << 10;
 constexpr std::size_t kNameDigits = 20;
 
 /// nullopt for a name that is no log file's.
-std::optional<std::uint64_t> number_of(const fs::path& path) {
+std::optional<std::uint64_t> log_file_number(const fs::path& path) {
   const std::string name = path.filename().string();
   const bool digits = name.size() == kNameDigits &&
                       std::all_of(name.begin(), name.end(), is_digit) && name.front() == '0';
@@ -64,7 +64,7 @@ bool LogReader::take_from_file() {
 /// last.
 bool LogReader::next_file() {
   for (const fs::path& path : list_folder(folder_)) {
-    const std::optional<std::uint64_t> number = number_of(path);
+    const std::optional<std::uint64_t> number = log_file_number(path);
     if (!number || (file_ && *number <= *file_)) continue;
     if (take_from_file()) return true;
     Fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};

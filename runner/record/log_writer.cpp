@@ -16,7 +16,7 @@ constexpr std::uint64_t kSmallestFile = 4096;
 
 constexpr std::array<std::string_view, 3> kStreams = {"out", "err", "mlenv"};
 
-std::string file_name(std::uint64_t before) { return fmt::format("{:020}", before); }
+std::string log_file_name(std::uint64_t before) { return fmt::format("{:020}", before); }
 
 }  // namespace
 
@@ -120,8 +120,8 @@ bool LogWriter::has_room_for(std::size_t size) {
 
 bool LogWriter::begin_file() {
   drop_oldest();
-  Fd fd{::open((folder_ / file_name(before_)).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
-               0600)};
+  Fd fd{::open((folder_ / log_file_name(before_)).c_str(),
+               O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)};
   // With neither, what comes is lost; it is tried again with the next.
   if (!fd) return static_cast<bool>(fd_);
   struct stat status {};
