@@ -37,14 +37,14 @@ CdiName named_gpu(std::string_view word, std::string_view part, bool by_index) {
   throw bad_gpus(word, fmt::format("`{}` names no GPU", part));
 }
 
-bool is_index(const std::string& name) {
+bool is_gpu_index(const std::string& name) {
   return !name.empty() && name.find_first_not_of("0123456789:") == std::string::npos;
 }
 
 /// Each GPU once: by index where the specification has indices.
 std::vector<std::string> each_once(const std::vector<std::string>& names) {
   std::vector<std::string> found;
-  std::copy_if(names.begin(), names.end(), std::back_inserter(found), is_index);
+  std::copy_if(names.begin(), names.end(), std::back_inserter(found), is_gpu_index);
   if (!found.empty()) return found;
   std::copy_if(names.begin(), names.end(), std::back_inserter(found),
                [](const std::string& name) { return name != kAllGpus; });

@@ -67,7 +67,7 @@ bool is_looked_at(std::string_view path, bool on_gpus) {
 }
 
 /// What an item of a list is told by.
-std::string key_of(const json& item, std::size_t place) {
+std::string item_key(const json& item, std::size_t place) {
   for (const char* name : {"name", "path", "device", "index", "id"}) {
     const auto found = item.find(name);
     if (found != item.end() && found->is_string()) return found->get<std::string>();
@@ -90,7 +90,7 @@ void flatten(const json& value, const std::string& path, FactValues& out) {
     }
   } else if (value.is_array() && !value.empty() && value.front().is_object()) {
     for (std::size_t i = 0; i < value.size(); ++i) {
-      flatten(value[i], below(key_of(value[i], i)), out);
+      flatten(value[i], below(item_key(value[i], i)), out);
     }
   } else if (!value.is_null()) {
     out[path] = value.is_string() ? value.get<std::string>() : canonical(value);

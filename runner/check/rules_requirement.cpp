@@ -10,7 +10,7 @@
 namespace mlenv {
 namespace {
 
-constexpr const char* kRule = "requirement-unmet";
+constexpr const char* kRequirementRule = "requirement-unmet";
 constexpr std::string_view kPrefix = "NVIDIA_REQUIRE_";
 
 /// As Go's strconv.ParseBool has it.
@@ -79,17 +79,17 @@ void judge_one(Case& here, const Variable& asked, const Gpu* gpu) {
   if (met == Met::yes) return;
   if (met != Met::no) {
     if (met == Met::unknown) {
-      here.cannot_judge(kRule, "host nvidia",
+      here.cannot_judge(kRequirementRule, "host nvidia",
                         fmt::format("what `{}` asks is not all known of this host", asked.name));
     } else {
-      here.cannot_judge(kRule, "image environment",
+      here.cannot_judge(kRequirementRule, "image environment",
                         fmt::format("`{}={}` is not understood", asked.name, asked.value),
                         fmt::format("correct `{}`, or leave it out", asked.name));
     }
     return;
   }
   here.find(
-      kRule,
+      kRequirementRule,
       {fmt::format("{}={}", asked.name, asked.value),
        fmt::format("{}{}", shown_driver(host), gpu == nullptr ? "" : ", " + shown(*gpu)),
        fmt::format("image environment; {}", driver_source(host)), requirement_remedy(asked, host)});
@@ -102,7 +102,7 @@ void requirement_unmet(Case& here) {
   const std::vector<Variable> asked = requirements_of(here.image());
   const bool unloaded = host.nvidia.kernel_driver && *host.nvidia.kernel_driver == "none";
   if (asked.empty() || here.use().gpus == 0U || here.has_gpu().value == false || unloaded) return;
-  if (!here.knows(kRule, "host gpus", here.has_gpu())) return;
+  if (!here.knows(kRequirementRule, "host gpus", here.has_gpu())) return;
   for (const Variable& one : asked) {
     if (!host.gpus || host.gpus->empty()) {
       judge_one(here, one, nullptr);

@@ -13,7 +13,7 @@ namespace {
 
 /// systemd starts Docker's daemon again after two seconds.
 constexpr std::chrono::seconds kDaemonPatience{15};
-constexpr std::chrono::seconds kBetween{1};
+constexpr std::chrono::seconds kBetweenLooks{1};
 /// What it is asked costs it nothing; meanwhile nobody hears signals.
 constexpr std::chrono::seconds kVersionAnswer{2};
 
@@ -49,7 +49,7 @@ bool EngineLife::lives() {
   const Clock::time_point now = Clock::now();
   if (!last_) {
     last_ = now + kDaemonPatience;
-    watched_ = clock_every(kBetween);
+    watched_ = clock_every(kBetweenLooks);
     return true;
   }
   std::uint64_t beats = 0;

@@ -224,7 +224,7 @@ std::string ssh_address(const Host& host) {
   return host.port == 0 ? text : text + ":" + std::to_string(host.port);
 }
 
-std::string hosts_of(const JobScript& script) {
+std::string hosts_part(const JobScript& script) {
   std::vector<std::string> hosts;
   std::vector<std::string> places;
   std::vector<std::string> addresses;
@@ -282,7 +282,7 @@ std::string settings(const JobScript& script) {
     if (!env.empty()) text += kGiveEnv;
   }
   text += bash_array("command", script.argv);
-  if (script.form != Form::slurm) text += hosts_of(script);
+  if (script.form != Form::slurm) text += hosts_part(script);
   if (script.form == Form::ssh) {
     std::vector<std::string> blobs = script.blobs;
     if (script.code) blobs.push_back(*script.code);

@@ -45,7 +45,7 @@ std::optional<T> optional_of(const json& value) {
   return value.get<T>();
 }
 
-Job job_of(const json& value) {
+Job job_in_plan(const json& value) {
   using std::chrono::milliseconds;
   Job job;
   job.name = value.at("name");
@@ -152,7 +152,7 @@ PlanFile parse_plan_file(std::string_view bytes, std::string_view shown, std::st
     file.store = value.at("store").get<std::string>();
     file.json = value.at("json");
     DrivePlan& plan = file.plan;
-    plan.job = job_of(value.at("job"));
+    plan.job = job_in_plan(value.at("job"));
     plan.image_digest = value.at("image");
     const json& from = value.at("pull_from");
     plan.pull_from = {from.at(0), from.at(1), from.at(2)};

@@ -44,7 +44,7 @@ Error error_in(const std::string& said, int status) {
 }
 
 /// One end of a pipe that nobody waits for.
-struct Heard {
+struct HeardText {
   Fd fd{};
   std::string text{};
   /// False: there will be nothing more.
@@ -106,8 +106,8 @@ class Asker {
  private:
   Command command_{Purpose{"registry-grant"}};
   std::optional<Child> child_;
-  Heard out_;
-  Heard err_;
+  HeardText out_;
+  HeardText err_;
   steady_clock::time_point began_;
 };
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t";
 
-bool is_address(const std::string& text) {
+bool is_ip_address(const std::string& text) {
   std::array<unsigned char, sizeof(in6_addr)> bytes{};
   return ::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1 ||
          ::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
@@ -61,7 +61,7 @@ std::string take_setting(Host& host, std::string_view key, std::string_view valu
   }
   if (key == "address") {
     host.address = value;
-    if (is_address(host.address)) return {};
+    if (is_ip_address(host.address)) return {};
     return fmt::format("`{}` is no IPv4 or IPv6 address", printable(value));
   }
   if (key == "user") {

@@ -30,7 +30,7 @@ bool is_our_group(std::string_view name) {
 }
 
 /// The kernel may have forgotten when a group was made, and says then that it was just now.
-bool is_older(const fs::path& folder, std::chrono::seconds age) {
+bool is_older_than(const fs::path& folder, std::chrono::seconds age) {
   struct stat info {};
   if (::lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return false;
   return std::time(nullptr) - info.st_mtim.tv_sec >= age.count();
@@ -41,7 +41,7 @@ void sweep_below(const fs::path& folder, std::chrono::seconds age, int depth) {
   std::error_code error;
   for (fs::directory_iterator at{folder, error}, end; !error && at != end; at.increment(error)) {
     const fs::path& path = at->path();
-    if (!is_our_group(path.filename().string()) || !is_older(path, age)) continue;
+    if (!is_our_group(path.filename().string()) || !is_older_than(path, age)) continue;
     if (depth > 1) sweep_below(path, age, depth - 1);
     (void)remove_group(path);  // refused while a process or another group is in it
   }

@@ -127,7 +127,7 @@ void require_tun() {
 }
 
 /// A line each way over its socket.
-std::string ask(const fs::path& socket, const nlohmann::json& question) {
+std::string ask_slirp(const fs::path& socket, const nlohmann::json& question) {
   const Fd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -152,13 +152,13 @@ std::string refusal_in(const nlohmann::json& said) {
 }
 
 void publish(const fs::path& socket, const PublishedPort& port) {
-  const std::string answer = ask(socket, {{"execute", "add_hostfwd"},
-                                          {"arguments",
-                                           {{"proto", port.protocol},
-                                            {"host_addr", port.address},
-                                            {"host_port", port.host},
-                                            {"guest_addr", kSlirpGuest},
-                                            {"guest_port", port.container}}}});
+  const std::string answer = ask_slirp(socket, {{"execute", "add_hostfwd"},
+                                                {"arguments",
+                                                 {{"proto", port.protocol},
+                                                  {"host_addr", port.address},
+                                                  {"host_port", port.host},
+                                                  {"guest_addr", kSlirpGuest},
+                                                  {"guest_port", port.container}}}});
   const nlohmann::json said = nlohmann::json::parse(answer, nullptr, false);
   if (said.is_object() && said.contains("return")) return;
   // It does not say why it cannot listen there. Whether anybody could is seen at once.

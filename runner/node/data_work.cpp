@@ -25,7 +25,7 @@ namespace {
 /// More are asked for with what lies between them.
 constexpr std::size_t kMostRanges = 1000;
 
-bool is_there(const fs::path& path) {
+bool exists_unfollowed(const fs::path& path) {
   std::error_code error;
   return fs::exists(fs::symlink_status(path, error));
 }
@@ -68,7 +68,7 @@ void sweep_parts(const fs::path& store) {
 /// What an earlier job kept. Where it is no longer what it was, what is left of it is a part again;
 /// of what holds something else than data nothing is.
 bool has_kept(Store& store, const DataNames& names, const Digest& digest) {
-  if (!is_there(names.whole())) return false;
+  if (!exists_unfollowed(names.whole())) return false;
   QuietProgress progress;
   try {
     if (known_data_digest(store, names.whole(), progress) == digest) return true;
@@ -241,7 +241,7 @@ std::optional<Digest> prove(const DataNames& names, const Digest& digest, const 
 std::string finish(Store& store, const DataNames& names, const Digest& digest,
                    const DataList& list) {
   // A data set may have no file at all.
-  if (!is_there(names.content())) make_folders(names.content());
+  if (!exists_unfollowed(names.content())) make_folders(names.content());
   const std::optional<Digest> proven = prove(names, digest, list);
   if (!proven) return render_message(wanted_data(names, digest, list));
   const Fd folder = open_file(names.folder(), O_RDONLY | O_DIRECTORY);

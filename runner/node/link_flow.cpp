@@ -50,8 +50,6 @@ std::optional<char> hear(int fd, LinkClock::time_point until) {
   return std::nullopt;
 }
 
-using Bytes = std::span<std::byte>;
-
 /// As much as goes; false: the connection is over.
 bool send_some(int fd, std::span<const std::byte>& left) {
   const ssize_t count = ::send(fd, left.data(), left.size(), MSG_NOSIGNAL);
@@ -60,7 +58,7 @@ bool send_some(int fd, std::span<const std::byte>& left) {
   return true;
 }
 
-bool receive_some(int fd, Bytes& left) {
+bool receive_some(int fd, ByteSpan& left) {
   const ssize_t count = ::read(fd, left.data(), left.size());
   if (count < 0) return passing(errno);
   left = left.subspan(static_cast<std::size_t>(count));
@@ -68,7 +66,7 @@ bool receive_some(int fd, Bytes& left) {
 }
 
 /// Both at a time, or each would wait for the others to read.
-bool exchange(const RingPlace& place, std::span<const std::byte> out, Bytes in,
+bool exchange(const RingPlace& place, std::span<const std::byte> out, ByteSpan in,
               LinkClock::time_point until) {
   while (!out.empty() || !in.empty()) {
     if (LinkClock::now() >= until) return false;

@@ -44,7 +44,7 @@ constexpr std::array kTypes = {
     Type{0xf2f52010, "f2fs", true},     Type{0xca451a4e, "bcachefs", true},
     Type{0x73717368, "squashfs", true}, Type{0x4d44, "vfat", true}};
 
-bool is_folder(const fs::path& path) {
+bool leads_to_folder(const fs::path& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
@@ -52,7 +52,7 @@ bool is_folder(const fs::path& path) {
 /// Of a file that is mounted, the one that it lies in.
 fs::path storage_folder(const StorageUse& place) {
   const fs::path path = place.path;
-  return is_folder(path) ? path : path.parent_path();
+  return leads_to_folder(path) ? path : path.parent_path();
 }
 
 /// 0, or errno.
@@ -86,7 +86,7 @@ void tell_type(const fs::path& path, StorageSight& sight) {
 
 /// 0, or errno: also what a network's file system knows only once it is asked for a first name.
 int try_to_read(const fs::path& path) {
-  if (!is_folder(path)) return ::access(path.c_str(), R_OK) == 0 ? 0 : errno;
+  if (!leads_to_folder(path)) return ::access(path.c_str(), R_OK) == 0 ? 0 : errno;
   std::error_code error;
   const fs::directory_iterator names(path, error);
   return error.value();

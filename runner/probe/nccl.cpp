@@ -183,8 +183,8 @@ void measure(const Ranks& ranks, NcclReport& report) {
 }
 
 /// Where the ranks of other nodes are, if there are to be any.
-void join(Ranks& ranks, const Nccl& nccl, const Options& options, NcclReport& report,
-          const Doing& doing) {
+void join_ranks(Ranks& ranks, const Nccl& nccl, const Options& options, NcclReport& report,
+                const Doing& doing) {
   if (!options.across) {
     doing("NCCL's start on " + std::to_string(report.ranks) + " GPUs");
     return ranks.join();
@@ -226,7 +226,7 @@ NcclReport reduce_over(const Cuda& cuda, const std::vector<Gpu>& gpus, const Opt
     nccl.check(nccl.version(&number), "ncclGetVersion");
     report.version = nccl_version(number);
     Ranks ranks(cuda, nccl, gpus, report.bytes / 4);
-    join(ranks, nccl, options, report, doing);
+    join_ranks(ranks, nccl, options, report, doing);
     ranks.load();
     doing("NCCL's all-reduce");
     ranks.reduce();  // the first one sets connections up

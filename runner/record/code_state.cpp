@@ -72,7 +72,7 @@ class ChangedFiles {
   std::uint64_t read_ = 0;
 };
 
-Text digest_of(const fs::path& top, const std::vector<std::string>& names) {
+Text changes_digest(const fs::path& top, const std::vector<std::string>& names) {
   try {
     ChangedFiles files{top};
     std::string lines;
@@ -140,7 +140,7 @@ CodeState code_state(const fs::path& project, const std::vector<std::string>& wi
     code.changed = names.size() <= kMostNames ? known(names, "git status")
                                               : unknown<std::vector<std::string>>(fmt::format(
                                                     "{} files, too many to name", names.size()));
-    code.changed_digest = digest_of(repository.folders().top, names);
+    code.changed_digest = changes_digest(repository.folders().top, names);
   } catch (const std::exception& error) {
     const std::string why = error.what();
     if (code.commit.source.empty()) return unknown_code(why);

@@ -40,7 +40,7 @@ std::string network(const std::vector<PublishedPort>& ports) {
   return text;
 }
 
-void add_devices(const QemuMachine& machine, QemuWords& words) {
+void add_machine_devices(const QemuMachine& machine, QemuWords& words) {
   words.add("-blockdev", fmt::format("driver=raw,node-name=disk,read-only=on,file.driver=file,"
                                      "file.read-only=on,file.locking=off,file.filename={}",
                                      escaped(machine.spec.disk)));
@@ -89,7 +89,7 @@ std::vector<std::string> qemu_words(const QemuMachine& machine) {
   words.add("-append", append);
   words.add("-chardev", fmt::format("file,id=console,path={}", escaped(machine.console.string())));
   words.add("-serial", "chardev:console");
-  add_devices(machine, words);
+  add_machine_devices(machine, words);
   return words.finish();
 }
 
