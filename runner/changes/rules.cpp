@@ -18,7 +18,7 @@ constexpr unsigned when(Symptom one, More... more) {
 constexpr unsigned kNothing = 0;
 constexpr unsigned kAny = when(Symptom::fails, Symptom::slower);
 
-constexpr std::string_view kCuda = "NVIDIA, CUDA Compatibility guide";
+constexpr std::string_view kCudaGuide = "NVIDIA, CUDA Compatibility guide";
 constexpr std::string_view kReproducible = "PyTorch, Reproducibility";
 constexpr std::string_view kCgroups = "Linux, cgroup-v2";
 
@@ -120,7 +120,7 @@ constexpr std::array kDifferenceRules = std::to_array<Rule>({
      "alone",
      kReproducible, "pin it (`framework:` in the recipe), lock and build"},
     {"cuda-release", W::results, kAny, "CUDA release of the image",
-     "other libraries and compilers, and another oldest driver", kCuda,
+     "other libraries and compilers, and another oldest driver", kCudaGuide,
      "pin it (`cuda:` in the recipe), lock and build"},
     {"cudnn", W::results, kAny, "cuDNN",
      "its heuristics choose other algorithms, with other sums and speeds",
@@ -299,8 +299,9 @@ std::span<const Rule> rules() { return kDifferenceRules; }
 const Rule& rule_of(std::string_view id) {
   const auto* found = std::find_if(kDifferenceRules.begin(), kDifferenceRules.end(),
                                    [&](const Rule& one) { return one.id == id; });
-  if (found == kDifferenceRules.end())
+  if (found == kDifferenceRules.end()) {
     throw Error{Kind::internal, "bug", fmt::format("no rule `{}`", id)};
+  }
   return *found;
 }
 

@@ -11,7 +11,7 @@ namespace mlenv {
 namespace {
 
 constexpr const char* kRequirementRule = "requirement-unmet";
-constexpr std::string_view kPrefix = "NVIDIA_REQUIRE_";
+constexpr std::string_view kRequirePrefix = "NVIDIA_REQUIRE_";
 
 /// As Go's strconv.ParseBool has it.
 bool is_go_true(std::string_view text) {
@@ -24,7 +24,7 @@ std::vector<Variable> requirements_of(const ImageFacts& image) {
   const std::string* disabled = variable_of(image, "NVIDIA_DISABLE_REQUIRE");
   if (disabled != nullptr && is_go_true(*disabled)) return all;
   for (const Variable& one : image.environment) {
-    const bool is_one = one.name.starts_with(kPrefix) &&
+    const bool is_one = one.name.starts_with(kRequirePrefix) &&
                         !one.name.starts_with("NVIDIA_REQUIRE_JETPACK") && !trim(one.value).empty();
     if (is_one) all.push_back(one);
   }

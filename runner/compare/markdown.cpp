@@ -64,8 +64,9 @@ std::vector<std::string> markdown(const Comparison& comparison) {
     lines.push_back(line);
   }
   lines.emplace_back();
-  for (const std::string& remark : remarks_of(comparison))
+  for (const std::string& remark : remarks_of(comparison)) {
     lines.push_back("- " + markdown_text(remark));
+  }
   lines.emplace_back(
       "- Medians, in brackets the interval that holds the median with 95 % confidence (order "
       "statistics); \"times\" stands only where two intervals do not touch.");

@@ -177,8 +177,9 @@ std::optional<double> read_tool(std::string_view row, std::string_view output) {
   if (row == "disk.read") return scaled_if_any(figure_at(answer, "/jobs/0/read/bw_bytes"), 1);
   if (row == "disk.write") return scaled_if_any(figure_at(answer, "/jobs/0/write/bw_bytes"), 1);
   if (row == "disk.random") return scaled_if_any(figure_at(answer, "/jobs/0/read/iops"), 1);
-  if (row == "disk.fsync")
+  if (row == "disk.fsync") {
     return scaled_if_any(figure_at(answer, "/jobs/0/sync/lat_ns/mean"), kNano);
+  }
   if (row == "network.bandwidth") {
     return scaled_if_any(figure_at(answer, "/end/sum_received/bits_per_second"), kByte);
   }

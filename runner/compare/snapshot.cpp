@@ -22,15 +22,15 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr const char* kWrite = "head -c 33554432 /dev/urandom >/var/tmp/mlenv-compare && echo";
-constexpr const char* kTime = "snapshot.time";
-constexpr const char* kSize = "snapshot.size";
+constexpr const char* kSnapshotTime = "snapshot.time";
+constexpr const char* kSnapshotSize = "snapshot.size";
 constexpr milliseconds kMostAnswerTime{30000};
-constexpr milliseconds kMoment{10000};
+constexpr milliseconds kAnswerMoment{10000};
 constexpr std::string_view kSnapshots = "dev.mlenv.compare";  // name of their label
 
 Found not_found(const std::string& why) {
   Found found;
-  found.whys[kTime] = found.whys[kSize] = why;
+  found.whys[kSnapshotTime] = found.whys[kSnapshotSize] = why;
   return found;
 }
 
@@ -48,9 +48,9 @@ Found keep_layer(const Bench& bench, ActiveSide side, milliseconds deadline, Sto
   } else if (!record || !record->start.layer) {
     found = not_found("the run left no record of what it kept");
   } else {
-    found.values[kTime] = launched.seconds - *launched.last_line;
-    found.values[kSize] = static_cast<double>(layers.size_bytes(record->start.layer->id));
-    found.texts[kTime] = "with the end of the run";
+    found.values[kSnapshotTime] = launched.seconds - *launched.last_line;
+    found.values[kSnapshotSize] = static_cast<double>(layers.size_bytes(record->start.layer->id));
+    found.texts[kSnapshotTime] = "with the end of the run";
   }
   found.stopped = launched.stopped;
   found.timed_out = launched.timed_out;
@@ -117,7 +117,7 @@ std::set<std::string> distinct_lines(std::string_view text) {
 /// That it fails is no reason to lose a figure: the next comparison tries again.
 void remove_image(const ContainerEngine& engine, const std::string& image) {
   try {
-    (void)ask(engine, {"image", "rm", "--force", image}, kMoment);
+    (void)ask(engine, {"image", "rm", "--force", image}, kAnswerMoment);
   } catch (const Error& error) {
     log::debug("`{}` stays for now: {}", image, error.what());
   }
@@ -144,10 +144,10 @@ Found commit(const Bench& bench, EngineCommands& engine, const std::string& cont
       engine.ask({"commit", "--change", "LABEL " + snapshots_label(bench.store), container, image});
   if (!EngineCommands::worked(answer)) return not_found(engine.why());
   Found found;
-  found.values[kTime] = answer.seconds;
+  found.values[kSnapshotTime] = answer.seconds;
   const auto before = image_bytes(engine, engine_image_name(Digest::parse(bench.terms.image)));
   const auto after = image_bytes(engine, image);
-  if (before && after) found.values[kSize] = *after - *before;
+  if (before && after) found.values[kSnapshotSize] = *after - *before;
   return found;
 }
 
@@ -204,7 +204,8 @@ void remove_snapshots(const std::string& engine, const std::string& label) {
   try {
     const ContainerEngine found = find_engine(engine);
     const Captured images =
-        ask(found, {"image", "ls", "--quiet", "--no-trunc", "--filter", "label=" + label}, kMoment);
+        ask(found, {"image", "ls", "--quiet", "--no-trunc", "--filter", "label=" + label},
+            kAnswerMoment);
     if (images.exit.code != 0) return;
     for (const std::string& one : distinct_lines(images.out)) remove_image(found, one);
   } catch (const Error& error) {

@@ -67,8 +67,9 @@ bool add_modes(const ToolkitHook& hook, HookWork& work) {
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, mode, kOctal);
   if (error != std::errc{} || rest != end || mode > kMost) return false;
-  for (std::string& path : option_values(hook, "path"))
+  for (std::string& path : option_values(hook, "path")) {
     work.modes.push_back({std::move(path), mode});
+  }
   return true;
 }
 

@@ -87,7 +87,7 @@ constexpr const char* kNewUserStep = R"sh(RUN sed -i '/^{0}:/d' /etc/passwd /etc
   mkdir -p /home/{0} && chown $user:$group /home/{0}
 )sh";
 
-constexpr const char* kScript = R"sh(#!/bin/sh
+constexpr const char* kStartScript = R"sh(#!/bin/sh
 # Gives the container engine the image that devcontainer.json names. Written by `mlenv export
 # devcontainer`; called before each start. What is there already is not made again.
 # MLENV_ENGINE names another engine than docker.
@@ -149,7 +149,7 @@ std::string devcontainer_script(const DevContainer& container) {
   const std::string step = user_of(container.image).empty()
                                ? fmt::format(kNewUserStep, user, container.shell)
                                : fmt::format(kOwnUserStep, user);
-  return fmt::format(kScript, fmt::arg("digest", digest_line(container)),
+  return fmt::format(kStartScript, fmt::arg("digest", digest_line(container)),
                      fmt::arg("image", engine_image(container)), fmt::arg("step", step),
                      fmt::arg("user", user));
 }

@@ -154,8 +154,9 @@ std::string late_options(const JobScript& script) {
   if (script.with != JobScript::With::pyxis) return "";
   std::string text = "\nmounts=$state:$state\n";
   if (script.code) text += "mounts+=\",$state/code:\"" + shell_word(script.code_target) + "\n";
-  for (const Mount& one : script.mounts)
+  for (const Mount& one : script.mounts) {
     text += "mounts+=," + shell_word(mount_argument(one)) + "\n";
+  }
   return text + "options+=(\"--container-mounts=$mounts\")\n";
 }
 

@@ -26,7 +26,7 @@ $2")"
 }
 )sh";
 
-constexpr std::string_view kReady = R"sh(
+constexpr std::string_view kSshReady = R"sh(
 # take_files: on a node: takes an image and code from standard input, a tar.
 take_files() {
   folder=$(mktemp -d "${XDG_CACHE_HOME:-$HOME/.cache}/mlenv/take.XXXXXX")
@@ -177,7 +177,7 @@ std::string bash_by_ssh(const JobScript& script) {
   text += kHosts;
   text += bash_node(script);
   text += "\naddress_of_ssh() { echo \"${SSH_CONNECTION:-}\" | cut -d' ' -f3; }\n";
-  std::string ready = replaced_once(std::string(kReady), "@code@",
+  std::string ready = replaced_once(std::string(kSshReady), "@code@",
                                     script.code ? " \"code:$folder/code.tar@$code\"" : "");
   ready = replaced_once(ready, "@lackcode@",
                         script.code ? "      \"$code\") members+=(code.tar) ;;\n" : "");

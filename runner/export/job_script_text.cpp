@@ -30,7 +30,7 @@ constexpr std::string_view kTorch = R"sh(
   )
 )sh";
 
-constexpr std::string_view kJax = R"sh(
+constexpr std::string_view kTellJax = R"sh(
   # jax.distributed.initialize() asks the clusters that it knows: Slurm's words need no server.
   told+=(
     "JAX_COORDINATOR_ADDRESS=${addresses[0]}:$((port + 1))" "JAX_COORDINATOR_PORT=$((port + 1))"
@@ -123,7 +123,7 @@ take_described() {
 }
 )sh";
 
-constexpr std::string_view kProgram = R"sh(
+constexpr std::string_view kTakeProgram = R"sh(
 # program: where mlenv-node lies on a node, under its own digest.
 program() { echo "${XDG_CACHE_HOME:-$HOME/.cache}/mlenv/node/$mlenv_node/mlenv-node"; }
 whole() { echo "$mlenv_node  $1" | sha256sum --check --status 2>/dev/null; }
@@ -316,7 +316,7 @@ std::string bash_tell(const JobScript& script) {
     text += "  told+=(" + shell_word("MLENV_CHECKPOINTS=" + job.checkpoints->target) + ")\n";
   }
   if (frameworks && job.framework == Framework::torch) text += kTorch;
-  if (jax) text += kJax;
+  if (jax) text += kTellJax;
   if (tensorflow) {
     text += jax ? replaced_each(std::string(kTensorflow), "port + 1 +", "port + 2 +") : kTensorflow;
   }
@@ -325,7 +325,7 @@ std::string bash_tell(const JobScript& script) {
 
 std::string bash_node(const JobScript& script) {
   std::string text{kNode};
-  if (script.with == JobScript::With::builtin) text += kProgram;
+  if (script.with == JobScript::With::builtin) text += kTakeProgram;
   return text;
 }
 

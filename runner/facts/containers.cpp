@@ -17,17 +17,17 @@ struct KnownEngine {
   std::string_view name;
   std::string_view asks;  ///< the word that makes it tell its version
 };
-constexpr std::array<KnownEngine, 11> kEngines = {{{"apptainer", "--version"},
-                                                   {"buildah", "--version"},
-                                                   {"containerd", "--version"},
-                                                   {"crun", "--version"},
-                                                   {"docker", "--version"},
-                                                   {"enroot", "version"},
-                                                   {"nerdctl", "--version"},
-                                                   {"nvidia-ctk", "--version"},
-                                                   {"podman", "--version"},
-                                                   {"runc", "--version"},
-                                                   {"singularity", "--version"}}};
+constexpr std::array<KnownEngine, 11> kKnownEngines = {{{"apptainer", "--version"},
+                                                        {"buildah", "--version"},
+                                                        {"containerd", "--version"},
+                                                        {"crun", "--version"},
+                                                        {"docker", "--version"},
+                                                        {"enroot", "version"},
+                                                        {"nerdctl", "--version"},
+                                                        {"nvidia-ctk", "--version"},
+                                                        {"podman", "--version"},
+                                                        {"runc", "--version"},
+                                                        {"singularity", "--version"}}};
 
 /// The first word that starts with a number and has a dot: `28.2.2,` of `Docker version 28.2.2,`.
 std::optional<std::string> version_in(std::string_view text) {
@@ -108,7 +108,7 @@ Text engine_version(const FactSources& from, const std::string& program, const s
 
 Fact<std::vector<Engine>> probe_engines(const FactSources& from) {
   std::vector<Engine> engines;
-  for (const KnownEngine& one : kEngines) {
+  for (const KnownEngine& one : kKnownEngines) {
     if (const auto path = from.find(one.name)) {
       Engine engine{std::string(one.name), path->string(), {}};
       engine.version = engine_version(from, engine.path, std::string(one.asks));

@@ -6,14 +6,14 @@
 namespace mlenv {
 namespace {
 
-constexpr std::uint64_t kKibi = 1024;
+constexpr std::uint64_t kBytesPerKib = 1024;
 
 /// `65808988 kB`
 std::optional<std::uint64_t> parsed_bytes(std::string_view text) {
   const auto words = words_of(text);
   if (words.size() != 2 || words[1] != "kB") return std::nullopt;
   const auto number = number_of(words[0]);
-  return number ? std::optional(*number * kKibi) : std::nullopt;
+  return number ? std::optional(*number * kBytesPerKib) : std::nullopt;
 }
 
 Fact<std::vector<NumaNode>> numa(const FactSources& from) {
@@ -39,7 +39,7 @@ Fact<std::vector<NumaNode>> numa(const FactSources& from) {
 }
 
 /// v1 writes the largest number of whole pages where nothing is limited.
-constexpr std::uint64_t kUnlimited = 0x7ffffffffffff000 - 0x10000;
+constexpr std::uint64_t kUnlimitedBytes = 0x7ffffffffffff000 - 0x10000;
 
 Fact<Limit> memory_limit(const FactSources& from) {
   return least_limit(from, "memory", [&](const fs::path& folder, bool unified) {
@@ -47,7 +47,7 @@ Fact<Limit> memory_limit(const FactSources& from) {
     if (!present(from, file)) return known(Limit{}, file.string());
     return derived<Limit>(file_text(from, file), [](const std::string& text) {
       const auto most = number_of(text);
-      if (text == "max" || (most && *most >= kUnlimited)) return std::optional(Limit{});
+      if (text == "max" || (most && *most >= kUnlimitedBytes)) return std::optional(Limit{});
       return most ? std::optional(Limit{most}) : std::nullopt;
     });
   });

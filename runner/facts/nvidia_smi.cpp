@@ -11,7 +11,7 @@ namespace mlenv {
 namespace {
 
 constexpr std::uint64_t kBytesPerMib = std::uint64_t{1} << 20;
-constexpr std::string_view kFields =
+constexpr std::string_view kQueryFields =
     "index,name,uuid,pci.bus_id,memory.total,mig.mode.current,ecc.mode.current,persistence_mode,"
     "pcie.link.gen.max,pcie.link.width.max";
 constexpr std::size_t kFieldCount = 10;
@@ -129,10 +129,10 @@ Fact<std::vector<MigDevice>> parts_of(const Fact<std::vector<Gpu>>& gpus) {
 
 GpuAnswers ask_nvidia_smi(const FactSources& from) {
   GpuAnswers answers;
-  Text csv = query(from, std::string(kFields) + ",compute_cap");
+  Text csv = query(from, std::string(kQueryFields) + ",compute_cap");
   // Drivers before 510 do not know that field.
   const bool with_capability = csv || csv.source.find("compute_cap\" is not") == std::string::npos;
-  if (!with_capability) csv = query(from, std::string(kFields));
+  if (!with_capability) csv = query(from, std::string(kQueryFields));
   answers.gpus = gpus_of_csv(csv, with_capability);
   answers.mig_devices = parts_of(answers.gpus);
   if (!csv) {

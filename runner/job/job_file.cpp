@@ -39,8 +39,9 @@ void JobReader::read(const YamlNode& root) {
     if (key == "storage") storage(*value);
   }
   for (const auto& [key, value] : members) {
-    if (value->kind != YamlKind::null)
+    if (value->kind != YamlKind::null) {
       read_member(key, *value);  // else as if the key were not there
+    }
   }
   check_roles(root);
 }

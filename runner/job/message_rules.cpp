@@ -27,10 +27,10 @@ constexpr std::size_t kMostInterfaces = 1024;
 constexpr std::size_t kMostPorts = 65535;
 constexpr std::size_t kMostBlobs = 4096;
 constexpr std::size_t kMostSets = 4096;
-constexpr std::size_t kMostPieces = std::size_t{1} << 20U;
+constexpr std::size_t kMostPiecesTold = std::size_t{1} << 20U;
 constexpr std::uint64_t kMostGpusGiven = 4096;
-constexpr std::uint64_t kMostStatus = 255;
-constexpr std::uint64_t kMostSignal = 64;
+constexpr std::uint64_t kMostStatusTold = 255;
+constexpr std::uint64_t kMostSignalTold = 64;
 /// 4 EiB: sums of two are still numbers.
 constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 62U;
 constexpr std::uint64_t kMostMilliseconds = std::uint64_t{1} << 40U;  // 34 years
@@ -159,7 +159,7 @@ void check(const FetchRange& range) {
 }
 
 void check(const SignalRank& rank) {
-  if (rank.signal == 0 || rank.signal > kMostSignal) refuse("a signal", rank.signal);
+  if (rank.signal == 0 || rank.signal > kMostSignalTold) refuse("a signal", rank.signal);
 }
 
 void check(const StopRank& rank) { require_at_most("a grace", rank.grace_ms, kMostMilliseconds); }
@@ -209,7 +209,7 @@ void check(const Want& want) {
   for (const KeptPieces& one : want.kept) {
     require_digest("a digest", one.digest);
     const bool digits = one.pieces.find_first_not_of("01") == std::string::npos;
-    if (!digits || one.pieces.size() > kMostPieces) refuse("pieces that are kept", one.pieces);
+    if (!digits || one.pieces.size() > kMostPiecesTold) refuse("pieces that are kept", one.pieces);
   }
 }
 
@@ -256,9 +256,9 @@ void check(const RankUsed& used) {
 }
 
 void check(const RankEnded& ended) {
-  require_at_most("a rank's status", ended.exit_code, kMostStatus);
+  require_at_most("a rank's status", ended.exit_code, kMostStatusTold);
   if (ended.signal) {
-    if (*ended.signal == 0 || *ended.signal > kMostSignal) refuse("a signal", *ended.signal);
+    if (*ended.signal == 0 || *ended.signal > kMostSignalTold) refuse("a signal", *ended.signal);
     if (ended.exit_code != kSignalBase + *ended.signal) {
       refuse(fmt::format("the status of a rank that signal {} ended", *ended.signal),
              ended.exit_code);

@@ -31,7 +31,7 @@ constexpr char kBytesFrame = 'B';
 constexpr char kLineFrame = 'L';
 
 /// By index in Message; empty: it has a frame of its own.
-constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
+constexpr std::array<std::string_view, std::variant_size_v<Message>> kMessageNames = {
     "beat",        "meet",        "ask_facts",    "ask_ports",
     "offer_image", "offer_code",  "begin_blob",   "",
     "give_up",     "start_rank",  "signal_rank",  "stop_rank",
@@ -81,7 +81,7 @@ Message read_record_of(std::string_view name, const json& value) {
   if constexpr (Index < std::variant_size_v<Message>) {
     using One = std::variant_alternative_t<Index, Message>;
     if constexpr (Record<One>) {
-      if (kNames[Index] == name) {
+      if (kMessageNames[Index] == name) {
         One record;
         RecordReader("a message", {"mlenv.node/1", "a message", ""}).read(value, "", record);
         return record;
@@ -154,8 +154,8 @@ std::string render_message(const Message& message) {
       },
       message);
   const std::vector<std::uint8_t> cbor =
-      json::to_cbor({{"say", kNames.at(message.index())}, {"with", with}});
-  const bool large = cbor.size() >= kMostFrame && may_be_large(kNames.at(message.index()));
+      json::to_cbor({{"say", kMessageNames.at(message.index())}, {"with", with}});
+  const bool large = cbor.size() >= kMostFrame && may_be_large(kMessageNames.at(message.index()));
   return frame(large ? kLargeFrame : kRecordFrame, {},
                {reinterpret_cast<const char*>(cbor.data()), cbor.size()});
 }

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kMostMebibytes = 256;
-constexpr std::size_t kMostLine = 65536;
+constexpr std::size_t kMostRingLine = 65536;
 constexpr const char* kInfiniBand = "IB";
 
 std::optional<double> slowest_link(const Preflight& found) {
@@ -142,7 +142,7 @@ void NcclLines::line(std::uint64_t rank, const std::string& line) {
   const std::optional<LogLine> read = parse_log_line(line);
   if (!read || read->stream == LogStream::remark) return;
   Answer& answer = answers_[rank];
-  if (answer.pending.size() < kMostLine) answer.pending += read->text;
+  if (answer.pending.size() < kMostRingLine) answer.pending += read->text;
   if (!read->ends) return;
   take(answer, answer.pending);
   answer.pending.clear();
@@ -211,8 +211,9 @@ PreflightNccl not_measured(std::string why) {
 }
 
 void add_nccl(Preflight& preflight, PreflightNccl nccl) {
-  if (nccl.bus_bits_per_second)
+  if (nccl.bus_bits_per_second) {
     nccl.expected_bus_bits_per_second = expected_bus_bits(preflight, nccl);
+  }
   preflight.nccl = sentence(nccl);
   if (nccl.failed) {
     add_nccl_finding(preflight, "broken",

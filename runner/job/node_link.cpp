@@ -215,8 +215,9 @@ void NodeLink::Impl::on(Message&& message) {
   require_in_turn(message);
   if (auto* line = std::get_if<RankLine>(&message))
     return tell_event(events.line, line->rank, line->line);
-  if (auto* hello = std::get_if<Hello>(&message))
+  if (auto* hello = std::get_if<Hello>(&message)) {
     return tell_event(events.met, shown_safely(hello->hello));
+  }
   if (auto* want = std::get_if<Want>(&message)) return on_want(*want);
   if (auto* ready = std::get_if<Ready>(&message)) return on_ready(*ready);
   if (auto* failed = std::get_if<Failed>(&message)) return on_failed(*failed);

@@ -12,7 +12,7 @@ using std::chrono::seconds;
 /// A node that is on its way is waited for no longer, so that the lowest is the first.
 constexpr seconds kOthers{5};
 /// File systems of a network remember for a while what they saw.
-constexpr seconds kLook{10};
+constexpr seconds kLookTime{10};
 /// A file system that does not answer by then.
 constexpr seconds kStorageSilence{60};
 constexpr seconds kRemoval{10};
@@ -158,7 +158,7 @@ void StorageProof::tick(Time now, bool others_come) {
     const auto since = now - node.since;
     const bool asked = node.step == Step::looks || node.step == Step::leaves;
     if ((asked && since > kStorageSilence) ||
-        (node.step == Step::finds && since > kLook + kStorageSilence) ||
+        (node.step == Step::finds && since > kLookTime + kStorageSilence) ||
         (node.step == Step::removes && since > kRemoval)) {
       silent.push_back(index);
     }
@@ -188,7 +188,7 @@ void StorageProof::ask(std::size_t node, Step step, std::string_view what, Time 
     request.round = round_->number;
     request.marker = round_->marker;
     request.wait_ms = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(kLook).count());
+        std::chrono::duration_cast<std::chrono::milliseconds>(kLookTime).count());
   }
   talk_.ask(node, render_storage_request(request));
 }

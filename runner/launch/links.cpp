@@ -91,7 +91,7 @@ Error no_node_network(std::string_view what, int error) {
   return refusal;
 }
 
-constexpr std::uint16_t kNew = NLM_F_CREATE | NLM_F_EXCL;
+constexpr std::uint16_t kCreateNew = NLM_F_CREATE | NLM_F_EXCL;
 
 }  // namespace
 
@@ -129,7 +129,7 @@ void Links::ask(std::string_view request, std::string_view what) {
 }
 
 void Links::add_bridge(std::string_view name, int index) {
-  Request request{RTM_NEWLINK, kNew};
+  Request request{RTM_NEWLINK, kCreateNew};
   request.put(link_of(index, true));
   request.name(IFLA_IFNAME, name);
   const std::size_t info = request.open(IFLA_LINKINFO);
@@ -139,7 +139,7 @@ void Links::add_bridge(std::string_view name, int index) {
 }
 
 void Links::add_cable(std::string_view port, int bridge, const CableEnd& far, int far_namespace) {
-  Request request{RTM_NEWLINK, kNew};
+  Request request{RTM_NEWLINK, kCreateNew};
   request.put(link_of(0, true));
   request.name(IFLA_IFNAME, port);
   request.number(IFLA_MASTER, bridge);
@@ -164,7 +164,7 @@ void Links::switch_on(int index) {
 }
 
 void Links::add_address(int index, const Address& address, unsigned prefix) {
-  Request request{RTM_NEWADDR, kNew};
+  Request request{RTM_NEWADDR, kCreateNew};
   ifaddrmsg message{};
   message.ifa_family = AF_INET;
   message.ifa_prefixlen = static_cast<std::uint8_t>(prefix);

@@ -32,7 +32,7 @@
 namespace mlenv::job {
 namespace {
 
-constexpr const char* kDevice = "eth0";
+constexpr const char* kNodeDevice = "eth0";
 
 Error no_node(const LocalNode& node, std::string_view what, int error) {
   return failure("no-node", "cannot make `{}` on this machine", name_of(node.index))
@@ -52,10 +52,10 @@ std::array<std::uint8_t, 6> hardware_address(std::size_t node) {
 void join_network(const LocalNode& node, Links& fabric) {
   const Fd own = open_file("/proc/self/ns/net");
   fabric.add_cable("n" + std::to_string(node.start), kBridge,
-                   {kDevice, hardware_address(node.index)}, own.get());
+                   {kNodeDevice, hardware_address(node.index)}, own.get());
   Links links;
   links.switch_on(Links::kLoopback);
-  const int device = static_cast<int>(::if_nametoindex(kDevice));
+  const int device = static_cast<int>(::if_nametoindex(kNodeDevice));
   links.add_address(device, node.range.of(node.index), AddressRange::kPrefix);
   links.switch_on(device);
 }

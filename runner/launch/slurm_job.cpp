@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds kSlurmDeadline{60};
 
-constexpr std::string_view kUnknown = "Slurm knows no job";
+constexpr std::string_view kUnknownJob = "Slurm knows no job";
 
 std::string program(std::string_view name) {
   const std::optional<fs::path> found = find_program(name);
@@ -146,7 +146,7 @@ std::optional<SlurmState> ask_slurm(const std::string& id) {
                        (told.out + told.err).find(id + " not found") != std::string::npos;
   if (!unknown) return std::nullopt;
   if (std::optional<SlurmState> state = ask_accounts(id)) return state;
-  throw failure("no-slurm", "{} {}", kUnknown, id).because(last_lines(told.err));
+  throw failure("no-slurm", "{} {}", kUnknownJob, id).because(last_lines(told.err));
 }
 
 ScriptQueue parse_script_queue(std::string_view text) {
@@ -175,7 +175,7 @@ std::optional<ScriptQueue> ask_slurm_scripts() try {
 
 bool says_unknown(const Error& error) {
   const auto& frames = error.frames();
-  return error.code() == "no-slurm" && !frames.empty() && frames.front().starts_with(kUnknown);
+  return error.code() == "no-slurm" && !frames.empty() && frames.front().starts_with(kUnknownJob);
 }
 
 void cancel_in_slurm(const std::string& id) {

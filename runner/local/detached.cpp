@@ -33,7 +33,7 @@ using nlohmann::json;
 constexpr std::string_view kSuperviseArgument = "__supervise";
 /// Before the number of the process with which an attached one ends.
 constexpr std::string_view kAttached = "attached";
-constexpr int kSocket = 3;
+constexpr int kCallerSocket = 3;
 constexpr std::uint64_t kMostRunRequest = std::uint64_t{64} << 20;
 
 std::string render_detached(const DetachedRun& run) {
@@ -276,7 +276,7 @@ Child supervisor(Command command, Fd& socket) {
   if (!moved) throw os_error(errno, "cannot copy a descriptor");
   command.argv.insert(command.argv.begin(),
                       {own_executable().string(), std::string(kSuperviseArgument)});
-  command.extra_fds = {{moved.get(), kSocket}};
+  command.extra_fds = {{moved.get(), kCallerSocket}};
   return Child{command};
 }
 
@@ -335,9 +335,9 @@ namespace {
 int attached_main(const std::string& parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (std::to_string(::getppid()) != parent) return 1;  // it was gone before
-  FdSource source{kSocket};
+  FdSource source{kCallerSocket};
   const std::string request = read_all(source, kMostRunRequest);
-  Starter starter{Fd{kSocket}, true};
+  Starter starter{Fd{kCallerSocket}, true};
   supervise_run(parse_detached(request), starter);
   return 0;
 }
@@ -347,7 +347,7 @@ int attached_main(const std::string& parent) {
 std::optional<int> detached_main(int argc, char** argv) {
   constexpr int kWordsAttached = 4;
   if (argc < 2 || argv[1] != kSuperviseArgument) return std::nullopt;
-  ::fcntl(kSocket, F_SETFD, FD_CLOEXEC);
+  ::fcntl(kCallerSocket, F_SETFD, FD_CLOEXEC);
   if (argc == kWordsAttached && argv[2] == kAttached) return attached_main(argv[3]);
   if (argc != 2) return std::nullopt;
   // Whoever started us waits for our end; the run goes on in a session that has no terminal and
@@ -355,9 +355,9 @@ std::optional<int> detached_main(int argc, char** argv) {
   ::setsid();
   const pid_t pid = ::fork();
   if (pid != 0) ::_exit(pid < 0 ? 1 : 0);
-  FdSource source{kSocket};
+  FdSource source{kCallerSocket};
   const std::string request = read_all(source, kMostRunRequest);
-  Starter starter{Fd{kSocket}, false};
+  Starter starter{Fd{kCallerSocket}, false};
   supervise_run(parse_detached(request), starter);
   return 0;
 }

@@ -44,8 +44,9 @@ Mount mount_of(const CdiNode& node) {
   const bool is_same = type_of(info.st_mode) == (node.type == "u" ? "c" : node.type) &&
                        (node.type == "p" ||
                         (node.major == major(info.st_rdev) && node.minor == minor(info.st_rdev)));
-  if (!is_same)
+  if (!is_same) {
     throw unusable_device(node, "the host's file is another device than the one described");
+  }
   return {node.on_host(), node.path, false, {"bind", "rprivate"}};
 }
 

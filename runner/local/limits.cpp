@@ -19,7 +19,7 @@
 namespace mlenv {
 namespace {
 
-constexpr unsigned kPeriod = 100000;  // microseconds; Docker's, and the kernel's own
+constexpr unsigned kQuotaPeriod = 100000;  // microseconds; Docker's, and the kernel's own
 
 FactSources here() { return host_sources("/", "/tmp"); }
 
@@ -278,12 +278,12 @@ void LimitGroup::watch_memory() {
 }
 
 void LimitGroup::set_cpus(double cpus) const {
-  const auto quota = static_cast<std::uint64_t>(std::llround(cpus * kPeriod));
+  const auto quota = static_cast<std::uint64_t>(std::llround(cpus * kQuotaPeriod));
   if (group("cpu").unified) {
-    set("cpu", "cpu.max", fmt::format("{} {}", quota, kPeriod));
+    set("cpu", "cpu.max", fmt::format("{} {}", quota, kQuotaPeriod));
     return;
   }
-  set("cpu", "cpu.cfs_period_us", std::to_string(kPeriod));
+  set("cpu", "cpu.cfs_period_us", std::to_string(kQuotaPeriod));
   set("cpu", "cpu.cfs_quota_us", std::to_string(quota));
 }
 

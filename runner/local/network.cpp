@@ -107,8 +107,9 @@ void work_in(const PidNamespace& processes, Work&& work) {
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  if (outcome.empty())
+  if (outcome.empty()) {
     throw no_container_network("mlenv", "the process for it ended without an answer");
+  }
   (void)parse_outcome(outcome);
 }
 

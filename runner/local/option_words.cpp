@@ -94,10 +94,10 @@ void add_memory_option(std::string_view option, std::string_view text, std::stri
 }
 
 /// The usual ones come first: the last word on a thing counts.
-constexpr std::array<std::string_view, 3> kUsual = {"nosuid", "nodev", "mode=1777"};
+constexpr std::array<std::string_view, 3> kUsualTmpfs = {"nosuid", "nodev", "mode=1777"};
 
 MemoryFolder memory_folder(std::string target) {
-  return {std::move(target), {kUsual.begin(), kUsual.end()}};
+  return {std::move(target), {kUsualTmpfs.begin(), kUsualTmpfs.end()}};
 }
 
 struct MountWords {
@@ -281,8 +281,8 @@ MemoryFolder parse_tmpfs(std::string_view text) {
 
 std::string tmpfs_word(const MemoryFolder& folder) {
   std::string text = folder.target;
-  for (std::size_t i = kUsual.size(); i < folder.options.size(); ++i) {
-    text += (i == kUsual.size() ? ":" : ",") + folder.options[i];
+  for (std::size_t i = kUsualTmpfs.size(); i < folder.options.size(); ++i) {
+    text += (i == kUsualTmpfs.size() ? ":" : ",") + folder.options[i];
   }
   return text;
 }

@@ -32,8 +32,9 @@ std::vector<std::string_view> find_entry(std::string_view file, std::string_view
   for (const std::string_view line : split(file, '\n')) {
     std::vector<std::string_view> fields = split(line, ':');
     if (fields.size() < 4) continue;
-    if (fields[0] == key || (id_number(key) && id_number(fields[2]) == id_number(key)))
+    if (fields[0] == key || (id_number(key) && id_number(fields[2]) == id_number(key))) {
       return fields;
+    }
   }
   return {};
 }

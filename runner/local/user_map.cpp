@@ -23,7 +23,8 @@ namespace mlenv {
 namespace {
 
 constexpr std::uint64_t kMostFile = std::uint64_t{16} << 20U;
-constexpr std::chrono::seconds kMost{20};  // for newuidmap, which may ask a directory service
+/// For newuidmap, which may ask a directory service.
+constexpr std::chrono::seconds kMostMapping{20};
 
 std::string caller_name() {
   std::array<char, 16384> buffer{};
@@ -68,7 +69,7 @@ std::vector<IdRange> ranges_of(const fs::path& getsubids, bool groups, const std
   command.argv = {getsubids.string()};
   if (groups) command.argv.emplace_back("-g");
   command.argv.push_back(name);
-  const Captured done = run_captured(command, kMost);
+  const Captured done = run_captured(command, kMostMapping);
   return done.exit.code == 0 ? listed_ranges(done.out) : std::vector<IdRange>{};
 }
 
@@ -116,7 +117,7 @@ std::string map_by_program(const fs::path& program, pid_t process,
       command.argv.push_back(std::to_string(number));
     }
   }
-  const Captured done = run_captured(command, kMost);
+  const Captured done = run_captured(command, kMostMapping);
   if (done.exit.code == 0) return {};
   const std::string_view words = trim(done.err);
   return fmt::format("{}: {}", program.filename().string(),

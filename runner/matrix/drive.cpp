@@ -136,8 +136,9 @@ class MatrixDrive {
       return;
     }
     const bool again = end_.signal != 0;
-    if (again)
+    if (again) {
       force_at_ = force_at_ == kNever ? steady_clock::now() + kMostAsked : steady_clock::now();
+    }
     if (!again) end_.signal = number;
     begin_stop();
     events_.stopping(number, again);

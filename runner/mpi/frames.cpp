@@ -94,8 +94,9 @@ std::optional<std::string> request_in(const Frame& frame, std::string_view nonce
   if (frame.payload.size() < kCodeDigits) return std::nullopt;
   std::string payload = frame.payload.substr(kCodeDigits);
   const std::string expected = code_of(frame.kind, payload, nonce, secret);
-  if (!same_secret(expected, std::string_view(frame.payload).substr(0, kCodeDigits)))
+  if (!same_secret(expected, std::string_view(frame.payload).substr(0, kCodeDigits))) {
     return std::nullopt;
+  }
   return payload;
 }
 

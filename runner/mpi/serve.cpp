@@ -18,8 +18,8 @@ using std::chrono::steady_clock;
 constexpr std::chrono::seconds kUntilHeard{5};
 /// Nodes whose ranks failed are heard first: their containers end before the first one.
 constexpr std::chrono::milliseconds kBehindOthers{500};
-constexpr int kTick = 200;   // milliseconds
-constexpr int kSooner = 20;  // while something is about to end
+constexpr int kServeTick = 200;  // milliseconds
+constexpr int kSooner = 20;      // while something is about to end
 
 void say_line(const std::string& line) {
   (void)write_quietly(STDERR_FILENO, "mlenv: " + line + "\n");
@@ -147,7 +147,7 @@ int follow_command(const Membership& member, Launched& command) {
     std::vector<pollfd> fds{{signals.fd(), POLLIN, 0}};
     command.add_to(fds);
     server.add_to(fds);
-    poll_nodes(fds, command.about_to_end() ? kSooner : kTick);
+    poll_nodes(fds, command.about_to_end() ? kSooner : kServeTick);
     while (const int number = signals.next()) {
       if (!status) command.signal(number);
     }
@@ -177,7 +177,7 @@ int wait_for_commands(const Membership& member) {
     if (told_to_end && server.idle()) return 0;
     std::vector<pollfd> fds{{signals.fd(), POLLIN, 0}};
     server.add_to(fds);
-    poll_nodes(fds, kTick);
+    poll_nodes(fds, kServeTick);
     while (const int number = signals.next()) {
       told_to_end = told_to_end || (number != SIGUSR1 && number != SIGUSR2);
     }

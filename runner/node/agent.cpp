@@ -27,7 +27,7 @@ constexpr std::string_view kAgentArgument = "__node";
 /// Before the controller has said how long it may be silent.
 constexpr milliseconds kUntilMet{60'000};
 /// Until ranks that were stopped are killed, once the agent ends.
-constexpr milliseconds kMostEnding{15'000};
+constexpr milliseconds kMostAgentEnding{15'000};
 constexpr milliseconds kSignalGrace{2'000};
 
 /// SIGTERM and its kin, as something to read. Children are started with none blocked.
@@ -137,7 +137,7 @@ class Agent {
     const auto now = Clock::now();
     if (now - channel_.last_said() >= link_.beat) channel_.say(Beat{});
     check_silence(now);
-    if (ending_since_ && now - *ending_since_ >= kMostEnding) job_.kill_ranks();
+    if (ending_since_ && now - *ending_since_ >= kMostAgentEnding) job_.kill_ranks();
   }
 
   void check_silence(Clock::time_point now) {

@@ -59,8 +59,9 @@ AnswerHead parse_head(std::string_view text) {
     const std::string name = to_lower(line.substr(0, colon));
     const std::string_view value = trim(line.substr(colon + 1));
     if (name == "location") head.location = value;
-    if (name == "content-range" && value.starts_with("bytes "))
+    if (name == "content-range" && value.starts_with("bytes ")) {
       head.from = leading_number(value.substr(6));
+    }
   }
   return head;
 }

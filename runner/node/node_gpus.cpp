@@ -64,8 +64,9 @@ GpuChoice node_choice(std::string_view word, const std::map<std::string, std::st
   const bool if_any = word == kGpusIfAny;
   GpuChoice asked = asked_gpus(word);
   const std::optional<std::string> list = given(variables);
-  if (!list || (asked.kind != GpuChoice::Kind::all && asked.kind != GpuChoice::Kind::count))
+  if (!list || (asked.kind != GpuChoice::Kind::all && asked.kind != GpuChoice::Kind::count)) {
     return asked;
+  }
   std::vector<std::string> devices = devices_in(*list);
   const std::size_t wanted = asked.kind == GpuChoice::Kind::count ? asked.count : devices.size();
   if (wanted > devices.size() || (devices.empty() && !if_any)) {

@@ -15,7 +15,7 @@ constexpr std::size_t kMostPeerGuests = 256;
 /// One that has not said the token by then is turned away.
 constexpr std::chrono::seconds kGuestSilence{5};
 /// That wait in one connection: as many as may be under way, and those that were given up.
-constexpr std::size_t kMostAsked = std::size_t{64} << 10U;
+constexpr std::size_t kMostRequestBytes = std::size_t{64} << 10U;
 constexpr std::size_t kFillBytes = std::size_t{256} << 10U;
 /// In one go, before others have theirs.
 constexpr std::size_t kMostServedAtOnce = std::size_t{2} << 20U;
@@ -80,7 +80,7 @@ bool PeerServer::take(Guest& guest) const {
     }
     if (count == 0) return false;
     guest.in.append(buffer.data(), static_cast<std::size_t>(count));
-    if (guest.in.size() > kMostAsked) return false;
+    if (guest.in.size() > kMostRequestBytes) return false;
     if (guest.known) continue;
     const std::size_t end = guest.in.find('\n');
     if (end == std::string::npos && guest.in.size() > kMostUnknown) return false;

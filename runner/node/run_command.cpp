@@ -194,14 +194,14 @@ int lacks(std::vector<std::string> words) {
   return 0;
 }
 
-constexpr int kMilliseconds = 1000;
+constexpr int kMillisecondsPerSecond = 1000;
 
 /// Returns when standard input ends, or has nothing for so many seconds (0: however long).
 void await_end_of_input(int silence) {
   std::array<char, 512> buffer{};
   for (;;) {
     pollfd input{STDIN_FILENO, POLLIN, 0};
-    const int ready = ::poll(&input, 1, silence == 0 ? -1 : silence * kMilliseconds);
+    const int ready = ::poll(&input, 1, silence == 0 ? -1 : silence * kMillisecondsPerSecond);
     if (ready == 0) return;
     if (ready < 0 && errno == EINTR) continue;
     const ssize_t count = ready < 0 ? 0 : ::read(STDIN_FILENO, buffer.data(), buffer.size());
@@ -220,7 +220,7 @@ int hold_leash(const std::vector<std::string>& words) {
   await_end_of_input(std::stoi(words[2]));
   ::kill(owner, SIGTERM);
   pollfd ended{end.get(), POLLIN, 0};
-  (void)::poll(&ended, 1, std::stoi(words[1]) * kMilliseconds);
+  (void)::poll(&ended, 1, std::stoi(words[1]) * kMillisecondsPerSecond);
   ::kill(owner, SIGKILL);
   return 0;
 }

@@ -23,7 +23,7 @@ namespace mlenv {
 namespace {
 
 constexpr std::size_t kMostNames = 1000;
-constexpr std::uint64_t kMostRead = std::uint64_t{256} << 20U;
+constexpr std::uint64_t kMostCodeRead = std::uint64_t{256} << 20U;
 
 /// Digests of files, as long as their sum stays in bounds.
 class ChangedFiles {
@@ -45,7 +45,7 @@ class ChangedFiles {
       throw NotKnown(fmt::format("`{}` is a repository of its own, or no file", name));
     }
     const auto size = static_cast<std::uint64_t>(status.st_size);
-    if (size > kMostRead - read_) {
+    if (size > kMostCodeRead - read_) {
       throw NotKnown(fmt::format("the changed files hold more than 256 MB, `{}` among them", name));
     }
     read_ += size;

@@ -200,8 +200,9 @@ bool submodule_changed(const fs::path& top, const std::string& path, const std::
   const fs::path folder = top / path;
   if (::lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return true;
   if (::lstat((folder / ".git").c_str(), &status) != 0) return false;  // was not checked out
-  if (depth >= kDeepestSubmodule)
+  if (depth >= kDeepestSubmodule) {
     throw NotKnown(fmt::format("`{}`: too many submodules in each other", path));
+  }
   const GitRepository inner{folder};
   if (inner.folders().top != fs::canonical(folder)) return false;
   const std::string head = inner.ask({"rev-parse", "--verify", "-q", "HEAD"});

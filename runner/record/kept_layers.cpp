@@ -84,8 +84,9 @@ HeldLayer KeptLayers::make(std::string_view image) const {
   make_own_folders(folder_);
   TemporaryFolder made{folder_, kUnfinishedRun};
   std::optional<Fd> lock = lock_of(made.path(), true);
-  if (!lock)
+  if (!lock) {
     throw layer_gone(made.path().filename().string());  // taken away, as one of a killed mlenv
+  }
   write_file(made.path() / kImageFile, image);
   write_file(made.path() / kGenerationFile, "1");
   constexpr int kTries = 100;

@@ -9,7 +9,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::size_t kRead = std::size_t{256} << 10;
+constexpr std::size_t kLogReadBytes = std::size_t{256} << 10;
 constexpr std::size_t kNameDigits = 20;
 
 /// nullopt for a name that is no log file's.
@@ -45,8 +45,8 @@ std::optional<std::string> LogReader::next() {
 /// What is not a whole line yet is read again: the writer may have taken it back.
 bool LogReader::take_from_file() {
   if (!fd_) return false;
-  const bool grows = in_buffer_ == 0 && buffer_.size() >= kRead;
-  const std::size_t size = grows ? buffer_.size() * 2 : kRead;
+  const bool grows = in_buffer_ == 0 && buffer_.size() >= kLogReadBytes;
+  const std::size_t size = grows ? buffer_.size() * 2 : kLogReadBytes;
   buffer_.resize(size);
   in_buffer_ = 0;
   ssize_t count = 0;

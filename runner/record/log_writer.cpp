@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kFiles = 4;
 constexpr std::uint64_t kSmallestFile = 4096;
 
-constexpr std::array<std::string_view, 3> kStreams = {"out", "err", "mlenv"};
+constexpr std::array<std::string_view, 3> kLogStreams = {"out", "err", "mlenv"};
 
 std::string log_file_name(std::uint64_t before) { return fmt::format("{:020}", before); }
 
@@ -23,8 +23,9 @@ std::string log_file_name(std::uint64_t before) { return fmt::format("{:020}", b
 fs::path log_folder(const fs::path& run_folder) { return run_folder / "log"; }
 
 std::string render_log_line(const LogLine& line) {
-  return fmt::format("{} {} {} {}\n", line.time, kStreams.at(static_cast<std::size_t>(line.stream)),
-                     line.ends ? 'F' : 'P', line.text);
+  return fmt::format("{} {} {} {}\n", line.time,
+                     kLogStreams.at(static_cast<std::size_t>(line.stream)), line.ends ? 'F' : 'P',
+                     line.text);
 }
 
 std::optional<LogLine> parse_log_line(std::string_view text) {
@@ -39,9 +40,9 @@ std::optional<LogLine> parse_log_line(std::string_view text) {
   std::string_view stream;
   std::string_view ends;
   if (!word(line.time) || !word(stream) || !word(ends)) return std::nullopt;
-  const auto found = std::find(kStreams.begin(), kStreams.end(), stream);
-  if (found == kStreams.end() || (ends != "F" && ends != "P")) return std::nullopt;
-  line.stream = static_cast<LogStream>(found - kStreams.begin());
+  const auto found = std::find(kLogStreams.begin(), kLogStreams.end(), stream);
+  if (found == kLogStreams.end() || (ends != "F" && ends != "P")) return std::nullopt;
+  line.stream = static_cast<LogStream>(found - kLogStreams.begin());
   line.ends = ends == "F";
   line.text = text;
   return line;

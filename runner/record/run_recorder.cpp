@@ -28,7 +28,7 @@ namespace mlenv {
 namespace {
 
 constexpr std::string_view kRecordReexec = "__record";
-constexpr std::uint64_t kBlockBytes = 512;        // of ru_inblock and ru_oublock (getrusage(2))
+constexpr std::uint64_t kUsageBlockBytes = 512;   // of ru_inblock and ru_oublock (getrusage(2))
 constexpr std::uint64_t kMemoryUnitBytes = 1024;  // of ru_maxrss
 
 double seconds_of(const timeval& time) {
@@ -209,8 +209,8 @@ RunRecorder::Before RunRecorder::children_so_far() {
   rusage usage{};
   ::getrusage(RUSAGE_CHILDREN, &usage);
   return {seconds_of(usage.ru_utime), seconds_of(usage.ru_stime),
-          static_cast<std::uint64_t>(usage.ru_inblock) * kBlockBytes,
-          static_cast<std::uint64_t>(usage.ru_oublock) * kBlockBytes,
+          static_cast<std::uint64_t>(usage.ru_inblock) * kUsageBlockBytes,
+          static_cast<std::uint64_t>(usage.ru_oublock) * kUsageBlockBytes,
           static_cast<std::uint64_t>(usage.ru_maxrss) * kMemoryUnitBytes};
 }
 
@@ -252,8 +252,8 @@ RunUsage recorded_use(const JobUsage& use) {
   RunUsage usage;
   usage.user_seconds = use.user_seconds;
   usage.system_seconds = use.system_seconds;
-  usage.read_bytes = use.read_blocks * kBlockBytes;
-  usage.written_bytes = use.written_blocks * kBlockBytes;
+  usage.read_bytes = use.read_blocks * kUsageBlockBytes;
+  usage.written_bytes = use.written_blocks * kUsageBlockBytes;
   usage.largest_process_bytes =
       known(use.largest_kilobytes * kKilobyte, "getrusage(2) in the container");
   return usage;

@@ -21,9 +21,9 @@ constexpr int kFormat = 1;
 
 /// What a guest needs, whichever machine QEMU gives it; what those need comes along. ext4 asks for
 /// a checksum by name, which no list of needs tells.
-constexpr std::array<std::string_view, 9> kWanted{"crc32c_generic", "virtio_pci",     "virtio_mmio",
-                                                  "virtio_blk",     "virtio_console", "virtio_net",
-                                                  "ext4",           "9pnet_virtio",   "overlay"};
+constexpr std::array<std::string_view, 9> kWantedModules{
+    "crc32c_generic", "virtio_pci", "virtio_mmio",  "virtio_blk", "virtio_console",
+    "virtio_net",     "ext4",       "9pnet_virtio", "overlay"};
 constexpr std::string_view kShared = "9p";
 
 /// Where such modules lie: not all of a kernel's hundreds of megabytes are looked at.
@@ -184,7 +184,9 @@ VmKernel unpack_kernel(const Store& store, const Digest& package, const fs::path
   Package read = read_package(file);
   if (read.image.empty()) throw bad_kernel(file, "it has no `/boot/vmlinuz-VERSION`");
   Modules modules;
-  for (const std::string_view name : kWanted) add_module(read, std::string(name), file, modules);
+  for (const std::string_view name : kWantedModules) {
+    add_module(read, std::string(name), file, modules);
+  }
   add_module(read, std::string(kShared), file, modules);
   const fs::path folder = kernel_folder(store, package);
   make_own_folders(folder.parent_path());

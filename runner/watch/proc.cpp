@@ -13,7 +13,7 @@
 namespace mlenv::watch {
 namespace {
 
-constexpr std::uint64_t kKilo = 1024;
+constexpr std::uint64_t kBytesPerKilobyte = 1024;
 
 double seconds_of_ticks(std::uint64_t ticks) {
   static const long per_second = ::sysconf(_SC_CLK_TCK);
@@ -194,7 +194,8 @@ std::optional<ProcessCounters> ProcReader::count_process(pid_t id) const {
   process.cpu_seconds = stat->cpu_seconds + stat->children_seconds;
   process.resident_bytes = stat->resident_bytes;
   process.major_faults = stat->major_faults;
-  process.swapped_bytes = counter_after(text_in(folder / "status"), "VmSwap").value_or(0) * kKilo;
+  process.swapped_bytes =
+      counter_after(text_in(folder / "status"), "VmSwap").value_or(0) * kBytesPerKilobyte;
   const std::string io = text_in(folder / "io");
   process.read_bytes = counter_after(io, "read_bytes");
   process.written_bytes = counter_after(io, "write_bytes");

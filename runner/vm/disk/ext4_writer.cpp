@@ -17,10 +17,10 @@
 namespace mlenv {
 namespace {
 
-constexpr std::uint32_t kBlock = 4096;
+constexpr std::uint32_t kExt4Block = 4096;
 constexpr std::uint32_t kInodeBytes = 256;
 constexpr std::uint64_t kBytesOfInode = 16384;  // so many bytes of disk for each
-constexpr std::size_t kChunk = std::size_t{1} << 20U;
+constexpr std::size_t kWriteChunk = std::size_t{1} << 20U;
 
 bool is_full(errcode_t error) {
   return error == EXT2_ET_BLOCK_ALLOC_FAIL || error == EXT2_ET_INODE_ALLOC_FAIL;
@@ -105,7 +105,7 @@ bool is_zero(const char* data, std::size_t size) {
 struct Ext4Writer::State {
   ext2_filsys fs = nullptr;
   Fd file;
-  Bytes buffer = Bytes(kChunk);
+  Bytes buffer = Bytes(kWriteChunk);
 
   ext2_inode_large read(Node node) const {
     ext2_inode_large inode{};
@@ -159,7 +159,7 @@ Ext4Writer::Ext4Writer(const fs::path& path, std::uint64_t size_bytes, const Dig
   ext2_super_block wanted{};
   wanted.s_rev_level = EXT2_DYNAMIC_REV;
   wanted.s_log_block_size = 2;  // 1024 << 2
-  wanted.s_blocks_count = static_cast<__u32>(size_bytes / kBlock);
+  wanted.s_blocks_count = static_cast<__u32>(size_bytes / kExt4Block);
   wanted.s_inodes_count = static_cast<__u32>(size_bytes / kBytesOfInode);
   wanted.s_inode_size = kInodeBytes;
   wanted.s_log_groups_per_flex = 4;
@@ -247,7 +247,7 @@ void Ext4Writer::write_content(Node node, std::uint64_t size_bytes, Source& data
   check_ext4(
       ext2fs_inode_size_set(state_->fs, plain_inode(inode), static_cast<ext2_off64_t>(size_bytes)),
       "a size");
-  const blk64_t blocks = (size_bytes + kBlock - 1) / kBlock;
+  const blk64_t blocks = (size_bytes + kExt4Block - 1) / kExt4Block;
   check_ext4(ext2fs_fallocate(state_->fs, EXT2_FALLOCATE_FORCE_INIT, node, plain_inode(inode),
                               ~0ULL, 0, blocks),
              "a file");
@@ -263,11 +263,11 @@ void Ext4Writer::write_content(Node node, std::uint64_t size_bytes, Source& data
   ext2fs_extent_free(handle);
   std::uint64_t left = size_bytes;
   for (const ext2fs_extent& one : extents) {
-    std::uint64_t at = one.e_pblk * kBlock;
-    std::uint64_t here = std::min<std::uint64_t>(left, std::uint64_t{one.e_len} * kBlock);
+    std::uint64_t at = one.e_pblk * kExt4Block;
+    std::uint64_t here = std::min<std::uint64_t>(left, std::uint64_t{one.e_len} * kExt4Block);
     left -= here;
     while (here > 0) {
-      const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(here, kChunk));
+      const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(here, kWriteChunk));
       std::size_t got = 0;
       while (got < part) {
         const std::size_t count = data.read(ByteSpan(state_->buffer).subspan(got, part - got));
