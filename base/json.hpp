@@ -19,4 +19,7 @@ std::string cbor_bytes(const nlohmann::json& value);
 /// A member that is a text; empty: there is none.
 std::string text_of(const nlohmann::json& object, const char* name);
 
+/// null for an empty one.
+nlohmann::json text_or_null(const std::string& text);
+
 }  // namespace mlenv

@@ -12,8 +12,8 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kGit = "git+";
-constexpr std::string_view kFile = "file:";
+constexpr std::string_view kGitBegin = "git+";
+constexpr std::string_view kFileBegin = "file:";
 constexpr std::array<std::string_view, 5> kGitSchemes = {"https", "ssh", "http", "git", "file"};
 
 struct AddressFault {
@@ -152,9 +152,9 @@ PackageAddress url_address(std::string_view text, std::string* name) {
 
 PackageAddress path_address(std::string_view text, std::string* name) {
   PackageAddress address{.kind = AddressKind::path, .place = {}};
-  const bool url = text.starts_with(kFile);
+  const bool url = text.starts_with(kFileBegin);
   if (url) {
-    text.remove_prefix(kFile.size());
+    text.remove_prefix(kFileBegin.size());
     const std::size_t hash = text.find('#');
     if (hash != std::string_view::npos) {
       read_fragment(text.substr(hash + 1), address, name);
@@ -174,10 +174,10 @@ PackageAddress path_address(std::string_view text, std::string* name) {
 }  // namespace
 
 std::string PackageAddress::str() const {
-  std::string text = (kind == AddressKind::git ? std::string(kGit) : std::string{}) + place;
+  std::string text = (kind == AddressKind::git ? std::string(kGitBegin) : std::string{}) + place;
   if (!reference.empty()) text += '@' + reference;
   const bool file_url = kind == AddressKind::path && !subdirectory.empty();
-  if (file_url) text.insert(0, kFile);
+  if (file_url) text.insert(0, kFileBegin);
   char before = '#';
   for (const auto& [key, value] :
        {std::pair{"subdirectory", &subdirectory}, std::pair{"sha256", &sha256}}) {
@@ -211,12 +211,12 @@ std::variant<PackageAddress, AddressMistake> parse_package_address(std::string_v
                                                                    std::string* name) {
   text = trim(text);
   try {
-    if (text.starts_with(kGit)) return git_address(text.substr(kGit.size()), name);
+    if (text.starts_with(kGitBegin)) return git_address(text.substr(kGitBegin.size()), name);
     for (const std::string_view other : {"hg+", "svn+", "bzr+"}) {
       if (text.starts_with(other))
         throw AddressFault{"of version control systems only git is supported"};
     }
-    if (!text.starts_with(kFile) && text.find("://") != std::string_view::npos) {
+    if (!text.starts_with(kFileBegin) && text.find("://") != std::string_view::npos) {
       return url_address(text, name);
     }
     return path_address(text, name);
@@ -229,7 +229,7 @@ bool is_bare_address(std::string_view text) {
   text = trim(text);
   text = text.substr(0, text.find(" ;"));
   if (text.starts_with('.') || text.starts_with('/') || text.starts_with('~')) return true;
-  if (text.starts_with(kFile) || text.starts_with(kGit)) return true;
+  if (text.starts_with(kFileBegin) || text.starts_with(kGitBegin)) return true;
   const std::size_t scheme = text.find("://");
   if (scheme != std::string_view::npos) {
     return text.substr(0, scheme).find_first_of("@ ") == std::string_view::npos;
