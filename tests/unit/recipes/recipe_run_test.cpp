@@ -7,13 +7,13 @@
 namespace mlenv {
 namespace {
 
-Recipe recipe_with(const std::string& run) {
+Recipe recipe_with_steps(const std::string& run) {
   return parse_recipe("name: a\nbase: debian:bookworm\nrun:\n" + run, "recipe.yaml");
 }
 
 std::string mistakes_of(const std::string& run) {
   try {
-    recipe_with(run);
+    recipe_with_steps(run);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), "recipe-invalid");
     return error.what();
@@ -22,7 +22,7 @@ std::string mistakes_of(const std::string& run) {
 }
 
 TEST(RecipeRun, IsAListOfCommandsAndMaps) {
-  const Recipe recipe = recipe_with(
+  const Recipe recipe = recipe_with_steps(
       "  - make -C /workspace/ext\n"
       "  - |\n    one\n    two\n\n"
       "  - {run: pip install x, network: true, secrets: [netrc, a.b, netrc]}\n");
