@@ -50,7 +50,7 @@ TEST(RecipeCuda, NothingAskedIsAsIfTheKeysWereAbsent) {
 TEST(RecipeCuda, MistakesSayWhatWasMeant) {
   struct Case {
     std::string text;
-    std::string cuda_mistake;
+    std::string mistake;
   };
   const std::vector<Case> cases = {
       {"driver: 580\n",

@@ -34,9 +34,9 @@ std::string zlib_deflated(std::string_view text, int level, int strategy, std::s
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
   for (std::size_t done = 0; done < text.size(); done += flush) {
     stream.avail_in = static_cast<uInt>(std::min(flush, text.size() - done));
-    EXPECT_EQ(deflate(&stream, Z_SYNC_FLUSH), Z_OK);
+    EXPECT_EQ(::deflate(&stream, Z_SYNC_FLUSH), Z_OK);
   }
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  EXPECT_EQ(::deflate(&stream, Z_FINISH), Z_STREAM_END);
   out.resize(stream.total_out);
   deflateEnd(&stream);
   return out;
