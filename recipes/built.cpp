@@ -14,7 +14,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kBuiltInvalid = "built-invalid";
+constexpr std::string_view kBuiltErrorCode = "built-invalid";
 constexpr int kBuiltVersion = 1;
 constexpr int kOnePlatform = 1;  // 1: files
 constexpr int kWithOthers = 2;   // 2: others
@@ -145,7 +145,7 @@ std::string render_builds(const BuiltSet& set) {
 BuiltSet parse_builds(std::string_view text, const fs::path& shown_path) {
   TomlReader reader({.shown_path = shown_path,
                      .text = std::string(text),
-                     .code = std::string(kBuiltInvalid),
+                     .code = std::string(kBuiltErrorCode),
                      .hint = "restore it, or remove it and run `mlenv build`"});
   const TomlValue root = parse_toml(reader.file());
   const int revision = read_format(reader, root, kBuiltVersion, kRevision);

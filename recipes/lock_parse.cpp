@@ -16,7 +16,7 @@
 namespace mlenv {
 namespace {
 
-constexpr std::string_view kLockInvalid = "lock-invalid";
+constexpr std::string_view kLockErrorCode = "lock-invalid";
 constexpr std::string_view kLockHint = "restore it, or remove it and run `mlenv lock`";
 
 class LockReader {
@@ -281,7 +281,7 @@ std::string read_platform(const TomlReader& reader, const TomlValue& root) {
 LockSet parse_locks(std::string_view text, const fs::path& shown_path) {
   return LockReader({.shown_path = shown_path,
                      .text = std::string(text),
-                     .code = std::string(kLockInvalid),
+                     .code = std::string(kLockErrorCode),
                      .hint = std::string(kLockHint)})
       .read();
 }

@@ -17,7 +17,7 @@ namespace mlenv {
 namespace {
 
 constexpr int kCudaDataFormat = 1;
-constexpr const char* kCudaDataInvalid = "cuda-data-invalid";
+constexpr const char* kCudaDataErrorCode = "cuda-data-invalid";
 
 /// Dotted numbers: so many, of at most so many digits each.
 bool are_numbers(std::string_view text, std::size_t least, std::size_t most, std::size_t digits) {
@@ -228,7 +228,7 @@ bool is_date(std::string_view text) {
 }
 
 CudaTable parse_cuda_table(std::string_view text, const fs::path& shown_path) {
-  return TableReader(TomlReader({shown_path, std::string(text), kCudaDataInvalid,
+  return TableReader(TomlReader({shown_path, std::string(text), kCudaDataErrorCode,
                                  "remove the file, or write it anew with `mlenv data update`"}))
       .read();
 }

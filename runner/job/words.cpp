@@ -44,7 +44,7 @@ std::optional<Value> word_value(std::span<const Word<Value>> words, std::string_
 }
 
 template <class Value>
-std::vector<std::string_view> names_in(std::span<const Word<Value>> words) {
+std::vector<std::string_view> names_of_words(std::span<const Word<Value>> words) {
   std::vector<std::string_view> names;
   names.reserve(words.size());
   for (const Word<Value>& word : words) names.push_back(word.name);
@@ -77,10 +77,10 @@ std::optional<Framework> framework_of(std::string_view name) {
   return word_value(std::span<const Word<Framework>>(kFrameworks), name);
 }
 std::vector<std::string_view> strategy_names() {
-  return names_in(std::span<const Word<Strategy>>(kStrategies));
+  return names_of_words(std::span<const Word<Strategy>>(kStrategies));
 }
 std::vector<std::string_view> framework_names() {
-  return names_in(std::span<const Word<Framework>>(kFrameworks));
+  return names_of_words(std::span<const Word<Framework>>(kFrameworks));
 }
 
 std::optional<NodeCount> node_count_of(std::string_view text) {
