@@ -1,8 +1,6 @@
 #include "runner/launch/hosts.hpp"
 
-#include <arpa/inet.h>
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <optional>
 
@@ -15,17 +13,12 @@
 #include "base/text.hpp"
 #include "recipes/mistakes.hpp"
 #include "recipes/text.hpp"
+#include "runner/job/message_rules.hpp"
 
 namespace mlenv::job {
 namespace {
 
 constexpr std::string_view kBlanks = " \t";
-
-bool is_ip_address(const std::string& text) {
-  std::array<unsigned char, sizeof(in6_addr)> bytes{};
-  return ::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1 ||
-         ::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
-}
 
 /// Of host and user names. A word that begins with a minus would be one of ssh's options.
 bool is_ssh_name(std::string_view text, std::string_view also) {
@@ -61,7 +54,7 @@ std::string take_setting(Host& host, std::string_view key, std::string_view valu
   }
   if (key == "address") {
     host.address = value;
-    if (is_ip_address(host.address)) return {};
+    if (is_address(host.address)) return {};
     return fmt::format("`{}` is no IPv4 or IPv6 address", printable(value));
   }
   if (key == "user") {

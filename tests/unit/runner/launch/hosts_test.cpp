@@ -30,6 +30,12 @@ TEST(Hosts, OpenMpiFilesAreReadAsTheyAre) {
   EXPECT_EQ(hosts[1], (Host{"bb", 2, "", "", 0}));
 }
 
+TEST(Hosts, AnAddressWithAZeroByteIsNone) {
+  using namespace std::string_literals;
+  EXPECT_NE(mistakes_in("gpu1 address=10.0.0.1\0x\n"s).find("is no IPv4 or IPv6 address"),
+            std::string::npos);
+}
+
 TEST(Hosts, AllMistakesAreShownWithTheirPlace) {
   EXPECT_EQ(mistakes_in("gpu1 slot=4\n"
                         "-oProxyCommand=x\n"
